@@ -79,40 +79,82 @@ Case gelu_case(Sizes n, GeluKind kind) {
     return c;
 }
 
+Case rms_norm_case(Sizes n) {
+    const int N = n.rows, C = n.columns;
+    Case c;
+    // With one column, dx is a small difference of two terms as large as inverse.
+    c.input("x", {N, C}).by_row().sums(C).at_least(4);
+    c.input("w", {C}, arithmetic).sums(N);
+    c.output("y", {N, C}).by_row().sums(C);
+    c.statistic("inverse", {N}).by_row().sums(C);
+    c.forward = by_names(rms_norm_forward, 1e-5);
+    c.backward = by_names(rms_norm_backward);
+    c.record = [](const OnTape& a) { rms_norm(a.tape, a("x"), a("w"), 1e-5, "y"); };
+    return c;
+}
+
+template <class Forward, class Backward>
+Case activation_case(Sizes n, Forward forward, Backward backward,
+                     Tensor* (*record)(Tape&, Tensor*, const std::string&)) {
+    Case c;
+    c.input("x", {n.rows, n.columns}).by_row().drawn(uniform(-6, 6)).sums(1, 4).at_least(1);
+    c.output("y", {n.rows, n.columns}).by_row().at_least(1);
+    c.forward = by_names(forward);
+    c.backward = by_names(backward);
+    c.record = [record](const OnTape& a) { record(a.tape, a("x"), "y"); };
+    return c;
+}
+Case silu_case(Sizes n) { return activation_case(n, silu_forward, silu_backward, silu); }
+Case squared_relu_case(Sizes n) {
+    return activation_case(n, squared_relu_forward, squared_relu_backward, squared_relu);
+}
+
+Case glu_case(Sizes n, GateKind kind) {
+    Case c;
+    c.input("x", {n.rows, 2 * n.columns}).by_row().drawn(uniform(-6, 6)).sums(1, 4).at_least(1);
+    c.output("y", {n.rows, n.columns}).by_row().at_least(1);
+    c.forward = by_names(glu_forward, kind);
+    c.backward = by_names(glu_backward, kind);
+    c.record = [kind](const OnTape& a) { glu(a.tape, a("x"), kind, "y"); };
+    return c;
+}
+
 // u = x w^T + b, a = gelu(u). a has no gradient; gelu_linear reads it.
-Case linear_gelu_case(Sizes n, GeluKind kind) {
+Case linear_gelu_case(Sizes n, GeluKind kind, bool bias) {
     const int M = n.rows, I = n.columns, O = n.other;
     Case c;
     c.input("x", {M, I}).by_row().sums(O);
     c.input("w", {O, I}).as_weight().sums(M);
-    c.input("b", {O}, arithmetic).sums(M);
+    if (bias) c.input("b", {O}, arithmetic).sums(M);
     c.output("u", {M, O}).by_row().sums(I).at_least(1);
     c.statistic("a", {M, O}, Kind::storage).by_row().from_rounded().sums(I).at_least(1);
     c.forward = by_names(linear_gelu_forward, kind);
-    c.backward = [](const Call& a) {
-        linear_backward(a.d("u"), a("x"), a("w"), a.grad("x"), a.grad("w"), a.grad("b"));
+    c.backward = [bias](const Call& a) {
+        linear_backward(a.d("u"), a("x"), a("w"), a.grad("x"), a.grad("w"), bias ? a.grad("b") : Grad{});
     };
-    c.record = [kind](const OnTape& a) { linear_gelu(a.tape, a("x"), a("w"), a("b"), kind, "u", "a"); };
+    c.record = [kind, bias](const OnTape& a) {
+        linear_gelu(a.tape, a("x"), a("w"), bias ? a("b") : nullptr, kind, "u", "a");
+    };
     return c;
 }
 
 // y = gelu(u) w^T + b, forward and backward of both parts.
-Case gelu_linear_case(Sizes n, GeluKind kind) {
+Case gelu_linear_case(Sizes n, GeluKind kind, bool bias) {
     const int M = n.rows, I = n.columns, O = n.other;
     Case c;
     c.input("u", {M, I}).by_row().from_rounded().sums(O).at_least(1);
     c.input("w", {O, I}).as_weight().from_rounded().sums(M);
-    c.input("b", {O}, arithmetic).sums(M);
+    if (bias) c.input("b", {O}, arithmetic).sums(M);
     c.output("y", {M, O}).by_row().from_rounded().sums(I).at_least(1);
     c.statistic("a", {M, I}, Kind::storage).by_row().at_least(1);
-    c.forward = [kind](const Call& a) {
+    c.forward = [kind, bias](const Call& a) {
         gelu_forward(a("u"), kind, a("a"));
-        linear_forward(a("a"), a("w"), a("b"), a("y"));
+        linear_forward(a("a"), a("w"), bias ? a("b") : View{}, a("y"));
     };
     c.backward = by_names(gelu_linear_backward, kind);
-    c.record = [kind](const OnTape& a) {
+    c.record = [kind, bias](const OnTape& a) {
         gelu_forward(a("u")->view(), kind, a("a")->view());
-        gelu_linear(a.tape, {a("u"), a("a"), kind}, a("w"), a("b"), "y");
+        gelu_linear(a.tape, {a("u"), a("a"), kind}, a("w"), bias ? a("b") : nullptr, "y");
     };
     return c;
 }
@@ -535,9 +577,7 @@ Case apollo_case(Sizes n, double clip) {
 
 const std::vector<Op>& ops_table() {
     static const std::vector<Op> table = [] {
-        const auto kind_of_gelu = [](Case (*make)(Sizes, GeluKind), GeluKind kind) {
-            return [=](Sizes n) { return make(n, kind); };
-        };
+        const auto with = [](auto make, auto... more) { return [=](Sizes n) { return make(n, more...); }; };
         const auto features = [](const char* name, FeatureKind kind, bool has_x) {
             return Op{text("feature_map, ", name), [=](Sizes n) { return feature_map_case(n, kind, has_x); }};
         };
@@ -551,12 +591,20 @@ const std::vector<Op>& ops_table() {
                  return linear_case({n.rows, 0, n.other}, true, Kind::storage);
              }},
             {"layernorm", layernorm_case},
-            {"gelu, erf", kind_of_gelu(gelu_case, GeluKind::erf)},
-            {"gelu, tanh", kind_of_gelu(gelu_case, GeluKind::tanh)},
-            {"linear_gelu, erf", kind_of_gelu(linear_gelu_case, GeluKind::erf)},
-            {"linear_gelu, tanh", kind_of_gelu(linear_gelu_case, GeluKind::tanh)},
-            {"gelu_linear, erf", kind_of_gelu(gelu_linear_case, GeluKind::erf)},
-            {"gelu_linear, tanh", kind_of_gelu(gelu_linear_case, GeluKind::tanh)},
+            {"rms_norm", rms_norm_case},
+            {"silu", silu_case},
+            {"squared_relu", squared_relu_case},
+            {"glu, silu", with(glu_case, GateKind::silu)},
+            {"glu, gelu", with(glu_case, GateKind::gelu)},
+            {"glu, gelu_tanh", with(glu_case, GateKind::gelu_tanh)},
+            {"gelu, erf", with(gelu_case, GeluKind::erf)},
+            {"gelu, tanh", with(gelu_case, GeluKind::tanh)},
+            {"linear_gelu, erf", with(linear_gelu_case, GeluKind::erf, true)},
+            {"linear_gelu, tanh", with(linear_gelu_case, GeluKind::tanh, true)},
+            {"gelu_linear, erf", with(gelu_linear_case, GeluKind::erf, true)},
+            {"gelu_linear, tanh", with(gelu_linear_case, GeluKind::tanh, true)},
+            {"linear_gelu, no bias", with(linear_gelu_case, GeluKind::erf, false)},
+            {"gelu_linear, no bias", with(gelu_linear_case, GeluKind::erf, false)},
             {"convert, S to A", from_to(Kind::storage, arithmetic)},
             {"convert, A to S", from_to(arithmetic, Kind::storage)},
             {"convert, S to S", from_to(Kind::storage, Kind::storage)},

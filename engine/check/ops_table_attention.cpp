@@ -134,16 +134,17 @@ Layout cached(int rows) {
     return all;
 }
 
-Op attention_op(const std::string& use, const Build& build, float dropout = 0) {
+// Each head of keys is read by so many heads of queries.
+Op attention_op(const std::string& use, const Build& build, float dropout = 0, int readers = 1) {
     Op op{"attention, " + use, [=](Sizes n) {
-              const int N = n.rows, D = n.columns, H = n.other, C = H * D;
+              const int N = n.rows, D = n.columns, H = readers * n.other, C = H * D, kv_columns = 2 * n.other * D;
               auto layout = std::make_shared<Layout>(build(N));
               const bool two = layout->keys[1] > 0;
               const int longest = (N > 1000 ? N : std::min(N, 140)) + 1;
               Case c;
               c.input("q", {N, C}).sums(D + longest);
-              c.input("kv", {layout->keys[0], 2 * C}).with_any_rows().sums(D + longest);
-              if (two) c.input("kv1", {layout->keys[1], 2 * C}).with_any_rows().sums(D + longest);
+              c.input("kv", {layout->keys[0], kv_columns}).with_any_rows().sums(D + longest * readers);
+              if (two) c.input("kv1", {layout->keys[1], kv_columns}).with_any_rows().sums(D + longest * readers);
               c.output("y", {N, C}).sums(D + longest);
               c.statistic("lse", {N, H}).sums(D + longest).at_least(1);
               if (dropout > 0) {
@@ -196,6 +197,8 @@ std::vector<Op> attention_ops() {
         attention_op("cached", cached),
         attention_op("dropout", by_rule(Rule::rank), 0.25f),
         attention_op("dropout, latent key", with_latent, 0.25f),
+        attention_op("two heads a key head", prefix, 0, 2),
+        attention_op("three heads a key head, dropout", by_rule(Rule::full), 0.25f, 3),
     };
 }
 

@@ -7,33 +7,30 @@ Block::Block(Parameters& p, const std::string& block_path, const BlockShape& s)
     : shape(s),
       path(block_path),
       attention_(self_attention(s.kind, s.cross).make(p, path, "attention", s)),
-      up_(p, path + ".ffn.up", s.width, s.inner, s.deviation),
-      down_(p, path + ".ffn.down", s.inner, s.width, s.deviation),
-      norm1_(p, path + ".norm1", s.width, s.eps),
-      norm2_(p, path + ".norm2", s.width, s.eps) {
+      ffn_(find_feed_forward(s.ffn).make(p, path + ".ffn", {s.width, s.inner, s.deviation, s.bias, s.gelu})),
+      norm1_(find_norm(s.norm).make(p, path + ".norm1", s.width, s.eps)),
+      norm2_(find_norm(s.norm).make(p, path + ".norm2", s.width, s.eps)) {
     if (!s.cross) return;
     AttentionShape cross = s;
     cross.rotary_value = false;
     cross_ = find_attention(s.kind).make(p, path, "cross", cross);
-    norm_cross_ = LayerNorm(p, path + ".norm_cross", s.width, s.eps);
+    norm_cross_ = find_norm(s.norm).make(p, path + ".norm_cross", s.width, s.eps);
 }
 
 Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
     auto scope = tape.scope(path);
-    Tensor* const h = before(tape, norm1_, x, "norm1");  // (N,C)
+    Tensor* const h = before(tape, *norm1_, x, "norm1");  // (N,C)
     Keys keys{h, pass.rows.position};
-    if (pass.memory) keys.memory = before(tape, norm1_, pass.memory, "norm1.memory");
+    if (pass.memory) keys.memory = before(tape, *norm1_, pass.memory, "norm1.memory");
     Queries queries{h, pass.query_rows};
     const bool all = !pass.query_rows.data;
     const RowNames& names = all ? pass.rows : pass.query_names;
     Tensor* a = (*attention_)(tape, queries, keys, site(pass, names, false));  // (Nq,C)
     if (!all) x = shape.pre_norm ? gather_rows(tape, x, pass.query_rows, "chosen.residual") : queries.x;
-    x = join(tape, x, a, names, pass.dropout, norm1_, {"attention.dropout", "residual1", "norm1"});
+    x = join(tape, x, a, names, pass.dropout, *norm1_, {"attention.dropout", "residual1", "norm1"});
     if (cross_) x = attend_encoder(tape, x, pass, names);
-    Tensor* f = before(tape, norm2_, x, "norm2");
-    const Activation inner = linear_gelu(tape, f, up_.weight, up_.bias, shape.gelu, "ffn.up", "ffn.gelu");  // (Nq,F)
-    f = gelu_linear(tape, inner, down_.weight, down_.bias, "ffn.down");                                     // (Nq,C)
-    return join(tape, x, f, names, pass.dropout, norm2_, {"ffn.dropout", "residual2", "norm2"});
+    Tensor* f = (*ffn_)(tape, before(tape, *norm2_, x, "norm2"));  // (Nq,C)
+    return join(tape, x, f, names, pass.dropout, *norm2_, {"ffn.dropout", "residual2", "norm2"});
 }
 
 // The encoder's rows are not normed here: the encoder has a last norm of its own.
@@ -41,9 +38,9 @@ Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const Row
     if (!pass.cross_graph || !(pass.state ? pass.state->cross->has_memory() : pass.encoder != nullptr))
         throw Error(text(path, ": a layer with cross-attention, but the pass brings no encoder or no cross_graph"));
     const Keys keys{pass.encoder, pass.encoder_positions};
-    Queries queries{before(tape, norm_cross_, x, "norm_cross")};
+    Queries queries{before(tape, *norm_cross_, x, "norm_cross")};
     Tensor* a = (*cross_)(tape, queries, keys, site(pass, names, true));  // (Nq,C)
-    return join(tape, x, a, names, pass.dropout, norm_cross_, {"cross.dropout", "residual_cross", "norm_cross"});
+    return join(tape, x, a, names, pass.dropout, *norm_cross_, {"cross.dropout", "residual_cross", "norm_cross"});
 }
 
 Site Block::site(const Pass& pass, const RowNames& names, bool cross) {
@@ -64,7 +61,7 @@ LayerState Block::state(const Slots& slots) const {
 
 void Block::read_memory(Tape& tape, const Pass& pass) const {
     Queries none;
-    (*attention_)(tape, none, {nullptr, {}, before(tape, norm1_, pass.memory, "norm1.memory")},
+    (*attention_)(tape, none, {nullptr, {}, before(tape, *norm1_, pass.memory, "norm1.memory")},
                   site(pass, pass.rows, false));
 }
 
@@ -73,13 +70,13 @@ void Block::read_encoder(Tape& tape, const Pass& pass) const {
     (*cross_)(tape, none, {pass.encoder, pass.encoder_positions}, site(pass, pass.rows, true));
 }
 
-// The norm before a part of a pre-LN layer; a post-LN layer has none there.
-Tensor* Block::before(Tape& tape, const LayerNorm& norm, Tensor* x, const char* name) const {
+// The norm before a part of a pre-norm layer; a post-norm layer has none there.
+Tensor* Block::before(Tape& tape, const Norm& norm, Tensor* x, const char* name) const {
     return shape.pre_norm ? norm(tape, x, name) : x;
 }
 
-// x + dropout(f), normed in a post-LN layer.
-Tensor* Block::join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const LayerNorm& norm,
+// x + dropout(f), normed in a post-norm layer.
+Tensor* Block::join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const Norm& norm,
                     const ResidualNames& names) const {
     if (!shape.pre_norm) return norm(tape, x, f, rows, rate, names);
     return add(tape, x, dropout(tape, f, rows, rate, names.dropout), names.sum);

@@ -2,6 +2,7 @@
 // One Transformer layer: a norm, an attention, perhaps one to an encoder, and a feed-forward part.
 #pragma once
 #include "engine/nn/attention/attention.h"
+#include "engine/nn/feed_forward.h"
 
 namespace masquerade {
 
@@ -38,11 +39,12 @@ struct BlockShape : AttentionShape {
     GeluKind gelu = GeluKind::erf;
     bool cross = false;            // a decoder's layer, which attends to an encoder as well
     std::string kind = "softmax";  // a name of attention_kinds()
+    std::string ffn = "gelu";      // a name of feed_forward_kinds()
 };
 
-// Post-LN (BERT):  x = LN1(x + Attention(x)),  x = LN2(x + FFN(x))
-// or pre-LN:       x = x + Attention(LN1(x)),  x = x + FFN(LN2(x))
-// With cross-attention, between the two:  x = LNc(x + Cross(x, E))  or  x = x + Cross(LNc(x), E)   Vaswani et al. 2017
+// Post-norm (BERT):  x = N1(x + Attention(x)),  x = N2(x + FFN(x))
+// or pre-norm:       x = x + Attention(N1(x)),  x = x + FFN(N2(x))
+// With cross-attention, between the two:  x = Nc(x + Cross(x, E))  or  x = x + Cross(Nc(x), E)   Vaswani et al. 2017
 class Block {
   public:
     Block(Parameters& p, const std::string& path, const BlockShape& shape);
@@ -59,15 +61,15 @@ class Block {
     const std::string path;
 
   private:
-    Tensor* before(Tape& tape, const LayerNorm& norm, Tensor* x, const char* name) const;
-    Tensor* join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const LayerNorm& norm,
+    Tensor* before(Tape& tape, const Norm& norm, Tensor* x, const char* name) const;
+    Tensor* join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const Norm& norm,
                  const ResidualNames& names) const;
     Tensor* attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const RowNames& names) const;
     static Site site(const Pass& pass, const RowNames& names, bool cross);
 
     std::unique_ptr<const Attention> attention_, cross_;
-    Linear up_, down_;
-    LayerNorm norm1_, norm2_, norm_cross_;
+    std::unique_ptr<const FeedForward> ffn_;
+    std::unique_ptr<const Norm> norm1_, norm2_, norm_cross_;
 };
 
 }  // namespace masquerade

@@ -16,7 +16,12 @@ Tensor* convert(Tape& tape, Tensor* x, DType type, const std::string& name);
 // The same numbers in another shape.
 Tensor* reshape(Tape& tape, Tensor* x, const Shape& shape, const std::string& name);
 Tensor* layernorm(Tape& tape, Tensor* x, Tensor* w, Tensor* b, double eps, const std::string& name);
+Tensor* rms_norm(Tape& tape, Tensor* x, Tensor* w, double eps, const std::string& name);
 Tensor* tanh(Tape& tape, Tensor* x, const std::string& name);
+Tensor* silu(Tape& tape, Tensor* x, const std::string& name);
+Tensor* squared_relu(Tape& tape, Tensor* x, const std::string& name);
+// y(N,F) of x(N,2F)
+Tensor* glu(Tape& tape, Tensor* x, GateKind kind, const std::string& name);
 Tensor* gelu(Tape& tape, Tensor* x, GeluKind kind, const std::string& name);
 // The two halves of a feed-forward network, with the gelu between them inside: u(N,F) = x w^T + b with a = gelu(u),
 // then y(N,C) = a w^T + b, whose gradient goes to u.
@@ -44,7 +49,7 @@ Tensor* rotary(Tape& tape, Tensor* x, Ints positions, Tensor* turns, int columns
 // Rotates linear(x, w, b), with no tensor between.
 Tensor* linear_rotary(Tape& tape, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* turns, int columns,
                       const std::string& name);
-// q (Nq,C), every kv (Nk,2C). The graph must outlive the step.
+// q (Nq,H D) of H heads, every kv (Nk,2 G D), G a divisor of H. The graph must outlive the step.
 Tensor* attention(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
                   float dropout_rate, const RowNames& query_rows, const std::string& name);
 // y (N,width) of x through a state of its keys; pack[s], kv[s] and, of a gated pack, gate[s] of one source each.

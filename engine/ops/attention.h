@@ -8,6 +8,22 @@
 
 namespace masquerade {
 
+// The heads of a call: H of queries, and G of keys and values, each of which is read by H / G heads of queries that follow
+// one another.  q (Nq,H D);  kv (Nk,2 G D): the keys of all heads, then the values.  G is H in Vaswani et al. 2017, 1 in
+// Shazeer 2019, and any divisor of H in Ainslie et al. 2023.
+struct AttentionHeads {
+    int of_queries = 0, of_keys = 0, D = 0;  // H, G
+    constexpr int C() const { return of_queries * D; }
+    constexpr int values() const { return of_keys * D; }  // the first column of the values in kv
+    constexpr int kv_columns() const { return 2 * of_keys * D; }
+    constexpr int readers() const { return of_queries / of_keys; }  // heads of queries that read a head of keys
+};
+inline AttentionHeads attention_heads(const View& q, const Views& kv, int heads) {
+    const int H = heads < 1 ? 1 : heads, D = int(q.columns()) / H;
+    const int G = kv.count > 0 && D > 0 ? int(kv[0].columns()) / (2 * D) : H;
+    return {H, G < 1 ? 1 : G, D};
+}
+
 // Dropout's random channel of the visit `ordinal` (counted over the keys that this query sees) by a head.
 constexpr std::uint32_t attention_channel(int head, int ordinal) {
     return (std::uint32_t(head) << 20) + std::uint32_t(ordinal);
@@ -21,10 +37,12 @@ inline void check_attention_tensors(const char* op, const View& q, const Views& 
                                     const View& y, const View& lse) {
     if (rule.heads < 1 || q.columns() % rule.heads != 0)
         throw Error(text(op, ": ", seen("q", q), ", not divisible into ", rule.heads, " heads"));
+    const AttentionHeads all = attention_heads(q, kv, rule.heads);
     for (int s = 0; s < kv.count; s++)
-        if (kv[s].columns() != 2 * q.columns() || kv[s].dtype != q.dtype)
-            throw Error(text(op, ": ", seen("kv", kv[s]), " but ", seen("q", q),
-                             "; kv holds keys and values, twice the columns of q"));
+        if (kv[s].columns() != all.kv_columns() || rule.heads % all.of_keys != 0 || kv[s].dtype != q.dtype)
+            throw Error(
+                text(op, ": ", seen("kv", kv[s]), " but ", seen("q", q), " of ", rule.heads,
+                     " heads; kv holds keys and values, of as many heads or a divisor, each as wide as one of q"));
     expect_same_shape(op, "y", y, "q", q);
     expect_shape(op, "lse", lse, {q.rows(), rule.heads}, arithmetic_of(q.dtype));
     if (!(rule.dropout >= 0 && rule.dropout < 1))

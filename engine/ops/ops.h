@@ -23,6 +23,10 @@ OP(linear_backward, (View dy, View x, View w, Grad dx, Grad dw, Grad db))
 OP(layernorm_forward, (View x, View w, View b, double eps, View y, View mean, View rstd))
 OP(layernorm_backward, (View dy, View x, View w, View mean, View rstd, Grad dx, Grad dw, Grad db))
 
+// y(N,C) = x inverse w,  inverse = 1 / sqrt(mean(x^2) + eps).  w (C), inverse (N): A           Zhang & Sennrich 2019
+OP(rms_norm_forward, (View x, View w, double eps, View y, View inverse))
+OP(rms_norm_backward, (View dy, View x, View w, View inverse, Grad dx, Grad dw))
+
 // y = x, each of S or A: from one storage type to another
 OP(convert_forward, (View x, View y))
 OP(convert_backward, (View dy, Grad dx))
@@ -35,7 +39,19 @@ OP(tanh_backward, (View dy, View y, Grad dx))
 OP(gelu_forward, (View x, GeluKind kind, View y))
 OP(gelu_backward, (View dy, View x, GeluKind kind, Grad dx))
 
-// u(M,O) = x w^T + b and a(M,O) = gelu(u), made while u is near; the backward of u is linear_backward
+// y = x / (1 + exp(-x))                                                                       Elfwing et al. 2017
+OP(silu_forward, (View x, View y))
+OP(silu_backward, (View dy, View x, Grad dx))
+
+// y = max(x, 0)^2                                                                                  So et al. 2021
+OP(squared_relu_forward, (View x, View y))
+OP(squared_relu_backward, (View dy, View x, Grad dx))
+
+// y(N,F) = g(a) b,  x(N,2F) = a | b,  g the activation of the gate                                    Shazeer 2020
+OP(glu_forward, (View x, GateKind kind, View y))
+OP(glu_backward, (View dy, View x, GateKind kind, Grad dx))
+
+// u(M,O) = x w^T + b and a(M,O) = gelu(u), made while u is near;  b may be absent; the backward of u is linear_backward
 OP(linear_gelu_forward, (View x, View w, View b, GeluKind kind, View u, View a))
 // The backward of y(M,O) = a w^T + b, a(M,I) = gelu(u), whose forward is linear_forward:  du(M,I) = gelu'(u) (dy w),
 // dw = dy^T a,  db = column sums of dy
@@ -77,8 +93,9 @@ OP(linear_rotary_backward,
    (View dy, View x, View w, Ints positions, View turns, int columns, Grad dx, Grad dw, Grad db))
 
 // For each head: y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)) over the keys that the graph lets i see; a
-// row that sees nothing gives 0.  q (Nq,C); every kv[s] (Nk,2C): keys, then values; y (Nq,C); lse (Nq,H), A: log of the
-// sum of exp, minus infinity where nothing is seen.   Vaswani et al. 2017, equation 1
+// row that sees nothing gives 0.  q (Nq,H D); every kv[s] (Nk,2 G D): the keys of G heads, then their values, each read
+// by H / G heads of q (Ainslie et al. 2023); y (Nq,H D); lse (Nq,H), A: log of the sum of exp, minus infinity where nothing
+// is seen.   Vaswani et al. 2017, equation 1
 OP(attention_forward, (View q, Views kv, const SegmentGraph& graph, AttentionRule rule, View y, View lse))
 OP(attention_backward,
    (View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph, AttentionRule rule, Grad dq, Grads dkv))

@@ -12,6 +12,7 @@
 namespace masquerade {
 
 enum class GeluKind : int { erf, tanh };
+enum class GateKind : int { silu, gelu, gelu_tanh };
 enum class FeatureKind : int;  // engine/math/features.h
 
 // The name of a row of activations: the training example it belongs to and its position there. Random numbers are

@@ -16,9 +16,17 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place) 
     if (o.rotary && !find_attention(o.attention).rotates)
         throw BadUsage(text("attention ", o.attention,
                             " has no place for rotary positions; leave rotary out, or set rotary=false"));
+    if (o.kv_heads > 0 && o.heads % o.kv_heads)
+        throw BadUsage(text("kv_heads is ", o.kv_heads, ", which does not divide heads, ", o.heads,
+                            ": each head of keys is read by as many heads of queries"));
+    if (o.kv_heads > 0 && o.kv_heads != o.heads && !find_attention(o.attention).groups_heads)
+        throw BadUsage(text("attention ", o.attention, " has as many heads of keys as of queries; leave kv_heads out"));
     const double eps = o.pre_norm ? std::max(o.eps, 1e-6) : o.eps;
     const AttentionShape attention{o.width,    o.heads, o.deviation, o.rotary_value, o.positions, o.attention_options,
-                                   o.pre_norm, eps};
+                                   o.pre_norm, eps,     o.norm,      o.bias,         o.kv_heads};
+    const auto norm = [&](const std::string& path, int width, double epsilon) {
+        return std::shared_ptr<const Norm>(find_norm(o.norm).make(p, path, width, epsilon));
+    };
     if (place.embedding) {
         token_ = place.embedding->token_;
         type_ = place.embedding->type_;
@@ -29,17 +37,17 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place) 
     } else {
         add_embedding(p, attention);
     }
-    const BlockShape shape{attention, o.inner, o.gelu, place.cross, o.attention};
+    const BlockShape shape{attention, o.inner, o.gelu, place.cross, o.attention, o.ffn};
     for (int i = 0; i < o.layers; i++) layers.emplace_back(p, prefix_ + "layer." + std::to_string(i), shape);
-    if (o.pre_norm) final_norm_ = LayerNorm(p, prefix_ + "final_norm", o.width, eps);
+    if (o.pre_norm) final_norm_ = norm(prefix_ + "final_norm", o.width, eps);
     if (o.pre_norm && companion_ && !place.head) companion_->declare_norm(p, prefix_ + "final_norm_packed");
     if (place.head) {
         const int E = o.embedding_width();
         if (o.head_rows > 0) {
-            head_dense_ = Linear(p, "head.dense", o.head_rows * o.width, E, o.deviation);
-            head_norm_ = LayerNorm(p, "head.norm", E, o.eps);
+            head_dense_ = Linear(p, "head.dense", o.head_rows * o.width, E, o.deviation, o.bias);
+            head_norm_ = norm("head.norm", E, o.eps);
         }
-        head_bias_ = p.add("head.bias", {o.vocabulary}, {Init::zeros});
+        if (o.bias) head_bias_ = p.add("head.bias", {o.vocabulary}, {Init::zeros});
     }
     if (o.rotary) turns_ = rotary_turns(o.positions, o.width / o.heads);
 }
@@ -51,8 +59,8 @@ void Backbone::add_embedding(Parameters& p, const AttentionShape& attention) {
     token_ = p.add("embedding.token.weight", {o.vocabulary, E}, normal);
     type_ = p.add("embedding.type.weight", {o.types, E}, normal);
     if (!o.rotary) position_ = p.add("embedding.position.weight", {o.positions, E}, normal);
-    embedding_norm_ = LayerNorm(p, "embedding.norm", E, o.eps);
-    if (E != o.width) embedding_project_ = Linear(p, "embedding.project", E, o.width, o.deviation);
+    embedding_norm_ = find_norm(o.norm).make(p, "embedding.norm", E, o.eps);
+    if (E != o.width) embedding_project_ = Linear(p, "embedding.project", E, o.width, o.deviation, o.bias);
     if (const auto make = find_attention(o.attention).companion) companion_ = make(p, "embedding.slots", attention);
 }
 
@@ -75,7 +83,7 @@ Tensor* Backbone::embed(Tape& tape, const TokenRows& rows) const {
     Tensor* x = embedding(tape, tape.ints(rows.ids), token_, "token");  // (N,E)
     x = add(tape, x, embedding(tape, tape.ints(rows.types), type_, "type"), "token_type");
     if (position_) x = add(tape, x, embedding(tape, tape.ints(rows.positions), position_, "position"), "sum");
-    x = embedding_norm_(tape, x, "norm");
+    x = (*embedding_norm_)(tape, x, "norm");
     x = dropout(tape, x, rows.names(tape), float(options.dropout), "dropout");
     return embedding_project_.weight ? embedding_project_(tape, x, "project") : x;  // (N,C)
 }
@@ -120,7 +128,7 @@ std::vector<int> Backbone::names_of_documents(const TokenRows& rows, const Segme
 }
 
 Tensor* Backbone::finish(Tape& tape, Tensor* x) const {
-    return options.pre_norm ? final_norm_(tape, x, prefix_ + "final_norm") : x;
+    return options.pre_norm ? (*final_norm_)(tape, x, prefix_ + "final_norm") : x;
 }
 
 std::vector<LayerState> Backbone::states(const Slots& slots) const {
@@ -132,8 +140,8 @@ std::vector<LayerState> Backbone::states(const Slots& slots) const {
 Tensor* Backbone::head(Tape& tape, Tensor* x) const {
     auto scope = tape.scope("head");
     x = head_dense_(tape, x, "dense");  // (N,E)
-    x = gelu(tape, x, options.gelu, "gelu");
-    return head_norm_(tape, x, "norm");
+    x = find_feed_forward(options.ffn).activate(tape, x, options.gelu, "gelu");
+    return (*head_norm_)(tape, x, "norm");
 }
 
 Tensor* Backbone::logits(Tape& tape, Tensor* h) const {

@@ -22,6 +22,10 @@ struct BackboneOptions {
     std::string attention = "softmax";  // a name of attention_kinds()
     AttentionOptions attention_options = {};  // what is given of attention_settings()
     bool pre_norm = false;
+    std::string norm = "layer";  // a name of norm_kinds()
+    std::string ffn = "gelu";    // a name of feed_forward_kinds(); the head has its activation
+    bool bias = true;            // of the linear layers and the head
+    int kv_heads = 0;            // G, heads of keys and values, a divisor of H; 0: H
     GeluKind gelu = GeluKind::erf;
     double eps = 1e-12;
     double deviation = 0.02;  // of the first weights
@@ -48,14 +52,14 @@ class Backbone {
     Tensor* run(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const {
         return run(tape, rows, pass(tape, rows, graph));
     }
-    // After the last layer: the final norm of a pre-LN stack, the identity otherwise.
+    // After the last layer: the final norm of a pre-norm stack, the identity otherwise.
     Tensor* finish(Tape& tape, Tensor* x) const;
     // The decoding states of all layers.
     std::vector<LayerState> states(const Slots& slots) const;
-    // h(N,E): what the tied embedding meets: LN(gelu(dense(x)))
+    // h(N,E): what the tied embedding meets: norm(activation(dense(x)))
     Tensor* head(Tape& tape, Tensor* x) const;
     Tensor* word_weights() const { return token_; }   // (V,E)
-    Tensor* word_bias() const { return head_bias_; }  // (V)
+    Tensor* word_bias() const { return head_bias_; }  // (V), or null
     Tensor* logits(Tape& tape, Tensor* h) const;      // (N,V), A
     // (1): sum_n weight_n loss_n, weights (N) constants; `losses`, if not null, receives (N), for reading. Both by
     // labels that are smoothed.
@@ -93,9 +97,9 @@ class Backbone {
     std::string prefix_;
     Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // (V,E), (types,E), (P,E)
     std::shared_ptr<Companion> companion_;                             // null: the kind has none
-    LayerNorm embedding_norm_, final_norm_, head_norm_;
+    std::shared_ptr<const Norm> embedding_norm_, final_norm_, head_norm_;
     Linear embedding_project_, head_dense_;
-    Tensor* head_bias_ = nullptr;  // (V)
+    Tensor* head_bias_ = nullptr;  // (V), or null
     std::vector<double> turns_;    // (P,D)
 };
 

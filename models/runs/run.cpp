@@ -57,8 +57,15 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("inner", &b.inner, "F, inner width of the feed-forward layer", 1, 262144);
     c.add("rotary", &b.rotary,
           "rotary positions; false: an absolute table, the default where the attention cannot rotate");
-    c.add("pre_norm", &b.pre_norm, "pre-LN layers; false: post-LN, as BERT");
-    c.add("gelu", &b.gelu, "exact, or the tanh approximation", {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
+    c.add("kv_heads", &b.kv_heads, "G, heads of keys and values, a divisor of heads; 0: as many as heads", 0, 1024);
+    c.add("pre_norm", &b.pre_norm, "norms stand before attention and feed-forward part; false: after them, as in BERT");
+    c.add("norm", &b.norm, "kind of the norms: layer norm, or RMSNorm, which has no mean and no bias",
+          names_of(norm_kinds()));
+    c.add("ffn", &b.ffn, "kind of the feed-forward part; swiglu and geglu have a gate beside each of the F columns",
+          names_of(feed_forward_kinds()));
+    c.add("bias", &b.bias, "linear layers and the head have biases");
+    c.add("gelu", &b.gelu, "exact, or the tanh approximation, in ffn=gelu and geglu",
+          {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
     c.add("attention", &b.attention, "kind of the attention; ./inspect attention lists them",
           names_of(attention_kinds()));
     c.follows("rotary", [&b, start = b.rotary] { b.rotary = start && find_attention(b.attention).rotates; });

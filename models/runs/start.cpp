@@ -178,8 +178,8 @@ void Start::expect_same_sizes(const Stacks& ours) const {
         RunSettings::declare_backbone(*config, *stack);
         RunSettings::declare_foreign(*config, *stack);
     }
-    for (const char* key :
-         {"width", "heads", "inner", "types", "embedding", "rotary", "rotary_value", "pre_norm", "gelu", "norm_eps"})
+    for (const char* key : {"width", "heads", "inner", "types", "embedding", "rotary", "rotary_value", "pre_norm",
+                            "gelu", "norm_eps", "norm", "ffn", "bias", "kv_heads"})
         same(key, of_a.value(key), of_b.value(key));
     if (!a.rotary && a.positions != b.positions)
         throw BadInput(text(source(), " knows ", a.positions, " positions, and max_length, max_target and ",

@@ -65,7 +65,8 @@ class AttentionReader : public Observer {
     // The probabilities of the first document of the batch.
     AttentionMap map_of(const Record& r) const {
         const auto& [graph, rule] = attributes_of(r, attention_forward);
-        const std::int64_t C = r.x(0).columns(), D = C / rule.heads;
+        const std::int64_t C = r.x(0).columns(), D = C / rule.heads, kv_columns = r.x(1).columns(),
+                           readers = 2 * C / kv_columns;  // heads of queries that read a head of keys
         const std::vector<double> q = numbers_of(r.x(0)), lse = numbers_of(r.y(1));
         AttentionMap m{r.path, {}, {}, std::vector<std::vector<std::vector<double>>>(std::size_t(rule.heads))};
         std::vector<std::vector<double>> kv;
@@ -96,9 +97,9 @@ class AttentionReader : public Observer {
                     for (int j = begin; j < end; j++)
                         for (int h = 0; h < rule.heads; h++) {
                             double dot = 0;
-                            for (std::int64_t d = h * D; d < (h + 1) * D; d++)
-                                dot +=
-                                    q[std::size_t(row * C + d)] * kv[std::size_t(source)][std::size_t(2 * j * C + d)];
+                            for (std::int64_t d = 0; d < D; d++)
+                                dot += q[std::size_t(row * C + h * D + d)] *
+                                       kv[std::size_t(source)][std::size_t(j * kv_columns + h / readers * D + d)];
                             m.p[std::size_t(h)][line.at(row)][column.at({source, j})] =
                                 std::exp(dot / std::sqrt(double(D)) - lse[std::size_t(row * rule.heads + h)]);
                         }

@@ -85,7 +85,11 @@ struct AttentionShape {
     int positions = 0;          // P: positions 0 .. P-1 may occur
     AttentionOptions options = {};
     bool pre_norm = false;
-    double eps = 1e-12;  // of norms
+    double eps = 1e-12;          // of norms
+    std::string norm = "layer";  // a name of norm_kinds()
+    bool bias = true;            // of linear layers
+    int kv_heads = 0;            // G, heads of keys and values; 0: H
+    int key_width() const { return (kv_heads > 0 ? kv_heads : heads) * (width / heads); }  // G D
 };
 
 class Attention {
@@ -109,6 +113,7 @@ struct AttentionKind {
     std::vector<AttentionSetting> (*settings)();
     const char* weights;               // kinds of equal `weights` have parameters of the same names and meaning
     bool needs_positions = false;      // of every key: a latent has none
+    bool groups_heads = false;         // keys and values may have fewer heads than queries
     const char* in_decoder = nullptr;  // the kind by which a decoder's rows see each other; null: this one
     // Null: nothing goes beside x. The parameters lie at `path`.
     std::shared_ptr<Companion> (*companion)(Parameters& parameters, const std::string& path,

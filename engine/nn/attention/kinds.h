@@ -14,7 +14,7 @@ class ProjectedAttention : public Attention {
     ProjectedAttention(const std::string& name, const AttentionShape& shape) : name_(name), shape_(shape) {}
     // A linear layer (columns,C).
     Linear part(Parameters& p, const std::string& layer, const char* what, int columns) const {
-        return Linear(p, layer + "." + name_ + "." + what, shape_.width, columns, shape_.deviation);
+        return Linear(p, layer + "." + name_ + "." + what, shape_.width, columns, shape_.deviation, shape_.bias);
     }
     std::string name_;
     AttentionShape shape_;

@@ -50,22 +50,22 @@ struct LunaOptions {
 struct PackedRows : Companion {
     LunaOptions options;
     Tensor* learned = nullptr;  // (l,C), of which every group has a copy at first
-    LayerNorm last;
-    double eps = 0;
+    std::shared_ptr<const Norm> last;
+    AttentionShape shape;
     Tensor* x = nullptr;  // (groups * l, C); null: no layer was yet
     std::vector<SlotGroup> groups;
 
     PackedRows(Parameters& p, const std::string& path, const AttentionShape& s)
-        : options(options_of<LunaOptions>(s.options)), eps(s.eps) {
+        : options(options_of<LunaOptions>(s.options)), shape(s) {
         // Drawn as an embedding of deviation 1/sqrt(C) that is scaled by sqrt(C).
         learned = p.add(path, {options.slots, s.width}, {Init::normal, 1});
     }
     std::shared_ptr<Companion> start() const override { return std::make_shared<PackedRows>(*this); }
     void declare_norm(Parameters& p, const std::string& path) override {
-        if (options.contextual) last = LayerNorm(p, path, int(learned->columns()), eps);
+        if (options.contextual) last = find_norm(shape.norm).make(p, path, shape.width, shape.eps);
     }
     void norm(Tape& tape, const std::string& name) override {
-        if (x && options.contextual) x = last(tape, x, name);
+        if (x && options.contextual) x = (*last)(tape, x, name);
     }
 };
 
@@ -117,7 +117,7 @@ class LunaAttention : public ProjectedAttention {
         pack_query_ = part(p, layer, "pack_query", C), pack_key_value_ = part(p, layer, "pack_key_value", kv);
         query_ = part(p, layer, "query", C), key_value_ = part(p, layer, "key_value", kv);
         output_ = part(p, layer, "output", C);
-        if (o.contextual) norm_ = LayerNorm(p, layer + "." + name + ".norm_packed", C, s.eps);
+        if (o.contextual) norm_ = find_norm(s.norm).make(p, layer + "." + name + ".norm_packed", C, s.eps);
     }
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override;
     std::unique_ptr<AttentionState> state(const Slots&) const override { return std::make_unique<KeptSlots>(); }
@@ -137,7 +137,7 @@ class LunaAttention : public ProjectedAttention {
 
     LunaOptions options_;
     Linear pack_query_, pack_key_value_, query_, key_value_, output_;
-    LayerNorm norm_;  // of P, contextual
+    std::unique_ptr<const Norm> norm_;  // of P, contextual
 };
 
 Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
@@ -214,7 +214,7 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const Site& site, cons
     const RowNames names{tape.ints(tape.hold(std::move(document))), tape.ints(tape.hold(std::move(position)))};
     Tensor* p = pack_queries(tape, slots, site, names);
     const bool contextual = options_.contextual;
-    Tensor* x = contextual && shape_.pre_norm ? norm_(tape, p, name_ + ".norm_packed") : p;
+    Tensor* x = contextual && shape_.pre_norm ? (*norm_)(tape, p, name_ + ".norm_packed") : p;
     std::vector<Tensor*> kv;
     if (keys.memory) kv.push_back(key_values(tape, pack_key_value_, keys.memory, name_ + ".pack_memory"));
     kv.push_back(key_values(tape, pack_key_value_, keys.x, name_ + ".pack_key_value"));
@@ -224,7 +224,7 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const Site& site, cons
     stream.groups = slots.groups;
     stream.x = !contextual       ? p
                : shape_.pre_norm ? add(tape, p, dropout(tape, y, names, site.hidden_dropout, parts.dropout), parts.sum)
-                                 : norm_(tape, p, y, names, site.hidden_dropout, parts);
+                                 : (*norm_)(tape, p, y, names, site.hidden_dropout, parts);
     return key_values(tape, key_value_, y, name_ + ".key_value");
 }
 

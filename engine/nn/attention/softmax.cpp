@@ -9,11 +9,11 @@ SoftmaxAttention::SoftmaxAttention(Parameters& p, const std::string& layer, cons
                                    const AttentionShape& s, const NoOptions&)
     : ProjectedAttention(name, s),
       query_(part(p, layer, "query", s.width)),
-      key_value_(part(p, layer, "key_value", 2 * s.width)),
+      key_value_(part(p, layer, "key_value", 2 * s.key_width())),
       output_(part(p, layer, "output", s.width)) {}
 
 Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
-    const std::vector<Tensor*> kv = sources(tape, keys, site);  // of (Nk,2C) each
+    const std::vector<Tensor*> kv = sources(tape, keys, site);  // of (Nk,2 G D) each
     if (!queries.x) return nullptr;
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
     Tensor* q = query_.rotated(tape, queries.x, site.rows.position, site.turns, shape_.width, name_ + ".query");
@@ -23,7 +23,7 @@ Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& k
 
 Tensor* SoftmaxAttention::keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* turns,
                                           const char* name) const {
-    const int turned = shape_.rotary_value ? 2 * shape_.width : shape_.width;  // keys; values as well
+    const int turned = (shape_.rotary_value ? 2 : 1) * shape_.key_width();  // keys; values as well
     return key_value_.rotated(tape, x, positions, turns, turned, name_ + "." + name);
 }
 
@@ -61,7 +61,7 @@ namespace {
 std::string honours_all(const SegmentGraph&) { return ""; }
 }  // namespace
 
-const AttentionKind softmax_kind =
-    kind_of<SoftmaxAttention>("softmax", "every query weighs every key that it sees", true, true, honours_all);
+const AttentionKind softmax_kind = with_groups(
+    kind_of<SoftmaxAttention>("softmax", "every query weighs every key that it sees", true, true, honours_all));
 
 }  // namespace masquerade

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Multi-head attention by scaled dot products:  softmax(Q K^T / sqrt(D)) V, projected.  Vaswani et al. 2017, section
-// 3.2
+// Multi-head attention by scaled dot products:  softmax(Q K^T / sqrt(D)) V, projected.   Vaswani et al. 2017, section
+// 3.2. With G < H heads of keys and values, H / G heads of queries read each of them.     Ainslie et al. 2023
 #pragma once
 #include "engine/nn/attention/kinds.h"
 
@@ -14,7 +14,7 @@ class SoftmaxAttention : public ProjectedAttention {
     std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 
   protected:
-    // (Nk,2C) keys and values; `name` ends the path of the tensor.
+    // (Nk,2 G D) keys and values; `name` ends the path of the tensor.
     Tensor* keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const;
 
     Linear query_, key_value_, output_;
@@ -22,5 +22,11 @@ class SoftmaxAttention : public ProjectedAttention {
   private:
     std::vector<Tensor*> sources(Tape& tape, const Keys& keys, const Site& site) const;
 };
+
+// The row of a kind whose keys and values may have fewer heads than its queries.
+constexpr AttentionKind with_groups(AttentionKind kind) {
+    kind.groups_heads = true;
+    return kind;
+}
 
 }  // namespace masquerade

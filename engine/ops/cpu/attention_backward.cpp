@@ -36,9 +36,10 @@ void softmax_grad_visits(const DocumentPlan& plan, const QueryBlock& block, Vect
     }
 }
 
+// The heads of queries that read head `group` of the keys.
 template <class S>
-void backward_head(const AttentionCall& call, const KeyOwners& owners, const DocumentPlan& plan, int head,
-                   const View& dy, const View& lse, const Grad& dq, const Grads& dkv) {
+void backward_heads(const AttentionCall& call, const KeyOwners& owners, const DocumentPlan& plan, int group,
+                    const View& dy, const View& lse, const Grad& dq, const Grads& dkv) {
     const bool drops = call.rule.dropout > 0;
     const std::size_t P = std::size_t(padded(call.D)), keys_size = std::size_t(plan.rows + overhang) * P,
                       block_size = lanes * P, visits_size = std::size_t(plan.most_visits + overhang) * lanes;
@@ -47,31 +48,34 @@ void backward_head(const AttentionCall& call, const KeyOwners& owners, const Doc
           *q_rows = dvalues + keys_size, *q_columns = q_rows + block_size, *dy_rows = q_columns + block_size,
           *dy_columns = dy_rows + block_size, *sums = dy_columns + block_size, *p = sums + block_size,
           *ds = p + visits_size, *factors = drops ? ds + visits_size : nullptr;
-    pack_keys<S>(call, plan, head, keys, values);
+    pack_keys<S>(call, plan, group, keys, values);
     std::fill_n(dkeys, 2 * keys_size, 0.0f);
-    const std::ptrdiff_t next = next_turn(call, head, plan.queries, call.C),
-                         next_key = next_turn(call, head, plan.rows, 2 * call.C);
-    for (const QueryBlock& block : plan.blocks) {
-        const std::ptrdiff_t at = std::ptrdiff_t(block.row) * call.C + head * call.D;
-        pack_block(call.q.as<S>() + at, call.C, block.count, float(call.scale), call.D, next, q_rows, q_columns);
-        pack_block(dy.as<S>() + at, call.C, block.count, 1.0f, call.D, next, dy_rows, dy_columns);
-        dot_keys(plan, block, call.D, q_columns, keys, p);
-        dot_keys(plan, block, call.D, dy_columns, values, ds);
-        if (drops) draw_dropout(call, plan, block, head, factors, factors + visits_size);
-        Vector log_sums{};
-        for (int i = 0; i < block.count; i++)
-            log_sums[i] = lse.as<float>()[std::ptrdiff_t(block.row + i) * call.rule.heads + head];
-        softmax_grad_visits(plan, block, log_sums, factors, p, ds);
-        if (dq) {
-            sum_over_keys(plan, block, int(P), ds, keys, sums);
-            for (int i = 0; i < block.count; i++) {
-                S* row = dq.view.as<S>() + at + std::ptrdiff_t(i) * call.C;
-                put_row(row, sums + std::size_t(i) * P, call.D, float(call.scale), dq.add);
-                fetch(row + next, call.D);
+    const std::ptrdiff_t next_key = next_keys(call, group, plan.rows), kv_columns = call.heads.kv_columns(),
+                         to_values = call.heads.values();
+    for (int head = group * call.heads.readers(), end = head + call.heads.readers(); head < end; head++) {
+        const std::ptrdiff_t next = next_queries(call, head, plan.queries);
+        for (const QueryBlock& block : plan.blocks) {
+            const std::ptrdiff_t at = std::ptrdiff_t(block.row) * call.C + head * call.D;
+            pack_block(call.q.as<S>() + at, call.C, block.count, float(call.scale), call.D, next, q_rows, q_columns);
+            pack_block(dy.as<S>() + at, call.C, block.count, 1.0f, call.D, next, dy_rows, dy_columns);
+            dot_keys(plan, block, call.D, q_columns, keys, p);
+            dot_keys(plan, block, call.D, dy_columns, values, ds);
+            if (drops) draw_dropout(call, plan, block, head, factors, factors + visits_size);
+            Vector log_sums{};
+            for (int i = 0; i < block.count; i++)
+                log_sums[i] = lse.as<float>()[std::ptrdiff_t(block.row + i) * call.rule.heads + head];
+            softmax_grad_visits(plan, block, log_sums, factors, p, ds);
+            if (dq) {
+                sum_over_keys(plan, block, int(P), ds, keys, sums);
+                for (int i = 0; i < block.count; i++) {
+                    S* row = dq.view.as<S>() + at + std::ptrdiff_t(i) * call.C;
+                    put_row(row, sums + std::size_t(i) * P, call.D, float(call.scale), dq.add);
+                    fetch(row + next, call.D);
+                }
             }
+            add_to_keys(plan, block, int(P), ds, q_rows, dkeys);
+            add_to_keys(plan, block, int(P), p, dy_rows, dvalues);
         }
-        add_to_keys(plan, block, int(P), ds, q_rows, dkeys);
-        add_to_keys(plan, block, int(P), p, dy_rows, dvalues);
     }
     for (int index : plan.key_segments) {
         const KeySegment& segment = call.graph.keys[index];
@@ -79,12 +83,12 @@ void backward_head(const AttentionCall& call, const KeyOwners& owners, const Doc
         const Grad& to = dkv[segment.source];
         std::size_t from = std::size_t(plan.first_row[index]) * P;
         for (int j = segment.begin; j < segment.end; j++, from += P) {
-            S* row = to.view.as<S>() + std::ptrdiff_t(j) * 2 * call.C + head * call.D;
+            S* row = to.view.as<S>() + j * kv_columns + group * call.D;
             bool add = to.add || (*owners.of[segment.source])[j] != index;
             put_row(row, dkeys + from, call.D, 1.0f, add);
-            put_row(row + call.C, dvalues + from, call.D, 1.0f, add);
+            put_row(row + to_values, dvalues + from, call.D, 1.0f, add);
             fetch(row + next_key, call.D);
-            fetch(row + call.C + next_key, call.D);
+            fetch(row + to_values + next_key, call.D);
         }
     }
 }
@@ -98,9 +102,10 @@ void backward(const AttentionCall& call, const KeyOwners& owners, const View& dy
     for (int s = 0; s < dkv.count; s++)
         if (dkv[s] && !dkv[s].add)
             for (std::int64_t row = 0; row < dkv[s].view.rows(); row++)
-                if ((*owners.of[s])[row] < 0) std::fill_n(dkv[s].view.as<S>() + row * 2 * call.C, 2 * call.C, S(0.0f));
-    each_document_and_head(call, [&](const DocumentPlan& plan, int head) {
-        backward_head<S>(call, owners, plan, head, dy, lse, dq, dkv);
+                if ((*owners.of[s])[row] < 0)
+                    std::fill_n(dkv[s].view.as<S>() + row * call.heads.kv_columns(), call.heads.kv_columns(), S(0.0f));
+    each_document_and_head(call, [&](const DocumentPlan& plan, int group) {
+        backward_heads<S>(call, owners, plan, group, dy, lse, dq, dkv);
     });
 }
 

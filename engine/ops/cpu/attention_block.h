@@ -16,7 +16,8 @@
 namespace masquerade::cpu::blocks {
 using namespace vectors;
 
-// Calls f(document, its plan, head) for all of them, in pieces that are worth a thread's while.
+// Calls f(plan of a document, head of keys) for all of them, in pieces that are worth starting a thread for. The heads of
+// queries that read one head of keys stay in one call: it packs the keys once, and sums their gradients in one order.
 template <class F>
 void each_document_and_head(const AttentionCall& call, F f) {
     std::int64_t pairs = 0;  // of queries and keys, as if all saw all
@@ -25,7 +26,7 @@ void each_document_and_head(const AttentionCall& call, F f) {
             const KeySegment& key = call.graph.keys[call.graph.sees[v]];
             pairs += std::int64_t(q.end - q.begin) * (key.end - key.begin);
         }
-    const int heads = call.rule.heads;
+    const int heads = call.heads.of_keys;
     const std::int64_t all = std::int64_t(call.documents.size()) * heads;
     const std::int64_t pieces = std::min({all, std::int64_t(16) * threads(), 1 + pairs * call.C / 150000});
     parallel_each(pieces, [&](std::int64_t piece) {
@@ -42,10 +43,16 @@ void each_document_and_head(const AttentionCall& call, F f) {
 // D, rounded up to whole vectors: the length of a packed row. What lies past D is zero.
 inline int padded(int D) { return (D + lanes - 1) / lanes * lanes; }
 
-// How far from a row's columns of a head those lie whose turn is next: of the next head, or of the first one in the
-// next document if that is as long. They are asked for now, and are near by then.
-inline std::ptrdiff_t next_turn(const AttentionCall& call, int head, int rows, std::ptrdiff_t stride) {
-    return head + 1 < call.rule.heads ? call.D : rows * stride - std::ptrdiff_t(head) * call.D;
+// How far from a row's columns of a head those lie that are needed next: the columns of the next of `heads` heads, or of
+// the first head in the next document if that document is as long. They are fetched now, and are in the cache by then.
+inline std::ptrdiff_t next_turn(int head, int heads, int D, int rows, std::ptrdiff_t stride) {
+    return head + 1 < heads ? D : rows * stride - std::ptrdiff_t(head) * D;
+}
+inline std::ptrdiff_t next_queries(const AttentionCall& call, int head, int rows) {
+    return next_turn(head, call.heads.of_queries, call.D, rows, call.C);
+}
+inline std::ptrdiff_t next_keys(const AttentionCall& call, int head, int rows) {
+    return next_turn(head, call.heads.of_keys, call.D, rows, call.heads.kv_columns());
 }
 template <class S>
 inline void fetch(const S* row, int D) {
@@ -76,20 +83,21 @@ inline void put_row(S* to, const float* from, int D, float factor, bool add) {
 // nobody, all zero, and what holds a vector for every visit by as much room.
 constexpr int overhang = 7;
 
-// Keys and values of a document's packed rows, for a head.
+// Keys and values of a document's packed rows, for a head of them.
 template <class S>
 void pack_keys(const AttentionCall& call, const DocumentPlan& plan, int head, float* keys, float* values) {
     const int P = padded(call.D);
-    const std::ptrdiff_t next = next_turn(call, head, plan.rows, 2 * call.C);
+    const std::ptrdiff_t next = next_keys(call, head, plan.rows), stride = call.heads.kv_columns(),
+                         to_values = call.heads.values();
     for (int index : plan.key_segments) {
         const KeySegment& segment = call.graph.keys[index];
-        const S* kv = call.kv[segment.source].as<S>() + std::int64_t(segment.begin) * 2 * call.C + head * call.D;
+        const S* kv = call.kv[segment.source].as<S>() + segment.begin * stride + head * call.D;
         std::ptrdiff_t at = std::ptrdiff_t(plan.first_row[index]) * P;
-        for (int j = segment.begin; j < segment.end; j++, kv += 2 * call.C, at += P) {
+        for (int j = segment.begin; j < segment.end; j++, kv += stride, at += P) {
             pack_row(kv, 1.0f, call.D, keys + at);
-            pack_row(kv + call.C, 1.0f, call.D, values + at);
+            pack_row(kv + to_values, 1.0f, call.D, values + at);
             fetch(kv + next, call.D);
-            fetch(kv + call.C + next, call.D);
+            fetch(kv + to_values + next, call.D);
         }
     }
     std::ptrdiff_t end = std::ptrdiff_t(plan.rows) * P;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "engine/ops/cpu/attention_call.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace masquerade::cpu {
@@ -38,8 +37,9 @@ AttentionCall::AttentionCall(const char* op, const View& queries, const Views& s
       kv(sources),
       graph(segments),
       rule(r),
+      heads(attention_heads(q, kv, r.heads)),
       C(int(q.columns())),
-      D(C / std::max(1, r.heads)),
+      D(heads.D),
       scale(1 / std::sqrt(double(D))),
       threshold(checked(op, q, kv, graph, rule, y, lse)),
       documents(find_documents(graph)),

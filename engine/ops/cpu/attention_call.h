@@ -18,7 +18,8 @@ struct AttentionCall {
     const Views& kv;
     const SegmentGraph& graph;
     const AttentionRule& rule;
-    int C, D;
+    AttentionHeads heads;
+    int C, D;                 // C = H D
     double scale;             // 1 / sqrt(D)
     std::uint32_t threshold;  // dropout keeps a probability whose random bits are at least this
     const std::vector<DocumentRange>& documents;

@@ -41,35 +41,38 @@ Vector softmax_visits(const DocumentPlan& plan, const QueryBlock& block, const f
 
 struct Memory;
 
+// The heads of queries that read head `group` of the keys.
 template <class S>
-void forward_head(const AttentionCall& call, const DocumentPlan& plan, int head, const View& y, const View& lse) {
+void forward_heads(const AttentionCall& call, const DocumentPlan& plan, int group, const View& y, const View& lse) {
     const bool drops = call.rule.dropout > 0;
     const std::size_t P = std::size_t(padded(call.D)), keys_size = std::size_t(plan.rows + overhang) * P,
                       block_size = lanes * P, visits_size = std::size_t(plan.most_visits + overhang) * lanes;
     float* keys = workspace<Memory>(2 * keys_size + 2 * block_size + (drops ? 3 : 1) * visits_size);
     float *values = keys + keys_size, *rows = values + keys_size, *columns = rows + block_size,
           *weights = columns + block_size, *factors = drops ? weights + visits_size : nullptr;
-    pack_keys<S>(call, plan, head, keys, values);
-    const std::ptrdiff_t next = next_turn(call, head, plan.queries, call.C);
-    for (const QueryBlock& block : plan.blocks) {
-        const std::ptrdiff_t at = std::ptrdiff_t(block.row) * call.C + head * call.D;
-        pack_block(call.q.as<S>() + at, call.C, block.count, float(call.scale), call.D, next, rows, columns);
-        dot_keys(plan, block, call.D, columns, keys, weights);
-        if (drops) draw_dropout(call, plan, block, head, factors, factors + visits_size);
-        Vector top, total = softmax_visits(plan, block, factors, weights, top);
-        sum_over_keys(plan, block, int(P), weights, values, rows);
-        alignas(64) float factor[lanes], log_sum[lanes];
-        const Integers sees = lanes_of(block.seeing);
-        total = sees ? total : splat(1);
-        store(factor, sees ? 1 / total : Vector{});
-        store(log_sum, total);
-        for (int i = 0; i < lanes; i++) log_sum[i] = log_of(log_sum[i]);
-        store(log_sum, top + load(log_sum));  // of a row that sees nothing, minus infinity
-        for (int i = 0; i < block.count; i++) {
-            S* row = y.as<S>() + at + std::ptrdiff_t(i) * call.C;
-            put_row(row, rows + std::size_t(i) * P, call.D, factor[i], false);
-            fetch(row + next, call.D);
-            lse.as<float>()[std::ptrdiff_t(block.row + i) * call.rule.heads + head] = log_sum[i];
+    pack_keys<S>(call, plan, group, keys, values);
+    for (int head = group * call.heads.readers(), end = head + call.heads.readers(); head < end; head++) {
+        const std::ptrdiff_t next = next_queries(call, head, plan.queries);
+        for (const QueryBlock& block : plan.blocks) {
+            const std::ptrdiff_t at = std::ptrdiff_t(block.row) * call.C + head * call.D;
+            pack_block(call.q.as<S>() + at, call.C, block.count, float(call.scale), call.D, next, rows, columns);
+            dot_keys(plan, block, call.D, columns, keys, weights);
+            if (drops) draw_dropout(call, plan, block, head, factors, factors + visits_size);
+            Vector top, total = softmax_visits(plan, block, factors, weights, top);
+            sum_over_keys(plan, block, int(P), weights, values, rows);
+            alignas(64) float factor[lanes], log_sum[lanes];
+            const Integers sees = lanes_of(block.seeing);
+            total = sees ? total : splat(1);
+            store(factor, sees ? 1 / total : Vector{});
+            store(log_sum, total);
+            for (int i = 0; i < lanes; i++) log_sum[i] = log_of(log_sum[i]);
+            store(log_sum, top + load(log_sum));  // of a row that sees nothing, minus infinity
+            for (int i = 0; i < block.count; i++) {
+                S* row = y.as<S>() + at + std::ptrdiff_t(i) * call.C;
+                put_row(row, rows + std::size_t(i) * P, call.D, factor[i], false);
+                fetch(row + next, call.D);
+                lse.as<float>()[std::ptrdiff_t(block.row + i) * call.rule.heads + head] = log_sum[i];
+            }
         }
     }
 }
@@ -82,7 +85,7 @@ void forward(const AttentionCall& call, const View& y, const View& lse) {
             std::fill_n(lse.as<float>() + row * call.rule.heads, call.rule.heads, -INFINITY);
         }
     each_document_and_head(call,
-                           [&](const DocumentPlan& plan, int head) { forward_head<S>(call, plan, head, y, lse); });
+                           [&](const DocumentPlan& plan, int group) { forward_heads<S>(call, plan, group, y, lse); });
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ void visit_keys(const AttentionCall& call, const QuerySegment& segment, int row,
         A* d = dkv[source];
         each_run(call.graph, segment, row, index, [&](int begin, int end) {
             for (int j = begin; j < end; j++, ordinal++) {
-                std::int64_t at = std::int64_t(j) * 2 * call.C + head * call.D;
+                std::int64_t at = j * std::int64_t(call.heads.kv_columns()) + head / call.heads.readers() * call.D;
                 A keep(1);
                 if (call.rule.dropout > 0) {
                     std::uint32_t channel = attention_channel(head, ordinal);
@@ -41,7 +41,8 @@ void visit_keys(const AttentionCall& call, const QuerySegment& segment, int row,
                                                     std::uint32_t(call.rule.rows.position[row]), channel / 4);
                     keep = bits[int(channel % 4)] >= call.threshold ? A(1 / (1 - double(call.rule.dropout))) : A(0);
                 }
-                f(Key<A>{kv + at, kv + at + call.C, keep, d ? d + at : nullptr, d ? d + at + call.C : nullptr});
+                const int values = call.heads.values();
+                f(Key<A>{kv + at, kv + at + values, keep, d ? d + at : nullptr, d ? d + at + values : nullptr});
             }
         });
     }

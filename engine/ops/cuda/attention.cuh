@@ -26,12 +26,12 @@ struct Tables {
     int query_tile_count, key_tile_count;
 };
 
-// What a kernel is called with. q (Nq,C), kv[s] (Nk,2C), C = heads D.
+// What a kernel is called with. q (Nq,C), kv[s] (Nk,2 G D); see AttentionHeads.
 template <class S>
 struct AttentionInput {
     Tables tables;
     const S *q, *kv[4];
-    int heads, D;
+    AttentionHeads heads;
     float scale;                     // 1 / sqrt(D)
     const int *document, *position;  // of the query rows, for dropout
     Stream stream;
@@ -178,9 +178,8 @@ AttentionInput<S> attention_input(const char* op, const View& q, const Views& kv
     input.tables = tables_of_graphs.find(graph, kv, covered, key_tile(width), rule.dropout > 0);
     input.q = q.as<S>();
     for (int s = 0; s < kv.count; s++) input.kv[s] = kv[s].as<S>();
-    input.heads = rule.heads;
-    input.D = int(q.columns()) / rule.heads;
-    input.scale = float(1 / std::sqrt(double(input.D)));
+    input.heads = attention_heads(q, kv, rule.heads);
+    input.scale = float(1 / std::sqrt(double(input.heads.D)));
     input.document = rule.rows.document.data, input.position = rule.rows.position.data;
     input.stream = rule.stream;
     input.threshold = attention_threshold(rule);

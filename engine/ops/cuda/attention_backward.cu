@@ -33,7 +33,8 @@ struct BackwardTiles {
 template <class S, int W>
 constexpr int blocks_at_once = int((std::size_t(227) << 10) / (sizeof(BackwardTiles<S, W>) + 1024));
 
-// The place of one block: where its rows begin in the tensors, and which columns of the head are its own.
+// The place of one block: where its rows begin in the tensors, its head of queries, and which columns of the head are its
+// own. A block of attention_dkv_kernel has one head of keys, and goes over the heads of queries that read it.
 template <class S, int W>
 struct Backward {
     static constexpr int K = key_tile(W);
@@ -45,8 +46,8 @@ struct Backward {
         : input(all),
           tiles(*dynamic_shared<BackwardTiles<S, W> >()),
           head(int(blockIdx.y)),
-          D(all.forward.D),
-          C(all.forward.heads * D),
+          D(all.forward.heads.D),
+          C(all.forward.heads.C()),
           chunks((D + W - 1) / W),
           column(int(blockIdx.z) * W),
           columns(D - column < W ? D - column : W) {}
@@ -57,9 +58,11 @@ struct Backward {
         load_tile(tiles.dy, input.dy + at, C, tile.rows, width);
     }
     __device__ void load_keys(const KeyTile& keys, int from, int width) const {
-        const S* kv = input.forward.source(keys.source) + std::int64_t(keys.row) * 2 * C + head * D + from;
-        load_tile(tiles.k, kv, 2 * C, keys.rows, width);
-        load_tile(tiles.v, kv + C, 2 * C, keys.rows, width);
+        const AttentionHeads& heads = input.forward.heads;
+        const S* kv = input.forward.source(keys.source) + std::int64_t(keys.row) * heads.kv_columns() +
+                      head / heads.readers() * D + from;
+        load_tile(tiles.k, kv, heads.kv_columns(), keys.rows, width);
+        load_tile(tiles.v, kv + heads.values(), heads.kv_columns(), keys.rows, width);
     }
     // For a pair of tiles: p keep, and ds = p (dp - delta) / sqrt(D), where dp = dy.v keep and keep is dropout's
     // factor;
@@ -80,7 +83,7 @@ struct Backward {
             if (chunks > 1 || new_queries) load_queries(tile, from, width);
             if (chunks > 1 || new_keys) load_keys(keys, from, width);
             if (c == 0 && new_queries && thread < tile.rows) {
-                const std::int64_t n = std::int64_t(tile.row + thread) * forward.heads + head;
+                const std::int64_t n = std::int64_t(tile.row + thread) * forward.heads.of_queries + head;
                 tiles.lse[thread] = input.lse[n];
                 if (!only_delta) tiles.delta[thread] = input.delta[n];
             }
@@ -140,7 +143,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
         block.template gradients_of_scores<true>(tile, keys, v, v == tile.first, true);
     }
     if (thread < tile.rows)  // behind the barrier of the last visit, or the thread's own 0
-        to[std::int64_t(tile.row + thread) * input.forward.heads + block.head] = block.tiles.delta[thread];
+        to[std::int64_t(tile.row + thread) * input.forward.heads.of_queries + block.head] = block.tiles.delta[thread];
 }
 
 template <class S, int W>
@@ -163,14 +166,16 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
 
 template <class S>
 struct KeyGradients {
-    S* to[4];  // (Nk,2C), or null
+    S* to[4];  // as kv, or null
     bool add[4];
 };
 
 template <class S, int W>
 __global__ void __launch_bounds__(tile_threads)
     attention_dkv_kernel(BackwardInput<S> input, KeyGradients<S> gradients) {
-    const Backward<S, W> block(input);
+    Backward<S, W> block(input);
+    const AttentionHeads& heads = input.forward.heads;
+    const int of_keys = int(blockIdx.y), first_head = of_keys * heads.readers();
     const KeyTile keys = input.forward.tables.key_tiles[blockIdx.x];
     S* to = nullptr;
     bool add = false;
@@ -180,21 +185,23 @@ __global__ void __launch_bounds__(tile_threads)
     if (!to) return;  // the whole block
     TileSum<S, key_tile(W), W> dk, dv;
     dk.clear(), dv.clear();
-    for (int e = keys.first; e < keys.last; e++) {
-        const int v = input.forward.tables.by_key[e];
-        const QueryTile tile = input.forward.tables.query_tiles[input.forward.tables.visits[v].query_tile];
-        block.template gradients_of_scores<false>(tile, keys, v, true, e == keys.first);
-        add_factors<Form::columns>(dk, block.tiles.ds, block.tiles.q, keys.rows, block.columns, tile.rows);
-        add_factors<Form::columns>(dv, block.tiles.p, block.tiles.dy, keys.rows, block.columns, tile.rows);
-    }
-    S* rows = to + std::int64_t(keys.row) * 2 * block.C + block.head * block.D + block.column;
+    for (block.head = first_head; block.head < first_head + heads.readers(); block.head++)
+        for (int e = keys.first; e < keys.last; e++) {
+            const int v = input.forward.tables.by_key[e];
+            const QueryTile tile = input.forward.tables.query_tiles[input.forward.tables.visits[v].query_tile];
+            block.template gradients_of_scores<false>(tile, keys, v, true, e == keys.first && block.head == first_head);
+            add_factors<Form::columns>(dk, block.tiles.ds, block.tiles.q, keys.rows, block.columns, tile.rows);
+            add_factors<Form::columns>(dv, block.tiles.p, block.tiles.dy, keys.rows, block.columns, tile.rows);
+        }
+    S* rows = to + std::int64_t(keys.row) * heads.kv_columns() + of_keys * block.D + block.column;
+    const int stride = heads.kv_columns();
     auto store = [&](S* first) {
         return [=](int j, int c, float x) {
-            if (j < keys.rows && c < block.columns) put(first[std::int64_t(j) * 2 * block.C + c], x, add);
+            if (j < keys.rows && c < block.columns) put(first[std::int64_t(j) * stride + c], x, add);
         };
     };
     dk.each(store(rows));
-    dv.each(store(rows + block.C));
+    dv.each(store(rows + heads.values()));
 }
 
 }  // namespace
@@ -227,8 +234,8 @@ void attention_backward(View dy, View q, Views kv, View y, View lse, const Segme
                 wanted = wanted || dkv[s];
             }
             if (wanted)
-                launch_tiles<attention_dkv_kernel<S, W> >(tables.key_tile_count, rule.heads, D, W, shared, input,
-                                                          gradients);
+                launch_tiles<attention_dkv_kernel<S, W> >(tables.key_tile_count, input.forward.heads.of_keys, D, W,
+                                                          shared, input, gradients);
         });
     });
 }

@@ -23,7 +23,8 @@ __global__ void __launch_bounds__(tile_threads)
     constexpr int K = key_tile(W);
     ForwardTiles<S, W>& tiles = *dynamic_shared<ForwardTiles<S, W> >();
     const QueryTile tile = input.tables.query_tiles[blockIdx.x];
-    const int head = int(blockIdx.y), D = input.D, chunks = (D + W - 1) / W, C = input.heads * D;
+    const int head = int(blockIdx.y), D = input.heads.D, chunks = (D + W - 1) / W, C = input.heads.C();
+    const int kv_columns = input.heads.kv_columns(), to_values = input.heads.values();
     const int column = int(blockIdx.z) * W, columns = D - column < W ? D - column : W;
     const int thread = int(threadIdx.x), lane = thread % 32, warp = thread / 32;
     const S* q = input.q + std::int64_t(tile.row) * C + head * D;
@@ -35,15 +36,16 @@ __global__ void __launch_bounds__(tile_threads)
     for (int v = tile.first; v < tile.last; v++) {
         const Visit visit = input.tables.visits[v];
         const KeyTile keys = input.tables.key_tiles[visit.key_tile];
-        const S* kv = input.source(keys.source) + std::int64_t(keys.row) * 2 * C + head * D;
+        const S* kv =
+            input.source(keys.source) + std::int64_t(keys.row) * kv_columns + head / input.heads.readers() * D;
         TileSum<S, query_tile, K> scores;
         scores.clear();
         for (int c = 0; c < chunks; c++) {
             const int from = c * W, width = D - from < W ? D - from : W;
             __syncthreads();  // what was in the tiles has been used
             if (chunks > 1 || v == tile.first) load_tile(tiles.q, q + from, C, tile.rows, width);
-            load_tile(tiles.k, kv + from, 2 * C, keys.rows, width);
-            if (c == 0) load_tile(tiles.v, kv + C + column, 2 * C, keys.rows, columns);
+            load_tile(tiles.k, kv + from, kv_columns, keys.rows, width);
+            if (c == 0) load_tile(tiles.v, kv + to_values + column, kv_columns, keys.rows, columns);
             __syncthreads();
             scores.template add<Form::rows_by_rows>(tiles.q, tiles.k, tile.rows, keys.rows, width);
         }
@@ -98,7 +100,7 @@ __global__ void __launch_bounds__(tile_threads)
     });
     if (thread < tile.rows && blockIdx.z == 0) {
         const float total = tiles.total[thread];
-        to_lse[std::int64_t(tile.row + thread) * input.heads + head] =
+        to_lse[std::int64_t(tile.row + thread) * input.heads.of_queries + head] =
             total == 0 ? -INFINITY : tiles.top[thread] + log_of(total);
     }
 }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// The activations of feed-forward parts other than gelu, and the product of a gate and a value.
+#pragma once
+#include "engine/math/point.h"
+
+namespace masquerade {
+
+// silu(x) = x / (1 + exp(-x))                                                           Elfwing et al. 2017
+template <class A>
+HD A silu(A x) {
+    return x / (A(1) + exp_of(-x));
+}
+// d silu / dx = l (1 + x (1 - l)),  l = 1 / (1 + exp(-x))
+template <class A>
+HD A silu_grad(A x) {
+    const A l = A(1) / (A(1) + exp_of(-x));
+    return l * (A(1) + x * (A(1) - l));
+}
+
+// max(x, 0)^2                                                                           So et al. 2021
+template <class A>
+HD A squared_relu(A x) {
+    return real_of(x) > 0 ? x * x : A(0);
+}
+template <class A>
+HD A squared_relu_grad(A x) {
+    return real_of(x) > 0 ? A(2) * x : A(0);
+}
+
+// The gradient at x of a function of one number with this slope.
+template <class A, A slope(A)>
+HD A along(A dy, A x) {
+    return dy * slope(x);
+}
+
+// y = g(a) b,  x = a | b (2F), g the activation of the gate                             Shazeer 2020
+template <class S, class A, A g(A), class Lanes>
+HD void glu_row(Lanes lanes, const S* x, S* y, int F) {
+    store(lanes, F, y, false, [&](int i) { return g(A(x[i])) * A(x[F + i]); });
+}
+// da = dy b g'(a),  db = dy g(a)
+template <class S, class A, A g(A), A slope(A), class Lanes>
+HD void glu_row_grad(Lanes lanes, const S* dy, const S* x, S* dx, bool add, int F) {
+    store(lanes, F, dx, add, [&](int i) { return A(dy[i]) * A(x[F + i]) * slope(A(x[i])); });
+    store(lanes, F, dx + F, add, [&](int i) { return A(dy[i]) * g(A(x[i])); });
+}
+
+}  // namespace masquerade

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "engine/nn/feed_forward.h"
+
+#include "engine/base/named.h"
+#include "engine/tape/op_record.h"
+
+namespace masquerade {
+
+Tensor* silu(Tape& t, Tensor* x, const std::string& name) {
+    Tensor* y = t.declare(name, x->shape, x->dtype);
+    return t.run(Record("silu").reads({x}).makes({y}).by(silu_forward, silu_backward));
+}
+
+Tensor* squared_relu(Tape& t, Tensor* x, const std::string& name) {
+    Tensor* y = t.declare(name, x->shape, x->dtype);
+    return t.run(Record("squared_relu").reads({x}).makes({y}).by(squared_relu_forward, squared_relu_backward));
+}
+
+Tensor* glu(Tape& t, Tensor* x, GateKind kind, const std::string& name) {
+    Tensor* y = t.declare(name, {x->rows(), x->columns() / 2}, x->dtype);
+    return t.run(Record("glu").reads({x}).makes({y}).by(glu_forward, glu_backward, kind));
+}
+
+namespace {
+
+struct TwoLayers : FeedForward {
+    FeedForwardShape shape;
+    Linear up, down;
+    TwoLayers(Parameters& p, const std::string& path, const FeedForwardShape& s, int rows)
+        : shape(s),
+          up(p, path + ".up", s.width, rows, s.deviation, s.bias),
+          down(p, path + ".down", s.inner, s.width, s.deviation, s.bias) {}
+};
+
+// gelu(x W + b) V + c                                                  Hendrycks & Gimpel 2016; Devlin et al. 2018
+struct GeluFeedForward : TwoLayers {
+    GeluFeedForward(Parameters& p, const std::string& path, const FeedForwardShape& s)
+        : TwoLayers(p, path, s, s.inner) {}
+    Tensor* operator()(Tape& tape, Tensor* x) const override {
+        const Activation inner = linear_gelu(tape, x, up.weight, up.bias, shape.gelu, "ffn.up", "ffn.gelu");  // (N,F)
+        return gelu_linear(tape, inner, down.weight, down.bias, "ffn.down");
+    }
+};
+
+// max(x W + b, 0)^2 V + c                                                                          So et al. 2021
+struct SquaredReluFeedForward : TwoLayers {
+    SquaredReluFeedForward(Parameters& p, const std::string& path, const FeedForwardShape& s)
+        : TwoLayers(p, path, s, s.inner) {}
+    Tensor* operator()(Tape& tape, Tensor* x) const override {
+        return down(tape, squared_relu(tape, up(tape, x, "ffn.up"), "ffn.relu2"), "ffn.down");
+    }
+};
+
+// (g(x W + b) * (x U + d)) V + c. The rows of W, then those of U, are one matrix.                     Shazeer 2020
+struct GatedFeedForward : TwoLayers {
+    GateKind gate;
+    GatedFeedForward(Parameters& p, const std::string& path, const FeedForwardShape& s, GateKind kind)
+        : TwoLayers(p, path, s, 2 * s.inner), gate(kind) {}
+    Tensor* operator()(Tape& tape, Tensor* x) const override {
+        return down(tape, glu(tape, up(tape, x, "ffn.up"), gate, "ffn.glu"), "ffn.down");
+    }
+};
+
+template <class Class>
+std::unique_ptr<const FeedForward> make(Parameters& p, const std::string& path, const FeedForwardShape& s) {
+    return std::make_unique<Class>(p, path, s);
+}
+std::unique_ptr<const FeedForward> make_swiglu(Parameters& p, const std::string& path, const FeedForwardShape& s) {
+    return std::make_unique<GatedFeedForward>(p, path, s, GateKind::silu);
+}
+std::unique_ptr<const FeedForward> make_geglu(Parameters& p, const std::string& path, const FeedForwardShape& s) {
+    return std::make_unique<GatedFeedForward>(p, path, s,
+                                              s.gelu == GeluKind::tanh ? GateKind::gelu_tanh : GateKind::gelu);
+}
+
+Tensor* activate_silu(Tape& tape, Tensor* x, GeluKind, const std::string& name) { return silu(tape, x, name); }
+Tensor* activate_squared_relu(Tape& tape, Tensor* x, GeluKind, const std::string& name) {
+    return squared_relu(tape, x, name);
+}
+
+}  // namespace
+
+const std::vector<FeedForwardKind>& feed_forward_kinds() {
+    static const std::vector<FeedForwardKind> all = {
+        {"gelu", "gelu between two linear layers", make<GeluFeedForward>, gelu},
+        {"swiglu", "a gate by silu, times a linear layer", make_swiglu, activate_silu},
+        {"geglu", "a gate by gelu, times a linear layer", make_geglu, gelu},
+        {"relu2", "the square of relu between two linear layers", make<SquaredReluFeedForward>, activate_squared_relu}};
+    return all;
+}
+
+const FeedForwardKind& find_feed_forward(const std::string& name) {
+    return find_named(feed_forward_kinds(), name, "ffn");
+}
+
+}  // namespace masquerade

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "engine/nn/norm.h"
+
+#include "engine/base/named.h"
+#include "engine/tape/op_record.h"
+
+namespace masquerade {
+
+Tensor* rms_norm(Tape& t, Tensor* x, Tensor* w, double eps, const std::string& name) {
+    Tensor *y = t.declare(name, x->shape, x->dtype),
+           *inverse = t.declare(name + ".inverse", {x->rows()}, arithmetic_of(x->dtype));
+    return t.run(Record("rms_norm").reads({x, w}).makes({y, inverse}).by(rms_norm_forward, rms_norm_backward, eps));
+}
+
+namespace {
+
+// Zhang & Sennrich 2019
+struct RmsNorm : Norm {
+    Tensor* weight;  // (C)
+    double eps;
+    RmsNorm(Parameters& p, const std::string& path, int width, double epsilon)
+        : weight(p.add(path + ".weight", {width}, {Init::ones})), eps(epsilon) {}
+    using Norm::operator();
+    Tensor* operator()(Tape& tape, Tensor* x, const std::string& name) const override {
+        return rms_norm(tape, x, weight, eps, name);
+    }
+};
+
+template <class Class>
+std::unique_ptr<const Norm> make(Parameters& p, const std::string& path, int width, double eps) {
+    return std::make_unique<Class>(p, path, width, eps);
+}
+
+}  // namespace
+
+const std::vector<NormKind>& norm_kinds() {
+    static const std::vector<NormKind> all = {
+        {"layer", "layer norm: mean and variance of a row, a gain and a bias", make<LayerNorm>},
+        {"rms", "RMSNorm: the root mean square of a row, and a gain", make<RmsNorm>}};
+    return all;
+}
+
+const NormKind& find_norm(const std::string& name) { return find_named(norm_kinds(), name, "norm"); }
+
+}  // namespace masquerade

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The norms of a stack. Each kind is a class, and a name in norm_kinds(); layers and models know this interface alone.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/nn/functions.h"
+#include "engine/nn/parameters.h"
+
+namespace masquerade {
+
+class Norm {
+  public:
+    virtual ~Norm() = default;
+    // (N,C)
+    virtual Tensor* operator()(Tape& tape, Tensor* x, const std::string& name) const = 0;
+    // The norm of x + dropout(f).
+    virtual Tensor* operator()(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate,
+                               const ResidualNames& names) const {
+        return (*this)(tape, add(tape, x, dropout(tape, f, rows, rate, names.dropout), names.sum), names.norm);
+    }
+};
+
+struct NormKind {
+    const char *name, *what;
+    // The parameters lie at path.*
+    std::unique_ptr<const Norm> (*make)(Parameters& parameters, const std::string& path, int width, double eps);
+};
+const std::vector<NormKind>& norm_kinds();
+const NormKind& find_norm(const std::string& name);  // BadUsage, with the names there are
+
+// Ba et al. 2016
+struct LayerNorm : Norm {
+    Tensor *weight = nullptr, *bias = nullptr;  // (C)
+    double eps = 0;
+    LayerNorm() = default;
+    LayerNorm(Parameters& p, const std::string& path, int width, double epsilon)
+        : weight(p.add(path + ".weight", {width}, {Init::ones})),
+          bias(p.add(path + ".bias", {width}, {Init::zeros})),
+          eps(epsilon) {}
+    Tensor* operator()(Tape& tape, Tensor* x, const std::string& name) const override {
+        return layernorm(tape, x, weight, bias, eps, name);
+    }
+    Tensor* operator()(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate,
+                       const ResidualNames& names) const override {
+        return residual_norm(tape, x, f, rows, rate, weight, bias, eps, names);
+    }
+};
+
+}  // namespace masquerade
