@@ -63,7 +63,7 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
           names_of(norm_kinds()));
     c.add("ffn", &b.ffn, "kind of the feed-forward part; swiglu and geglu have a gate beside each of the F columns",
           names_of(feed_forward_kinds()));
-    c.add("bias", &b.bias, "linear layers and the head have biases");
+    c.add("bias", &b.bias, "biases of the layers and the head; false: none but those of layer norms");
     c.add("gelu", &b.gelu, "exact, or the tanh approximation, in ffn=gelu and geglu",
           {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
     c.add("attention", &b.attention, "kind of the attention; ./inspect attention lists them",

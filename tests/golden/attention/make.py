@@ -48,7 +48,8 @@ class Attention:
         return (2.5 if what == "features" else 0.8) * numbers_of("%s/%s.%s" % (self.salt, self.name, what), *shape)
 
     def linear(self, what, x, columns=C):
-        return x @ self.weight(what + ".weight", columns, C).T + self.weight(what + ".bias", columns)
+        y = x @ self.weight(what + ".weight", columns, C).T
+        return y + self.weight(what + ".bias", columns) if self.o.get("bias", True) else y
 
     def turned(self, x, positions, heads_of=None):
         """Pairs of neighbours (2i, 2i+1) of a head turn by p 10000^(-2i/D)."""
@@ -82,13 +83,16 @@ class Attention:
     # softmax and its sparse forms
 
     def weighed(self, has):
+        """With G heads of keys and values, each is read by H / G heads of queries that follow one another."""
+        G = self.o.get("kv_heads") or self.H
         turn = lambda x, positions, turns: self.turned(x, positions) if turns else x
+        split = lambda x: np.repeat(x.reshape(x.shape[0], G, self.D), self.H // G, axis=1)
         query = self.heads(self.turned(self.linear("query", self.x), self.query_positions))
         def make(rows, positions, turns):
-            kv = self.linear("key_value", rows, 2 * C)
-            k, v = kv[:, :C], kv[:, C:]
-            return list(zip(self.heads(turn(k, positions, turns)),
-                            self.heads(turn(v, positions, turns) if self.o.get("rotary_value") else v)))
+            kv = self.linear("key_value", rows, 2 * G * self.D)
+            k, v = kv[:, :G * self.D], kv[:, G * self.D:]
+            return list(zip(split(turn(k, positions, turns)),
+                            split(turn(v, positions, turns) if self.o.get("rotary_value") else v)))
         key_value = self.all_keys(make)
         y = np.zeros_like(self.x)
         for n, row in enumerate(self.rows):
@@ -181,8 +185,11 @@ class Attention:
         contextual, pre = self.o.get("contextual", True), self.o.get("pre_norm")
         key_value = lambda what, x: (lambda y: (y[:, :C], y[:, -C:]))(self.linear(what, x, C if tied else 2 * C))
         def norm(p):
-            mean, square = p.mean(axis=1, keepdims=True), p.var(axis=1, keepdims=True)
-            return (p - mean) / np.sqrt(square + self.o["norm_eps"]) * self.weight("norm_packed.weight", C) + self.weight("norm_packed.bias", C)
+            rms = self.o.get("norm") == "rms"
+            mean = 0 if rms else p.mean(axis=1, keepdims=True)
+            square = ((p - mean) ** 2).mean(axis=1, keepdims=True)
+            y = (p - mean) / np.sqrt(square + self.o["norm_eps"]) * self.weight("norm_packed.weight", C)
+            return y if rms else y + self.weight("norm_packed.bias", C)
         query = self.linear("query", self.x)
         packed_keys = self.all_keys(lambda rows, positions, turns: list(zip(*key_value("pack_key_value", rows))))
         y = np.zeros_like(self.x)
@@ -342,14 +349,15 @@ def main():
     some = ["bert", "unilm", "uniae", "lm-reverse", "plm"]
     turned, values = {"rotary": True}, {"rotary": True, "rotary_value": True}
     one = {"heads": 1}
+    grouped = [{"heads": 4, "kv_heads": 2}, {"kv_heads": 1, "rotary": True, "rotary_value": True}]
     # kind: (masks, settings of the first line, settings that further lines change)
     table = {
-        "softmax": (softmaxes + masks.WINDOWS, {}, [turned, values, one]),
-        "window": (softmaxes, {"window": 2}, [turned, values, one, {"window": 1}, {"dilation": 2}, {"window": 1, "dilation": 3}]),
-        "longformer": (softmaxes, {"window": 1}, [turned, values, one, {"window": 2}, {"dilation": 2}, {"globals": 0}, {"globals": 2}]),
-        "strided": (softmaxes, {"stride": 3}, [turned, values, one, {"stride": 0}, {"stride": 2}]),
-        "fixed": (softmaxes, {"stride": 3}, [turned, values, one, {"stride": 0}, {"stride": 5}, {"globals": 0}, {"globals": 2}]),
-        "local": (softmaxes, {"window": 3}, [turned, values, one, {"window": 1}, {"window": 2}]),
+        "softmax": (softmaxes + masks.WINDOWS, {}, [turned, values, one, *grouped]),
+        "window": (softmaxes, {"window": 2}, [turned, values, one, *grouped, {"window": 1}, {"dilation": 2}, {"window": 1, "dilation": 3}]),
+        "longformer": (softmaxes, {"window": 1}, [turned, values, one, *grouped, {"window": 2}, {"dilation": 2}, {"globals": 0}, {"globals": 2}]),
+        "strided": (softmaxes, {"stride": 3}, [turned, values, one, *grouped, {"stride": 0}, {"stride": 2}]),
+        "fixed": (softmaxes, {"stride": 3}, [turned, values, one, *grouped, {"stride": 0}, {"stride": 5}, {"globals": 0}, {"globals": 2}]),
+        "local": (softmaxes, {"window": 3}, [turned, values, one, *grouped, {"window": 1}, {"window": 2}]),
         "lsh": (masks.WHOLE, {"rounds": 2, "buckets": 4, "chunk": 3},
                 [turned, values, one, {"rounds": 1}, {"rounds": 4}, {"buckets": 2}, {"buckets": 8}, {"chunk": 1}, {"chunk": 32}]),
         "sinkhorn": (masks.WHOLE, {"chunk": 3},
@@ -357,7 +365,7 @@ def main():
                       {"temperature": 2}]),
         "luna": (masks.WHOLE + ["insertion", "cross"], {"slots": 3},
                  [one, {"slots": 1}, {"slots": 16}, {"contextual": False}, {"tied": True}, {"pre_norm": True}, {"pre_norm": True, "tied": True},
-                  {"pre_norm": True, "contextual": False}, {"norm_eps": 0.1}]),
+                  {"pre_norm": True, "contextual": False}, {"norm_eps": 0.1}, {"norm": "rms"}, {"norm": "rms", "pre_norm": True}]),
         "luna_causal": (every, {"slots": 3}, [turned, values, one, {"slots": 1}, {"slots": 5}, {"pack": "elu"}, {"pack": "softmax"}, {"tied": True},
                                               {"tied": True, "pack": "softmax"}, {"pack": "elu", "rotary": True}]),
         "linformer": ([m for m in every if m != "univae-upper"], {"slots": 3}, [turned, values, one, {"slots": 1}, {"slots": 5}]),
@@ -374,7 +382,7 @@ def main():
     }
     lines = []
     for kind, (honoured, base, changes) in table.items():
-        for change in [{}] + changes:
+        for change in [{}, {"bias": False}] + changes:
             settings = {"heads": 2, "norm_eps": 1e-12, **base, **change}
             held = set()
             salt = kind

@@ -73,7 +73,8 @@ std::vector<double> result(const AttentionKind& kind, const BackboneOptions& o, 
     const std::string name = cross ? "cross" : "attention";
     Parameters parameters(DType::f64);
     std::vector<std::unique_ptr<const Attention>> layers;
-    const AttentionShape shape{o.width, o.heads, 0.02, o.rotary_value, P, o.attention_options, o.pre_norm, o.eps};
+    const AttentionShape shape{o.width,    o.heads, 0.02,   o.rotary_value, P,         o.attention_options,
+                               o.pre_norm, o.eps,   o.norm, o.bias,         o.kv_heads};
     for (int i = 0; i < (kind.companion ? 2 : 1); i++)
         layers.push_back(kind.make(parameters, text("layer.", i), name, shape));
     std::shared_ptr<Companion> companion;
@@ -212,10 +213,12 @@ TEST_CASE(
     for (const AttentionKind& kind : attention_kinds())
         for (const auto& [one, other] :
              {std::pair("pre_norm=false", "pre_norm=true"), std::pair("norm_eps=1e-12", "norm_eps=0.1"),
+              std::pair("bias=true", "bias=false"), std::pair("kv_heads=0", "kv_heads=1"),
+              std::pair("norm=layer", "norm=rms"),
               std::pair("rotary=true rotary_value=false", "rotary=true rotary_value=true")}) {
             const std::string key = text(other).substr(text(other).find_last_of(" ") + 1),
                               name = key.substr(0, key.find('='));
-            if (!kind.rotates && name == "rotary_value") continue;
+            if ((!kind.rotates && name == "rotary_value") || (!kind.groups_heads && name == "kv_heads")) continue;
             const NamedMask& mask = find_mask("encoder");
             std::set<std::string> held;
             for (const Line& line : all)

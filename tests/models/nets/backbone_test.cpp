@@ -8,6 +8,7 @@
 
 #include "engine/tensor/numbers.h"
 #include "models/masks/mask.h"
+#include "tests/models/nets/block_kinds.h"
 #include "tests/train/files.h"
 
 using namespace masquerade;
@@ -47,6 +48,27 @@ struct Model {
     std::vector<int> targets_;
 };
 
+void check_gradient(const BackboneOptions& o) {
+    Model real(o, DType::f64), imaginary(o, DType::c128);
+    Tensor* loss = real.loss();
+    real.parameters.start_gradients();
+    real.tape.backward(loss);
+    real.parameters.finish_gradients();
+    for (int direction = 0; direction < 4; direction++) {
+        Sequence random(std::uint64_t(direction), "direction");
+        double expected = 0;
+        auto &p = real.parameters.all(), &q = imaginary.parameters.all();
+        for (std::size_t i = 0; i < p.size(); i++)
+            for (std::int64_t k = 0; k < p[i].shape.count(); k++) {
+                const double d = 2 * random.uniform_double() - 1;
+                static_cast<complex*>(q[i].value)[k] = complex(number_at(p[i].view(), k), 1e-30 * d);
+                expected += d * number_at(p[i].grad_view(), k);
+            }
+        const double found = imaginary.loss()->view().as<complex>()->imag() / 1e-30;
+        CHECK(std::abs(found - expected) <= 1e-12 * std::max(1.0, std::abs(expected)));
+    }
+}
+
 }  // namespace
 
 TEST_CASE("backbone: gradients with a narrow embedding, turned values and types against the complex step, 1e-12") {
@@ -54,24 +76,16 @@ TEST_CASE("backbone: gradients with a narrow embedding, turned values and types 
         for (int embedding : {0, 6}) {
             BackboneOptions o = small();
             o.embedding = embedding, o.rotary_value = rotary_value, o.types = 3, o.dropout = o.attention_dropout = 0.2;
-            Model real(o, DType::f64), imaginary(o, DType::c128);
-            Tensor* loss = real.loss();
-            real.parameters.start_gradients();
-            real.tape.backward(loss);
-            real.parameters.finish_gradients();
-            for (int direction = 0; direction < 4; direction++) {
-                Sequence random(std::uint64_t(direction), "direction");
-                double expected = 0;
-                auto &p = real.parameters.all(), &q = imaginary.parameters.all();
-                for (std::size_t i = 0; i < p.size(); i++)
-                    for (std::int64_t k = 0; k < p[i].shape.count(); k++) {
-                        const double d = 2 * random.uniform_double() - 1;
-                        static_cast<complex*>(q[i].value)[k] = complex(number_at(p[i].view(), k), 1e-30 * d);
-                        expected += d * number_at(p[i].grad_view(), k);
-                    }
-                const double found = imaginary.loss()->view().as<complex>()->imag() / 1e-30;
-                CHECK(std::abs(found - expected) <= 1e-12 * std::max(1.0, std::abs(expected)));
-            }
+            check_gradient(o);
+        }
+}
+
+TEST_CASE("backbone: gradients of every kind of norm and feed-forward part against the complex step, 1e-12") {
+    for (bool pre_norm : {false, true})
+        for (BackboneOptions o : with_block_kinds(small())) {
+            INFO(o.norm, " ", o.ffn);
+            o.pre_norm = pre_norm, o.dropout = o.attention_dropout = 0.2;
+            check_gradient(o);
         }
 }
 

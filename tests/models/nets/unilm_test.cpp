@@ -10,6 +10,7 @@
 #include "engine/tensor/numbers.h"
 #include "engine/train/adamw.h"
 #include "models/runs/unilm_run.h"
+#include "tests/models/nets/block_kinds.h"
 #include "tests/models/runs/small_pairs.h"
 
 using namespace masquerade;
@@ -115,6 +116,14 @@ TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, where positions 
         o.rotary_value = true;
         if (attention.rotates) check_cached(o, "unilm", "", -1);
     }
+}
+
+TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every kind of norm and feed-forward part") {
+    for (const AttentionKind& attention : attention_kinds())
+        for (bool pre_norm : {false, true})
+            if (attention.groups_heads)
+                for (const BackboneOptions& o : with_block_kinds(of_kind(attention.name, pre_norm, true)))
+                    check_cached(o, "unilm", "", -1);
 }
 
 TEST_CASE("unilm: prefixes branch, die and swap; each has the logits it has alone") {

@@ -3,6 +3,8 @@
 // the whole model against the complex step.
 #include <doctest/doctest.h>
 
+#include "tests/models/nets/block_kinds.h"
+
 #include <cmath>
 #include <cstring>
 #include <tuple>
@@ -314,15 +316,25 @@ TEST_CASE("univae: masks in words that bypass the latents, or cannot be written 
     }
 }
 
-TEST_CASE("univae: decoded with a cache == teacher-forced, == in float") {
-    Model m(small(LatentKind::vmf, false, true), DType::f32);
-    auto text = sentences(6, 11, 50, 9);
-    Batch batch = halves_batch(m.model, pointers_to(text), 16);
-    m.tape.begin("a");
-    auto latents = m.model.encode(m.tape, batch, nullptr);
-    Tensor* logits =
-        m.model.backbone.logits(m.tape, m.model.backbone.head(m.tape, m.model.decode(m.tape, batch, points(latents))));
-    CHECK(cached_equals(m.model, text, batch, latents, logits));
+TEST_CASE("univae: decoded with a cache == teacher-forced, == in float, for every kind of norm and feed-forward part") {
+    UniVaeOptions o = small(LatentKind::vmf, false, true);
+    std::vector<BackboneOptions> stacks = with_block_kinds(o.backbone);
+    stacks.push_back(o.backbone);
+    for (const BackboneOptions& stack : stacks) {
+        CAPTURE(stack.norm);
+        CAPTURE(stack.ffn);
+        o.backbone = stack;
+        Model m(o, DType::f32);
+        auto text = sentences(6, 11, 50, 9);
+        Batch batch = halves_batch(m.model, pointers_to(text), 16);
+        m.tape.begin("a");
+        auto latents = m.model.encode(m.tape, batch, nullptr);
+        Tensor* logits =
+            m.model.backbone.logits(m.tape,
+                                    m.model.backbone.head(m.tape, m.model.decode(m.tape, batch, points(latents))));
+        CHECK(cached_equals(m.model, text, batch, latents, logits));
+        m.tape.end();
+    }
 }
 
 TEST_CASE("univae: the losses of a document alone == in any batch, any number of threads") {

@@ -26,6 +26,8 @@ inline std::string special_value(const std::string& model, const std::string& ke
              {"words", "12"},
              {"keep", "3"},
              {"latent_deviation", "0.5"},
+             {"norm", "rms"},
+             {"ffn", "swiglu"},
              {"width", "32"},
              {"heads", "4"},
              {"latent_layers", "1"},

@@ -4,6 +4,8 @@
 // declared.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "data/text.h"
 #include "engine/nn/functions.h"
 #include "engine/tensor/numbers.h"
@@ -97,6 +99,44 @@ TEST_CASE("resume: every setting of every family, with another value than its de
                     REQUIRE(number_at(p.view(), std::int64_t(i)) == float(drawn[i]));
             }
             if (key == "attention") CHECK(found.value("rotary") == (find_attention(value).rotates ? "true" : "false"));
+        }
+    }
+}
+
+TEST_CASE(
+    "resume: every family with RMSNorm, SwiGLU, no biases and two heads of keys trains, and resumes to the same bits") {
+    for (const ModelKind& kind : model_kinds()) {
+        INFO(std::string(kind.name));
+        const auto settings = tiny(kind);
+        Config keys;
+        settings->declare(keys);
+        for (const auto& [key, value] :
+             {std::pair("norm", "rms"), {"ffn", "swiglu"}, {"bias", "false"}, {"heads", "4"}, {"kv_heads", "2"}})
+            keys.set(key, value);
+        settings->train.save_every = 3;
+        const TemporaryFolder folder;
+        const std::string straight = folder.file("straight"), halves = folder.file("halves");
+        train(kind, *settings, straight, 6);
+        train(kind, *settings, halves, 3);
+        train(kind, *settings, halves, 6);
+        for (const char* file : {"model.safetensors", "state.safetensors", "config.json"}) {
+            INFO(std::string(file));
+            const bool same_bytes = checkpoint(straight, file) == checkpoint(halves, file);
+            CHECK(same_bytes);
+        }
+        const auto early = kind.load(halves + "/step-000003", false, Device::cpu),
+                   late = kind.load(halves, true, Device::cpu);
+        for (const Tensor& p : late->parameters.all()) {
+            INFO(p.path);
+            const bool of_linear =
+                p.path.find("layer.") != std::string::npos && p.path.find(".bias") != std::string::npos;
+            CHECK_FALSE(of_linear);
+            if (!p.needs_grad) continue;
+            double moved = 0;
+            const View before = early->parameters.find(p.path)->view();
+            for (std::int64_t i = 0; i < p.shape.count(); i++)
+                moved += std::abs(number_at(p.view(), i) - number_at(before, i));
+            CHECK(moved > 0);
         }
     }
 }

@@ -7,6 +7,7 @@
 
 #include "models/tasks/objective.h"
 #include "models/writing/seq2seq_decoder.h"
+#include "tests/models/nets/block_kinds.h"
 #include "tests/models/nets/small_stacks.h"
 #include "tests/train/files.h"
 
@@ -47,6 +48,22 @@ TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every s
                 decoder.read(pointers_to(text), int(text.size()));
                 check_targets(decoder, 2, text, batch, forced);
             }
+}
+
+TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every kind of norm and feed-forward part") {
+    EncoderDecoderOptions o = small(false, true);
+    for (const BackboneOptions& stack : with_block_kinds(o.stack)) {
+        CAPTURE(stack.norm);
+        CAPTURE(stack.ffn);
+        o.stack = stack;
+        Model m(o);
+        const std::vector<Sentence> text = pairs(5, 11);
+        const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, options());
+        const Rows forced = m.logits(batch);
+        Seq2SeqDecoder decoder(m.model, 0, 1, longest);
+        decoder.read(pointers_to(text), int(text.size()));
+        check_targets(decoder, 2, text, batch, forced);
+    }
 }
 
 TEST_CASE("two stacks: prefixes branch, die and swap; each has the logits it has alone") {
