@@ -15,6 +15,7 @@
 # make gpu-bench    training, attention and decoding on the GPU, beside PyTorch (GPU_PYTHON=..., GPU_OUT=folder)
 # make lab LAB=02      what holds of docs/labs/02/lab.cpp, or of FILE=another.cpp
 # make format          all C++ and CUDA code as .clang-format says (clang-format 14); make size: tokens of code by folder
+# make tidy            the checks of .clang-tidy on all code, or on FILES='engine/nn/*.cpp' (clang-tidy 14; ten minutes)
 # make book            the book as web pages with a search, build/book/site/index.html (mkdocs, mkdocs-material)
 # Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands,
 # DEPS=folder with the headers of fmt, nlohmann-json, CLI11 and doctest, NVCC=none for the CPU only, BUILDS=folder instead
@@ -130,7 +131,7 @@ endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all cuda format size compile_commands.json debug debug-programs deps data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install lab book clean needs needs-tests $(shown)
+.PHONY: all cuda format size tidy compile_commands.json debug debug-programs deps data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install lab book clean needs needs-tests $(shown)
 first    := $(filter-out bench,$(shown))  # a fifth of the compiling is ./bench, which nobody needs to train
 all: $(first) $(cuda_here)
 	@echo 'built $(first:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
@@ -225,6 +226,10 @@ mutants: ; @tests/mutants/check.sh needed && tests/mutants/mutants.py $(if $(ONL
 
 cuda: $(cuda_here) ; @$(if $(cuda_here),echo 'built $< for $(CUDA_ARCHS:%=sm_%)',echo 'error: no working nvcc; install the CUDA Toolkit, or name it with NVCC=' >&2; exit 1)
 format size: ; @tools/make/$@.sh
+# All of the code takes ten minutes; FILES='engine/nn/*.cpp' some of it.
+tidy:
+	@printf '%s\n' $(or $(FILES),$(sources) $(wildcard tools/*.cpp tools/*/*.cpp)) | xargs -n 4 -P $(shell nproc) sh -c \
+	    'clang-tidy -quiet "$$@" -- -std=c++17 -I. -march=$(MARCH) -Wno-c++20-extensions 2>/dev/null' sh
 
 # Where a GPU answers: every op there, up the ladder, and under compute-sanitizer; its speed, beside PyTorch's.
 gpu-test: $(BUILD)/tests $(BUILD)/bench $(cuda_here) ; @tools/make/gpu_half_hour.sh test $(or $(GPU_OUT),build/gpu) $(BUILD)

@@ -105,7 +105,8 @@ Solved pathfinder(const TaskOptions& o, Sequence& random) {
     const Point discs[] = {all[from].front().tail(), all[joined ? from : 1 - from].back().tip()};
     Solved s{{cls_id}, {0}, {first_word + joined}};
     for (int i = 0; i < side * side; i++) {
-        const Point pixel = {i % side + 0.5, i / side + 0.5};
+        const int column = i % side, row = i / side;
+        const Point pixel = {column + 0.5, row + 0.5};
         double bright = 0;  // dashes are half a pixel thick and have 3/4 of the brightness of discs
         for (const Curve& c : all)
             for (const Dash& d : c)

@@ -178,6 +178,9 @@ TEST_CASE("attention: refuses what it cannot do") {
     });
     refused([](auto& c) { c.layout.graph.queries[0].rule = Rule::bits; });
     refused([](auto& c) { c.kv[1] = {{0, 12}, "kv"}; });
+    Call<float> thirds = as<float>(random_call(random, layout, 4, 2));
+    thirds.kv[0] = {{8, 12}, "kv"};
+    CHECK_THROWS_WITH_AS(thirds.forward(), doctest::Contains("as many heads or a divisor"), Error);
 
     // Documents may share keys in decoding, but not where gradients flow.
     Call<float> shared = good;

@@ -150,6 +150,33 @@ TEST_CASE("blocks: every kind of norm and feed-forward part, with fewer heads of
         }
 }
 
+TEST_CASE("blocks: the gate of GeGLU is the gelu of the settings, and the head has the activation of the layers") {
+    const auto result = [](const char* ffn, GeluKind gelu, bool head) {
+        BackboneOptions o = small();
+        o.ffn = ffn, o.gelu = gelu;
+        Parameters parameters(DType::f64);
+        const Backbone stack(parameters, o);
+        parameters.allocate(3);
+        TokenRows rows;
+        const SegmentGraph graph = full_mask({{1, 0}});
+        rows.push(5, 0, 0, 0);
+        Arena arena(Device::cpu, Blocks::loose);
+        Tape tape(arena, DType::f64);
+        tape.begin("gelu");
+        Tensor* x = head ? stack.head(tape, stack.embed(tape, rows)) : stack.run(tape, rows, graph);
+        return number_at(x->view(), 0);
+    };
+    for (bool head : {false, true}) {
+        for (const char* ffn : {"gelu", "geglu"})
+            CHECK(result(ffn, GeluKind::erf, head) != result(ffn, GeluKind::tanh, head));
+        for (const char* ffn : {"swiglu", "relu2"})
+            CHECK(result(ffn, GeluKind::erf, head) == result(ffn, GeluKind::tanh, head));
+    }
+    CHECK(result("gelu", GeluKind::erf, true) == result("geglu", GeluKind::erf, true));
+    CHECK(result("gelu", GeluKind::erf, true) != result("swiglu", GeluKind::erf, true));
+    CHECK(result("relu2", GeluKind::erf, true) != result("swiglu", GeluKind::erf, true));
+}
+
 TEST_CASE("blocks: heads of keys divide the heads, and only kinds that group heads have fewer") {
     const auto refusal = [](int kv_heads, const char* attention) {
         BackboneOptions o = small();
