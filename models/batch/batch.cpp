@@ -8,7 +8,7 @@ namespace {
 
 int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
-// Lengths of the inert documents behind so many rows: together `at_least` rows or more. The last is the long one.
+// Lengths of the inert documents after `rows` real rows; together at least `at_least`. All but the last have length 1.
 std::vector<int> fillers(int rows, int documents, int at_least, int pad_to) {
     std::vector<int> lengths(std::size_t(rounded_up(documents + 1, 8) - documents), 1);
     rows += int(lengths.size()) - 1;
@@ -36,7 +36,7 @@ void pad(Batch& b, int to) {
     const bool all_asked = b.asked.count == real;
     const int missing = rounded_up(b.asked.count, to) - b.asked.count;
     std::vector<int> lengths = fillers(real, b.documents, all_asked ? 1 : missing, to), sources(lengths.size(), 0);
-    if (b.source.count() > 0) {  // inert documents have a source each; rows are added where the bucket lacks some
+    if (b.source.count() > 0) {  // each inert document has a source; the last one also gets the missing rows
         sources = fillers(b.source.count(), b.documents, 1, to);
         std::fill(lengths.begin(), lengths.end(), 0);
         lengths.back() = rounded_up(real + (all_asked ? 0 : missing), to) - real;
@@ -49,7 +49,7 @@ void pad(Batch& b, int to) {
     }
     const int inert = all_asked ? b.rows.count() - real : missing;
     for (int row = b.rows.count() - inert; row < b.rows.count(); row++) b.asked.push(row, 0, 0);
-    if (Choices& c = b.asked.choices; c.size() > 0) {  // the last question wants the others, which weigh nothing
+    if (Choices& c = b.asked.choices; c.size() > 0) {  // the padding choices go to the last question, with share 0
         c.begin.resize(std::size_t(b.asked.size() + 1), c.size());
         while (c.size() % to) c.push(0, 0);
         c.begin.back() = c.size();

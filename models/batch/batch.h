@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Packed batches: the rows of several documents, the masks over them, and the questions put to rows.
+// Packed batches: the rows of several documents, their masks, and the questions: which rows predict which targets.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace masquerade {
 
-// The tokens that questions want by shares, where one wants several or none: question m those of [begin[m],
+// Targets with shares, for questions that have several targets or none: question m has those in [begin[m],
 // begin[m+1]).
 struct Choices {
     std::vector<int> begin = {0};  // (M+1)
@@ -22,13 +22,13 @@ struct Choices {
     }
 };
 
-// Question m is put to row rows[m], or to the slot behind that row, and wants the token tokens[m], or its choices.
+// Question m is asked at row rows[m], or at the slot after that row. Its target is tokens[m], or its choices.
 struct Asked {
     std::vector<int> rows, tokens;  // (M); rows ascend
-    std::vector<double> weights;    // (M) 1, or 0 where inert
+    std::vector<double> weights;    // (M) 1, or 0 if inert
     std::vector<int> begin = {0};   // (B+1) questions of document b: [begin[b], begin[b+1])
-    int count = 0;                  // real ones
-    Choices choices;                // none: the tokens
+    int count = 0;                  // number of real questions, which come first
+    Choices choices;                // empty: `tokens` are the targets
     int size() const { return int(tokens.size()); }
     void push(int row, int token, double weight = 1) {
         rows.push_back(row);
@@ -37,24 +37,24 @@ struct Asked {
     }
 };
 
-// One document that is to be packed.
+// One document before packing.
 struct Example {
-    TokenRows source;          // rows of the encoder; none where one stack does all
+    TokenRows source;          // rows of the encoder; empty if there is only one stack
     TokenRows rows;            // rows of the stack that predicts
     Document document;         // one stack: lengths of the parts A and B of its rows
-    std::vector<int> rank;     // of every row, for masks of ranks
-    Asked asked;               // of `rows`
-    bool same_source = false;  // that of the example before
+    std::vector<int> rank;     // rank of every row, for masks that depend on ranks
+    Asked asked;               // questions about `rows`
+    bool same_source = false;  // shares the source of the previous example
 };
 
-// Further parts of a UniVAE batch; empty in other batches. There `source` and `source_graph` belong to the encoder half,
-// `rows` to the decoder half, and `graph` to the layers below the latents.
+// Further parts of a UniVAE batch; empty in other batches. In a UniVAE batch, `source` and `source_graph` belong to the
+// encoder half, `rows` to the decoder half, and `graph` to the layers below the latents.
 struct Halves {
     TokenRows cls;  // (B) the rows of [CLS]
     std::vector<int> cls_rows,
-        which;  // (B) their places in `source`; source row -> document, if it is its [CLS], or -1
-    std::vector<double> document_weights;  // (B) 1, or 0 where inert
-    SegmentGraph cls_graph, latent_graph;  // A full for [CLS] alone; B causal, sees its document's latent key first
+        which;  // (B) rows of [CLS] in `source`; for each row of `source`, its document if it is [CLS], else -1
+    std::vector<double> document_weights;  // (B) 1, or 0 if inert
+    SegmentGraph cls_graph, latent_graph;  // encoder half, only [CLS] queries; decoder half, also sees the latent's key
     TokenRows joint;                       // both halves of each document, for the joint form
     std::vector<int> joint_cls_rows, joint_which, joint_decoder_rows;
     SegmentGraph joint_lower_graph, joint_upper_graph;
@@ -62,30 +62,31 @@ struct Halves {
     const std::vector<int>& names() const { return cls.document; }  // (B)
 };
 
-// Rows beyond the real ones belong to inert documents, which nobody sees and which weigh nothing.
+// Padding rows belong to inert documents: no real row attends to them, and their weight is 0.
 struct Batch : Halves {
     TokenRows source, rows;                         // (Ns), (N)
-    Documents parts;                                // A and B of each document; of two stacks source and rows
-    Documents shared;                               // of two stacks: each source and all rows that read it
-    std::vector<int> rank;                          // (N), or none
-    SegmentGraph source_graph, graph, cross_graph;  // of the encoder; of the other stack; from that to the encoder
-    LayerGraphs source_masks, masks, cross_masks;   // those that some layers have in their place
-    Asked asked;                                    // of `rows`
-    TokenRows scored;                               // (M) the rows that are asked, to name them
-    // The mask with the asked rows alone as queries, for the last layer; empty: the last layer runs for all rows.
+    Documents parts;                                // lengths of parts A and B; two stacks: of source and rows
+    Documents shared;                               // two stacks: lengths of each source and of all rows that read it
+    std::vector<int> rank;                          // (N), or empty
+    SegmentGraph source_graph, graph, cross_graph;  // masks of the encoder, of the other stack, of cross-attention
+    LayerGraphs source_masks, masks, cross_masks;   // replace these masks in some layers
+    Asked asked;                                    // questions about `rows`
+    TokenRows scored;                               // (M) the rows with a question
+    // The mask whose queries are only the rows with a question, for the last layer. If it is empty, the last layer runs
+    // for all rows.
     SegmentGraph scored_graph;
-    int documents = 0;  // real ones
+    int documents = 0;  // number of real documents
     std::string bucket;
 
     const SegmentGraph& graph_at(int layer) const { return masks.at(layer, graph); }
     const SegmentGraph& last_graph() const { return graph_at(int(masks.of_layer.size()) - 1); }
 };
 
-// The rows and questions of a batch without its masks. `pad_to` > 1 adds inert documents: rows and questions become
-// multiples of it, documents of 8.
+// Packs rows and questions into a batch, without masks. If pad_to > 1, adds inert documents, so that the numbers of
+// rows and questions are multiples of pad_to and the number of documents is a multiple of 8.
 Batch pack(const std::vector<Example>& examples, int pad_to);
 
-// Name of the first inert document; the next ones have smaller names.
+// Name of the first inert document; the names of further ones count down.
 constexpr int first_filler = 0x7fffffff;
 
 }  // namespace masquerade

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rows of a batch: one a token.
+// The rows of a batch: one per token.
 #pragma once
 #include <vector>
 
@@ -8,12 +8,12 @@
 
 namespace masquerade {
 
-// The tokens of one pass, packed: N rows, no padding. `document` and `position` name the row (random numbers).
+// The tokens of one pass, packed: N rows, no padding. A row's random numbers depend on its `document` and `positions`.
 struct TokenRows {
     std::vector<int> ids, types, positions, document;
     int count() const { return int(ids.size()); }
     RowNames names(Tape& tape) const { return {tape.ints(document), tape.ints(positions)}; }
-    // Leaves the last row out.
+    // Removes the last row.
     void pop() {
         for (std::vector<int>* each : {&ids, &types, &positions, &document}) each->pop_back();
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The little linear algebra that a Gaussian needs, in double, for matrices of a few hundred rows.
+// Linear algebra for Gaussians, in double, for matrices of a few hundred rows.
 #pragma once
 #include <cmath>
 
 namespace masquerade {
 
-// The symmetric a(n,n) = L L^T: L in its lower triangle, zeros above. False where a is not positive definite;
-// then it is spoilt.
+// Replaces the symmetric a(n,n) = L L^T by the lower triangular L. Returns false if a is not positive definite; a then
+// holds no meaningful values.
 inline bool cholesky(double* a, int n) {
     for (int j = 0; j < n; j++) {
         double* column = a + j * n;
@@ -26,12 +26,12 @@ inline bool cholesky(double* a, int n) {
     return true;
 }
 
-// L(n,n), lower triangular, becomes its inverse, lower triangular, too.
+// Replaces the lower triangular l(n,n) by its inverse, which is lower triangular as well.
 inline void invert_lower(double* l, int n) {
     for (int i = 0; i < n; i++) {
         double* row = l + i * n;
         const double inverse = 1 / row[i];
-        for (int j = 0; j < i; j++) {  // row i of the inverse needs those above it, which are ready
+        for (int j = 0; j < i; j++) {  // needs the rows of the inverse above row i
             double sum = 0;
             for (int k = j; k < i; k++) sum += row[k] * l[k * n + j];
             row[j] = -inverse * sum;

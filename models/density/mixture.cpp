@@ -54,8 +54,8 @@ GaussianMixture::GaussianMixture(std::vector<double> weights, std::vector<double
 
 namespace {
 
-// The place of the component that 64 bits choose by these weights, which sum to 1; the last one takes what rounding
-// leaves.
+// Index of a component drawn with 64 random bits from `weights`, which sum to 1. The last component absorbs rounding
+// errors of the sum.
 std::size_t chosen(const std::vector<double>& weights, const Stream& stream, std::uint32_t line) {
     Four words = stream.at(line, 0, 0);
     double u = (double(words[0]) + (double(words[1]) + 0.5) * 0x1p-32) * 0x1p-32, below = weights[0];
@@ -84,8 +84,8 @@ std::vector<double> GaussianMixture::draw(const Stream& stream, std::uint32_t li
     return x;
 }
 
-// With the known numbers first, S = L L^T in parts: y = L_FF^-1 (x_F - m_F) says how likely a component is, and
-// x_R = m_R + L_RF y + L_RR e.
+// The known numbers F come first, the rest R second, and S = L L^T in that order. y = L_FF^-1 (x_F - m_F) gives the
+// likelihood of a component, and x_R = m_R + L_RF y + L_RR e.
 std::vector<double> GaussianMixture::draw_rest(std::vector<double> x, int from, int to, const Stream& stream,
                                                std::uint32_t line, double temperature) const {
     const std::size_t D = std::size_t(dimensions_), rest = std::size_t(to - from), known = D - rest;
@@ -100,7 +100,7 @@ std::vector<double> GaussianMixture::draw_rest(std::vector<double> x, int from, 
     if (!cholesky(l.data(), dimensions_)) throw Error("a mixture's covariance is not positive definite");
     std::vector<double> y(weights_.size() * known), logs;
     for (std::size_t k = 0; k < weights_.size(); k++) {
-        double* const at = y.data() + k * known;  // nothing, if no number is known
+        double* const at = y.data() + k * known;  // empty if known is 0
         double square = 0;
         for (std::size_t i = 0; i < known; i++) {
             double sum = x[place[i]] - means_[k * D + place[i]];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A mixture of M Gaussians over rows of D numbers that share one full covariance,
 //     p(x) = sum_k w_k N(x; m_k, S),    S = L L^T.
-// The fit is a kernel density whose kernels stand at the means of neighbouring rows: the means follow whatever the rows
-// lie along, and S says how far and in which directions a row strays from there. The same bits for any number of
-// threads.
+// The fit is a kernel density whose kernels are centred at the means of neighbouring rows. The means follow the shape
+// that the rows form; S describes how far, and in which directions, rows deviate from it. The results are bit-identical
+// for any number of threads.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace masquerade {
 
-// Rows of f32 that a vector holds, as the ops take them; what is read through the view is not written.
+// A view of a vector of f32, for ops. The view is for reading only unless the vector is not const.
 inline View view_of(const std::vector<float>& numbers, const Shape& shape, const char* path) {
     View v;
     v.data = const_cast<float*>(numbers.data());
@@ -25,23 +25,22 @@ inline View view_of(const std::vector<float>& numbers, const Shape& shape, const
 class GaussianMixture {
   public:
     GaussianMixture() = default;
-    // weights (M) sum to 1, means (M,D), factor (D,D) = L, lower triangular. BadInput where they are no such thing.
+    // weights (M) > 0 that sum to 1, means (M,D), factor (D,D) = L, lower triangular; otherwise BadInput.
     GaussianMixture(std::vector<double> weights, std::vector<double> means, std::vector<double> factor);
 
-    // x(N,D), f32. As many components, or as there are rows. `floor` of a variance, as a share of the mean one. BadInput
-    // where x has no row or numbers that are not finite.
+    // Fits at most `components` components to x(N,D), f32, and at most one per row. Adds `floor` times the mean
+    // variance to every variance. BadInput if x has no rows or has non-finite numbers.
     static GaussianMixture fit(const View& x, int components, double floor, std::uint64_t seed);
 
-    // The same with S times the factor, of at least 1, under which rows x(N,D), f32, that were not fitted are most
-    // likely:
-    // the more components, the closer fitted rows lie to their means, and the less that says of others.
+    // This mixture with S scaled by the factor >= 1 that maximises the likelihood of held-out rows x(N,D), f32. If
+    // there are many components, fitted rows lie close to their means, and S underestimates how far new rows deviate.
     GaussianMixture widened(const View& x) const;
 
-    // log p of every row of x(N,D), f32.
+    // log p for every row of x(N,D), f32.
     std::vector<double> log_densities(const View& x) const;
-    // A row (D), named by the stream and a line. `temperature` scales how far it strays from the mean of its component.
+    // Draws a row (D), determined by (stream, line). `temperature` scales its deviation from its component's mean.
     std::vector<double> draw(const Stream& stream, std::uint32_t line, double temperature = 1) const;
-    // The same for the numbers [from, to) alone, where the others are known to be those of x (D).
+    // Draws only the numbers [from, to) of a row, given the other numbers of x (D).
     std::vector<double> draw_rest(std::vector<double> x, int from, int to, const Stream& stream, std::uint32_t line,
                                   double temperature = 1) const;
 
@@ -51,8 +50,8 @@ class GaussianMixture {
     const std::vector<double>& means() const { return means_; }
     const std::vector<double>& factor() const { return factor_; }
 
-    // For products in float: rows are taken from the middle of the means and multiplied by the inverse of L, so that S
-    // becomes 1.
+    // The mixture after whitening, for products in float: rows are centred at the mean of the mixture and multiplied by
+    // the inverse of L, so that S becomes the identity.
     struct Whitened {
         std::vector<double> middle;    // (D)
         std::vector<float> inverse;    // (D,D)

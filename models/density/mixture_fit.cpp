@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Distances are those in the space where the covariance of all rows is 1: directions that hardly vary count as much as
-// the others there, and float is enough. They are a matrix product of rows and components, for a chunk of rows at a time.
+// Distances are measured after whitening all rows: directions with a small variance then count as much as the others,
+// and float is precise enough. A chunk of rows at a time, they are computed as a matrix product of rows and components.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t chunk = 1024;  // rows at a time
 constexpr double least_variance = 1e-6, most_widening = 100;
-constexpr double strength = 10;  // rows that the covariance of all rows counts for
+constexpr double strength = 10;  // weight of the prior covariance (that of all rows), in rows
 
 // y(n,D) = (x - middle) inverse^T
 std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
@@ -30,8 +30,8 @@ std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
     return y;
 }
 
-// Calls use(n, s, square) for each row n of x(N,D), on several threads: with y the whitened row, s (M) is
-// log w_k - |y - m_k|^2 / 2 + square / 2, and square is |y|^2.
+// Calls use(n, s, square) for each row n of x(N,D), on several threads. With y the whitened row, square is |y|^2 and
+// s (M) is log w_k - |y - m_k|^2 / 2 + square / 2.
 template <class Use>
 void each_row(const GaussianMixture& g, const View& x, Use use) {
     const std::int64_t D = g.dimensions(), M = g.components();
@@ -58,11 +58,11 @@ void each_row(const GaussianMixture& g, const View& x, Use use) {
 std::vector<double> outer_products(const std::vector<float>& t, std::int64_t n, std::int64_t D) {
     std::vector<float> sums(std::size_t(D * D));
     View rows = view_of(t, {n, D}, "mixture.rows"), to = view_of(sums, {D, D}, "mixture.covariance");
-    linear_backward(rows, rows, to, Grad{}, Grad{to, false}, Grad{});  // of the weight only the shape is read
+    linear_backward(rows, rows, to, Grad{}, Grad{to, false}, Grad{});  // reads only the shape of the weight
     return {sums.begin(), sums.end()};
 }
 
-// Covariance of all rows, its diagonal with the floor.
+// Covariance of all rows, with the floor added to its diagonal.
 std::vector<double> covariance_of(const View& x, double floor) {
     const std::int64_t N = x.rows(), D = x.columns();
     const float* from = x.as<float>();
@@ -89,8 +89,9 @@ std::vector<double> factor_of(std::vector<double> covariance, std::size_t D) {
 
 }  // namespace
 
-// A component is the mean of the rows that lie nearest to one drawn row. Weights are as of one row more each; the
-// covariance is that of the rows around their means, and of `strength` rows around the mean of all.
+// A component is the mean of the rows that are nearest to one randomly chosen row. Its weight counts one row more
+// (add-one smoothing). The covariance is that of the rows around their means, averaged with the covariance of all rows,
+// which counts as `strength` rows.
 GaussianMixture GaussianMixture::fit(const View& x, int components, double floor, std::uint64_t seed) {
     if (!x || x.count() == 0) throw BadInput("a mixture needs at least one row to be fitted to");
     if (components < 1 || !(floor >= 0))
@@ -100,7 +101,7 @@ GaussianMixture GaussianMixture::fit(const View& x, int components, double floor
     const float* const rows = x.as<float>();
     std::vector<double> covariance = covariance_of(x, floor);
     std::vector<double> means;
-    for (std::size_t n : drawn(N, std::size_t(components), Sequence(seed, "mixture.start")))  // all different
+    for (std::size_t n : drawn(N, std::size_t(components), Sequence(seed, "mixture.start")))  // without replacement
         means.insert(means.end(), rows + n * D, rows + (n + 1) * D);
     const std::size_t M = means.size() / D;
     std::vector<std::size_t> nearest(N);
@@ -130,7 +131,7 @@ GaussianMixture GaussianMixture::widened(const View& x) const {
         for (double& l : factor) l *= std::exp(0.5 * log_factor);
         return GaussianMixture(weights_, means_, std::move(factor));
     };
-    auto likelihood = [&](double log_factor) {  // nats, all rows
+    auto likelihood = [&](double log_factor) {  // log-likelihood of all rows, in nats
         const std::vector<double> log_p = wider(log_factor).log_densities(x);
         return std::accumulate(log_p.begin(), log_p.end(), 0.0);
     };

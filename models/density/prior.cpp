@@ -12,14 +12,14 @@
 namespace masquerade {
 namespace {
 
-// A component for every so many rows: held-out likelihood would have ten times fewer, but then draws near the means are
-// all alike, and far from them word salad (docs/results/univae-default.md).
+// Rows per component. The held-out likelihood prefers ten times fewer components, but then draws near the means are all
+// alike and draws far from them are word salad (docs/results/univae-default.md).
 constexpr int rows_a_component = 4;
 constexpr double least_floor = 1e-4;
-constexpr int held_out_share = 20;            // one code in so many only says how wide the components are,
-constexpr std::int64_t most_held_out = 2000;  // but no more: one number is asked for
+constexpr int held_out_share = 20;            // one code in 20 is held out to choose the components' width,
+constexpr std::int64_t most_held_out = 2000;  // but at most 2000, as only one number is estimated
 
-// "3 0 12": how many sentences have 0, 1, 2 ... tokens.
+// Parses "3 0 12", the numbers of sentences with 0, 1, 2 ... tokens.
 std::vector<std::uint32_t> numbers_in(const std::string& lengths) {
     std::vector<std::uint32_t> all;
     std::istringstream in(lengths);
@@ -42,11 +42,11 @@ LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::u
         throw Error(text("a prior was given codes ", codes.shape, "; expected (N, ", space.numbers(), ")"));
     const std::int64_t held_out = std::min(N / held_out_share, most_held_out);
     const int components = int(std::max<std::int64_t>(1, (N - held_out) / rows_a_component));
-    // Fewer codes than dimensions leave directions in which nothing varies; others will.
+    // With fewer codes than dimensions, the codes do not vary in some directions, but other sentences will.
     const double floor = std::max(least_floor, double(D) / double(N));
     GaussianMixture fitted = GaussianMixture::fit(rows_of(codes, 0, N - held_out), components, floor, seed);
     if (held_out > 0) fitted = fitted.widened(rows_of(codes, N - held_out, held_out));
-    // The file holds means in float: from here on they are what a reader of it will see.
+    // save() stores the means as float. Rounding them here makes this prior equal to one loaded from the file.
     std::vector<double> means(fitted.means());
     for (double& m : means) m = double(float(m));
     LatentPrior prior(space, GaussianMixture(fitted.weights(), std::move(means), fitted.factor()));
@@ -123,7 +123,7 @@ LatentPrior LatentPrior::load(const std::string& path, const LatentSpace& space,
                             " was fitted to other weights than those beside it; make it anew with ./train "
                             "--fit-prior RUN, or remove it"));
     const std::int64_t M = file.at("weights").shape.count();
-    file.expect("means", {M, D}, DType::f32);  // before memory is asked for
+    file.expect("means", {M, D}, DType::f32);  // before memory is allocated
     file.expect("factor", {D, D}, DType::f64);
     std::vector<float> means(std::size_t(M * D));
     file.copy_to("means", view_of(means, {M, D}, "means"));

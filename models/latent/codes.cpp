@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Latents of finitely many points; the gradient goes straight through to what was rounded.
+// Discrete latents; a straight-through estimator passes the gradient to the values before rounding.
 //   fsq  z = tanh y, each number rounded to one of L levels                                         Mentzer et al. 2023
 //   vq   z = the nearest row of a codebook, for each group of numbers                         van den Oord et al. 2017
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 double normal_share(double x) { return 0.5 * std::erfc(-x * std::sqrt(0.5)); }
 
-// The base of both kinds: finitely many points, equally likely under the prior, so the KL is the log of their number.
+// Base of both kinds: the prior is uniform over finitely many points, so the KL is the log of their number.
 class Points : public Latent {
   public:
     using Latent::Latent;
@@ -24,7 +24,7 @@ class Points : public Latent {
         read_code(z, parts.data());
         write_code(parts.data(), z);
     }
-    // The first of the numbers of each part says which it becomes.
+    // The first normal number of each part selects its code.
     void draw(double* z) const override {
         const int n = code_choices(), D = options.size / code_parts();
         std::vector<int> parts;
@@ -33,7 +33,7 @@ class Points : public Latent {
     }
 };
 
-// Codes are points of a grid: z goes forward, the gradient as if it were tanh y.
+// Points of a grid. The forward uses the rounded z; the backward treats z as tanh y.
 class Levels : public Points {
   public:
     using Points::Points;
@@ -47,7 +47,7 @@ class Levels : public Points {
     int code_choices() const override { return options.levels; }
     void read_code(const double* z, int* parts) const override {
         const double half = (options.levels - 1) / 2.0;
-        // NaN: 0
+        // NaN becomes level 0
         for (int i = 0; i < options.size; i++)
             parts[i] = int(std::min(std::max(0.0, std::floor((z[i] + 1) * half + 0.5)), 2 * half));
     }
@@ -56,7 +56,8 @@ class Levels : public Points {
     }
 };
 
-// Groups of numbers are rows of a codebook, which follows them as moving averages: states, which no optimiser moves.
+// Each group of numbers is a row of its codebook. Codebooks are moving averages of the numbers that are nearest to
+// their rows: states, which the optimiser does not update.
 class Codes : public Points {
   public:
     Codes(Parameters* p, const std::string& path, const LatentOptions& o) : Points(o), path_(path) {
@@ -107,7 +108,7 @@ class Codes : public Points {
 
   private:
     std::string path_;
-    Tensor *codes_ = nullptr, *counts_ = nullptr, *sums_ = nullptr;  // (groups M, Z / groups), (groups M), as codes
+    Tensor *codes_ = nullptr, *counts_ = nullptr, *sums_ = nullptr;  // (groups M, Z / groups), (groups M), as codes_
 };
 
 }  // namespace

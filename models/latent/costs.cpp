@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The terms that a latent layer adds to the loss, and the options that a kind has no use for.
+// The terms that a latent layer adds to the loss, and the check that the options suit the kind.
 #include <numeric>
 
 #include "models/latent/latent.h"
@@ -39,13 +39,13 @@ Tensor* LatentLayer::add_costs(Tape& tape, Tensor* total, const LatentSample& s,
     add_to_total(s.loss, documents, 1, text("latent_loss.", layer));
     if (o.free_bits == 0 || !s.kl) {
         add_to_total(s.kl, documents, kl_weight, kl);
-    } else if (s.kls) {  // each number of each document by itself
+    } else if (s.kls) {  // free bits apply to each number of each document
         std::vector<double> each;
         const auto Z = std::size_t(s.kls->columns());
         for (double w : documents) each.insert(each.end(), Z, w);
         Tensor* flat = reshape(tape, s.kls, {std::int64_t(each.size())}, kl + ".numbers");
         add_to_total(at_least(tape, flat, o.free_bits / double(Z), kl + ".free"), each, kl_weight, kl);
-    } else if (o.free_bits_of == "batch") {  // their mean
+    } else if (o.free_bits_of == "batch") {  // free bits apply to the mean over the batch
         const double count = std::accumulate(documents.begin(), documents.end(), 0.0);
         Tensor* shares = loss_weights(tape, documents, targets / count, targets, "document_shares");
         Tensor* mean = weighted_sum(tape, s.kl, shares, kl + ".mean");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Normal numbers around a mean with a prior that a flow makes of N(0, 1):
+// Gaussian latents whose prior is a normalising flow f of N(0, 1):
 //   z = mu + exp(l/2) e,   log p(z) = log N(f(z); 0, 1) + log |df/dz|
-// A step of f is u = W z + b, which mixes the numbers, and a coupling: the second half scaled and moved by what a small
-// net makes of the first. f has its inverse step by step, so samples are drawn: z = f^-1(n).  Dinh et al. 2016; Kingma
-// & Dhariwal 2018
+// A step of f is u = W z + b, which mixes the numbers, and a coupling layer: a small net computes from the first half
+// of u the scale and the shift of the second half. To draw samples, f is inverted step by step: z = f^-1(n).
+// Dinh et al. 2016; Kingma & Dhariwal 2018
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@
 namespace masquerade {
 namespace {
 
-// w x = y for w(n,n), by Gauss with pivots; and log |det w|.
+// Solves w x = y, w(n,n), by Gaussian elimination with pivoting. Returns x, and log |det w| in `log_det`.
 std::vector<double> solve(std::vector<double> w, std::vector<double> y, double* log_det = nullptr) {
     const std::size_t n = y.size();
     double logs = 0;
@@ -37,7 +37,7 @@ std::vector<double> solve(std::vector<double> w, std::vector<double> y, double* 
     return y;
 }
 
-// A product in the arithmetic type, whatever matrices are stored as: a flow must be its inverse's inverse.
+// A linear map whose weight is kept in the arithmetic type, as a vector: rounding it would spoil the flow's inverse.
 struct Unrounded {
     Tensor *weight, *bias;  // (O I), (O)
     int out, in;
@@ -102,7 +102,7 @@ class Flow : public Latent {
             log_dets = log_dets ? add(tape, log_dets, c.log_det, name + ".log_dets") : c.log_det;
             log_dets_of_mix = log_dets_of_mix ? add(tape, log_dets_of_mix, of_mix, name + ".log_dets_mix") : of_mix;
         }
-        s.kl = flow_kl(tape, y, e, u, log_dets, log_dets_of_mix, "kl");  // (B), of one sample
+        s.kl = flow_kl(tape, y, e, u, log_dets, log_dets_of_mix, "kl");  // (B), estimated from one sample
         return s;
     }
     double log_ratio(const double* z, const double* y, const double*) const override {
@@ -157,7 +157,7 @@ class Flow : public Latent {
         return u;
     }
 
-    int from_;  // where the second half begins
+    int from_;  // first number of the second half
     std::vector<Step> steps_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Normal numbers around a mean, with a prior that is the same for all or learned as a chain of layers.
+// Gaussian latents with a fixed prior, or with a learned prior per layer.
 //   gaussian        y = mu | log variance, z = mu + exp(log variance / 2) e, prior N(0, 1)        Kingma & Welling 2013
-//   gaussian_chain  the same with the prior of a layer by the samples of the layers below        Hu et al. 2022 (DELLA)
+//   gaussian_chain  as gaussian, with a prior that depends on the samples of lower layers        Hu et al. 2022 (DELLA)
 #include <algorithm>
 #include <cmath>
 
@@ -30,7 +30,7 @@ class Gaussian : public Latent {
     }
 
   protected:
-    // mu | log variance, and the prior of them or null
+    // y: mu | log variance of the posterior; prior: mean | log variance of the prior, or null for N(0, 1)
     LatentSample around(Tape& tape, Tensor* y, Tensor* prior, const LatentNoise* noise, int layer) const {
         LatentSample s;
         s.y = y;
@@ -43,7 +43,7 @@ class Gaussian : public Latent {
     }
 };
 
-// The prior of a layer is a normal distribution by what the layers below have drawn:                     Hu et al. 2022
+// The prior of a layer is a Gaussian that depends on the samples of the layers below:                    Hu et al. 2022
 //   r_l = tanh(W z_(l-1) + U r_(l-1)),   m | p = V r_l,   z_l ~ N(m, exp p);   N(0, 1) in the lowest layer
 class GaussianChain : public Gaussian {
   public:
@@ -78,7 +78,7 @@ class GaussianChain : public Gaussian {
     static Tensor* product(Tape& tape, Tensor* x, const Linear& by, const std::string& name) {
         return linear_unrounded(tape, convert(tape, x, tape.dtype, name + ".stored"), by.weight, by.bias, name);
     }
-    // r of this layer, by z of the layer below, before which those below it stand.
+    // r of this layer. `z` is the latent of the layer below; the latents of lower layers precede it in memory.
     std::vector<double> kept(const double* z) const {
         std::vector<double> r = affine(from_z_.weight, from_z_.bias, {z, z + before_->options.size});
         if (before_->before_) {

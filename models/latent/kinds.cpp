@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The kinds of latents, and the table of them.
-//   vmf       mu = y / |y|, z ~ vMF(mu, kappa), prior uniform on the sphere: KL is a constant, unless kappa is learned
-//   power_spherical  the same, z ~ (1 + mu.z)^kappa
-//   gaussian  y = mu | log variance, z = mu + exp(log variance / 2) e, prior N(0, 1)
-//   gaussian_chain  the same with the prior of a layer by the samples of the layers below, learned
-//   flow      the same with a prior that a flow makes of N(0, 1), learned
-//   fsq       z = tanh y, each number rounded to one of L levels; prior uniform: KL is a constant
-//   vq        z = the nearest row of a codebook, for each group of numbers; prior uniform: KL is a constant
-//   none      z = y: the plain auto-encoder (UniAE)
+//   vmf              mu = y / |y|, z ~ vMF(mu, kappa), uniform prior on the sphere; the KL is constant unless kappa is
+//                    learned
+//   power_spherical  as vmf, with z ~ (1 + mu.z)^kappa
+//   gaussian         y = mu | log variance, z = mu + exp(log variance / 2) e, prior N(0, 1)
+//   gaussian_chain   as gaussian, with a learned prior that depends on the samples of the layers below
+//   flow             as gaussian, with a learned prior: a normalising flow of N(0, 1)
+//   fsq              z = tanh y, each number rounded to one of L levels; uniform prior, constant KL
+//   vq               z = the nearest row of a codebook, for each group of numbers; uniform prior, constant KL
+//   none             z = y: the plain auto-encoder (UniAE)
 #include <algorithm>
 #include <cmath>
 
@@ -32,7 +33,7 @@ class OnSphere : public Latent {
         : Latent(o),
           around_(before && before->options.size == o.size ? static_cast<const OnSphere*>(before)->around_
                                                            : made(o.kappa, 8)) {
-        // of kappa, from the setting's
+        // log kappa minus the log of its setting
         if (p && o.learn_kappa) change_ = p->add(path + ".log_kappa", {1}, {Init::zeros});
     }
     double out_deviation() const override { return 1; }
@@ -42,7 +43,8 @@ class OnSphere : public Latent {
         s.y = y;
         s.z = normalise(tape, y, "mean");  // (B,Z)
         const std::int64_t B = y->rows();
-        // log kappa less what it is: nothing but a way for gradients, as what hangs on it is a tangent
+        // log kappa minus its current value: a tensor of value 0 that only carries gradients. Everything that depends
+        // on kappa is linear in it, with the slope at the current kappa.
         Tensor* zero = nullptr;
         if (change_) {
             const double now = -number_of(change_);
@@ -93,7 +95,7 @@ class OnSphere : public Latent {
         const SphereKind kind = options.kind == LatentKind::vmf ? SphereKind::vmf : SphereKind::power_spherical;
         return std::make_shared<const SphereDistribution>(options.size, kappa, kind, fineness);
     }
-    // With kappa as the last step has left it; learned, it is never so sharp or so flat that the table has no room.
+    // The distribution for the current kappa. A learned kappa is clamped to the range that the tables support.
     const SphereDistribution& around() const {
         const double kappa =
             change_ ? options.kappa * std::exp(std::clamp(number_of(change_), -20.0, 9.0)) : around_->kappa();
@@ -114,7 +116,7 @@ class OnSphere : public Latent {
     }
 
     mutable std::shared_ptr<const SphereDistribution> around_;
-    Tensor* change_ = nullptr;  // (1) log kappa less that of the setting; null: fixed
+    Tensor* change_ = nullptr;  // (1) log kappa minus the log of its setting; null: kappa is fixed
 };
 
 template <class Kind>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The classes of latents that have a file of their own, as rows of latent_kinds() make them.
+// Constructors of the latent kinds that have their own files, for the rows of latent_kinds().
 #pragma once
 #include "engine/tensor/numbers.h"
 #include "models/latent/latent.h"
@@ -16,14 +16,13 @@ MadeLatent make_levels(Parameters*, const std::string& path, const LatentOptions
 MadeLatent make_codes(Parameters* parameters, const std::string& path, const LatentOptions& options,
                       const Latent* before);
 
-// (B,Z): normal numbers of one layer as a constant; zeros where `noise` is null: the mean path is a sample without
-// noise.
+// (B,Z): the normal numbers of one layer as a constant; zeros if `noise` is null (the mean path).
 inline Tensor* noise_of(Tape& tape, const Tensor* y, const LatentNoise* noise, int layer, int Z) {
     const std::vector<float> zero(noise ? 0 : std::size_t(y->rows() * Z), 0.f);
     return tape.constant("e", {y->rows(), Z}, y->dtype, noise ? noise->e[std::size_t(layer)].data() : zero.data());
 }
 
-// y(O) = w(O,I) x(I) + b, of one document in double.
+// y(O) = w(O,I) x(I) + b for one document, in double.
 inline std::vector<double> affine(const Tensor* weight, const Tensor* bias, const std::vector<double>& x) {
     const OnHost w(weight->view()), b(bias->view());
     std::vector<double> y;

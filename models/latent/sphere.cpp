@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Quadrature and the quantile table. Two changes of variable make everything smooth. w = tanh t turns the
-// density into exp(-kappa s(t)) / cosh(t)^(d-1), without a singularity for any d >= 2; and t is an
-// almost straight function of l = log(u / (1 - u)), since both tails of that density are exponential. So
-// equal steps of l with cubics between them serve the middle and the tails alike.
+// Quadrature and the quantile table. Two changes of variable make everything smooth. First, w = tanh t turns the
+// density into exp(-kappa s(t)) / cosh(t)^(d-1), which has no singularity for d >= 2. Second, t is almost linear in
+// l = log(u / (1 - u)), since both tails of that density are exponential. Cubic interpolation between equidistant
+// values of l is therefore accurate both in the middle and in the tails.
 #include "models/latent/sphere.h"
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace masquerade {
 namespace {
 
 constexpr double pi = 3.14159265358979323846;
-constexpr int panels_each = 1024;  // of the quadrature, by fineness
-constexpr int knots_each = 512;    // of the quantile
-constexpr double reach = 38;       // knots lie at l in [-reach, reach]: shares of e^-38 = 3e-17 at either end
+constexpr int panels_each = 1024;  // panels of the quadrature per unit of fineness
+constexpr int knots_each = 512;    // knots of the quantile table per unit of fineness
+constexpr double reach = 38;       // knots lie at l in [-reach, reach]: probabilities of e^-38 = 3e-17 at either end
 constexpr double fall = 100;       // the quadrature stops where the density has fallen by e^-100
 
-// The density of t = artanh w, divided by its largest value. s(t) >= 0 is what kappa weighs:
-// 1 - w of von Mises-Fisher, log 2 - log(1 + w) of power-spherical.
+// The density of t = artanh w, divided by its largest value. s(t) >= 0 is the factor of -kappa in its exponent:
+// 1 - w for von Mises-Fisher, log 2 - log(1 + w) for power-spherical.
 struct Density {
     SphereKind kind;
     double kappa, power;  // power = d - 1
@@ -43,7 +43,7 @@ struct Density {
         return -kappa * fallen(t) - power * log_cosh;
     }
     double operator()(double t) const { return std::exp(log_raw(t) - peak); }
-    // Where the density has fallen by fall on the side of the sign of `step`.
+    // The t at which the log density has fallen by `fall`, on the side given by the sign of `step`.
     double edge(double step) const {
         while (log_raw(mode + step) - peak > -fall) step *= 2;
         double near = 0, far = step;
@@ -55,7 +55,7 @@ struct Density {
     }
 };
 
-// The integral of f over [a, b] by the five points of Gauss and Legendre.
+// The integral of f over [a, b] by five-point Gauss-Legendre quadrature.
 template <class F>
 double integral(const F& f, double a, double b) {
     const double root = 2 * std::sqrt(10.0 / 7), share = 13 * std::sqrt(70.0);
@@ -65,17 +65,16 @@ double integral(const F& f, double a, double b) {
                 (322 - share) / 900 * (f(c - outer) + f(c + outer)));
 }
 
-// The distribution function of t at the ends of the panels, summed from both sides so that each tail keeps
-// its digits.
+// The distribution function of t at the ends of the panels, summed from both sides so that both tails are precise.
 struct Distribution {
     Density density;
     double start, width;               // panel j is [start + j width, start + (j+1) width]
     double mass = 0;                   // the integral of the density
     double fallen = 0;                 // the mean of s(t)
-    double spread = 0;                 // ... of (s(t) - its mean)^2
-    double distance = 0;               // ... of 1 - tanh t
-    std::vector<double> below, above;  // shares of the mass on either side of each end
-    // the integral of the density times s(t) - its mean there, by the mass
+    double spread = 0;                 // the variance of s(t)
+    double distance = 0;               // the mean of 1 - tanh t
+    std::vector<double> below, above;  // probabilities on either side of each panel end
+    // the integral of density times (s(t) - its mean) on either side of each panel end, divided by the mass
     std::vector<double> moved_below, moved_above;
 
     Distribution(const Density& f, int panels)
@@ -103,8 +102,8 @@ struct Distribution {
             moved_above[j - 1] = moved_above[j] + (of_fallen[j - 1] - fallen * panel[j - 1]) / mass;
         }
     }
-    // dt / d log kappa at the share of t: -(dF / d log kappa) / f, where dF / dkappa is minus the integral of f (s -
-    // its mean).
+    // dt / d log kappa at a fixed probability F(t): -(dF / d log kappa) / f, where dF / dkappa is the integral up to t
+    // of -f (s - its mean).
     double by_log_kappa(double t) const {
         const int j = std::clamp(int((t - start) / width), 0, int(below.size()) - 2);
         const auto moved = [&](double x) { return density(x) * (density.fallen(x) - fallen) / mass; };
@@ -114,7 +113,7 @@ struct Distribution {
     }
     double at(int j) const { return start + j * width; }
 
-    // The t at log(u / (1 - u)) = l: its panel by search, its place there by Newton's method.
+    // The t at log(u / (1 - u)) = l: finds the panel by binary search, then t by Newton's method.
     double quantile(double l) const {
         double tail = 1 / (1 + std::exp(std::fabs(l)));
         const std::vector<double>& side = l < 0 ? below : above;
@@ -149,10 +148,10 @@ SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind 
     Distribution distribution(density, fineness * panels_each);
     distance_ = distribution.distance;
     log_surface_ = log_sphere_surface(dimensions);
-    // 1 / C = the weight of mu times the surface of the sphere one dimension down times the integral over w.
+    // 1 / C = h(1) times the surface of the unit sphere in R^(d-1) times the integral over w of the density / h(1).
     double log_mass = std::log(distribution.mass) + density.peak;
     log_normaliser_ = -log_weight(1) - log_mass - log_sphere_surface(dimensions - 1);
-    // log C + the mean of log weight + log surface, with the weight of mu cancelled by hand.
+    // KL = log C + E[log h] + log surface; log h(1) cancels.
     kl_ = std::max(0.0, log_surface_ - log_sphere_surface(dimensions - 1) - log_mass - kappa * distribution.fallen);
     kl_by_log_kappa_ = kappa * kappa * distribution.spread;
 
@@ -176,7 +175,7 @@ SphereDistribution::Sample SphereDistribution::at_share(double u) const {
     int i = std::min(int(x), knot_count - 2);
     const Knot &a = knots_[i], &b = knots_[i + 1];
     const double s = x - i, r = 1 - s;
-    // Hermite's, through values and slopes
+    // cubic Hermite interpolation from values and slopes
     const auto cubic = [&](double from, double slope_from, double to, double slope_to) {
         return r * r * ((1 + 2 * s) * from + s * slope_from) + s * s * ((1 + 2 * r) * to - r * slope_to);
     };

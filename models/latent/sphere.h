@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Distributions on the unit sphere of R^d around a direction mu with a fixed concentration kappa, and the
-// uniform one. Everything is computed at construction, by quadrature in double: about 10 ms, whatever d and
-// kappa.
+// Distributions on the unit sphere of R^d around a direction mu with a fixed concentration kappa, and the uniform
+// distribution. Everything is computed at construction, by quadrature in double: about 10 ms for any d and kappa.
 #pragma once
 #include <vector>
 
@@ -19,8 +18,8 @@ enum class SphereKind { vmf, power_spherical };
 
 class SphereDistribution {
   public:
-    // Error unless dimensions >= 2 and 0 <= kappa <= 1e8. `fineness` 1 is eight times as fast to make, with a quantile
-    // within 1e-5.
+    // Error unless dimensions >= 2 and 0 <= kappa <= 1e8. With fineness = 1, construction is eight times as fast, and
+    // quantiles are within 1e-5.
     SphereDistribution(int dimensions, double kappa, SphereKind kind = SphereKind::vmf, int fineness = 8);
 
     int dimensions() const { return dimensions_; }
@@ -30,18 +29,17 @@ class SphereDistribution {
     double kl() const { return kl_; }                          // KL(f || uniform) in nats, for every mu
     double kl_by_log_kappa() const {
         return kl_by_log_kappa_;
-    }  // its derivative: kappa^2 times the variance of log h / kappa
+    }  // d kl / d log kappa: kappa^2 times the variance of (log h) / kappa
 
-    // log f(z) where mu.z = cosine: log q(z|x) of a latent.
+    // log f(z) for mu.z = cosine: log q(z|x) of a latent.
     double log_density(double cosine) const { return log_normaliser_ + log_weight(cosine); }
     // log of the uniform density: log p(z) of a latent.
     double log_uniform_density() const { return -log_surface_; }
 
-    // The w below which a share u of the distribution lies, u in (0, 1): a uniform u gives a sample of w =
-    // mu.z. Within 1e-9 of the exact quantile down to shares of 1e-16 at either end, inside [-1, 1], monotone
-    // in u.
+    // The u-quantile of w = mu.z, u in (0, 1); a uniform u gives a sample of w. It lies in [-1, 1], is monotone in u,
+    // and is within 1e-9 of the exact quantile for u between 1e-16 and 1 - 1e-16.
     double quantile(double u) const { return at_share(u).w; }
-    // w and its derivative by log kappa where the share stays: dw/dkappa = -(dF/dkappa) / f.
+    // The u-quantile w and its derivative by log kappa at constant u: dw/dkappa = -(dF/dkappa) / f.
     struct Sample {
         double w, by_log_kappa;
     };
@@ -49,7 +47,7 @@ class SphereDistribution {
 
   private:
     struct Knot {
-        double t, slope;      // artanh w, and its derivative by log(u / (1 - u))
+        double t, slope;      // t = artanh w, and dt / d log(u / (1 - u))
         double by_log_kappa;  // dt / d log kappa
     };
     double log_weight(double cosine) const;  // log h
