@@ -10,13 +10,13 @@
 namespace masquerade {
 namespace {
 
-// A sentence in one layer: a sample, the mean, and what both were made of.
+// The latent of a sentence in one layer: a sample, its mean, and y (the output of In).
 struct Point {
     std::vector<double> z, mean, y;
 };
 using Points = std::vector<std::vector<Point>>;  // [sentence][layer]
 
-// The rows of a tensor, one after the other.
+// The rows of a tensor on the host.
 struct Rows {
     explicit Rows(const Tensor* t) : all(numbers_of(t->view())), columns(t->shape.columns()) {}
     std::vector<double> operator[](std::size_t row) const {
@@ -27,7 +27,8 @@ struct Rows {
     std::ptrdiff_t columns;
 };
 
-// Samples around the means of the mean path: q(z|x) is then known for every pair of a sample and a sentence.
+// Samples each layer around the mean path, not around samples of lower layers: q(z|x) is then known for every pair of a
+// sample and a sentence.
 Points points_of(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed) {
     Points all(sentences.size());
     each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t first) {
@@ -104,7 +105,7 @@ Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const std::vecto
         }
         return decoder.write(requests, {}, seed);
     };
-    // To what the sentence so many places further writes: 0 is A, 1 is B.
+    // Mean overlap with the text written for A (further = 0) or for its neighbour B (further = 1).
     const auto common = [&](double (*overlap)(const Tokens&, const Tokens&, const FrequentTokens&),
                             const std::vector<Tokens>& some, const std::vector<Tokens>& own, std::size_t further) {
         std::vector<double> values;

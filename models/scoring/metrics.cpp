@@ -42,10 +42,10 @@ Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypo
     }
     const double reference = double(b.reference_tokens), hypothesis = double(b.hypothesis_tokens);
     b.brevity = hypothesis >= reference ? 1 : hypothesis > 0 ? std::exp(1 - reference / hypothesis) : 0;
-    if (matched[0] == 0) return b;  // no token matches: no n-gram does
+    if (matched[0] == 0) return b;  // if no token matches, no n-gram matches
     double share = 1, log_precision = 0;
     for (std::size_t n = 0; n < 4; n++) {
-        if (proposed[n] == 0 || (matched[n] == 0 && !smoothed)) return b;  // nor has a higher order any
+        if (proposed[n] == 0 || (matched[n] == 0 && !smoothed)) return b;  // higher orders have none either
         if (matched[n] == 0) matched[n] = share /= 2;
         b.precision[n] = 100 * matched[n] / proposed[n];
         log_precision += std::log(b.precision[n]) / 4;
@@ -55,7 +55,7 @@ Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypo
 }
 
 int longest_common(const Tokens& a, const Tokens& b) {
-    std::vector<int> row(b.size() + 1);  // [j]: of what was read of a, and the first j of b
+    std::vector<int> row(b.size() + 1);  // [j]: for the prefix of `a` read so far and the first j tokens of b
     for (int token : a) {
         int diagonal = 0;
         for (std::size_t j = 1; j <= b.size(); j++) {
@@ -69,7 +69,7 @@ int longest_common(const Tokens& a, const Tokens& b) {
 
 namespace {
 
-// The fewest tokens to put in, take out or change that make b of a.
+// Levenshtein distance: the fewest insertions, deletions and replacements of tokens that turn a into b.
 int edits(const Tokens& a, const Tokens& b) {
     std::vector<int> row(b.size() + 1);
     std::iota(row.begin(), row.end(), 0);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// An n-gram language model over the symbols 0 .. V-1, interpolated modified Kneser-Ney: Chen & Goodman 1999,
-// "An empirical study of smoothing techniques for language modeling", the modified form of Kneser-Ney.
+// An n-gram language model over the symbols 0 .. V-1 with interpolated modified Kneser-Ney smoothing: Chen & Goodman
+// 1999, "An empirical study of smoothing techniques for language modeling".
 //
 //   p(w|h) = (c(hw) - D(c(hw))) / sum_v c(hv)  +  gamma(h) p(w|h')      h': h without its first symbol
-//   gamma(h) = sum_v D(c(hv)) / sum_v c(hv)                             1 where h was never seen
+//   gamma(h) = sum_v D(c(hv)) / sum_v c(hv)                             1 if h was never seen
 //
-// In the highest order c(hw) is how often hw occurs; below, how many different symbols it follows. An n-gram
-// that begins a sentence follows nothing and keeps its number of occurrences. Below the first order every
-// symbol has 1 / (V + 1), the end among them. In all this as KenLM (Heafield et al. 2013), so that
-// perplexities compare.
+// In the highest order c(hw) is the number of occurrences of hw; in lower orders it is the number of different symbols
+// that precede hw. An n-gram that starts with begin() has no predecessor and keeps its number of occurrences. The
+// order 0 is uniform: 1 / (V + 1) for every symbol and for the end. All of this is as in KenLM (Heafield et al. 2013),
+// so perplexities are comparable.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -19,39 +19,39 @@ namespace masquerade {
 
 class Ngram {
   public:
-    // A sentence is symbols without marks: begin() and end() are set around it. Without any sentence all
-    // symbols are equally likely.
+    // Sentences are given without begin() and end(), which the constructor adds. If there are no sentences, all symbols
+    // are equally likely.
     Ngram(int order, int vocabulary, const std::vector<std::vector<int>>& sentences);
 
     int order() const { return int(levels_.size()) - 1; }
     int end() const { return vocabulary_; }
     int begin() const { return vocabulary_ + 1; }
 
-    // p(symbol | context), above 0. A context may start with begin(); its last order - 1 symbols count.
+    // p(symbol | context) > 0. A context may start with begin(); only its last order - 1 symbols matter.
     double probability(const std::vector<int>& context, int symbol) const;
 
-    // log p, in nats, of each symbol of a sentence after those before it, and of its end: one number more.
+    // log p, in nats, of each symbol of a sentence given the preceding ones, followed by log p of end().
     std::vector<double> log_probabilities(const std::vector<int>& sentence) const;
 
-    // What D takes off a count of 1, of 2, and of 3 or more in this order, by how many n-grams occur 1, 2, 3
-    // and 4 times. Where there is none of one of these, or a result is not above 0, the text is too small to
-    // tell: then 0.5, 1, 1.5, as in KenLM.
+    // The discounts D for the counts 1, 2, and 3 or more in this order, estimated from the numbers of n-grams with the
+    // counts 1, 2, 3 and 4. If one of these numbers is 0 or an estimate is not positive, the text is too small, and the
+    // discounts are 0.5, 1, 1.5, as in KenLM.
     using Discounts = std::array<double, 3>;
     const Discounts& discounts(int order) const { return levels_.at(std::size_t(order)).discounts; }
 
   private:
     using Index = std::uint32_t;
 
-    // The n-grams of one order, sorted: a trie. Those that share all but the last symbol are neighbours.
+    // The n-grams of one order, sorted: a level of a trie. N-grams that differ only in the last symbol are adjacent.
     struct Level {
-        std::vector<int> symbol;         // the last one
-        std::vector<Index> first_child;  // among the n-grams of the next order; one entry more, the end
-        std::vector<Index> suffix;       // the n-gram without its first symbol, one order below
-        std::vector<double> count;       // c; emptied when the probabilities are made
+        std::vector<int> symbol;         // last symbol of each n-gram
+        std::vector<Index> first_child;  // index of the first child in the next level; the last entry is the end
+        std::vector<Index> suffix;       // index in the level below of the n-gram without its first symbol
+        std::vector<double> count;       // c; freed once the probabilities are computed
         std::vector<double> probability, gamma;
         Discounts discounts{};
     };
-    // A node of the trie: the longest known context that a history ends with.
+    // A node of the trie: the longest known context that is a suffix of the history.
     struct Place {
         std::size_t order = 0;
         Index index = 0;
@@ -69,7 +69,7 @@ class Ngram {
     void check(int symbol, int last) const;
 
     int vocabulary_;
-    std::vector<Level> levels_;  // by order; 0 holds the empty n-gram
+    std::vector<Level> levels_;  // indexed by order; order 0 has only the empty n-gram
 };
 
 }  // namespace masquerade

@@ -19,7 +19,7 @@ double dot(const Numbers& a, const Numbers& b) { return std::inner_product(a.beg
 
 int largest(const Numbers& scores) { return int(std::max_element(scores.begin(), scores.end()) - scores.begin()); }
 
-// Mean 0 and deviation 1 of every number over the lines that are trained on, and a 1 for the bias.
+// Standardises every number to mean 0 and deviation 1 over the training lines, and appends a 1 for the bias.
 Vectors standardised(const Vectors& all, const LabelledSplit& split) {
     const std::size_t D = all[0].size();
     Numbers mean(D, 0), deviation(D, 0);
@@ -142,7 +142,7 @@ double naive_bayes(const std::vector<Sentence>& sentences, const LabelledSplit& 
 double cluster_information(const Vectors& vectors, const LabelledSplit& split, std::uint64_t seed) {
     const std::size_t n = vectors.size(), C = std::size_t(split.classes);
     Vectors centres;
-    for (std::size_t i : drawn(n, n, Sequence(seed, "clusters")))  // C that are all different
+    for (std::size_t i : drawn(n, n, Sequence(seed, "clusters")))  // up to C distinct vectors
         if (centres.size() < C && std::find(centres.begin(), centres.end(), vectors[i]) == centres.end())
             centres.push_back(vectors[i]);
     std::vector<std::size_t> cluster(n, 0);

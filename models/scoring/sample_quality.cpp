@@ -43,8 +43,8 @@ TrainingRuns::TrainingRuns(const std::vector<std::vector<int>>& lines) {
     });
 }
 
-// The longest run of the text that starts as line[first ..] does. The runs nearest to it in the order share
-// the most.
+// Length of the longest common prefix of line[first ..] and a run of the text. The two neighbours of line[first ..] in
+// the sorted order have the longest ones.
 std::size_t TrainingRuns::longest_at(const std::vector<int>& line, std::size_t first) const {
     auto shared = [&](std::uint32_t place) {
         std::size_t n = 0;

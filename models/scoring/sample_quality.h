@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Numbers for how good a set of generated lines is, beside those of as many held-out lines: samples that are
-// as good as the text have the held-out lines' numbers, neither higher nor lower. All count words
-// (word_model.h), not pieces, so that models with different vocabularies compare.
+// Measures of a set of generated lines, to be compared with the same measures of equally many held-out lines: perfect
+// samples have the held-out lines' values, neither higher nor lower. All measures count words (word_model.h), not
+// pieces, so models with different vocabularies are comparable.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,29 +11,29 @@
 
 namespace masquerade {
 
-// Finds what a line shares with the training text: all places where a run of words can start, sorted.
+// Finds runs of words that a line shares with the training text, by a suffix array of the text.
 class TrainingRuns {
   public:
     explicit TrainingRuns(const std::vector<std::vector<int>>& lines);
 
-    // The most neighbouring words of the line that stand side by side in one line of the training text.
+    // Length of the longest run of words of `line` that occurs within one line of the training text.
     std::size_t longest(const std::vector<int>& line) const;
 
   private:
     std::size_t longest_at(const std::vector<int>& line, std::size_t first) const;
 
-    std::vector<int> text_;              // every line and a mark
-    std::vector<std::uint32_t> places_;  // of its symbols, by what follows up to the line's end
+    std::vector<int> text_;              // the words of every line, followed by line_end
+    std::vector<std::uint32_t> places_;  // positions in text_, sorted by the words from there to the end of the line
 };
 
 struct TextQuality {
     Perplexity perplexity;        // under a 5-gram model of the training text
-    double distinct1 = 0;         // different words over words
-    double distinct2 = 0;         // different pairs over pairs of neighbours                Li et al. 2016
-    double repeated = 0;          // share of lines that stand before in the set
+    double distinct1 = 0;         // distinct words / words
+    double distinct2 = 0;         // distinct bigrams / bigrams                              Li et al. 2016
+    double repeated = 0;          // share of lines that repeat an earlier line of the set
     double copied = 0;            // share of lines that are lines of the training text
-    double match = 0;             // mean share of a line (with words) that one run of training text covers
-    double length = 0;            // words a line
+    double match = 0;             // longest run shared with the training text, as a share of the line; mean
+    double length = 0;            // mean number of words per line
     std::vector<double> lengths;  // shares of the lines with 0, 1, 2-3, 4-7, ... words
 };
 
@@ -43,18 +43,17 @@ class SampleQuality {
     SampleQuality(const SampleQuality&) = delete;
     SampleQuality& operator=(const SampleQuality&) = delete;
 
-    // Distinct words, distinct pairs and repeated lines depend on how many lines are looked at: sets are
-    // compared by the same number of lines, the first `compared` of each. The other numbers are those of all
-    // lines.
+    // distinct1, distinct2 and repeated depend on the number of lines, so they are measured on the first `compared`
+    // lines, the same number for every set. The other measures use all lines.
     TextQuality measure(const std::vector<std::string>& lines, std::size_t compared);
-    double words(const std::vector<std::string>& lines);  // a line, on average
-    // How well a 5-gram model of `lines` expects `others`: lines that leave a part of the text out do badly.  Zhao et
-    // al. 2018
+    double words(const std::vector<std::string>& lines);  // mean per line
+    // Perplexity of `others` under a 5-gram model of `lines`. It is high if `lines` miss a part of the text.
+    // Zhao et al. 2018
     double reverse_perplexity(const std::vector<std::string>& lines, const std::vector<std::string>& others);
 
   private:
     WordTable table_;
-    std::vector<std::vector<int>> training_;  // sorted when the others are made
+    std::vector<std::vector<int>> training_;  // sorted after model_ and runs_ are built
     WordModel model_;
     TrainingRuns runs_;
 };

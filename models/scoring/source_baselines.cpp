@@ -64,7 +64,7 @@ NearestSource::Bag NearestSource::read(std::string_view line) {
     return bag;
 }
 
-// In one order of words, so that equal bags have equal sums.
+// Sums in the order of the words, so that equal bags have bit-identical lengths.
 double NearestSource::length_of(const Bag& bag) const {
     double sum = 0;
     for (const auto& [word, times] : bag) {
@@ -76,14 +76,14 @@ double NearestSource::length_of(const Bag& bag) const {
 
 NearestSource::Found NearestSource::find(std::string_view source) {
     Bag bag = read(source);
-    while (!bag.empty() && std::size_t(bag.back().first) >= idf_.size()) bag.pop_back();  // not in training
+    while (!bag.empty() && std::size_t(bag.back().first) >= idf_.size()) bag.pop_back();  // not in any training source
     const double length = length_of(bag);
     std::fill(cosines_.begin(), cosines_.end(), 0.0);
     for (const auto& [word, times] : bag) {
         const double weight = times * idf_[std::size_t(word)] / length;
         for (const Place& place : sources_[std::size_t(word)]) cosines_[place.source] += weight * place.weight;
     }
-    const auto best = std::max_element(cosines_.begin(), cosines_.end());  // the first of equal ones
+    const auto best = std::max_element(cosines_.begin(), cosines_.end());  // the first one of a tie
     return {std::size_t(best - cosines_.begin()), *best};
 }
 

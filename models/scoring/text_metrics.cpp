@@ -37,14 +37,14 @@ std::u32string replaced(const std::u32string& line, std::u32string_view what, st
 bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }
 bool is_stop(char32_t c) { return c == '.' || c == ','; }
 
-// ASCII punctuation but ' , - .
+// ASCII punctuation except ' , - .
 bool is_set_apart(char32_t c) {
     return (c >= '!' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
            (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-// A space into every pair of neighbours that is meant, and one before or after the two. From the left;
-// pairs do not overlap, as the matches of a regular expression do not.
+// Puts a space between two neighbours if meant(a, b), and another space before or after the pair. Works from the left;
+// like the matches of a regular expression, pairs do not overlap.
 template <class Meant>
 std::u32string spaced(const std::u32string& line, bool before, Meant meant) {
     std::u32string result;
@@ -61,7 +61,7 @@ std::u32string spaced(const std::u32string& line, bool before, Meant meant) {
     return result;
 }
 
-// The runs of characters that belong to words.
+// The longest runs of characters for which belongs(c) is true.
 template <class Belongs>
 std::vector<std::string> runs(const std::u32string& line, Belongs belongs) {
     std::vector<std::string> all;
@@ -75,7 +75,7 @@ std::vector<std::string> runs(const std::u32string& line, Belongs belongs) {
     return all;
 }
 
-// Words by number, in the order in which they were first met.
+// Numbers words in the order in which they first occur.
 class Numbers {
   public:
     Tokens operator()(const std::vector<std::string>& words) {
@@ -109,7 +109,7 @@ Overlap overlap(double matched, double reference, double hypothesis) {
     return {precision, recall, ratio(2 * precision * recall, precision + recall)};
 }
 
-// One pair's part of the mean in percent.
+// Adds the contribution of one pair to the mean, in percent.
 void add(Overlap& mean, const Overlap& one, std::size_t pairs) {
     const double share = 100 / double(pairs);
     mean.precision += share * one.precision;
@@ -158,8 +158,8 @@ std::vector<std::string> rouge_words(std::string_view line) {
     std::u32string lowered;
     for (char32_t c : decoded(line)) {
         if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
-        if (c == 0x212A) c = 'k';                    // the Kelvin sign; besides A-Z, only these two
-        if (c == 0x130) lowered += U'i', c = 0x307;  // I with a dot above: i and a mark
+        if (c == 0x212A) c = 'k';                    // the Kelvin sign; besides A-Z, only these two letters change
+        if (c == 0x130) lowered += U'i', c = 0x307;  // I with a dot above becomes i and a combining mark
         lowered += c;
     }
     return runs(lowered, [](char32_t c) { return is_digit(c) || (c >= 'a' && c <= 'z'); });

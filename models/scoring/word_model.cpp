@@ -21,7 +21,7 @@ std::vector<int> count_words(const WordTable& table, const std::vector<std::vect
     return count;
 }
 
-// The symbols of words: those that occur twice or more from 0, the others `known`.
+// The symbol of each word: words that occur at least twice get 0, 1, ...; the others get `known`, their number.
 std::vector<int> number_known(const std::vector<int>& count, int& known) {
     std::vector<int> symbols;
     for (int times : count) symbols.push_back(times >= 2 ? known++ : -1);
