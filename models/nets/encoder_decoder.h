@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The Transformer of two stacks (Vaswani et al. 2017) with the layers of BERT: an encoder reads the source in both
-// directions; a decoder writes from left to right, and every layer of it attends to the encoder's last hidden state.
-// One embedding serves both and the head.
+// The encoder-decoder Transformer (Vaswani et al. 2017) with BERT's layers. The encoder reads the source in both
+// directions. The decoder writes from left to right, and each of its layers attends to the encoder's last hidden state.
+// Both stacks and the head share one embedding.
 #pragma once
 #include "models/nets/target_net.h"
 
 namespace masquerade {
 
 struct EncoderDecoderOptions {
-    BackboneOptions stack;  // of the encoder
+    BackboneOptions stack;  // the encoder; the decoder differs only in its number of layers
     int decoder_layers = 6;
-    // With rotary positions: whether cross-attention knows how far apart two tokens stand. mass needs it, as nothing
-    // else says where a span stands in its sentence.
+    // Whether cross-attention, too, uses rotary positions if the stack does. The objective mass needs this: otherwise
+    // the decoder does not know where in the sentence the span is.
     bool rotary_cross = true;
 };
 
@@ -22,7 +22,7 @@ class EncoderDecoder : public TargetNet {
           encoder(Backbone::encoder(p, o.stack)),
           decoder(Backbone::decoder(p, decoder_stack(o), encoder)) {}
 
-    // The last hidden state of the encoder, (Ne,C), and what goes beside it to the decoder.
+    // The last hidden state of the encoder, (Ne,C), and its companion stream or null; the decoder attends to both.
     struct Encoded {
         Tensor* x;
         std::shared_ptr<Companion> companion;
@@ -36,7 +36,7 @@ class EncoderDecoder : public TargetNet {
         return {encoder.finish(tape, x), pass.companion};
     }
     bool rotates_cross() const { return options.rotary_cross && options.stack.rotary; }
-    // Makes all that the decoder's layers need to know of these rows; `source` are the encoder's rows, `read` its last.
+    // The attention context of the decoder's layers for `rows`. `source`: rows of the encoder; `read`: its output.
     Pass decoder_pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph, const TokenRows& source,
                       const Encoded& read, const SegmentGraph& cross_graph) const {
         Pass pass = decoder.pass(tape, rows, graph);
@@ -57,7 +57,7 @@ class EncoderDecoder : public TargetNet {
         };
         return decoder.finish(tape, decoder.run(tape, batch.rows, pass, before));
     }
-    // Every row of the decoder is asked.
+    // Every row of the decoder has a question.
     Tensor* hidden(Tape& tape, const Batch& batch) const override { return decoder.head(tape, rows(tape, batch)); }
     const Backbone& head_stack() const override { return decoder; }
 

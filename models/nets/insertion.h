@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The Insertion Transformer (Stern et al. 2019): p(c,l), to insert the word c in slot l of a canvas, from the hidden
-// rows o_l and o_{l+1} on either side of the slot. The rows are those of a decoder that sees all of its canvas and the
-// encoder, or of one stack that reads the source as well.
+// The Insertion Transformer (Stern et al. 2019): the probability p(c,l) of inserting the word c in slot l of a canvas
+// is computed from the hidden rows o_l and o_{l+1} on either side of the slot. These rows come from a decoder that sees
+// its whole canvas and the encoder, or from one stack that also reads the source.
 //
-//   h_l = head([o_l o_{l+1}])                         z_l = h_l W + b     W the embedding of words
+//   h_l = head([o_l o_{l+1}])                         z_l = h_l W + b     W: the word embedding
 //   joint          p(c,l) = softmax over all slots and words of z
 //   factorised     p(c,l) = softmax_c(z_l) softmax_l(q . h_l)
 //   contextual     z_l += g V,  g = max_l h_l                                                        equations 5 to 8
 //   mixture of K   softmax_c(z_l) = sum_k pi_k softmax_c(tanh(P_k h_l) W + b),  pi = softmax(M h_l)    Yang et al. 2018
-//                  jointly pi = softmax(M g): then p(c,l) sums to 1
+//                  if joint, pi = softmax(M g), so that p(c,l) sums to 1
 #pragma once
 #include <memory>
 
@@ -17,12 +17,12 @@
 namespace masquerade {
 
 struct InsertionOptions {
-    EncoderDecoderOptions stacks;  // of one stack, the encoder's layers alone
+    EncoderDecoderOptions stacks;  // with one stack, only the options of the encoder are used
     bool one_stack = false;
     bool joint = false, contextual_bias = false;
-    bool projection = true;  // false: h_l is [o_l o_{l+1}] itself, W a matrix of its own
+    bool projection = true;  // false: h_l is [o_l o_{l+1}] itself, and W is a separate matrix
     int mixture = 1;         // K
-    bool scored = false;     // words have numbers that say in which order they are inserted
+    bool scored = false;     // the model has a score per word, which determines the insertion order
 };
 
 class InsertionTransformer : public TargetNet {
@@ -48,25 +48,26 @@ class InsertionTransformer : public TargetNet {
         }
     }
 
-    // The last hidden rows of the stack that reads canvases: (N,C).
+    // The last hidden state of the stack that reads the canvases: (N,C).
     Tensor* rows(Tape& tape, const Batch& batch) const {
         if (two_) return two_->rows(tape, batch);
         const auto before = [&](int i, Tensor*&, Pass& pass) { pass.graph = &batch.graph_at(i); };
         return one_->finish(tape, one_->run(tape, batch.rows, one_->pass(tape, batch.rows, batch.graph), before));
     }
-    // The scores of words and places at the slots of a batch; documents are the canvases and, if there are, inert ones.
+    // What the scores of words and slots are computed from, for the M slots of a batch. A document is a canvas or
+    // inert.
     struct Slots {
         Tensor* h;                                    // (M, K E)
-        Tensor* bias = nullptr;                       // (documents, V) of contextual_bias
-        Tensor* mix = nullptr;                        // (M,K) or, jointly, (documents,K) of a mixture
-        Tensor* place = nullptr;                      // (M) unless joint
+        Tensor* bias = nullptr;                       // (documents, V) the contextual bias, or null
+        Tensor* mix = nullptr;                        // (M,K) or, if joint, (documents,K); null unless a mixture
+        Tensor* place = nullptr;                      // (M) q . h_l; null if joint
         const std::vector<int>* first = nullptr;      // (documents+1) slots of document g: [first[g], first[g+1])
-        const std::vector<int>* documents = nullptr;  // (M)
+        const std::vector<int>* documents = nullptr;  // (M) document of each slot
     };
     Slots slots(Tape& tape, Tensor* x, const Batch& batch) const {
         const int K = options.mixture, N = int(x->rows());
         std::vector<int> right, first = batch.asked.begin, documents;
-        for (int row : batch.asked.rows) right.push_back(row + 1 < N ? row + 1 : 0);  // no slot has row 0 on its right
+        for (int row : batch.asked.rows) right.push_back(row + 1 < N ? row + 1 : 0);  // row + 1 == N: an inert question
         first.resize(batch.parts.size() + 1, batch.asked.size());
         for (std::size_t g = 0; g + 1 < first.size(); g++)
             documents.insert(documents.end(), std::size_t(first[g + 1] - first[g]), int(g));
@@ -87,12 +88,12 @@ class InsertionTransformer : public TargetNet {
         s.h = tanh(tape, mixture_(tape, h, "mixture"), "tanh");  // (M,K E)
         return s;
     }
-    // z (J,K) of chosen words of slots, and the log of the sum of exp of all, (M,K).
+    // The logits z (J,K) of the words `words` in the slots `of`, and the log-sum-exp of all words per slot, (M,K).
     ChosenLogits chosen(Tape& tape, const Slots& s, const std::vector<int>& of, const std::vector<int>& words) const {
         return chosen_logits(tape, s.h, words_, head_stack().word_bias(), s.bias, tape.ints(*s.documents),
                              tape.ints(of), tape.ints(words), "slots.logits");
     }
-    // (M K, V) without the bias, for writing
+    // Logits of all words without the contextual bias, (M K, V), for generation.
     Tensor* logits(Tape& tape, const Slots& s) const {
         Tensor* each = reshape(tape, s.h, {s.h->rows() * options.mixture, words_->columns()}, "slots.each");
         return linear_unrounded(tape, each, words_, head_stack().word_bias(), "slots.all_logits");
@@ -100,7 +101,7 @@ class InsertionTransformer : public TargetNet {
 
     Tensor* hidden(Tape& tape, const Batch& batch) const override { return slots(tape, rows(tape, batch), batch).h; }
     const Backbone& head_stack() const override { return one_ ? *one_ : two_->decoder; }
-    // The mean over canvases of what their slots cost, by their choices.      equations 9, 12 and 13
+    // The mean loss per canvas. The targets are the choices of its slots.     equations 9, 12 and 13
     Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double /*smoothing*/ = 0) const override {
         const Choices& choices = batch.asked.choices;
         std::vector<int> of;  // the slot of each choice
@@ -123,10 +124,10 @@ class InsertionTransformer : public TargetNet {
     }
     Losses losses(Tape& tape, const Batch& batch) const override { return {loss(tape, batch).losses, batch.documents}; }
 
-    const EncoderDecoder* two_stacks() const { return two_.get(); }  // null: one stack
+    const EncoderDecoder* two_stacks() const { return two_.get(); }  // null if the model has one stack
 
     const InsertionOptions options;
-    Tensor* const scores;  // (V) a state, or null
+    Tensor* const scores;  // (V) a state, or null if not options.scored
 
   private:
     std::unique_ptr<EncoderDecoder> two_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// UniLM (Dong et al. 2019) and all that one stack can be by its mask alone: BERT, a language model of any order,
-// sequence to sequence. A batch says which rows see which and what is asked of them (models/tasks/objective.h); the
-// model is the stack.
+// UniLM (Dong et al. 2019), and every model that one stack becomes through its mask: BERT, a language model of any
+// order, sequence to sequence. The model is only the stack; a batch defines the mask and the questions
+// (models/tasks/objective.h).
 //
 // A pair is one sequence, [CLS] source [SEP] target [SEP]. The source is read in both directions, the target from left
-// to right, and the source never sees the target: its keys and values can be kept while a target is written.
+// to right. The source never sees the target, so its keys and values can be cached while a target is generated.
 #pragma once
 #include "models/nets/target_net.h"
 
@@ -14,7 +14,7 @@ class UniLm : public TargetNet {
   public:
     UniLm(Parameters& parameters, const BackboneOptions& options) : backbone(parameters, options) {}
 
-    // The last layer runs for the asked rows alone.
+    // The last layer runs only for the rows with a question.
     Tensor* hidden(Tape& tape, const Batch& batch) const override {
         const bool last_for_all = batch.scored_graph.queries.empty();
         const auto before = [&](int i, Tensor*&, Pass& pass) {

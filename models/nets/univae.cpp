@@ -8,7 +8,7 @@
 namespace masquerade {
 namespace {
 
-// With a layer and a size for each latent.
+// Completes latent_at and latent_sizes to one entry per latent.
 UniVaeOptions complete(UniVaeOptions o) {
     const int L = o.backbone.layers, K = o.latent_at.empty() ? o.latent_layers : int(o.latent_at.size());
     if (K < 0 || K > L - (K > 0 ? 1 : 0))
@@ -68,8 +68,8 @@ int UniVae::latent_of(int layer) const {
     return found == options.latent_at.end() ? -1 : int(found - options.latent_at.begin());
 }
 
-// The definition. Both halves are one sequence under the masks of the figure; at the input of every layer with a latent
-// the row of [CLS] is replaced by Out(z), z drawn around In([CLS]).
+// The definition. Both halves are one sequence under UniVAE's masks. At the input of every layer with a latent, the row
+// of [CLS] is replaced by Out(z), where z is drawn around In([CLS]).
 Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     auto scope = tape.scope("joint");
     std::vector<LatentSample> below;
@@ -87,8 +87,8 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
     return backbone.finish(tape, gather_rows(tape, x, tape.ints(batch.joint_decoder_rows), "decoder_rows"));
 }
 
-// The split form computes the same. The encoder half sees itself alone, so it runs alone, as far as the last latent (of
-// the upper layers: through layer L-2), and its last output is read at [CLS] alone.
+// The split form computes the same values. The encoder half sees only itself, so it can run alone. It ends at the last
+// latent (after layer L-2 if the upper layers have the latents), and its last layer runs only for [CLS].
 std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     std::vector<LatentSample> samples;
     if (options.latent_layers == 0) return samples;
@@ -113,7 +113,8 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
     return samples;
 }
 
-// The decoder half sees Out(z) alone from the encoder half: in each upper layer a memory of one row a document.
+// Of the encoder half, the decoder half sees only Out(z): in each layer with a latent, a memory of one row per
+// document.
 Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
     const auto before = [&](int i, Tensor*&, Pass& pass) {
@@ -143,7 +144,7 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
     for (std::size_t l = 0; l < latents.size(); l++)
         loss.total = latents[l].add_costs(tape, loss.total, loss.latents[l], int(l), documents, targets, kl_weight);
     tape.retain(loss.total);
-    if (loss.latents.empty() || !loss.latents[0].code) return loss;  // nothing to learn
+    if (loss.latents.empty() || !loss.latents[0].code) return loss;  // no latent has states to update
     loss.documents = loss_weights(tape, documents, targets, targets, "documents");
     tape.retain(loss.documents);
     return loss;
