@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Insertion: a canvas is a part of the words of a target, in order; slot l lies before word l, and is asked for words
+// Insertion: a canvas is an ordered subset of the words of a target. Slot l is before word l; its targets are the words
 // that are missing there. Stern et al. 2019, section 4; kermit: Chan et al. 2019.
 #include "models/tasks/insertion_objective.h"
 
@@ -13,13 +13,13 @@ namespace {
 
 using Words = std::vector<int>;
 
-// A canvas, and for each of its slots the words that it lacks.
+// A canvas, and for each of its slots the missing words.
 struct Drawn {
     Words canvas;
     std::vector<Words> missing;
 };
 
-// Keeps the words of these places, which ascend.
+// The canvas that keeps only the words at `places`, which ascend.
 Drawn keep(const Words& words, const std::vector<int>& places) {
     Drawn d;
     d.missing.emplace_back();
@@ -35,7 +35,8 @@ Drawn keep(const Words& words, const std::vector<int>& places) {
     return d;
 }
 
-// The number k of words that are kept is uniform in 0 .. n, both included; which, is uniform, or the first k.
+// Draws which of n words stay in the canvas: their number k is uniform in 0 .. n; the words are a uniformly drawn
+// subset or, if first_ones, the first k.
 std::vector<int> kept_places(int n, bool first_ones, Sequence& random) {
     const int k = int(random.below(std::uint32_t(n + 1)));
     std::vector<int> places(static_cast<std::size_t>(n));
@@ -47,7 +48,7 @@ std::vector<int> kept_places(int n, bool first_ones, Sequence& random) {
     return places;
 }
 
-// Repeated words accumulate.
+// Adds a target to the last slot. If the slot already has this token, the shares are added.
 void want(Choices& choices, int token, double share) {
     for (int j = choices.begin.back(); j < choices.size(); j++)
         if (choices.tokens[std::size_t(j)] == token) {
@@ -57,7 +58,8 @@ void want(Choices& choices, int token, double share) {
     choices.push(token, share);
 }
 
-// The choices of all slots. `by_words`: slots that lack words share their weight by how many they lack.
+// The targets of all slots. by_words: the weights of slots with missing words are proportional to the number of missing
+// words.
 Choices choices_of(const std::vector<Words>& missing, const InsertionRule& rule, bool by_words) {
     double lacking = 0, slots = 0, weights = 0;
     for (const Words& words : missing) lacking += double(words.size()), slots += !words.empty();
@@ -95,7 +97,7 @@ Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
     return e;
 }
 
-// In a third of the examples each, words are missing of both, of the target, of the source.
+// In a third of the examples words are missing in both sides, in a third only in the target, in a third in the source.
 Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Sequence random = draws("kermit", s, step, o);
     const int whole = int(random.below(3));  // 1: the source, 2: the target
@@ -147,7 +149,7 @@ Example canvas_example(InsertionForm form, const std::vector<int>& source, const
                        const ObjectiveOptions& o) {
     Example e;
     const int n = int(source.size()), c = o.insertion.canvas;
-    const int row_name = name ^ c << 26;  // each canvas has dropout of its own
+    const int row_name = name ^ c << 26;  // each canvas has its own dropout mask
     const bool two = form == InsertionForm::two_stacks, either = form == InsertionForm::either_side;
     e.same_source = two && c > 0;
     TokenRows& reads = two ? e.source : e.rows;

@@ -19,13 +19,13 @@ int hidden_as(int id, Sequence& random, const ObjectiveOptions& o) {
     const double u = random.uniform_double();
     int other = 0;
     do other = int(random.below(std::uint32_t(o.vocabulary)));
-    while (is_special(other, o) && o.vocabulary > int(o.special.size()));  // else there is no other
+    while (is_special(other, o) && o.vocabulary > int(o.special.size()));  // if all are special, any will do
     return u < o.kept ? id : u < o.kept + o.random ? other : o.mask;
 }
 
 namespace {
 
-// A sentence or a pair as one sequence, with the segment id and the position of each token.
+// A sentence or a pair as one sequence, with each token's segment id and position.
 TokenRows tokens_of(const Sentence& s, const ObjectiveOptions& o) {
     TokenRows all;
     const int n = int(s.ids.size()), start = o.target_position(n);
@@ -34,7 +34,7 @@ TokenRows tokens_of(const Sentence& s, const ObjectiveOptions& o) {
     return all;
 }
 
-// Places of ordinary tokens: what may be hidden or reordered.
+// Indices of the tokens that are not special. Only these may be hidden or predicted in random order.
 std::vector<int> ordinary(const TokenRows& all, const ObjectiveOptions& o) {
     std::vector<int> places;
     for (int i = 0; i < all.count(); i++)
@@ -50,7 +50,7 @@ Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     const std::vector<int> places = ordinary(e.rows, o);
     if (places.empty()) return e;
     std::vector<int> hidden;
-    const int sure = places[random.below(std::uint32_t(places.size()))];  // where no other is hidden
+    const int sure = places[random.below(std::uint32_t(places.size()))];  // hidden if no other token is
     for (int place : places)
         if (random.uniform_double() < o.hidden) hidden.push_back(place);
     if (hidden.empty()) hidden.push_back(sure);
@@ -62,7 +62,7 @@ Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     return e;
 }
 
-// Every row from `first` on is asked for its successor; nothing follows the last token, so it is no row.
+// Every row from `first` on predicts the next token. The last token predicts nothing, so it has no row.
 Example next_tokens(const TokenRows& all, const Document& document, int first) {
     Example e;
     e.rows = all;
@@ -93,7 +93,7 @@ Example prefix_lm(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
     return next_tokens(all, {prefix, n - 1 - prefix}, prefix - 1);
 }
 
-// Row i - 1 holds token i and is asked for token i - 1; [CLS], which ends the reversed sentence, is no row.
+// Row i - 1 holds token i and predicts token i - 1. [CLS] ends the reversed sentence, so it has no row.
 Example lm_reverse(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     const TokenRows all = tokens_of(s, o);
     Example e;
@@ -106,8 +106,8 @@ Example lm_reverse(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) 
     return e;
 }
 
-// Content rows, then a query row [MASK] for every token that is asked for: it stands at the place of its token and sees
-// the content of smaller rank. What is not asked for is context of rank -1.
+// Content rows, followed by a query row [MASK] for every predicted token. The query row has the position of its token
+// and sees the content rows of smaller rank. Tokens that are not predicted are context of rank -1.
 Example plm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Example e;
     e.rows = tokens_of(s, o);
@@ -133,7 +133,7 @@ Example plm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
 Example plm_shuffled(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     const TokenRows all = tokens_of(s, o);
     std::vector<int> order(std::size_t(all.count()) - 1);
-    std::iota(order.begin(), order.end(), 1);  // [CLS] stays where it is
+    std::iota(order.begin(), order.end(), 1);  // [CLS] stays first
     Sequence random(o.seed, "plm-shuffled", std::uint32_t(s.name), step);
     shuffle(order, random);
     TokenRows shuffled;
@@ -157,7 +157,7 @@ void expect_fitting(const Objective& objective, const Sentence& s, const Objecti
         throw Error(text("sentence ", s.name, " has ", s.ids.size(), " tokens, expected [CLS] ... [SEP]"));
 }
 
-// Words that the decoder half reads become [UNK], so that it asks z for them.                     Bowman et al. 2016
+// Word dropout: replaces tokens that the decoder half reads by [UNK], so that it must use z.      Bowman et al. 2016
 void hide_words(TokenRows& rows, std::uint32_t step, const ObjectiveOptions& o) {
     const Stream stream = make_stream(o.seed, "word_dropout", step);
     for (std::size_t i = 0; i < rows.ids.size(); i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Parts that the objectives of one stack and of two share.
+// Functions that several objectives share.
 #pragma once
 #include "engine/base/random.h"
 #include "models/tasks/objective.h"
@@ -8,16 +8,16 @@ namespace masquerade {
 
 bool is_special(int id, const ObjectiveOptions& options);
 
-// The token that is read where `id` is hidden: [MASK], or by the shares `kept` and `random` the token itself or any
-// other.
+// The token that replaces a hidden `id`: [MASK], or with the probabilities `kept` and `random` the token itself or a
+// random one.
 int hidden_as(int id, Sequence& random, const ObjectiveOptions& options);
 
-// The encoder reads the source; the decoder reads [CLS] and `wanted` but for its last token, from position `start` on,
-// and every row is asked for what comes next.
+// The encoder reads the source. The decoder reads [CLS] and `wanted` without its last token, from position `start` on,
+// and every row predicts the next token (teacher forcing).
 Example source_and_target(const Sentence& sentence, const std::vector<int>& wanted, int start,
                           const ObjectiveOptions& options);
 
-// The masks of a batch by a function of its parts: of one stack, or of a decoder.
+// Set the masks of a batch; `mask` makes the mask of one stack, or of the decoder, from the parts of the documents.
 template <SegmentGraph (*mask)(const Documents&)>
 void one_stack(Batch& b, const ObjectiveOptions& o) {
     b.graph = mask(b.parts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Questions about examples: each is put to a row that the example names, and the answer is its label.
+// Classification: each example names its rows with a question, and their targets are its labels.
 #include "models/tasks/objective_parts.h"
 
 namespace masquerade {

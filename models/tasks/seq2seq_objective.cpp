@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// seq2seq and mass: what the encoder reads, and what the decoder writes after it.
+// seq2seq and mass: what the encoder reads, and what the decoder predicts.
 #include <algorithm>
 
 #include "models/tasks/objective_parts.h"
@@ -22,8 +22,8 @@ Example seq2seq(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     return source_and_target(s, s.target, 0, o);
 }
 
-// The first place of a span of `length` among places 1 .. n: the first and the last possible one with a probability of
-// 0.2 each, else any.
+// Start of a span of `length` tokens within 1 .. n: the first or the last possible start with probability 0.2 each,
+// otherwise uniform.
 int span_start(int n, int length, Sequence& random) {
     const int last = n - length + 1;
     const double u = random.uniform_double();
@@ -31,7 +31,7 @@ int span_start(int n, int length, Sequence& random) {
     return u < 0.2 ? 1 : u < 0.4 ? last : any;
 }
 
-// Reads only the source of a pair. [CLS] and [SEP] stay, so there is a true token before every span.
+// Uses only the source of a pair. [CLS] and [SEP] are never hidden, so a true token precedes every span.
 Example mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Example e;
     const int n = int(s.ids.size()) - 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// UniVAE: the encoder reads [CLS] a .. [SEP]; the decoder half is [CLS] a .., each row asked for its successor, the last
-// one for [SEP]. A pair has its target in the decoder half.
+// UniVAE: the encoder half reads [CLS] a .. [SEP]; the decoder half reads [CLS] a .., and each row predicts the next
+// token, the last one [SEP]. For a pair, the decoder half has the target.
 #include "models/tasks/univae_objective.h"
 
 #include "models/tasks/objective_parts.h"
