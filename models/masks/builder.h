@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Builds a segment graph, one document after the other.
+// Builds a segment graph, document by document.
 #pragma once
 #include <utility>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace masquerade {
 
-// Adds segments of one document after the other; each is keys of source 0 (or another) and queries of the
-// same rows.
+// Adds segments document by document. Each segment has keys of one source (by default source 0) and queries of the same
+// rows.
 class SegmentBuilder {
   public:
     explicit SegmentBuilder(int source = 0) : source_(source) {}
@@ -23,15 +23,15 @@ class SegmentBuilder {
         graph_.keys.push_back({source, begin, end, place, before});
         return int(graph_.keys.size()) - 1;
     }
-    // A segment of `count` tokens that are keys as well; nobody looks at them yet.
+    // Adds a key segment for the next `count` rows and returns its index; look() makes queries see it.
     int tokens(int count) {
         int begin = row_;
         row_ += count;
         return key(source_, begin, row_, begin - first_);
     }
-    // Rows that are no keys.
+    // Skips rows that have no keys.
     void skip(int count) { row_ += count; }
-    // Queries of rows [begin, end) that visit these key segments in this order.
+    // Adds queries of rows [begin, end), which see these key segments in this order.
     QuerySegment& look(int begin, int end, Rule rule, int self, const std::vector<int>& sees) {
         QuerySegment q;
         q.begin = begin;

@@ -11,7 +11,7 @@
 namespace masquerade {
 namespace {
 
-// Each document as one segment, by a rule that no words have.
+// Each document as one segment, under a rule that masks in words do not have.
 SegmentGraph one_segment(const Documents& documents, Rule rule) {
     SegmentBuilder build;
     for (const Document& d : documents) {
@@ -22,7 +22,7 @@ SegmentGraph one_segment(const Documents& documents, Rule rule) {
     return build.take();
 }
 
-// Keys of the segment that a query segment is itself: the length of its rows of bits.
+// Number of keys of the segment q.self, which is the length of a row of bits of q.
 int keys_of(const SegmentGraph& graph, const QuerySegment& q) {
     return graph.keys[std::size_t(q.self)].end - graph.keys[std::size_t(q.self)].begin;
 }
@@ -153,7 +153,7 @@ SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& row
     SegmentGraph some = graph;
     some.queries.clear();
     some.query_rank.clear();
-    int last = -1;  // segment of the row before
+    int last = -1;  // segment of the previous row
     for (std::size_t m = 0; m < rows.size(); m++) {
         const int row = rows[m];
         if (row < 0 || row >= int(segment_of.size()) || segment_of[std::size_t(row)] < 0)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The masks by name: from the lengths of documents to the segment graph of their attention.
+// Masks: functions from the lengths of documents to the segment graph of their attention.
 //
-// A packed batch holds its documents one after the other, each as `source` tokens, [CLS] first, then `target`
-// tokens. In the comments A is the source, B the target.
+// A packed batch holds its documents one after another, each as `source` tokens, starting with [CLS], followed by
+// `target` tokens. In the comments A is the source, B the target.
 #pragma once
 #include "engine/ops/segments.h"
 
@@ -17,130 +17,130 @@ struct Document {
 };
 using Documents = std::vector<Document>;
 
-// The passes of a model in two parts: its rows are the sources alone, or the targets alone.
+// For models whose passes have only the sources as rows, or only the targets.
 Documents sources_of(const Documents& documents);
 Documents targets_of(const Documents& documents);
 int rows_of(const Documents& documents);
 
-// Those that words can say (models/masks/words.h).
-SegmentGraph full_mask(const Documents& documents);         // all see all                  BERT
-SegmentGraph causal_mask(const Documents& documents);       // itself and the ones before   language model
-SegmentGraph anticausal_mask(const Documents& documents);   // itself and the ones after    reversed
-SegmentGraph unilm_mask(const Documents& documents);        // A full; B causal, sees A     Dong et al. 2019
-SegmentGraph independent_mask(const Documents& documents);  // A full; B causal             UniVAE, lower
-SegmentGraph uniae_mask(const Documents& documents);        // A full; B causal, sees [CLS] UniVAE, upper
+// Masks that can also be given in words (models/masks/words.h).
+SegmentGraph full_mask(const Documents& documents);         // every row sees all rows       BERT
+SegmentGraph causal_mask(const Documents& documents);       // itself and earlier rows       language model
+SegmentGraph anticausal_mask(const Documents& documents);   // itself and later rows         reversed language model
+SegmentGraph unilm_mask(const Documents& documents);        // A full; B causal, sees A      Dong et al. 2019
+SegmentGraph independent_mask(const Documents& documents);  // A full; B causal              UniVAE, lower layers
+SegmentGraph uniae_mask(const Documents& documents);        // A full; B causal, sees [CLS]  UniVAE, upper layers
 
-// Queries are the targets, keys the sources of the same document: encoder-decoder attention, MASS.
+// Cross-attention: queries are the targets, keys are the sources of the same document.
 SegmentGraph cross_mask(const Documents& documents);
 
-// UniVAE's decoder in split form, upper layers: row b of source 0 is the latent key of document b, the rows
-// of source 1 are the targets; B causal, sees its latent first. Gives the bits of uniae_mask. For the lower
-// layers there is causal_mask(targets_of(documents)), for the encoder full_mask(sources_of(documents)).
+// UniVAE's decoder in split form, upper layers: row b of key source 0 is the latent key of document b; the rows of key
+// source 1 are the targets. B is causal and sees its latent first. The results are bit-identical to uniae_mask. (The
+// lower layers use causal_mask(targets_of(documents)), the encoder full_mask(sources_of(documents)).)
 SegmentGraph latent_mask(const Documents& documents);
 
-// Decoding with a cache. Queries are the fresh rows of all documents, one after the other.
+// Decoding with a key/value cache. Queries are the fresh rows of all documents, one document after another.
 struct CachedDocument {
-    int seen_begin = 0, seen_end = 0;  // rows of source 0 that it sees whole: a latent, a prefix, an encoder
-    int begin = 0;                     // its first row in the token source
-    int cached = 0;                    // rows that are there from earlier steps
-    int fresh = 1;                     // rows of this step, which follow them
-    bool one_text = false;             // they continue what is seen: a pattern of attention counts places along both
+    int seen_begin = 0, seen_end = 0;  // fully visible rows of key source 0: a latent, a prefix, an encoder
+    int begin = 0;                     // first row of the document in the token source
+    int cached = 0;                    // number of rows from earlier steps
+    int fresh = 1;                     // number of rows of this step, which follow the cached rows
+    bool one_text = false;             // the rows continue the text of source 0: patterns count positions across both
 };
-// Fresh rows see source 0 as said, then the cached rows, then each other causally. Each has the bits that the
-// same row has when all are run at once.
+// Fresh rows see the visible rows of source 0, then the cached rows, then each other causally. Each row is
+// bit-identical to the same row of a pass over the whole sequence.
 SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source);
-// The same from right to left: fresh rows lie before the cached ones, and all of them before source 0. They see each
-// other anticausally, then the cached rows, then source 0: the order of their keys in the whole text.
+// Decoding from right to left: fresh rows precede the cached rows, and both precede source 0. Fresh rows see each other
+// anticausally, then the cached rows, then source 0, which is the order of the keys in the whole text.
 SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, int token_source);
 
-// Permutation language model: a rank for every packed row, its place in the order of factorisation, -1 for
-// context. Content stream (strict false): ranks up to one's own; query stream: ranks below, its queries are
-// rows of their own tensor, its keys those of the content stream.                          Yang et al. 2019
+// Permutation language model: the rank of a packed row is its index in the order of factorisation, or -1 for context.
+// Content stream (strict = false): a row sees ranks up to its own. Query stream (strict = true): a row sees smaller
+// ranks; queries are the rows of another tensor, keys are those of the content stream.     Yang et al. 2019
 SegmentGraph rank_mask(const Documents& documents, const std::vector<int>& rank, bool strict);
 
-// Both streams in one tensor: a document's source rows are the content, its target rows the queries, which nobody sees:
-// a query sees the content of smaller rank. A rank for every packed row.
+// Both streams in one tensor: the source rows of a document are the content stream, its target rows the query stream. A
+// query sees the content of smaller rank; no row sees a query. `rank` has a rank for every packed row.
 SegmentGraph two_stream_mask(const Documents& documents, const std::vector<int>& rank);
 
-// The same mask, asked only for these rows: query row m is row rows[m] of the graph, every one in some segment of it.
+// The same mask for only some queries: query row m of the result is row rows[m] of `graph`. Error if a row is in no
+// query segment.
 SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& rows);
 
-// Anything at all: sees(query row, key row), asked for every pair of packed rows of a document.
+// An arbitrary mask: sees(query row, key row) is called for every pair of packed rows of a document.
 SegmentGraph bits_mask(const Documents& documents, const std::function<bool(int, int)>& sees);
-// K-BERT: for every packed row its branch (-1: the trunk) and its entity (-1: none); a branch hangs on the
-// trunk tokens of its entity. The trunk sees the trunk, an entity and its branches see each other, a branch
-// itself.
+// K-BERT: every packed row has a branch (-1: the trunk) and an entity (-1: none). A branch is attached to the trunk
+// tokens of its entity. The trunk sees the trunk, a branch sees itself, and an entity and its branches see each other.
 //                                                                                     Liu et al. 2020
 SegmentGraph knowledge_mask(const Documents& documents, const std::vector<int>& entity, const std::vector<int>& branch);
-// Pseudo-masks of UniLMv2: weight 0 context, +s a true token of span s, -s its [MASK]. True tokens see
-// weights from 0 to their own; a [MASK] of span s sees the true tokens below s and the [MASK]s of s.
+// Pseudo-masks of UniLMv2: weight 0 is context, +s a true token of span s, -s a [MASK] of span s. A true token sees the
+// weights from 0 to its own; a [MASK] of span s sees context, true tokens of spans below s, and the [MASK]s of s.
 //                                                                                     Bao et al. 2020
 SegmentGraph pseudo_mask(const Documents& documents, const std::vector<int>& weight);
 
-// Sliding, dilated, strided and global attention, laid over any graph.
+// Sliding-window, dilated, strided and global attention, which can restrict any graph.
 struct Window {
-    int radius = -1;   // -1: no window
-    int dilation = 1;  // only every so many places
-    int stride = 0;    // also the places that are multiples of it away
-    int globals = 0;   // places from the start of a segment that all see and that see all
-    bool all = false;  // also towards other segments; else these are seen whole
+    int radius = -1;   // largest distance that is seen; -1: no window
+    int dilation = 1;  // within the window, only distances that are multiples of it
+    int stride = 0;    // also sees all distances that are multiples of it; 0: off
+    int globals = 0;   // this many rows at the start of a segment see all and are seen by all
+    bool all = false;  // whether the window also restricts other segments, which are otherwise fully visible
 };
 SegmentGraph with_window(SegmentGraph graph, const Window& window);
 void add_window(QuerySegment& segment, const Window& window);
 
-// The masks that layers of a stack have in place of the usual one.
+// Masks that replace the usual mask in some layers of a stack.
 struct LayerGraphs {
     std::vector<SegmentGraph> graphs;
-    std::vector<int> of_layer;  // (L) which of them, or -1; none: all layers have the usual one
+    std::vector<int> of_layer;  // (L) index of the layer's graph, or -1: the usual mask; empty: -1 for all layers
     const SegmentGraph& at(int layer, const SegmentGraph& usual) const {
         const int i = of_layer.empty() ? -1 : of_layer.at(std::size_t(layer));
         return i < 0 ? usual : graphs[std::size_t(i)];
     }
 };
 
-// The inputs of masks beside lengths.
+// Further inputs of some masks, one number per packed row.
 struct MaskDetails {
-    std::vector<int> rank;            // plm, plm-query
-    std::vector<int> stream_rank;     // plm-streams
-    std::vector<int> entity, branch;  // k-bert
-    std::vector<int> weight;          // pseudo-mask
+    std::vector<int> rank;            // for plm and plm-query
+    std::vector<int> stream_rank;     // for plm-streams
+    std::vector<int> entity, branch;  // for k-bert
+    std::vector<int> weight;          // for pseudo-mask
 };
 enum class MaskRows {
     tokens,   // queries and keys are the packed tokens
-    source,   // ... the sources alone
-    target,   // ... the targets alone
-    latent,   // queries are targets, keys the latents (source 0) and the targets (source 1)
-    decoded,  // ... the last target of each document alone
-    cross,    // queries are targets, keys sources
+    source,   // queries and keys are the sources
+    target,   // queries and keys are the targets
+    latent,   // queries are the targets, keys the latents (source 0) and the targets (source 1)
+    decoded,  // as latent, but the only query is the last target of each document
+    cross,    // queries are the targets, keys the sources
 };
 struct NamedMask {
     const char* name;
-    const char* text;  // what it is, in a line
+    const char* text;  // one-line description
     MaskRows rows;
-    const char* words;  // in words (models/masks/words.h), or null: `make` makes it
+    const char* words;  // the mask in words (models/masks/words.h); null: `make` makes it
     SegmentGraph (*make)(const Documents& documents, const MaskDetails& details) = nullptr;
-    bool decoder = false;  // of the rows of a decoder that has an encoder
+    bool decoder = false;  // for the decoder of an encoder-decoder model
 
-    bool latents() const { return rows == MaskRows::latent || rows == MaskRows::decoded; }  // source 0 of its keys
+    bool latents() const { return rows == MaskRows::latent || rows == MaskRows::decoded; }  // key source 0 is latents
 };
 const std::vector<NamedMask>& named_masks();
-const NamedMask& find_mask(const std::string& name);  // BadUsage, with the names there are
+const NamedMask& find_mask(const std::string& name);  // BadUsage lists the names
 inline bool mask_in_words(const std::string& name) { return name.find(' ') != name.npos; }
-// A mask by its name, or in words.
+// A mask given by its name or in words.
 SegmentGraph make_mask(const std::string& name, const Documents& documents, const MaskDetails& details = {});
-// Details by which every named mask shows what it does.
+// Example details for which every named mask shows its purpose.
 MaskDetails example_details(const Documents& documents);
 
-// The picture of one document under a mask by its name, or in words: rows queries, columns keys, at most 80 columns
-// wide; BadUsage where it would be wider.
+// A picture of one document under a mask given by its name or in words: rows are queries, columns are keys. BadUsage if
+// it would be wider than 80 columns.
 std::string draw_mask(const std::string& name, int source, int target);
-// The same as SVG, as wide as it gets.
+// The picture as SVG, of any width.
 std::string mask_svg(const std::string& name, int source, int target);
-// The same of any graph. Labels name the query rows and, for every source, its key rows.
+// A picture of any graph. `queries` labels the query rows; `keys` labels the key rows of every key source.
 std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>& queries,
                        const std::vector<std::vector<std::string>>& keys);
-// The same of one document, for a debugger: `mask graph` in gdb, `print masquerade::draw_document(graph, 0)` in lldb.
-// q7 is row 7 of the queries; k, l, m and n are rows of the key sources 0 to 3.
+// A picture of one document of a graph, for debuggers: `mask graph` in gdb, `print masquerade::draw_document(graph, 0)`
+// in lldb. q7 is row 7 of the queries; k, l, m and n label the rows of the key sources 0 to 3.
 const char* draw_document(const SegmentGraph& graph, int document);
 
 }  // namespace masquerade

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The registry of masks.
+// The table of named masks.
 #include "engine/base/named.h"
 #include "engine/ops/visible.h"
 #include "models/masks/mask.h"
@@ -92,17 +92,17 @@ MaskDetails example_details(const Documents& documents) {
     MaskDetails more;
     for (const Document& d : documents) {
         for (int i = 0; i < d.source + d.target; i++) {
-            int t = i - d.source;  // place in B
-            // Ranks: the source is context; of the target the second half goes first, from its end.
+            int t = i - d.source;  // index in B
+            // Ranks: the source is context. The second half of the target comes first, in reverse order.
             const int half = d.target / 2;
             auto rank_of = [&](int k) { return k < 0 ? -1 : k < half ? d.target - half + k : d.target - 1 - k; };
             more.rank.push_back(rank_of(t));
-            // Streams: the queries are the target, and their tokens the last ones of the source.
+            // Streams: the target rows are the queries of the last tokens of the source.
             more.stream_rank.push_back(rank_of(t < 0 ? t + d.target : t));
-            // The target is branches of two tokens each; branch k hangs on source token 1 + k.
+            // The target consists of branches of two tokens; branch k is attached to source token 1 + k.
             more.branch.push_back(t < 0 ? -1 : t / 2);
             more.entity.push_back(t < 0 ? (i > 0 && i <= (d.target + 1) / 2 ? i - 1 : -1) : t / 2);
-            // The target is true tokens, one span each, then their [MASK]s.
+            // The target consists of true tokens, each one span, followed by their [MASK]s.
             int spans = (d.target + 1) / 2;
             more.weight.push_back(t < 0 ? 0 : t < spans ? t + 1 : -(t - spans + 1));
         }

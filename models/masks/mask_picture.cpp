@@ -11,7 +11,7 @@
 namespace masquerade {
 namespace {
 
-// Columns of a cell: as many as fit, three at best.
+// Width of the page and of a row's label, in columns.
 constexpr int page = 80, row_label = 11;
 
 std::string cell(const std::string& mark, int marks, int width) {
@@ -22,7 +22,7 @@ std::string cell(const std::string& mark, int marks, int width) {
 
 std::string trimmed(const std::string& line) { return line.substr(0, line.find_last_not_of(' ') + 1) + "\n"; }
 
-// Two lines over the columns: letters, then numbers.
+// Two lines above the columns: letters, then numbers.
 std::string header(const std::vector<std::string>& labels, int width) {
     std::string capitals(row_label, ' '), numbers(row_label, ' ');
     for (const std::string& label : labels) {
@@ -50,7 +50,7 @@ std::vector<std::string> operator+(std::vector<std::string> a, const std::vector
 
 struct Picture {
     std::string title;
-    std::vector<std::string> queries, keys;  // their names
+    std::vector<std::string> queries, keys;  // labels
     std::vector<std::vector<bool>> seen;     // [query][key]
 };
 
@@ -66,7 +66,7 @@ bool row_sees(const SegmentGraph& graph, int row, int source, int key_row) {
     return seen;
 }
 
-// Labels name the query rows and, for every source, its key rows.
+// `queries` labels the query rows; `keys` labels the key rows of every key source.
 Picture picture_of(const SegmentGraph& graph, const std::vector<std::string>& queries,
                    const std::vector<std::vector<std::string>>& keys) {
     Picture p{"", queries, {}, std::vector<std::vector<bool>>(queries.size())};
@@ -165,10 +165,10 @@ std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>
 }
 
 const char* draw_document(const SegmentGraph& graph, int document) {
-    static std::string drawn;  // a debugger reads it after the call
+    static std::string drawn;  // static because a debugger reads it after the call
     Picture p;
     std::vector<int> rows;
-    std::set<std::pair<int, int>> keys;  // a source and its row
+    std::set<std::pair<int, int>> keys;  // key source, row
     for (const QuerySegment& q : graph.queries) {
         if (q.document != document) continue;
         for (int row = q.begin; row < q.end; row++) rows.push_back(row);

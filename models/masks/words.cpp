@@ -17,7 +17,7 @@ constexpr std::pair<const char*, Rule> rules[] = {{"full", Rule::full},
                                                   {"anticausal", Rule::anticausal},
                                                   {"none", Rule::none}};
 
-// The words of a text; a comma is a space.
+// The words of a text, separated by spaces or commas.
 std::vector<std::string> words_of(std::string text) {
     std::replace(text.begin(), text.end(), ',', ' ');
     std::istringstream in(text);
@@ -26,13 +26,13 @@ std::vector<std::string> words_of(std::string text) {
     return all;
 }
 
-constexpr int most = 999999;  // of a place, a window or a layer: sums of two stay numbers
+constexpr int most = 999999;  // largest index, window or layer; the sum of two fits into an int
 
 bool read_place(const std::string& word, int& number) {
     return read_number(word, number) && -most <= number && number <= most;
 }
 
-// A place as Python counts it, within a part of this length.
+// A Python-style index (negative: from the end) as an index from 0 to length.
 int clipped(int place, int length) { return std::clamp(place < 0 ? place + length : place, 0, length); }
 
 }  // namespace
@@ -100,8 +100,8 @@ MaskWords::Slice MaskWords::read_slice(const std::string& text, char other) cons
     return s;
 }
 
-// Slices that touch are one, and rows are seen in the order of the document. What is not the whole part is a further
-// segment of keys over rows of `own`.
+// Sorts the slices and merges those that overlap or touch. A slice that is not the whole part becomes another key
+// segment over rows of `own`.
 std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const {
     const KeySegment all = build.graph().keys[std::size_t(own)];
     const int length = all.end - all.begin;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A mask in words, from which the segments of any document follow:
+// A mask in words, which defines the segments of any document:
 //
-//   "A full; B causal sees A[0]"        UniVAE's upper layers: of A the target sees [CLS] alone
+//   "A full; B causal sees A[0]"        UniVAE's upper layers: the target sees only [CLS] of A
 //
-//   mask   parts, with ";" between them: A is the source, B the target; or AB alone, the document as one part
+//   mask   parts separated by ";": A is the source, B the target; or only AB, the document as one part
 //   part   NAME RULE KEY=VALUE ... sees SLICE, SLICE ...
-//   RULE   what its rows see of their own part: full, causal, strict-causal, anticausal, none
-//   SLICE  what they see of the other part: A, B, one row A[0] or A[-1], or rows A[1:3], as Python counts them
-//   KEY    a window over their own part: window=3 (rows at most 3 away), dilation=2 (every second place), stride=4 (also
-//          every fourth place, however far), globals=1 (the first place sees all and is seen by all), over=all (the
-//          window holds for what they see of the other part as well)
+//   RULE   what the rows of the part see of their own part: full, causal, strict-causal, anticausal, none
+//   SLICE  what they see of the other part: A, B, one row A[0] or A[-1], or rows A[1:3], indexed as in Python
+//   KEY    a window within their own part: window=3 (rows at most 3 away), dilation=2 (every second row), stride=4
+//          (also every fourth row at any distance), globals=1 (the first row sees all and is seen by all), over=all
+//          (the window also restricts what they see of the other part)
 #pragma once
 #include <string>
 #include <vector>
@@ -22,19 +22,19 @@ class SegmentBuilder;
 
 class MaskWords {
   public:
-    explicit MaskWords(const std::string& words);  // BadUsage: a word that is none of the above
-    // BadUsage: a document has rows of a part that the words do not name.
+    explicit MaskWords(const std::string& words);  // BadUsage if the words do not follow this grammar
+    // BadUsage if a document has rows of a part that the words do not name.
     SegmentGraph operator()(const Documents& documents) const;
-    // Two stacks: queries are the rows of B, keys those of A that they see.
+    // Cross-attention of two stacks: queries are the rows of B, keys are the rows of A that B sees.
     SegmentGraph cross(const Documents& documents) const;
     bool names(int part) const { return parts_[part].named; }  // 0: A or AB, 1: B
-    // BadUsage: the words cannot be those of an encoder, whose rows are A, and a decoder, whose rows are B.
+    // BadUsage if the mask is impossible for an encoder, whose rows are A, and a decoder, whose rows are B.
     void expect_two_stacks() const;
-    // BadUsage: they let B see anything of A but [CLS] in a layer where that is a latent, or later rows of itself.
+    // BadUsage unless B is causal and sees only [CLS] of A in a layer with a latent, nothing of A in any other layer.
     void expect_bottleneck(bool latent) const;
-    // The rows that a row of B sees when written token by token: rows [from, to) of a source of `source` rows, and the
-    // rows of B before it within the window. If a text is continued, the row is one of A. BadUsage: the mask lets a row
-    // see later rows, or several slices.
+    // What a row of B sees in generation token by token: the rows [from, to) of a source of `source` rows, and earlier
+    // rows of B within the window. If goes_on, generated rows continue A instead. BadUsage if the mask lets a row see
+    // later rows or several slices.
     struct Written {
         int from, to;
         Window window;
@@ -45,41 +45,41 @@ class MaskWords {
 
   private:
     struct Slice {
-        int from, to;  // negative: from the end; `to` at most whole: up to the end
+        int from, to;  // negative: from the end; to = whole: up to the end
     };
     struct Part {
         bool named = false;
         Rule rule = Rule::none;
         Window window;
-        std::vector<Slice> sees;  // of the other part
+        std::vector<Slice> sees;  // slices of the other part
     };
     void read_part(const std::string& text);
     Slice read_slice(const std::string& text, char other) const;
     void read_window(const std::string& word, const std::string& next, Window& window) const;
-    // Key segments of what the other part sees of this part, whose own segment is `own`.
+    // Key segments for the slices of `part` that the other part sees; `own` is the key segment of `part`.
     std::vector<int> seen(int part, int own, SegmentBuilder& build) const;
     [[noreturn]] void refuse(const std::string& why) const;
 
     static constexpr int whole = 0x7fffffff;
-    bool as_one_ = false;  // the only part is AB
+    bool as_one_ = false;  // whether the only part is AB
     Part parts_[2];        // A or AB, B
 };
 
-enum class StackRows { both, encoder, decoder };  // of a stack: A and B of a document, or one of them
+enum class StackRows { both, encoder, decoder };  // the rows of a stack: A and B, only A, or only B
 
-// Masks of layers, each over those before it: "A full; B causal | layers 2: A full; B causal sees A[0]". Layers are
-// counted as Python does, and without "layers I:J" all are meant. An encoder heeds what is said of A, a decoder what is
-// said of B.
+// Masks for the layers of a stack, separated by "|": "A full; B causal | layers 2: A full; B causal sees A[0]". Later
+// masks override earlier ones. Layers are indexed as in Python; a mask without "layers I:J" applies to all layers. An
+// encoder uses what the masks say about A, a decoder what they say about B.
 class LayerMasks {
   public:
     LayerMasks(const std::string& words, int layers, StackRows rows = StackRows::both);  // BadUsage
     const std::vector<MaskWords>& masks() const { return masks_; }
-    // (L) the mask of each layer, or -1: none is named
+    // (L) index of each layer's mask, or -1 if no mask applies to the layer
     const std::vector<int>& of_layers() const { return of_layers_; }
-    // Those of a pass over documents, whose rows are those of the stack; of its attention to an encoder.
+    // The masks of self-attention for documents that have only the rows of the stack, and of cross-attention.
     LayerGraphs graphs(const Documents& documents) const;
     LayerGraphs cross(const Documents& documents) const;
-    // Why nothing can be written token by token under them, as MaskWords::written says; empty: it can.
+    // The reason why token-by-token generation is impossible with these masks (MaskWords::written); empty if possible.
     std::string unwritable(bool goes_on) const;
 
   private:
