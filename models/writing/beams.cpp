@@ -20,7 +20,7 @@ Beams::Beams(const SearchRules& rules, const SearchOptions& options)
 // Counts the continuations that a row may need. If some of the best `width` end, the next best that do not end replace
 // them; a row has no more tokens that end than there are end tokens.
 int Beams::candidates() const {
-    if (options_.beams == 1) return 1;  // a sample, or the best by penalised logits, which no sum holds
+    if (options_.beams == 1) return 1;  // a sample, or the best by penalised logits, which `sum` does not contain
     return int(width_ + rules_.end_count());
 }
 
@@ -51,7 +51,7 @@ double Beams::length_norm(std::size_t length) const {
     return std::pow(double(std::max<std::size_t>(1, length)), options_.length_penalty);
 }
 
-// The end counts in the length, and is not among the tokens.
+// The end token counts towards the length but is not in `tokens`.
 Hypothesis Beams::hypothesis(Beam beam, bool ended) const {
     Hypothesis h;
     h.score = beam.sum / length_norm(beam.written.size());
@@ -67,8 +67,8 @@ void Beams::keep_best_finished() {
     if (finished_.size() > width_) finished_.resize(width_);
 }
 
-// Whether the best beam could still beat the worst that is finished, as if it ended here: Hugging Face's
-// early_stopping = False.
+// Whether the best beam would beat the worst finished hypothesis if it ended here: early_stopping = False in Hugging
+// Face's generate.
 bool Beams::may_improve() const {
     if (finished_.size() < width_) return true;
     return options_.beams > 1 && beams_[0].sum / length_norm(length_) > finished_.back().score;
@@ -95,7 +95,7 @@ void Beams::advance() {
         const bool ended = rules_.ends(all[rank].candidate.token, length_);
         if (!ended && !last) {
             if (best.size() < width_) best.push_back(continued(all[rank]));
-        } else if (rank < width_) {  // further down an end is passed over, as in Hugging Face's generate
+        } else if (rank < width_) {  // ends of lower rank are ignored, as in Hugging Face's generate
             finished_.push_back(hypothesis(continued(all[rank]), ended));
         }
     }
@@ -104,7 +104,7 @@ void Beams::advance() {
     if (!beams_.empty() && !may_improve()) beams_.clear();
 }
 
-// It is over when the best beam ends. Other beams that end are dropped, and with them their width.
+// The search ends when the best beam ends. Other beams that end are dropped, and the width shrinks accordingly.
 void Beams::advance_bert4keras(std::vector<Beam> best) {
     auto ended = [&](const Beam& b) { return rules_.ends(b.written.back(), length_); };
     const bool over = ended(best[0]);

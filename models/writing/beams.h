@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The beams of one source from step to step: which continuations go on, which are finished, when to stop.
+// The beams of one source: which continuations survive a step, which hypotheses are finished, when the search stops.
 #pragma once
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace masquerade {
 
-// A token that may continue a beam, and what it adds to the beam's sum.
+// A token that can continue a beam, and its contribution to the beam's sum.
 struct Candidate {
     int token;
     double log_p;
@@ -15,26 +15,26 @@ struct Candidate {
 
 struct Beam {
     std::vector<int> written;
-    double sum = 0;  // of what its tokens added
-    int row = -1;    // of the last step: whose logits it is continued by
+    double sum = 0;  // sum of log_p over its tokens
+    int row = -1;    // the row of the last step whose logits continue this beam
     std::vector<Candidate> next;
 };
 
-// All beams of a source; or, sampling, all its samples.
+// All beams of a source, or all samples if options.samples > 0.
 class Beams {
   public:
     Beams(const SearchRules& rules, const SearchOptions& options);
 
-    std::vector<Beam>& all() { return beams_; }  // the best first
+    std::vector<Beam>& all() { return beams_; }  // best first
     bool done() const { return beams_.empty(); }
-    // The best first, `n_best` at most; or all samples in order.
+    // At most n_best hypotheses, best first; or all samples in order.
     std::vector<Hypothesis> results() const;
 
-    // How many candidates a beam must bring.
+    // Number of candidates that each beam needs in `next` for advance().
     int candidates() const;
     std::uint32_t sample(std::size_t beam) const { return std::uint32_t(sample_[beam]); }
 
-    // From the candidates of all beams to the beams of the next step.
+    // Replaces the beams by their continuations, chosen from the candidates of all beams.
     void advance();
 
   private:
@@ -54,10 +54,10 @@ class Beams {
 
     const SearchRules& rules_;
     const SearchOptions& options_;
-    std::size_t width_, length_ = 0;  // beams at most; tokens written by each
+    std::size_t width_, length_ = 0;  // maximum number of beams; number of tokens of each beam
     std::vector<Beam> beams_;
     std::vector<Hypothesis> finished_;
-    std::vector<std::size_t> sample_;  // of each beam, sampling
+    std::vector<std::size_t> sample_;  // index of each beam's sample; only for sampling
 };
 
 }  // namespace masquerade

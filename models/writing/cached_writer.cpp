@@ -24,7 +24,7 @@ Memory& CachedWriter::start(int most_rows, int longest) {
     return memory_;
 }
 
-// The mask of a step in words, from that in which all rows see their sources whole.
+// The graph of a step for a mask in words. `documents` describe the step in which all rows see their whole source.
 SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<CachedDocument> documents,
                                          int token_source) const {
     Window window;
@@ -50,7 +50,7 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
         const int first = slots_.first_row(i);
         alone.push_back({0, 0, first, written, 1});
         with_memory.push_back({s.begin, s.end, first, written, 1, memory_.goes_on});
-        cross[std::size_t(rows[i].source)].target++;  // the rows of a source are neighbours
+        cross[std::size_t(rows[i].source)].target++;  // the rows of a source are adjacent
     }
     const auto cached = backward_ ? cached_before_mask : cached_mask;
     alone_graph_ = cached(alone, 0), graph_ = cached(with_memory, 1);
@@ -63,7 +63,7 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
         for (int i = 0; i < stack_.options.layers; i++) {
             const int mask = masks_.of_layer[std::size_t(i)];
             if (mask < 0 || masks_.graphs[std::size_t(mask)].documents > 0) continue;
-            const bool seen = has_memory(i);  // layers of one mask are alike in that
+            const bool seen = has_memory(i);  // the same for all layers of one mask
             masks_.graphs[std::size_t(mask)] =
                 written_graph(memory_.masks->masks()[std::size_t(mask)], seen ? with_memory : alone, seen ? 1 : 0);
         }

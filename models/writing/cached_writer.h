@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Writing token by token by one stack, many prefixes at a time. What was read (a source, an encoder, a latent) is only
-// a memory, which every prefix of a source sees and which is made once. The attention of each layer keeps what it needs
-// of it and of what was written. What is written this way has the bits of a pass over the whole.
+// Generates token by token with one stack, for many prefixes at a time. The memory is what was read before: sources, an
+// encoder's output, or latents. It is computed once and shared by all prefixes of a source. The decoding state of each
+// layer keeps what its attention needs of the memory and of the generated tokens. The results are bit-identical to a
+// pass over the whole sequence.
 #pragma once
 #include <functional>
 
@@ -14,33 +15,33 @@ namespace masquerade {
 // The rows of the sources, which the layers of a stack attend to besides the generated tokens.
 struct Memory {
     struct Source {
-        int begin = 0, end = 0;  // its rows, among those that were read
-        int position = 0;        // of the first token that is fed
-        int name = 0;            // of its random numbers
+        int begin = 0, end = 0;  // its rows among the rows of the memory
+        int position = 0;        // position of the first generated token
+        int name = 0;            // document name, which determines random numbers
     };
     std::vector<Source> sources;
-    std::vector<LayerState> layers;  // a layer that has read nothing sees what was written alone
+    std::vector<LayerState> layers;  // a layer without memory sees only the generated tokens
     bool rotates_cross = false;
-    const LayerMasks* masks = nullptr;  // in words; null: rows see their source whole
-    bool goes_on = false;               // what is written continues its source
+    const LayerMasks* masks = nullptr;  // masks in words; null: rows see their whole source
+    bool goes_on = false;               // whether the generated text continues its source
     std::vector<float>
         next;  // (sources, V) logits of the first tokens; empty: the first step feeds `begin` of each source
 };
 
 class CachedWriter : public NextToken {
   public:
-    // Tokens that are fed have segment id `type`; backward: each stands before those that were written earlier.
+    // Generated tokens have the segment id `type`. backward: generates from right to left.
     CachedWriter(const Backbone& stack, int type, bool backward = false);
 
-    // Forgets everything. What follows fills the memory: on tape(), begun and ended by the caller.
+    // Forgets everything. The caller then fills the returned memory on tape(), between its begin() and end().
     Memory& start(int most_rows, int longest);
     Memory& memory() { return memory_; }
     Tape& tape() { return tape_; }
     int vocabulary() const override { return stack_.options.vocabulary; }
 
-    // Where memory has `next`, the first call feeds nothing and gives what follows the sources.
+    // If the memory has `next`, the first call feeds no token and returns `next`.
     const float* step(const std::vector<Row>& rows) override;
-    // Feeds the next token of every prefix, between tape().begin() and end(): the logits (rows, V).
+    // Feeds the next token of every prefix and returns the logits (rows, V); call between tape().begin() and end().
     View feed(const std::vector<Row>& rows);
 
   protected:
@@ -55,25 +56,24 @@ class CachedWriter : public NextToken {
     Tape tape_;
     Memory memory_;
     PrefixSlots slots_;
-    bool asked_ = false;  // whether any step was
+    bool asked_ = false;  // whether step() was called since start()
     std::vector<float> logits_;
-    // what the ops of a step read
+    // inputs of the ops of a step, which must outlive it
     TokenRows rows_;
-    SegmentGraph alone_graph_, graph_, cross_graph_;  // of layers without and with memory
-    LayerGraphs masks_, cross_masks_;                 // of memory_.masks
+    SegmentGraph alone_graph_, graph_, cross_graph_;  // for layers without memory, with memory, for cross-attention
+    LayerGraphs masks_, cross_masks_;                 // graphs of memory_.masks
 };
 
-// A writer whose memory is sources that it reads.
+// A writer whose memory is the sources that it has read.
 class SourceReader : public CachedWriter {
   public:
     using CachedWriter::CachedWriter;
-    // Forgets everything and reads these: tokens [CLS] ... [SEP]. At most `most_rows` prefixes will be written at a
-    // time.
+    // Forgets everything and reads the sources, [CLS] ... [SEP] each. Later steps have at most `most_rows` prefixes.
     virtual void read(const std::vector<const Sentence*>& sources, int most_rows) = 0;
 };
 
-// search() of all sources, 64 at a time; `about` says what it knows of each. `read` gives the model `count` of them
-// from number `first` on, with room for `most_rows` prefixes.
+// Runs search() for all sources, 64 at a time. `about` describes each source to the search. `read` must make the model
+// read the sources [first, first + count), with room for `most_rows` prefixes.
 std::vector<std::vector<Hypothesis>> write_targets(
     NextToken& model, const std::vector<SearchSource>& about, const SearchOptions& options, std::uint64_t seed,
     const std::function<void(std::size_t first, std::size_t count, int most_rows)>& read);

@@ -37,9 +37,9 @@ void check(const Canvas& canvas, std::size_t scored) {
 
 double joint(const SlotScore& s) { return s.place + s.content; }
 
-// To insert c before, between or behind a run of c's makes the same canvas: one of these slots stands for all that want
-// c. A token is missing there if it is missing in any of them: p(c) = sum_l p(c|l), p(end) = 1 - sum_l (1 - p(end|l)),
-// both in [0,1].
+// Inserting c before, within or after a run of c's gives the same canvas, so one of these slots stands for all slots
+// whose best token is c. A token is missing there if it is missing in any of these slots:
+// p(c) = sum_l p(c|l), p(end) = 1 - sum_l (1 - p(end|l)), both clamped to [0,1].
 void alike(const Canvas& canvas, std::vector<SlotScore>& scores) {
     for (std::size_t l = 0, to = 0; l < canvas.tokens.size(); l = to) {
         const int c = canvas.tokens[l];
@@ -58,7 +58,7 @@ void alike(const Canvas& canvas, std::vector<SlotScore>& scores) {
     }
 }
 
-// The slots that a round inserts into, the best first; none: the canvas ends.
+// The slots that a round inserts into, best first; empty if the canvas ends.
 std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canvas, const CanvasOptions& o) {
     std::vector<int> slots;
     double best_end = -INFINITY;
@@ -79,7 +79,7 @@ std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canv
     return slots;
 }
 
-// A closed slot stays closed; a slot that takes a token becomes two open ones.
+// Inserts tokens. A closed slot stays closed; a slot that receives a token becomes two open slots.
 void insert(const std::vector<SlotScore>& scores, const std::vector<int>& slots, Canvas& canvas, Written& w) {
     std::vector<char> into(scores.size());
     for (int l : slots) into[std::size_t(l)] = 1;
@@ -144,7 +144,7 @@ int fewest_rounds(int n) {
 
 std::string draw_rounds(const Written& written, const std::vector<std::string>& words) {
     constexpr std::size_t most = 80, margin = 5;
-    const auto columns = [](const std::string& s) {  // of UTF-8: all bytes but those that continue a character
+    const auto columns = [](const std::string& s) {  // counts the UTF-8 bytes that start a character
         return std::size_t(std::count_if(s.begin(), s.end(), [](char c) { return (c & 0xC0) != 0x80; }));
     };
     const bool started = std::count(written.came.begin(), written.came.end(), 0) > 0;

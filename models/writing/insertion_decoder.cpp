@@ -44,13 +44,13 @@ Batch InsertionDecoder::batch_of(const std::vector<const Canvas*>& canvases) con
     for (const Canvas* c : canvases) {
         const Sentence& s = *sources_.at(std::size_t(c->source));
         Example e = canvas_example(form_, s.ids, c->tokens, s.name, options_);
-        if (form_ == InsertionForm::either_side) {  // slots of the source are not written into
+        if (form_ == InsertionForm::either_side) {  // nothing is inserted into the source
             Asked own;
             for (int row : e.asked.rows)
                 if (row + 1 >= int(s.ids.size())) own.push(row, 0);
             e.asked = own;
         }
-        e.source = TokenRows();  // the encoder has read it
+        e.source = TokenRows();  // already read by the encoder
         examples.push_back(std::move(e));
     }
     Batch b = pack(examples, 1);
@@ -76,8 +76,8 @@ Tensor* InsertionDecoder::rows(const Batch& b) {
     }));
 }
 
-// log p(c,l) = log sum_k exp(a_k + z_kc), a_k = log pi_k - log of what normalises part k: the words of the slot or,
-// jointly, of all slots of its canvas.
+// log p(c,l) = log sum_k exp(a_k + z_kc), a_k = log pi_k - log-sum-exp of z_k over the words of the slot or, if joint,
+// over the words of all slots of its canvas.
 std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<const Canvas*>& canvases) {
     const Batch batch = batch_of(canvases);
     const auto K = std::size_t(model_.options.mixture), V = forbidden_.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The scores of slots by an Insertion Transformer. Sources are read once; every round runs whole canvases, as the
-// positions of their words change.
+// The scores of slots by an Insertion Transformer. Sources are encoded once; every round runs whole canvases again,
+// because the positions of their words change.
 #pragma once
 #include "models/nets/insertion.h"
 #include "models/tasks/insertion_objective.h"
@@ -11,10 +11,11 @@ namespace masquerade {
 
 class InsertionDecoder : public SlotModel {
   public:
-    // Options of `objective`, as in training. `forbidden`: words that are never inserted, the end among them.
+    // `options`: the options of `objective`, as in training. `forbidden`: words that are never inserted, including the
+    // end.
     InsertionDecoder(const InsertionTransformer& model, const Objective& objective, InsertionForm form,
                      const ObjectiveOptions& options, const std::vector<int>& forbidden);
-    // Canvases name their sources by their places here; those of one source are neighbours, sources in order.
+    // Canvas::source is an index into `sources`. In score(), canvases must be in the order of their sources.
     void read(const std::vector<const Sentence*>& sources);
     std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override;
 

@@ -58,7 +58,8 @@ SearchRules::SearchRules(const SearchSource& source, const SearchOptions& option
 
 bool SearchRules::is_end(int token) const { return std::binary_search(ends_.begin(), ends_.end(), token); }
 
-// In bert4keras an end before the minimum is allowed and ends nothing; there the end itself counts.
+// In bert4keras' beam search, an end token before the minimum is allowed but does not end the hypothesis, and the end
+// token itself counts towards the minimum.
 bool SearchRules::ends(int token, std::size_t length) const {
     return is_end(token) && !(options_.bert4keras && length < std::size_t(options_.minimum));
 }
@@ -71,29 +72,29 @@ void SearchRules::apply(TokenScores& row, const std::vector<int>& written, doubl
         for (int id : ends_) row.forbid(id);
 }
 
-// s penalty where s < 0, else s / penalty, once a token however often it was seen. Keskar et al. 2019, with
-// the sign of Hugging Face's generate: the paper's s / penalty would favour a token with s < 0.
+// s * penalty if s < 0, else s / penalty; once per token, even if it occurs several times. Keskar et al. 2019, with the
+// sign handling of Hugging Face's generate: the paper's s / penalty would favour a token with s < 0.
 void SearchRules::penalise_repetition(TokenScores& row, const std::vector<int>& written, double shift) const {
     const double penalty = options_.repetition_penalty;
     auto penalise = [&](int id) {
         const double s = double(row[id]) - shift;
         row.set(id, float(shift + (s < 0 ? s * penalty : s / penalty)));
     };
-    const bool by_begin = !is_end(begin_);  // an end belongs to the text before
+    const bool by_begin = !is_end(begin_);  // an end token belongs to the previous text
     if (by_begin) penalise(begin_);
     for (auto at = written.begin(); at != written.end(); ++at)
         if (std::find(written.begin(), at, *at) == at && !(by_begin && *at == begin_)) penalise(*at);
 }
 
-// Whatever has followed the last n-1 tokens before may not follow them again; `begin` is the first of the
-// tokens, as in Hugging Face's generate.
+// Forbids every token that has already followed the last n-1 tokens. As in Hugging Face's generate, `begin` counts as
+// the first token.
 void SearchRules::forbid_ngrams(TokenScores& row, const std::vector<int>& written) const {
     const std::size_t tail = std::size_t(options_.no_repeat_ngram) - 1, count = written.size() + 1;
     auto token = [&](std::size_t i) { return i == 0 ? begin_ : written[i - 1]; };
     for (std::size_t i = 0; i + tail < count; i++) {  // the n-gram of tokens i .. i + tail
         std::size_t same = 0;
         while (same < tail && token(i + same) == token(count - tail + same)) same++;
-        const bool by_begin = i + tail == 0 && is_end(begin_);  // it ended what was before
+        const bool by_begin = i + tail == 0 && is_end(begin_);  // an end token belongs to the previous text
         if (same == tail && !by_begin) row.forbid(token(i + tail));
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rules of what a source may write next: the edits of a row of scores, in the order of Hugging Face's generate:
-// repetition, n-grams, forbidden, minimum length.
+// The rules for the next token of a source. They edit a row of scores in the order of Hugging Face's generate:
+// repetition penalty, n-grams, forbidden tokens, minimum length.
 #pragma once
 #include <vector>
 
@@ -9,7 +9,7 @@
 
 namespace masquerade {
 
-// Error where the options contradict each other or, with the source, name a token outside [0,V).
+// Error if the options contradict each other, or if the options or the source have a token outside [0,V).
 void check(const SearchOptions& options, int V);
 void check(const SearchSource& source, const SearchOptions& options, int V);
 
@@ -19,11 +19,11 @@ class SearchRules {
 
     int maximum() const { return maximum_; }
     std::size_t end_count() const { return ends_.size(); }
-    // Whether a hypothesis of `length` tokens ends with this one.
+    // Whether `token` ends a hypothesis of `length` tokens, including `token`.
     bool ends(int token, std::size_t length) const;
 
-    // Edits the row after `written`. The penalty acts on score - shift: on log p where shift is the log sum
-    // exp of the logits, on the logits where it is 0.
+    // Edits the scores of the token that follows `written`. The repetition penalty is applied to score - shift: to log
+    // p if shift is the log-sum-exp of the logits, to the logits if shift is 0.
     void apply(TokenScores& row, const std::vector<int>& written, double shift) const;
 
   private:

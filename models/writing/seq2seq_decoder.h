@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Writes targets with two stacks: every source is encoded once. The memory is what the decoder's layers look at of a
-// source: a key and a value a token.
+// Generates targets with an encoder and a decoder. Every source is encoded once; the memory is the keys and values of
+// its tokens in the decoder's layers.
 #pragma once
 #include "models/nets/encoder_decoder.h"
 #include "models/writing/cached_writer.h"
 
 namespace masquerade {
 
-// Reads sources with the encoder: a memory of the keys that the decoder's layers keep of them.
+// Encodes sources and stores their keys and values in the decoding states of the decoder's layers.
 class EncoderReader {
   public:
-    // Masks in words, as in training; null: none.
+    // The masks in words are those of training; null: none.
     EncoderReader(const EncoderDecoder& model, int source_type, std::shared_ptr<const LayerMasks> encoder_masks,
                   std::shared_ptr<const LayerMasks> masks);
     void read(Tape& tape, const std::vector<const Sentence*>& sources, Memory& memory);
@@ -26,7 +26,7 @@ class EncoderReader {
 
 class Seq2SeqDecoder : public SourceReader {
   public:
-    // Segment ids as in training; `longest`: tokens of a target, at most.
+    // Segment ids are those of training. longest: maximum number of tokens of a target.
     Seq2SeqDecoder(const EncoderDecoder& model, int source_type, int target_type, int longest,
                    std::shared_ptr<const LayerMasks> encoder_masks = nullptr,
                    std::shared_ptr<const LayerMasks> masks = nullptr)
@@ -34,7 +34,7 @@ class Seq2SeqDecoder : public SourceReader {
           reader_(model, source_type, std::move(encoder_masks), std::move(masks)),
           longest_(longest) {}
 
-    // After it the first step() feeds [CLS], as the `begin` of every source, and so on.
+    // After read(), the first step() feeds [CLS], which is the `begin` of every source.
     void read(const std::vector<const Sentence*>& sources, int most_rows) override {
         Memory& memory = start(most_rows, longest_);
         reader_.read(tape(), sources, memory);

@@ -11,9 +11,8 @@ namespace {
 
 constexpr std::int32_t lowest = INT32_MIN;
 
-// Integers in the order of the floats, so that the largest of many is found by vectors. -0 comes before 0,
-// and NaN lies outside the infinities: both only make a block looked into, or not, that a comparison of
-// floats then judges.
+// Maps floats to integers in the same order, so that vector instructions can find a maximum. -0 comes before 0, and NaN
+// lies outside the infinities: this only affects which blocks are searched; within a block, floats are compared.
 std::int32_t ordered(float x) {
     std::int32_t bits = std::int32_t(bits_of(x));
     return bits ^ ((bits >> 31) & 0x7fffffff);
@@ -30,7 +29,7 @@ std::int32_t largest_of(const float* x, int n) {
     return *std::max_element(part, part + 16);
 }
 
-// exp(x - top) summed: floats in the lanes of a chunk, chunks in double.
+// The sum of exp(x - top): in float within a chunk, in double over the chunks.
 double sum_of_exponentials(const float* x, int V, float top) {
     constexpr int chunk = 1024;
     double total = 0;
@@ -67,7 +66,7 @@ void TokenScores::forbid(int token) { set(token, -INFINITY); }
 
 const std::vector<TokenScores::Token>& TokenScores::best(int count) {
     best_.clear();
-    float worst = -INFINITY;  // what a token must exceed: of `count` the worst, else minus infinity
+    float worst = -INFINITY;  // the worst score in best_ once it has `count` tokens; a further token must exceed it
     for (int b = 0; b < int(largest_.size()); b++) {
         if (largest_[std::size_t(b)] <= ordered(worst)) continue;
         const int begin = b * block, end = std::min(begin + block, size());
@@ -87,7 +86,7 @@ const std::vector<TokenScores::Token>& TokenScores::best(int count) {
     return best_;
 }
 
-// Returns the sum.
+// Fills shares_ and share_of_block_ and returns the sum.
 double TokenScores::shares_of_all(float top, float scale) {
     shares_.resize(scores_.size());
     share_of_block_.clear();
@@ -111,7 +110,7 @@ int TokenScores::draw_of_all(double left) const {
         const std::size_t end = std::min((b + 1) * block, shares_.size());
         for (std::size_t i = b * block; i < end; i++) {
             if (shares_[i] <= 0) continue;
-            chosen = int(i);  // the last one with a share, should rounding leave something over
+            chosen = int(i);  // if rounding leaves a remainder, the last token with a share is drawn
             if (here && (left -= double(shares_[i])) < 0) return chosen;
         }
         if (here) return chosen;
@@ -134,10 +133,10 @@ int TokenScores::draw(const SearchOptions& options, double u) {
     const double enough = options.top_p < 1 ? options.top_p * total : INFINITY;
     std::size_t kept = 0;
     double reached = 0;
-    for (int count = some ? options.top_k : block;; count *= 8) {  // more of the best, until they are enough
+    for (int count = some ? options.top_k : block;; count *= 8) {  // more tokens, until their shares suffice
         best(count);
         while (kept < best_.size() && (kept == 0 || reached < enough))
-            reached += share(best_[kept++]);  // the one that crosses stays
+            reached += share(best_[kept++]);  // includes the token that crosses
         if (some || reached >= enough || count >= size()) break;
     }
     double left = u * reached;

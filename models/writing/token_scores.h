@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The scores of one row of V tokens while a search works on it: copied from the logits, edited by the
-// rules, then the best of them taken without a sort. In blocks whose largest score is known: few of them
-// are looked into.
+// The scores of one row of V tokens in a search: copied from the logits and edited by the rules. best() finds the best
+// tokens without sorting: the largest score of each block is known, so only few blocks are searched.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -16,23 +15,21 @@ class TokenScores {
         int id;
         float score;
     };
-    // Copies logits (V) and finds log sum exp of them. Memory is kept from row to row.
+    // Copies logits (V) and computes their log-sum-exp. Memory is reused from row to row.
     void read(const float* logits, int V);
 
     int size() const { return int(scores_.size()); }
-    // log sum exp of the logits as they were read; NaN where one is NaN or infinite, or all are minus
-    // infinity.
+    // log-sum-exp of the logits before any edit; not finite if a logit is NaN or +infinity, or all are -infinity.
     double log_sum() const { return log_sum_; }
     float operator[](int token) const { return scores_[std::size_t(token)]; }
     void set(int token, float score);
-    void forbid(int token);  // minus infinity: never chosen
+    void forbid(int token);  // sets the score to minus infinity
 
-    // The `count` best, the best first, equal ones by id; fewer where fewer are allowed. Live until the
-    // next call.
+    // The `count` best tokens, best first, ties by id; fewer if fewer are allowed. Valid until the next call.
     const std::vector<Token>& best(int count);
 
-    // Draws a token by temperature, top-k, top-p and the number u in (0,1); -1 if none is allowed. The token is drawn
-    // where the sum of shares passes u of the whole: in the order of ids, or, if top-k or top-p choose, of scores.
+    // Draws a token by temperature, top-k, top-p and the number u in (0,1); -1 if no token is allowed. Returns the
+    // first token at which the cumulative share exceeds u: in the order of ids or, if top-k or top-p apply, of scores.
     int draw(const SearchOptions& options, double u);
 
   private:
@@ -45,11 +42,11 @@ class TokenScores {
     int draw_of_all(double left) const;
 
     std::vector<float> scores_;          // (V)
-    std::vector<std::int32_t> largest_;  // of each block, as an integer of the same order
-    std::vector<Token> best_;            // a heap, the worst in front, while it is filled
+    std::vector<std::int32_t> largest_;  // largest score of each block, as an ordered integer
+    std::vector<Token> best_;            // while best() fills it, a heap with the worst token in front
     double log_sum_ = 0;
 
-    // of a draw: exp((score - largest) / temperature) of every token and of every block
+    // for a draw: exp((score - largest) / temperature) of every token, and its sum for every block
     std::vector<float> shares_;  // (V)
     std::vector<double> share_of_block_;
 };

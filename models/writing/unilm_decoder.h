@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: MIT
-// Writes targets with one stack: sources are read once, and their keys and values are the memory.
+// Generates targets with one stack. Sources are read once; the memory is their keys and values.
 #pragma once
 #include "models/nets/unilm.h"
 #include "models/writing/cached_writer.h"
 
 namespace masquerade {
 
-// How sources are read: as in training (models/tasks/objective.h).
+// How sources are read; must agree with training (models/tasks/objective.h).
 struct ReadingOptions {
-    bool causal = false;                   // language models; else in both directions
+    bool causal = false;                   // true: left to right (language models); false: in both directions
     int source_type = 0, target_type = 1;  // segment ids
-    int target_start = -1;                 // position of a target's first token; -1: that after the source
-    int longest = 64;                      // tokens of a target, at most
-    // Sources are endings, and what is written comes before them, from right to left. The first of the `longest` tokens
-    // that may be missing has position 0, where a whole text of at most `room` tokens has its [CLS].
+    int target_start = -1;                 // position of a target's first token; -1: directly after the source
+    int longest = 64;                      // maximum number of tokens of a target
+    // Sources are the ends of texts, and the text before them is generated from right to left. Sources start at
+    // position min(longest, room - their length), so that a text of at most `room` tokens can start at position 0.
     bool backward = false;
     int room = 64;
-    std::shared_ptr<const LayerMasks> masks;  // in words, as in training; null: none
-    bool goes_on = false;                     // of one text: what is written belongs to the part that is read
+    std::shared_ptr<const LayerMasks> masks;  // masks in words, as in training; null: none
+    bool goes_on = false;                     // whether the generated text continues the part that is read
 };
 
 class UniLmDecoder : public SourceReader {
   public:
     UniLmDecoder(const UniLm& model, const ReadingOptions& options);
 
-    // After it the first step() gives what follows the sources; the next feeds token number 0 of the targets, and so
-    // on.
+    // After read(), the first step() returns the logits of the targets' first tokens; the second step() feeds these
+    // tokens.
     void read(const std::vector<const Sentence*>& sources, int most_rows) override;
 
   private:
     const ReadingOptions options_;
-    // what the ops read
+    // inputs of the ops, which must outlive them
     TokenRows rows_, edge_;
     SegmentGraph graph_, edge_graph_;
     LayerGraphs masks_;
-    std::vector<int> edge_rows_;  // the row of each source that writing starts from
+    std::vector<int> edge_rows_;  // the row of each source at which generation starts
 };
 
 }  // namespace masquerade
