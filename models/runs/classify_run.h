@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Questions about examples that a task makes or reads (data/tasks/): a long-range benchmark. The net is UniLM's; the
-// answer is a token of the task's vocabulary.
+// Classification of the examples of a task (data/tasks/), such as a long-range benchmark. The model is UniLm; a label
+// is a token of the task's vocabulary.
 #pragma once
 #include "data/tasks/examples.h"
 #include "models/nets/unilm.h"
@@ -39,13 +39,13 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     void complete(TextOrigin& origin) const override;
     std::string description() const override;
     std::string writing_command(const std::string&) const override { return ""; }
-    // The loss first.
+    // The first measure is the loss.
     std::vector<Measure> measures(std::uint64_t examples);
     Measures measures(const Measuring& how) override;
 
-    // Examples `first`, `first` + 1 ... whose rows fit into batch_tokens, one at least.
+    // Examples `first`, `first` + 1 ..., before `end`, as many as fit into batch_tokens, but at least one.
     std::vector<Solved> examples(std::uint64_t first, std::uint64_t end, bool held_out) const;
-    // Rows are named by the examples' numbers.
+    // The document name of an example is its number, counted from `first`.
     Batch batch(const std::vector<Solved>& examples, std::uint64_t first, int pad_to) const;
 
     const std::unique_ptr<Examples> source;
@@ -54,12 +54,12 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     void loaded(const nlohmann::json& record) override;
 
   private:
-    // BadInput where the files are no longer those that a loaded run was trained on.
+    // BadInput if the files are not the ones that a loaded run was trained on.
     void expect_same_files() const;
 
     ObjectiveOptions options_;
-    std::uint64_t files_hash_ = 0;  // of a loaded run, if it kept one
-    std::uint64_t measured_ = 0;    // held-out examples of these
+    std::uint64_t files_hash_ = 0;  // hash of the files of a loaded run; 0 if its record has none
+    std::uint64_t measured_ = 0;    // number of held-out examples on which baselines_ were measured
     std::vector<Measure> baselines_;
 };
 

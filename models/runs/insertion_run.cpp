@@ -14,11 +14,11 @@
 namespace masquerade {
 namespace {
 
-// A number for every token: slots are asked first for the tokens of small numbers.
+// A number for every token: tokens with small numbers are inserted first.
 using Numbers = std::vector<double>;
 struct Order {
     const char *name, *what;
-    Numbers (*numbers)(const InsertionRun& run, const TrainingText& text);  // null: an order of places
+    Numbers (*numbers)(const InsertionRun& run, const TrainingText& text);  // null: an order of positions
 };
 
 Numbers by_frequency(const InsertionRun& run, const TrainingText& t) {
@@ -28,7 +28,7 @@ Numbers by_frequency(const InsertionRun& run, const TrainingText& t) {
     return n;
 }
 
-// Continued pieces count as the words that they are part of.
+// The text of a token without the "##" of a continuation piece.
 std::string spelled(const InsertionRun& run, int token) {
     const std::string word(run.tokenizer.vocabulary().token(token));
     return word.rfind("##", 0) == 0 ? word.substr(2) : word;
@@ -156,7 +156,7 @@ InsertionOptions InsertionSettings::net(int vocabulary_size) const {
     o.joint = content_location == Location::joint;
     o.scored = find_order(order).numbers != nullptr;
     stack.vocabulary = vocabulary_size;
-    // A canvas has two rows more than words, a target one.
+    // A canvas has two rows more than words; max_target already counts one of them.
     stack.positions =
         std::max(stack.positions, o.one_stack ? max_length + max_target + 1 : std::max(max_length, max_target + 1));
     expect_types(stack);
@@ -183,7 +183,7 @@ std::string InsertionRun::description() const {
 
 void InsertionRun::reads(const TrainingText& t) {
     const Order& order = find_order(settings.order);
-    if (!order.numbers || step > 0) return;  // a run that goes on has them
+    if (!order.numbers || step > 0) return;  // a resumed run already has the scores
     write_numbers(parameters.master(*model.scores), order.numbers(*this, t).data());
     scores_ = nullptr;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An Insertion Transformer with its tokenizer, fresh or from a run folder.
+// A run of an Insertion Transformer: settings, tokenizer, model.
 #pragma once
 #include "models/runs/target_run.h"
 #include "models/writing/insertion_decoder.h"
@@ -43,10 +43,10 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
 
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources, SearchOptions options,
                                                std::uint64_t seed) const override;
-    // The same with all that is known of how it was written, from given canvases on; none: from empty ones.
+    // As write(), but returns the rounds as well. Starts from the given canvases, or from empty ones if none are given.
     std::vector<Written> insert(const std::vector<const Sentence*>& sources, const SearchOptions& options,
                                 std::vector<Canvas> starts = {}) const;
-    // A canvas of the words of a line; "_" between two words: nothing comes between them.
+    // A canvas of the words of a line. "_" closes a slot: nothing is inserted there.
     Canvas canvas_of(const std::string& line) const;
     ObjectiveOptions objective_options() const override;
 
@@ -56,7 +56,7 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
                                          std::uint64_t seed, std::vector<Measure>& rows) const override;
 
   private:
-    mutable std::shared_ptr<const std::vector<double>> scores_;  // those of the model, once they were read
+    mutable std::shared_ptr<const std::vector<double>> scores_;  // the model's scores, once read
 };
 
 }  // namespace masquerade

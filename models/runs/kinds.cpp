@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of all families of models: a family is a row here.
+// The table of all families of models.
 #include "models/runs/classify_run.h"
 #include "models/runs/insertion_run.h"
 #include "models/runs/seq2seq_run.h"
@@ -9,7 +9,7 @@
 namespace masquerade {
 namespace {
 
-// Settings say the family's name, what it is, what it reads and its objectives; R is made from them.
+// The row of the family of R. The settings of R have its name, description, kind of text and objectives.
 template <class R>
 ModelKind row() {
     using Settings = decltype(R::settings);

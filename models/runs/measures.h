@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ./evaluate asks of a run, whatever its family, and the table that comes of it.
+// The options of ./evaluate and its table of measures, for all families of models.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,25 +15,25 @@ struct Measure {
     std::string key;
     double value;
     std::string unit, meaning;
-    std::vector<double> beside = {};    // the same of what it is compared with
-    std::vector<double> interval = {};  // low, high: of 95 %, or of all draws; or nothing
+    std::vector<double> beside = {};    // values of what the run is compared with
+    std::vector<double> interval = {};  // low and high end of the 95 % interval, or of all draws; or empty
 };
 
 struct Measures {
-    std::vector<std::string> heads, keys;  // above the values and what stands beside them; in JSON, of the latter
+    std::vector<std::string> heads, keys;  // headings of the columns `value` and `beside`; JSON keys of `beside`
     std::vector<Measure> rows;
 };
 
 // How samples are drawn from latents.
 struct SampleOptions {
-    std::string prior;  // as UniVaeRun::choose_prior takes them
+    std::string prior;  // see UniVaeRun::choose_prior
     std::optional<double> latent_temperature;
     int refine = 0;
 };
 
 struct Measuring {
-    std::string run, data;  // names: of the run, and of other text than what it held out
-    int limit = 1000;       // lines, or examples
+    std::string run, data;  // path of the run; a text to measure on instead of the held-out text, or empty
+    int limit = 1000;       // maximum number of lines or examples
     std::uint64_t seed = 1;
     Device device = Device::cpu;
     // For runs with latents.
@@ -41,13 +41,13 @@ struct Measuring {
     int importance = 20, samples = 1000;
     bool swap = false;
     std::string judge;
-    // For runs that write targets.
+    // For runs that generate targets.
     SearchOptions search;
     bool characters = false;
     std::string outputs;
 };
 
-// Lines as a run with this tokenizer reads them, to be compared with what it writes.
+// Lines as a run with this tokenizer reads them, so that they are comparable with its generated lines.
 std::vector<std::string> as_read(std::vector<std::string> lines, const WordPiece& tokenizer);
 
 }  // namespace masquerade

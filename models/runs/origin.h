@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a run's text came from, as run.json keeps it.
+// The origin of a run's text, as stored in run.json.
 #pragma once
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ inline nlohmann::json json_of(const TextOrigin& o) {
     return json;
 }
 
-// `path` is named in errors.
+// `path` is used in error messages.
 inline TextOrigin origin_of(const std::string& run_json, const std::string& path) {
     const auto run = parse_input<BadInput>(run_json, path);
     try {

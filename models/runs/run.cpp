@@ -32,7 +32,7 @@ nlohmann::json config_of(const std::string& path) {
     return config;
 }
 
-// BadInput unless both files of a run have the same token at every id.
+// BadInput unless both vocabularies of a run have the same tokens.
 void expect_same_tokens(const std::string& path, const Vocabulary& found, const Vocabulary& lines) {
     if (found.size() != lines.size())
         throw BadInput(text(path, " has ", found.size(), " tokens, vocab.txt beside it ", lines.size(),
@@ -151,7 +151,7 @@ void Run::average_checkpoints(int count) {
     steps.erase(steps.begin(), steps.end() - count);
     averaged = count > 1;
     std::vector<double> sum(std::size_t(parameters.length()));
-    // the last of them is the loaded one: states stay its own, a mean of drawn features is no draw
+    // The loaded checkpoint is read last, so the states keep its values: a mean of random features would be useless.
     for (std::int64_t s : steps) {
         read_weights(open_model(folder, s), parameters);
         const std::vector<double> one = numbers_of(parameters.values());
@@ -180,7 +180,7 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const T
         throw BadInput(masquerade::text(folder.file("run.json"),
                                         " is not a run's record: an object is expected, with a list \"resumed\" ",
                                         "where it was resumed; was it edited?"));
-    salt = record.value("salt", "");  // a text: open_model has read it
+    salt = record.value("salt", "");  // is a string: open_model() has checked it
     loaded(record);
     const std::string path = folder.file("tokenizer.json");
     if (!std::filesystem::exists(path)) return;
@@ -206,7 +206,7 @@ std::string hash_text(const std::string& bytes) { return hexadecimal(hash_of(byt
 
 namespace {
 
-// The tokenizer of a run: vocab.txt, and tokenizer.json if there is one.
+// Hash of the tokenizer of a run: vocab.txt, and tokenizer.json if it exists.
 std::string hash_of_tokenizer(const RunFolder& folder) {
     const std::string more = folder.file("tokenizer.json");
     return hash_text(read_file(folder.file("vocab.txt")) +
@@ -216,10 +216,10 @@ std::string hash_of_tokenizer(const RunFolder& folder) {
 }  // namespace
 
 void Run::start(const RunFolder& folder, nlohmann::json record) {
-    folder.begin("");  // from here on it is a run without a checkpoint, and a new one may have the folder
+    folder.begin("");  // now the folder is a run without a checkpoint, which a new run may overwrite
     save_tokenizer(folder);
     record["vocabulary_hash"] = hash_of_tokenizer(folder);
-    // without device and the paths of texts and weights: the same training elsewhere has the same salt
+    // The device and the paths of texts and weights are excluded, so the same training elsewhere has the same salt.
     nlohmann::json tied = record;
     for (const char* place : {"init", "device"}) tied.erase(place);
     if (tied.contains("data"))
@@ -231,7 +231,7 @@ void Run::start(const RunFolder& folder, nlohmann::json record) {
 Vocabulary vocabulary_of(const RunFolder& folder) {
     const std::string path = folder.file("vocab.txt"), more = folder.file("tokenizer.json");
     const nlohmann::json record = read_json(folder.file("run.json"));
-    // the first runs did not keep it; later ones without salt hashed vocab.txt alone
+    // The first versions stored no hash; later versions without salt hashed only vocab.txt.
     const auto hash = record.find("vocabulary_hash");
     const std::string expected = hash != record.end() && hash->is_string() ? hash->get<std::string>() : "";
     if (!expected.empty() && hash_of_tokenizer(folder) != expected) {
@@ -273,7 +273,7 @@ void read_settings(const RunFolder& folder, std::int64_t step, RunSettings& sett
     Config keys;
     settings.declare(keys);
     keys.from_json(config[model], path);
-    // A run of version 0.1 kept its seed in run.json alone.
+    // Version 0.1 stored the seed only in run.json.
     const nlohmann::json record = read_json(folder.file("run.json"));
     const auto seed = record.find("seed");
     if (!config[model].contains("seed") && seed != record.end() && seed->is_number_unsigned())

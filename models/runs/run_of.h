@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parts that all runs share, by the types of their settings and of their net. Base: Run, or a class between.
+// What all runs share, given the types of their settings and of their model. Base is Run or a class derived from Run.
 #pragma once
 #include <memory>
 
@@ -10,7 +10,8 @@ namespace masquerade {
 template <class Settings, class Net, class Base = Run>
 class RunOf : public Base {
   public:
-    // `weights`: what is loaded next. Then sizes are checked before memory is asked for, and no first values are drawn.
+    // `weights`: the file that will be loaded, or null. If it is given, its shapes are checked before memory is
+    // allocated, and the parameters are not initialised.
     RunOf(const Settings& s, Vocabulary vocabulary, DType storage = DType::f32, Device device = Device::cpu,
           const TensorFile* weights = nullptr)
         : Base(s, std::move(vocabulary), storage, device),
@@ -26,8 +27,8 @@ class RunOf : public Base {
     Net model;
 };
 
-// A run from its folder, or from one of its steps. It reads and writes in f32; to be trained on, it has the precision
-// of its settings.
+// Loads a run from its folder or from one of its step folders. Its precision is f32, or the precision of its settings
+// if it will be trained.
 template <class R>
 std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Device device = Device::cpu) {
     const RunFolder folder = RunFolder::open(path);

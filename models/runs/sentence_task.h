@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The part of a task that all families share: batches of training sentences, in an order that a checkpoint keeps.
+// The part of a training task that several families share: batches of sentences. Checkpoints store the position in the
+// data.
 #pragma once
 #include "data/sentences.h"
 #include "models/runs/run.h"
 
 namespace masquerade {
 
-// Warnings of a task (engine/train/trainer.h): that so many of all lose their end, none where no one does; and what the
-// sentences of a text lose, their ends and the words that are read as [UNK].
+// Warnings of a task (engine/train/trainer.h). cut_warning: `cut` of `all` lines or files are truncated; empty if cut
+// is 0. lost_warnings: truncated sentences of a text, and words that are read as [UNK].
 std::vector<std::string> cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts,
                                      const LineLimit& limit);
 std::vector<std::string> lost_warnings(const Run& run, const std::vector<Sentence>& sentences);
@@ -26,8 +27,8 @@ class SentenceTask : public Task {
     std::vector<std::string> warnings() const override { return lost_warnings(all_, train_); }
 
   protected:
-    static constexpr std::size_t validated = 400;  // held-out sentences
-    static constexpr std::size_t shown = 4;        // of each kind
+    static constexpr std::size_t validated = 400;  // held-out sentences in validate()
+    static constexpr std::size_t shown = 4;        // sentences of each kind in show()
 
     // The sentences of the next batch.
     std::vector<const Sentence*> take() { return source_.take(std::size_t(all_.common().batch_tokens)); }

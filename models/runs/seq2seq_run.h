@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An encoder and a decoder with their tokenizer, fresh or from a run folder.
+// A run of an encoder-decoder Transformer: settings, tokenizer, model.
 #pragma once
 #include "models/writing/seq2seq_decoder.h"
 #include "models/runs/target_run.h"

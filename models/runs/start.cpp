@@ -25,7 +25,7 @@ class FromRun : public Start {
 
     void adopt(RunSettings& s) const override {
         Stacks sizes = stacks();
-        sizes.first.head_rows = BackboneOptions().head_rows;  // slots read two rows: that is the model's, as its head
+        sizes.first.head_rows = BackboneOptions().head_rows;  // two for slots: a property of the new model
         s.adopt(sizes);
         s.adopt_reading(run_->settings_to_change());
     }
@@ -39,7 +39,7 @@ class FromRun : public Start {
     const std::unique_ptr<Run> run_;
 };
 
-// What BERT has and no model here needs is no news.
+// Warns about unused tensors, except those parts of BERT that no model here needs.
 void warn_of_unknown(const std::string& path, std::vector<std::string> names) {
     const auto known = [](const std::string& name) {
         for (const char* part :
@@ -93,7 +93,7 @@ class FromHuggingFace : public Start {
     std::string path_;
     HuggingFaceConfig config_;
     WordPiece tokenizer_;
-    ChosenTokens fitted_;  // its rows
+    ChosenTokens fitted_;  // the rows of the tokenizer's tokens in the weights
     Parameters parameters_;
     Backbone stack_;
     bool has_head_ = true;
@@ -101,14 +101,14 @@ class FromHuggingFace : public Start {
 
 bool begins(const std::string& path, const char* with) { return path.rfind(with, 0) == 0; }
 
-// The path that a parameter of two stacks has in one: "decoder.layer.0.norm1.bias" is "layer.0.norm1.bias" there.
+// The path in one stack of a parameter of two stacks: "layer.0.norm1.bias" for "decoder.layer.0.norm1.bias".
 std::string in_one_stack(const std::string& path) {
     for (const std::string stack : {"encoder.", "decoder."})
         if (begins(path, stack.c_str())) return path.substr(stack.size());
     return path;
 }
 
-// Parts that only some models have, by a part of their tensors' paths.
+// Parts that only some models have; `path` is a part of the paths of their tensors.
 struct Addition {
     const char *path, *name;
 };
@@ -116,7 +116,7 @@ struct Addition {
 constexpr Addition additions[] = {{"cross.", "cross-attention"},
                                   {"slots.", "slots"},
                                   {"order.", "slots"},
-                                  {"head.dense.weight", "slots"},  // that of slots reads two rows
+                                  {"head.dense.weight", "slots"},  // reads two rows if there are slots
                                   {"latent.", "latents"}};
 
 std::string addition(const std::string& path) {
@@ -127,7 +127,7 @@ std::string addition(const std::string& path) {
 
 bool has_part(const std::string& path, const char* part) { return path.find(part) != path.npos; }
 
-// The kind of attention that a parameter belongs to; null: to none.
+// The kind of attention that a parameter belongs to, or null.
 const AttentionKind* attention_of(const std::string& path, const Stacks& stacks) {
     if (!has_part(path, ".attention.") && !has_part(path, ".cross.") && !has_part(path, "norm_packed") &&
         path != "embedding.slots")
@@ -136,7 +136,7 @@ const AttentionKind* attention_of(const std::string& path, const Stacks& stacks)
     return &self_attention(stacks.first.attention, decoder);
 }
 
-// The name of the new part, if a parameter of an attention has no counterpart of the same meaning.
+// The name of the new part if a parameter of an attention has no counterpart with the same meaning.
 std::string new_attention(const std::string& path, const AttentionKind& ours, const AttentionKind& theirs) {
     if (has_part(path, ".cross.")) return "cross-attention";
     if (&ours != &theirs) return text("attention (", ours.name, " in place of ", theirs.name, ")");
@@ -158,7 +158,7 @@ void Start::expect_layers(const char* key, int wanted, int there) const {
             text(source(), " has ", there, " layers to give, and ", key, " is ", wanted, "; choose at most ", there));
 }
 
-// Beside shapes, what no shape betrays.
+// Checks the sizes, including settings that shapes cannot show.
 void Start::expect_same_sizes(const Stacks& ours) const {
     const Stacks theirs = stacks();
     if (theirs.decoder && !ours.decoder)

@@ -20,7 +20,7 @@ std::vector<std::string> as_read(std::vector<std::string> lines, const WordPiece
 
 namespace {
 
-// Answers to the sources that have learned nothing: their beginnings, and the target of the nearest training source.
+// Baseline targets: the beginning of the source, and the target of the nearest training source.
 std::vector<std::vector<std::string>> baselines(const std::vector<std::string>& sources, const TrainingText& t,
                                                 bool characters) {
     std::vector<std::string> first, nearest;
@@ -40,7 +40,7 @@ void write_outputs(const std::string& path, const std::vector<const Lines*>& col
     replace_file(path, table);
 }
 
-// A row of each measure, of what was written and of the baselines.
+// Adds a row for each measure, for the generated lines (outputs[0]) and the baselines.
 void measure_outputs(const std::vector<std::vector<std::string>>& outputs, const std::vector<std::string>& references,
                      bool characters, std::vector<Measure>& rows) {
     struct Scores {
@@ -112,7 +112,7 @@ Measures TargetRun::measures(const Measuring& how) {
         rows.push_back({name + ".loss", loss.per_token, "nats/token", "cross-entropy"});
         rows.push_back({name + ".perplexity", std::exp(loss.per_token), "a token", "its exponential"});
     }
-    if (rows.size() == 1)  // every objective asks for targets
+    if (rows.size() == 1)  // every objective needs targets
         refuse_sentences(how.data.empty() ? t.origin.name : how.data);
     if (!pairs || !writes()) {
         if (!how.outputs.empty())

@@ -11,7 +11,7 @@
 namespace masquerade {
 namespace {
 
-// The loss of an objective, over whole sentences or pairs. Objectives that draw (mlm, plm, mass) draw as in step 0.
+// The loss of an objective on whole sentences or pairs. Random objectives (mlm, plm, mass) draw as in step 0.
 ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const ObjectiveOptions& options,
                        const std::vector<const Sentence*>& sentences) {
     ScoredLoss all;
@@ -54,7 +54,7 @@ class TargetTask : public SentenceTask {
     }
     std::int64_t batch_tokens() const override { return batch_.asked.count; }
 
-    // The losses of a mixture: the mean by weight, then each of its parts.
+    // The weighted mean loss, followed by the loss of each objective if there are several.
     std::vector<Metric> validate() override {
         if (held_out_.empty()) return {};
         std::vector<Metric> metrics = {{"loss", 0}};
@@ -66,8 +66,7 @@ class TargetTask : public SentenceTask {
         return metrics;
     }
 
-    // Shows what it writes, greedily, for held-out sources. Without pairs and for objectives that do not write:
-    // nothing.
+    // Targets generated greedily for held-out sources. Empty without pairs, or if the run cannot generate.
     std::string show(std::int64_t) override {
         if (!run_.reads_pairs() || !run_.writes() || held_out_.empty()) return "";
         const std::vector<const Sentence*> some = pointers_to(held_out_, shown);
@@ -147,7 +146,7 @@ void TargetSettings::declare_rest(Config& c, BackboneOptions& stack, bool smooth
     declare_training(c);
 }
 
-// Models of one text need no line to continue.
+// Models of texts without pairs can generate without input lines.
 std::string TargetRun::writing_command(const std::string& folder) const {
     if (!writes() && !writes_backward()) return "";
     return "./generate " + shell_word(folder) + (writes() && !continues() ? " < SOURCES" : " --count 10");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A run that writes targets for sources: what ./generate, ./evaluate and the samples of a training ask of it, whatever
-// the stacks behind it.
+// A run that generates targets for sources, with one stack or two: the interface for ./generate, ./evaluate and the
+// samples shown in training.
 #pragma once
 #include "models/writing/cached_writer.h"
 #include "models/nets/encoder_decoder.h"
@@ -10,14 +10,14 @@
 
 namespace masquerade {
 
-// The loss of a model on text it has not seen.
+// The loss of a model on held-out text.
 struct ScoredLoss {
     double per_token = 0;     // nats
     double per_document = 0;  // nats
     std::int64_t documents = 0, tokens = 0;
 };
 
-// The loss of one of the objectives it is trained to do.
+// The loss of one objective of a mixture.
 struct PartLoss {
     std::string objective;
     double weight;
@@ -26,19 +26,20 @@ struct PartLoss {
 
 struct TargetSettings : RunSettings {
     std::string objective;
-    int max_length = 64;                   // tokens of a source, [CLS] and [SEP] among them
-    int max_target = 24;                   // tokens of a target, its [SEP] among them
+    int max_length = 64;                   // maximum number of tokens of a source, including [CLS] and [SEP]
+    int max_target = 24;                   // maximum number of tokens of a target, including its [SEP]
     int source_type = 0, target_type = 1;  // segment ids
-    double label_smoothing = 0;            // of the loss that is trained on
-    // one stack: the target's positions start at max_length, whatever the source's length
+    double label_smoothing = 0;            // only in the training loss
+    // one stack: the target's positions start at max_length for every source
     bool fixed_target_start = false;
 
     TextKind wants(TextKind usual) const override { return mixture().has(Objective::pairs) ? usual : TextKind::any; }
     std::vector<std::string> words() const override { return made.any() ? pair_words(made) : WordList(); }
-    virtual const std::vector<Objective>& table() const = 0;  // of its objectives
+    virtual const std::vector<Objective>& table() const = 0;  // its possible objectives
     ObjectiveMixture mixture() const { return ObjectiveMixture::parse(objective, table()); }
-    virtual Stacks stacks() const = 0;  // as they are set
-    // The masks in words, of one stack or the decoder, and of the encoder. BadUsage where they say nothing.
+    virtual Stacks stacks() const = 0;  // the sizes according to the settings
+    // The masks in words, for the stack that predicts and for the encoder; null if `mask` is empty. BadUsage if `mask`
+    // is not valid.
     struct Masks {
         std::shared_ptr<const LayerMasks> own, encoder;
     };
@@ -50,14 +51,14 @@ struct TargetSettings : RunSettings {
     LineLimit target_limit() const override { return {"max_target", max_target}; }
 
   protected:
-    // The sizes and the learning rate that all families start with.
+    // Sets the default sizes and learning rate, which all families share.
     void start_with(BackboneOptions& stack, int layers);
-    // Refuses segment ids that the stack has no row for.
+    // BadUsage if the stack has no row for a segment id.
     void expect_types(const BackboneOptions& stack) const;
-    // The task, lengths, segment ids, and what is otherwise in checkpoints from elsewhere alone.
+    // Declares the task, lengths, segment ids, and settings that only vary in checkpoints from other programs.
     void declare_reading(Config& config, BackboneOptions& stack);
     void declare_decoder(Config& config, EncoderDecoderOptions& stacks);
-    // Declares what follows the settings of its objectives; `smooths`: its labels can be smoothed.
+    // Declares the remaining settings, after those of the objectives. smooths: whether label smoothing is supported.
     void declare_rest(Config& config, BackboneOptions& stack, bool smooths = true);
 };
 
@@ -68,54 +69,55 @@ class TargetRun : public Run {
     Measures measures(const Measuring& how) override;
     std::unique_ptr<RunWriter> writer(const Writing& how) override;
     const std::string& objective() const { return common().objective; }
-    // Sources alone, or pairs where there are targets.
+    // Encodes sources, or pairs if targets are given.
     std::vector<Sentence> sentences(const std::vector<std::string>& sources,
                                     const std::vector<std::string>& targets = {}) const;
     virtual const TargetNet& net() const = 0;
     virtual ObjectiveOptions objective_options() const;
     std::unique_ptr<Task> task(const TrainingText& text) override;
-    bool reads_pairs() const { return mixture.has(Objective::pairs); }  // whether any objective needs them
-    // Whether it was trained to predict what comes next, and its masks let it write; ... what comes before.
+    bool reads_pairs() const { return mixture.has(Objective::pairs); }  // whether any objective needs pairs
+    // Whether the run can generate from left to right: an objective trains it, and the masks allow it.
     bool writes() const { return mixture.has(Objective::writes) && unwritable().empty(); }
-    bool writes_backward() const { return mixture.has(Objective::writes_backward); }
-    virtual std::string unwritable() const { return ""; }  // why its mask does not let it write, where that is so
-    // BadUsage where it was not.
+    bool writes_backward() const { return mixture.has(Objective::writes_backward); }  // from right to left
+    virtual std::string unwritable() const { return ""; }  // why the masks do not allow generation; empty if they do
+    // BadUsage if the run cannot generate in this direction.
     void expect_to_write(bool backward) const;
     // BadInput: the text of this name has no targets.
     [[noreturn]] void refuse_sentences(const std::string& name) const;
-    // Whether it was trained on one text: it never saw a pair, so it continues what it reads.
+    // Whether the run continues the texts that it reads, because it was trained on texts without targets.
     virtual bool continues() const { return false; }
-    // Targets of sources by `options`: for each its hypotheses, the best first.
+    // Generates targets of sources. Returns the hypotheses of each source, best first.
     virtual std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
                                                        SearchOptions options, std::uint64_t seed) const = 0;
-    // The same from right to left: what comes before endings, in reading order.
+    // Generates the text before endings, from right to left. The hypotheses are in reading order.
     std::vector<std::vector<Hypothesis>> write_before(const std::vector<const Sentence*>& endings,
                                                       SearchOptions options, std::uint64_t seed) const;
-    // The losses of each objective; without targets, of the objectives that need none.
+    // The loss of each objective. If targets is false, only of the objectives that need no pairs.
     std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences, bool targets) const;
 
-    // Texts to continue: no [SEP] follows what is given. An empty line gives [CLS] alone; a line that is too long keeps
-    // its last tokens, so that a quarter of max_length is left to write.
+    // Encodes texts to be continued: without [SEP]. An empty line becomes [CLS]. Of a long line only the last tokens
+    // are kept, so that a quarter of max_length is left for the continuation.
     std::vector<Sentence> beginnings(const std::vector<std::string>& lines) const;
-    // Texts that lack their beginning: no [CLS] stands before what is given; of longer ones the last tokens. An empty
-    // line gives [SEP] alone.
+    // Encodes texts whose beginning is missing: without [CLS]. An empty line becomes [SEP]. Of a long line only the
+    // last tokens are kept.
     std::vector<Sentence> endings(const std::vector<std::string>& lines) const;
 
     const ObjectiveMixture mixture;
     const TargetSettings::Masks masks;
 
   protected:
-    // A line for each source; adds rows that say how it was written.
+    // Generates one line per source, and adds to `rows` measures of the generation.
     virtual std::vector<std::string> write_lines(const std::vector<const Sentence*>& sources,
                                                  const SearchOptions& options, std::uint64_t seed,
                                                  std::vector<Measure>& rows) const;
     TargetRun(const TargetSettings& settings, Vocabulary vocabulary, DType storage, Device device);
-    virtual void reads(const TrainingText& /*text*/) {}  // it is trained on this text
-    // Reads endings, to write at most so many tokens before each; null where writes_backward() is false.
+    virtual void reads(const TrainingText& /*text*/) {}  // called before training on `text`
+    // A reader of endings that generates at most the given number of tokens before each; null if writes_backward() is
+    // false.
     virtual std::unique_ptr<SourceReader> backward_reader(int) const { return nullptr; }
-    // Describes a source to a search that writes at most `maximum` tokens until `end`.
+    // Describes a source to the search: generates at most `maximum` tokens, or until `end`.
     SearchSource search_source(const Sentence& source, int begin, int end, int maximum) const;
-    // Searches with `reader`; forbids all special tokens but the end and [UNK].
+    // Searches with `reader`; forbids all special tokens except the end and [UNK].
     std::vector<std::vector<Hypothesis>> written(SourceReader& reader, const std::vector<SearchSource>& about,
                                                  const std::vector<const Sentence*>& sources, SearchOptions options,
                                                  std::uint64_t seed) const;

@@ -42,7 +42,7 @@ class FromSources : public RunWriter {
         std::vector<Sentence> sources = before_  ? run_.endings(lines)
                                         : after_ ? run_.beginnings(lines)
                                                  : run_.sentences(lines);
-        const std::size_t least = before_ || after_ ? 1 : 3;  // tokens; what has nothing to be read stays empty
+        const std::size_t least = before_ || after_ ? 1 : 3;  // tokens; the result of a shorter source is an empty line
         std::vector<const Sentence*> some;
         for (std::size_t i = 0; i < sources.size(); i++) {
             sources[i].name = int(first + i);
@@ -61,7 +61,7 @@ class FromSources : public RunWriter {
     const Writing how_;
     const TargetRun& run_;
     const SearchOptions options_;
-    const bool before_, after_;  // lines are endings; beginnings; else sources
+    const bool before_, after_;  // lines are endings; lines are beginnings; otherwise lines are sources
     bool noted_ = false;
 };
 

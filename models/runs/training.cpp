@@ -20,7 +20,7 @@ namespace {
 
 bool is_setting(const std::string& word) { return word.find('=') != std::string::npos; }
 
-// Changes settings of a run that goes on.
+// Changes settings of a resumed run. Returns the changes.
 nlohmann::json changed(RunSettings& settings, const std::vector<std::string>& words) {
     static const std::vector<std::string> may_change = {"learning_rate",  "warmup",     "clip", "schedule_start",
                                                         "schedule_steps", "save_every", "keep"};
@@ -38,7 +38,7 @@ nlohmann::json changed(RunSettings& settings, const std::vector<std::string>& wo
     return changes;
 }
 
-// The tokenizer that a new run does not learn: that of the weights, or of --vocab; none: it learns one.
+// The tokenizer of the initial weights or of --vocab. Empty if the run learns its own vocabulary.
 std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initial, HuggingFace brought,
                                          const Config& config, const RunSettings& settings, const TrainingText& text) {
     const bool brings_words = !settings.words().empty();
@@ -82,7 +82,7 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
         throw BadUsage("--init brings its vocabulary: --vocab does not go with it");
     const std::unique_ptr<Start> start = wanted.initial.empty() ? nullptr : Start::open(wanted.initial);
     if (start) start->adopt(*settings);
-    HuggingFace brought;  // by --vocab
+    HuggingFace brought;  // the tokenizer of --vocab
     if (!wanted.vocabulary.empty()) {
         brought = read_tokenizer(wanted.vocabulary);
         settings->cased = !brought.options.lower;
@@ -111,7 +111,7 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
                       wanted.device);
     if (reader) {
         WordPiece::Options how = reader->options();
-        how.lower = !settings->cased;  // as it came, unless the user said otherwise
+        how.lower = !settings->cased;  // the tokenizer's own case, unless the user set `cased`
         run->tokenizer = WordPiece(reader->vocabulary(), how, reader->added());
     }
     if (start) {

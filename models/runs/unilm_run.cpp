@@ -84,7 +84,8 @@ std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sen
     return written(decoder, about, sources, std::move(options), seed);
 }
 
-// The mean over a line's tokens, [CLS] and [SEP] among them, which see each other as the first objective has it.
+// The mean of the last hidden states over a line's tokens, including [CLS] and [SEP], under the mask of the first
+// objective.
 std::vector<std::vector<double>> UniLmRun::features(const std::vector<std::string>& lines) const {
     const Objective& objective = *mixture.parts.at(0).objective;
     const ObjectiveOptions options = objective_options();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A UniLM with its tokenizer, fresh or from a run folder: its settings, what it is trained to do, how it writes.
+// A run of UniLM: settings, tokenizer, model, and how it generates.
 #pragma once
 #include "models/runs/target_run.h"
 #include "models/writing/unilm_decoder.h"
@@ -48,11 +48,11 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     std::unique_ptr<SourceReader> backward_reader(int most) const override;
 
   private:
-    // As the objectives that write read in training: in both directions where one of them did so, else from left to
-    // right.
+    // Whether sources are read from left to right. They are read in both directions if one of the objectives does so in
+    // training.
     bool reads_causally() const { return !mixture.has(Objective::whole_source); }
 
-    bool pairs_ = reads_pairs();  // whether its text has targets, asked for or not
+    bool pairs_ = reads_pairs();  // whether the training text has targets, even if no objective needs them
 };
 
 }  // namespace masquerade

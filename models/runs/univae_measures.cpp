@@ -20,8 +20,8 @@
 namespace masquerade {
 namespace {
 
-// The run's own text. Where other sentences are given to evaluate on, a run whose text is gone is still
-// measured.
+// The run's own text, with choice.data as held-out text if it is given. A run whose text is missing can still be
+// measured on choice.data.
 TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
     TextOrigin origin = origin_of(run.run_json, choice.run + "/run.json");
     if (choice.data.empty()) return read_again(origin);
@@ -37,8 +37,8 @@ TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
     return t;
 }
 
-// Sentences drawn from the model: greedy from latents of the prior; of a language model, which has no other
-// source of variety, token by token at temperature 1.
+// Samples of the model: greedy search from latents drawn from the prior. A language model has no latents, so its tokens
+// are drawn at temperature 1.
 std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measuring& a,
                                        std::uint64_t seed) {
     std::vector<DecodeRequest> requests;
@@ -51,7 +51,7 @@ std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& deco
     return lines;
 }
 
-// A language model of ours as the judge of lines.
+// A run that is a language model, for measuring the perplexity of lines.
 class Judge {
   public:
     Judge(const std::string& path, Device device) {
@@ -60,7 +60,7 @@ class Judge {
             throw BadUsage(
                 text("--judge: ", path, " is no language model; a run of ./train unilm objective=lm is expected"));
     }
-    // The lines that it reads whole: neither cut nor with [UNK].
+    // The lines that the language model reads completely: neither truncated nor with [UNK].
     std::vector<std::string> whole(const std::vector<std::string>& lines) const {
         const std::vector<Lost> lost = lost_in(run_->tokenizer, lines, run_->settings.max_length);
         std::vector<std::string> whole;
@@ -68,7 +68,7 @@ class Judge {
             if (lost[i].nothing()) whole.push_back(lines[i]);
         return whole;
     }
-    // ... and their perplexity, a word.
+    // Perplexity per word, counting the end of a line as a word.
     double perplexity(const std::vector<std::string>& lines, SampleQuality& quality) const {
         const std::vector<Sentence> sentences = run_->sentences(lines);
         return std::exp(run_->losses(pointers_to(sentences), false).at(0).loss.per_document /
@@ -79,7 +79,7 @@ class Judge {
     std::unique_ptr<UniLmRun> run_;
 };
 
-// The lines that are to be written: of pairs the targets.
+// The lines that the model should generate: the targets, if there are pairs.
 const std::vector<std::string>& written_text(const std::vector<std::string>& lines,
                                              const std::vector<std::string>& targets) {
     return targets.empty() ? lines : targets;
@@ -175,7 +175,8 @@ void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, Uni
     }
 }
 
-// Whether the run reads each line, or both of a pair, whole: neither cut to the longest sentence nor with [UNK].
+// Whether the run reads each line (both lines of a pair) completely: neither truncated nor with [UNK]. Adds rows with
+// the shares.
 std::vector<bool> measure_whole(const UniVaeRun& run, const std::vector<std::string>& sources,
                                 const std::vector<std::string>& targets, std::vector<Measure>& rows) {
     const int longest = run.model.options.max_length;
@@ -221,7 +222,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
     const std::vector<bool> whole = measure_whole(*this, sources, targets, rows);
     rows.push_back({"reconstruction", h.own, "nats/token", "-log p(x|z), z of the sentence itself"});
     auto add = [&](std::vector<Measure> more) { rows.insert(rows.end(), more.begin(), more.end()); };
-    for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {  // the first, 2-3, 4-7, ... target
+    for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {  // targets 1, 2-3, 4-7, ...
         const std::size_t end = std::min(2 * first + 1, h.reach.size());
         const auto sum = [&](const std::vector<double>& x) {
             return std::accumulate(x.begin() + std::ptrdiff_t(first), x.begin() + std::ptrdiff_t(end), 0.0);

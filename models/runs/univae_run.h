@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// UniVAE as a run on the disk: its settings, its tokenizer, its weights.
+// A run of UniVAE: settings, tokenizer, model, fitted prior.
 #pragma once
 #include <memory>
 #include <optional>
@@ -18,12 +18,12 @@ struct UniVaeSettings : RunSettings {
     static constexpr auto options = ModelKind::of_latents;
     static std::vector<std::string> objectives() { return {}; }
     UniVaeOptions model;
-    std::string latent_sizes = "32", latent_at;  // numbers with commas between
-    double beta = 1;                             // weight of a gaussian's KL at the end of its schedule
+    std::string latent_sizes = "32", latent_at;  // comma-separated numbers
+    double beta = 1;                             // weight of the KL at the end of its schedule
     std::string kl_schedule = "linear";
     double word_dropout = 0;
     bool pairs = false;
-    int prior_sentences = 20000;  // training sentences that the prior is fitted to in the end; 0: none is fitted
+    int prior_sentences = 20000;  // training sentences that the prior is fitted to after training; 0: none
 
     UniVaeSettings();
     const char* family() const override { return name; }
@@ -51,16 +51,19 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     std::string description() const override;
     std::string writing_command(const std::string& folder) const override;
 
-    // The fitted prior of a loaded run: read where there is one, and whether there is.
+    // Loads the fitted prior of a loaded run, if there is one. Returns whether there is.
     bool load_prior();
-    // The same by the word of a user: "fitted" must be there (BadInput, BadUsage of a language model), "uniform"
-    // reads nothing, "" takes what there is, with a note where that is nothing. A temperature asks for a fitted one.
+    // Chooses the prior by the user's word: "fitted" must exist (else BadInput; BadUsage for a language model),
+    // "uniform" loads none, "" loads the fitted prior if it exists, otherwise logs a note. A temperature implies
+    // "fitted".
     void choose_prior(const std::string& word, std::optional<double> temperature);
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
-    // A latent vector of a sample, K Z numbers: from the fitted prior where `prior` is set, else from that of training.
+    // The latent vector of a sample, K Z numbers: from the fitted prior if `prior` is set, else from the training
+    // prior.
     std::vector<double> draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const;
 
-    // Tokens of a sample, of free length: as of a training sentence where the prior knows them, else `some_length`.
+    // Number of tokens of a sample, for models with free length: the length of a random training sentence if the prior
+    // has the lengths, else `some_length`.
     int draw_length(std::uint64_t seed, std::uint32_t line) const;
     static constexpr int some_length = 12;
 
@@ -69,7 +72,7 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     std::vector<Sentence> sentences(const std::vector<std::string>& lines,
                                     const std::vector<std::string>& targets = {}) const;
 
-    std::shared_ptr<const LatentPrior> prior;  // fitted; null where there is none
+    std::shared_ptr<const LatentPrior> prior;  // the fitted prior, or null
     double prior_temperature = LatentPrior::default_temperature;
 };
 

@@ -52,7 +52,7 @@ std::vector<Metric> UniVaeTask::validate() {
     return metrics;
 }
 
-// Shows the same as the UniVAE post: samples, reconstructions, sentences with their first or last latent layers
+// As in the post on UniVAE (Su 2021): samples, reconstructions, and sentences whose first or last latent layers are
 // replaced.
 std::string UniVaeTask::show(std::int64_t) {
     const int K = run_.model.options.latent_layers;
@@ -62,7 +62,7 @@ std::string UniVaeTask::show(std::int64_t) {
     std::string out;
     std::vector<DecodeRequest> requests(shown);
     SearchOptions options;
-    if (K == 0) options.samples = 1;  // a language model has no other source of variety
+    if (K == 0) options.samples = 1;  // a language model has no latents to draw
     for (std::size_t i = 0; i < shown; i++) {
         requests[i].line = std::uint32_t(i);
         requests[i].start = run_.model.start_position(run_.draw_length(seed, std::uint32_t(i)));
@@ -98,8 +98,8 @@ std::string UniVaeTask::show(std::int64_t) {
     return out;
 }
 
-// From the weights and the data alone, so that a resumed run ends with the same prior. Training is saved by now,
-// and is not called a failure where this fails.
+// The prior depends only on the weights and the data, so a resumed run ends with the same prior. If fitting fails, the
+// training has not failed: it is already saved.
 void UniVaeTask::finish(const std::string& step_folder) {
     if (run_.settings.prior_sentences == 0 || run_.model.options.latent_layers == 0) return;
     try {

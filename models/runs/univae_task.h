@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Training UniVAE: what the trainer asks of it.
+// The training task of UniVAE.
 #pragma once
 #include "models/runs/sentence_task.h"
 #include "models/runs/univae_run.h"
@@ -15,13 +15,12 @@ class UniVaeTask : public SentenceTask {
     Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) override;
     void learn(Tape& tape) override { run_.model.learn(tape, last_); }
     std::int64_t batch_tokens() const override { return batch_.asked.count; }
-    const Batch& batch() const { return batch_; }  // of the step
+    const Batch& batch() const { return batch_; }  // the batch of the current step
     std::vector<Metric> metrics() override;
     std::vector<Metric> validate() override;
     std::string show(std::int64_t step) override;
     void finish(const std::string& step_folder) override;
-    // The prior of the latents, from at most so many training sentences, into the step's folder; throws what goes
-    // wrong.
+    // Fits the prior to at most `sentences` training sentences and saves it in the step folder. Throws on errors.
     void fit(const std::string& step_folder, int sentences);
 
   private:

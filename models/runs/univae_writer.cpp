@@ -8,7 +8,7 @@
 namespace masquerade {
 namespace {
 
-// "A:B" dimensions of the whole latent vector, or "layers:A:B".
+// A slice of the latent vector, parsed from "A:B" (dimensions) or "layers:A:B" (latent layers).
 struct Slice {
     int from = 0, to = 0;
 };
@@ -47,7 +47,7 @@ class FromLatents : public RunWriter {
                                 " is a language model without latents (latent_layers=0): it can only "
                                 "be sampled, with --count"));
         options_ = a.options_for(run, language_model);
-        // A language model has no other source of variety than draws.
+        // A language model has no latents to draw, so its tokens are drawn.
         if (language_model && !a.temperature && options_.beams == 1) options_.samples = std::max(1, options_.samples);
         if (!a.has_maximum) options_.maximum = longest;
         const bool draws = !a.rewrites() || !a.resample.empty();
@@ -77,7 +77,7 @@ class FromLatents : public RunWriter {
         return written;
     }
 
-    // All lines of `lines`, numbered from `first`; a result a line.
+    // The results of `lines`, which are numbered from `first`, one line each.
     std::string rewrite(const std::vector<std::string>& lines, std::uint32_t first) {
         std::vector<std::string> left, right;
         for (const std::string& line : lines) {
@@ -122,7 +122,7 @@ class FromLatents : public RunWriter {
         return all;
     }
 
-    // Where the decoder starts; --length says how long a sentence should become, for models of free length.
+    // Start position of the decoder. For models of free length, --length replaces the number of tokens.
     int start_of(int tokens) const {
         const int length = a_.length > 0 ? a_.length + 2 : tokens;
         return run_.model.start_position(length);

@@ -7,7 +7,7 @@
 
 namespace masquerade {
 
-// Refuses what the search would refuse, in the words of the options.
+// BadUsage, in terms of the command-line options, for what search() would refuse.
 void Searching::expect_agreement(bool draws) const {
     const std::string beam = text("--beam ", search.beams);
     if (search.beams > 1 && draws)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ./generate asks of a run, whatever its family: lines for lines, or samples.
+// The options of ./generate, and its interface to the runs of all families: they generate from lines, or samples.
 #pragma once
 #include <memory>
 #include <optional>
@@ -11,21 +11,21 @@
 
 namespace masquerade {
 
-// How text is searched for, by whatever model: greedy, beams, draws, and what may be written.
+// Search options for all models: greedy search, beams, sampling, and rules for the generated tokens.
 struct Searching {
-    std::string run;  // its name, for messages
+    std::string run;  // path of the run, for messages
     std::uint64_t seed = 1;
-    int count = 0;                      // samples; 0: not asked for
+    int count = 0;                      // number of samples; 0: not given
     std::optional<double> temperature;  // 0: greedy
     SearchOptions search;
     std::vector<std::string> forbidden;
     bool scores = false;
-    bool has_maximum = false;  // search.maximum was asked for
+    bool has_maximum = false;  // whether the user set search.maximum
 
-    // The options of a search by this run; BadUsage if options exclude each other. `count_draws`: `count` asks for
-    // draws.
+    // The search options for this run; BadUsage if options exclude each other. count_draws: whether `count` implies
+    // sampling of tokens.
     SearchOptions options_for(const Run& run, bool count_draws) const;
-    // The hypotheses of one source, with tabs between; their scores if they were asked for.
+    // The hypotheses of one source, separated by tabs, with their scores if `scores`.
     std::string line_of(const Run& run, const std::vector<Hypothesis>& hypotheses) const;
 
   private:
@@ -33,14 +33,14 @@ struct Searching {
 };
 
 struct Writing : Searching {
-    // For runs with latents: samples from the prior, or lines written again from their latents, which may be changed.
+    // For runs with latents: samples from the prior, or lines that are decoded from their (possibly changed) latents.
     SampleOptions sampling;
     std::string resample, swap;
     int points = 5, each = 1, length = 0;
     bool reconstruct = false, interpolate = false;
-    // For runs that write targets: lines are endings.
+    // For runs that generate targets: whether lines are endings.
     bool backward = false;
-    // For runs that insert: lines have a canvas, and rounds are shown. The other options of a canvas are in `search`.
+    // For insertion: whether lines have a canvas, and whether rounds are shown. Further canvas options are in `search`.
     bool from_canvas = false, show_rounds = false;
 
     bool rewrites() const { return reconstruct || interpolate || !resample.empty() || !swap.empty(); }
@@ -49,8 +49,8 @@ struct Writing : Searching {
 class RunWriter {
   public:
     virtual ~RunWriter() = default;
-    virtual int samples() const { return 0; }  // to be written, of lines without text; 0: it reads lines
-    // The results of these lines, the first of which has this number: each ends with '\n'.
+    virtual int samples() const { return 0; }  // number of samples to generate without input lines; 0: reads lines
+    // The results of these lines, each ending with '\n'. `first` is the number of the first line.
     virtual std::string write(std::vector<std::string> lines, std::uint32_t first) = 0;
 };
 
