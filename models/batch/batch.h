@@ -9,8 +9,7 @@
 
 namespace masquerade {
 
-// Targets with shares, for questions that have several targets or none: question m has those in [begin[m],
-// begin[m+1]).
+// Targets with shares, for questions that have several targets or none. Question m has [begin[m], begin[m+1]).
 struct Choices {
     std::vector<int> begin = {0};  // (M+1)
     std::vector<int> tokens;       // (J)

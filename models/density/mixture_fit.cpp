@@ -30,8 +30,8 @@ std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
     return y;
 }
 
-// Calls use(n, s, square) for each row n of x(N,D), on several threads. With y the whitened row, square is |y|^2 and
-// s (M) is log w_k - |y - m_k|^2 / 2 + square / 2.
+// Calls use(n, s, square) for each row n of x(N,D), on several threads. With y the whitened row, square is |y|^2, and s
+// (M) is log w_k - |y - m_k|^2 / 2 + square / 2.
 template <class Use>
 void each_row(const GaussianMixture& g, const View& x, Use use) {
     const std::int64_t D = g.dimensions(), M = g.components();

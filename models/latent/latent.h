@@ -83,8 +83,8 @@ class Latent {
     virtual int code_choices() const { return 0; }
     virtual void read_code(const double* /*z*/, int* /*parts*/) const {}  // the code nearest to z
     virtual void write_code(const int* /*parts*/, double* /*z*/) const {}
-    // Replaces each part of a code by a random value with probability `change`. Returns log q(z) - log p(z), where
-    // q is the distribution of the result.
+    // Replaces each part of a code by a random value with probability `change`. Returns log q(z) - log p(z), where q is
+    // the distribution of the result.
     double disturb(double* z, double change, Sequence& random) const;
 
     const LatentOptions options;

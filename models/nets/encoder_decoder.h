@@ -8,9 +8,9 @@
 namespace masquerade {
 
 struct EncoderDecoderOptions {
-    BackboneOptions stack;  // the encoder; the decoder differs only in its number of layers
+    BackboneOptions stack;  // the encoder's options; the decoder's differ only in the number of layers
     int decoder_layers = 6;
-    // Whether cross-attention, too, uses rotary positions if the stack does. The objective mass needs this: otherwise
+    // Whether cross-attention uses rotary positions, too, if the stack does. The objective mass needs this: otherwise
     // the decoder does not know where in the sentence the span is.
     bool rotary_cross = true;
 };

@@ -54,8 +54,8 @@ class InsertionTransformer : public TargetNet {
         const auto before = [&](int i, Tensor*&, Pass& pass) { pass.graph = &batch.graph_at(i); };
         return one_->finish(tape, one_->run(tape, batch.rows, one_->pass(tape, batch.rows, batch.graph), before));
     }
-    // What the scores of words and slots are computed from, for the M slots of a batch. A document is a canvas or
-    // inert.
+    // The tensors from which the scores of words and slots are computed, for the M slots of a batch. A document is a
+    // canvas or inert.
     struct Slots {
         Tensor* h;                                    // (M, K E)
         Tensor* bias = nullptr;                       // (documents, V) the contextual bias, or null

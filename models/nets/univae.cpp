@@ -113,8 +113,8 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
     return samples;
 }
 
-// Of the encoder half, the decoder half sees only Out(z): in each layer with a latent, a memory of one row per
-// document.
+// The only rows of the encoder half that the decoder half sees are Out(z): in each layer with a latent, a memory of one
+// row per document.
 Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
     const auto before = [&](int i, Tensor*&, Pass& pass) {

@@ -45,7 +45,7 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
 
     // Examples `first`, `first` + 1 ..., before `end`, as many as fit into batch_tokens, but at least one.
     std::vector<Solved> examples(std::uint64_t first, std::uint64_t end, bool held_out) const;
-    // The document name of an example is its number, counted from `first`.
+    // The examples have the numbers first, first + 1 ..., which are the names of the documents.
     Batch batch(const std::vector<Solved>& examples, std::uint64_t first, int pad_to) const;
 
     const std::unique_ptr<Examples> source;

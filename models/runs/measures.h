@@ -16,7 +16,7 @@ struct Measure {
     double value;
     std::string unit, meaning;
     std::vector<double> beside = {};    // values of what the run is compared with
-    std::vector<double> interval = {};  // low and high end of the 95 % interval, or of all draws; or empty
+    std::vector<double> interval = {};  // low and high end of a 95 % interval, or of all draws; may be empty
 };
 
 struct Measures {

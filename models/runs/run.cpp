@@ -151,7 +151,7 @@ void Run::average_checkpoints(int count) {
     steps.erase(steps.begin(), steps.end() - count);
     averaged = count > 1;
     std::vector<double> sum(std::size_t(parameters.length()));
-    // The loaded checkpoint is read last, so the states keep its values: a mean of random features would be useless.
+    // The loaded checkpoint is read last, so the states keep its values: a mean of random features is not a valid draw.
     for (std::int64_t s : steps) {
         read_weights(open_model(folder, s), parameters);
         const std::vector<double> one = numbers_of(parameters.values());

@@ -50,9 +50,9 @@ struct RunSettings {
     TrainOptions train;
 
     virtual ~RunSettings() = default;
-    virtual const char* family() const = 0;                         // a name of model_kinds()
-    virtual const char* architecture() const = 0;                   // the name of the model in config.json
-    virtual void declare(Config& config) = 0;                       // adds all keys; must outlive the Config
+    virtual const char* family() const = 0;        // a name of model_kinds()
+    virtual const char* architecture() const = 0;  // the name of the model in config.json
+    virtual void declare(Config& config) = 0;      // adds all keys; the settings must outlive the Config
     virtual TextKind wants(TextKind usual) const { return usual; }  // the kind of text that is read
     virtual std::vector<std::string> words() const { return {}; }   // the vocabulary; empty: learned from the text
     virtual LineLimit source_limit() const { return {}; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all runs share, given the types of their settings and of their model. Base is Run or a class derived from Run.
+// The part that all runs share, given the types of their settings and their model. Base is Run or derived from Run.
 #pragma once
 #include <memory>
 

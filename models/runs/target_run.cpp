@@ -11,7 +11,7 @@
 namespace masquerade {
 namespace {
 
-// The loss of an objective on whole sentences or pairs. Random objectives (mlm, plm, mass) draw as in step 0.
+// The loss of an objective on whole sentences or pairs. Random numbers (of mlm, plm, mass ...) are those of step 0.
 ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const ObjectiveOptions& options,
                        const std::vector<const Sentence*>& sentences) {
     ScoredLoss all;

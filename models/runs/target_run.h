@@ -95,11 +95,11 @@ class TargetRun : public Run {
     // The loss of each objective. If targets is false, only of the objectives that need no pairs.
     std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences, bool targets) const;
 
-    // Encodes texts to be continued: without [SEP]. An empty line becomes [CLS]. Of a long line only the last tokens
-    // are kept, so that a quarter of max_length is left for the continuation.
+    // Encodes texts to be continued: without [SEP]. An empty line becomes [CLS]. A long line keeps only its last
+    // tokens, so that a quarter of max_length is left for the continuation.
     std::vector<Sentence> beginnings(const std::vector<std::string>& lines) const;
-    // Encodes texts whose beginning is missing: without [CLS]. An empty line becomes [SEP]. Of a long line only the
-    // last tokens are kept.
+    // Encodes texts whose beginning is missing: without [CLS]. An empty line becomes [SEP]. A long line keeps only its
+    // last tokens.
     std::vector<Sentence> endings(const std::vector<std::string>& lines) const;
 
     const ObjectiveMixture mixture;

@@ -58,7 +58,7 @@ class CachedWriter : public NextToken {
     PrefixSlots slots_;
     bool asked_ = false;  // whether step() was called since start()
     std::vector<float> logits_;
-    // inputs of the ops of a step, which must outlive it
+    // inputs of the ops of a step; they must outlive the step
     TokenRows rows_;
     SegmentGraph alone_graph_, graph_, cross_graph_;  // for layers without memory, with memory, for cross-attention
     LayerGraphs masks_, cross_masks_;                 // graphs of memory_.masks

@@ -28,8 +28,7 @@ class UniVaeDecoder {
 
     // The hypotheses of every request, at most max_length - 2 tokens each, without [CLS] and [SEP]. Each refinement
     // encodes the best hypothesis and decodes it again: its latents by the mean path replace those of the request. This
-    // is like a step of Gibbs sampling between text and latents; it moves a point that corresponds to no sentence to
-    // the
+    // is like a step of Gibbs sampling between text and latents; it moves a point that belongs to no sentence to the
     // latents of a sentence. Without latents, refinements change nothing.             Rezende et al. 2014, section 3
     std::vector<std::vector<Hypothesis>> search(std::vector<DecodeRequest> requests, SearchOptions options,
                                                 std::uint64_t seed, int refinements = 0);
