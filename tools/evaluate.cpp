@@ -68,10 +68,10 @@ struct Groups {
                        "write source<TAB>output<TAB>reference there, and the reference as it was read to be compared");
         insertion = declare_insertion(app, how.search.canvas);
     }
-    void expect_only_of(const ModelKind& kind, const std::string& run) const {
-        if (!(kind.options & ModelKind::of_latents)) refuse_options(latents, run, kind.name);
-        if (!(kind.options & (ModelKind::of_search | ModelKind::of_insertion))) refuse_options(targets, run, kind.name);
-        if (!(kind.options & ModelKind::of_insertion)) refuse_options(insertion, run, kind.name);
+    void expect_only_of(const Family& kind, const std::string& run) const {
+        if (!(kind.options & Family::of_latents)) refuse_options(latents, run, kind.name);
+        if (!(kind.options & (Family::of_search | Family::of_insertion))) refuse_options(targets, run, kind.name);
+        if (!(kind.options & Family::of_insertion)) refuse_options(insertion, run, kind.name);
     }
 };
 
@@ -158,7 +158,7 @@ int main(int argc, char** argv) {
             labels.declare(app);
         },
         [&](const Common& common) {
-            const ModelKind& kind = model_of_run(how.run);
+            const Family& kind = family_of_run(how.run);
             const std::unique_ptr<Run> run = kind.load(how.run, false, common.device);
             if (average > 1) run->average_checkpoints(average);
             groups.expect_only_of(kind, how.run);

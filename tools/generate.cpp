@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
             options.declare(app);
         },
         [&](const Common& common) {
-            const ModelKind& kind = model_of_run(how.run);
+            const Family& kind = family_of_run(how.run);
             const std::unique_ptr<Run> run = kind.load(how.run, false, common.device);
             if (average > 1) run->average_checkpoints(average);
             options.expect_only_of(kind);

@@ -23,7 +23,7 @@ void list_masks() {
 }
 
 void list_models() {
-    for (const ModelKind& kind : model_kinds()) {
+    for (const Family& kind : families()) {
         say("{:10}{}\n", kind.name, kind.what);
         if (!kind.objectives.empty()) say("{:10}objectives: {}\n", "", fmt::join(kind.objectives, ", "));
     }

@@ -37,7 +37,7 @@ void fit_prior_of(const Arguments& a, const Common& common) {
     expect_only(a.given, {"--fit-prior", "--threads", "--device"},
                 "--fit-prior takes a run as it is: only --threads and --device go with it");
     const RunFolder alone = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // no other writer
-    const std::unique_ptr<Run> run = model_of_run(a.fit_prior).load(a.fit_prior, true, common.device);
+    const std::unique_ptr<Run> run = family_of_run(a.fit_prior).load(a.fit_prior, true, common.device);
     say("{}\n", run->fit_prior(read_again(origin_of(run->run_json, a.fit_prior + "/run.json"))));
 }
 
@@ -103,7 +103,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
 // The settings of every model, under its name.
 std::string settings_tables() {
     std::string all;
-    for (const ModelKind& kind : model_kinds()) {
+    for (const Family& kind : families()) {
         std::unique_ptr<RunSettings> defaults = default_settings(kind, Device::cpu);
         Config keys;
         defaults->declare(keys);

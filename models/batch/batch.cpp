@@ -20,26 +20,26 @@ void append(TokenRows& all, const TokenRows& rows) {
     for (int i = 0; i < rows.count(); i++) all.push_from(rows, i);
 }
 
-void append(Asked& all, const Asked& asked, int first_row) {
-    for (int m = 0; m < asked.size(); m++)
-        all.push(first_row + asked.rows[std::size_t(m)], asked.tokens[std::size_t(m)]);
+void append(Labels& all, const Labels& labels, int first_row) {
+    for (int m = 0; m < labels.size(); m++)
+        all.push(first_row + labels.rows[std::size_t(m)], labels.tokens[std::size_t(m)]);
     all.begin.push_back(all.size());
     const int first = all.choices.size();
-    for (std::size_t m = 1; m < asked.choices.begin.size(); m++)
-        all.choices.begin.push_back(first + asked.choices.begin[m]);
-    for (int j = 0; j < asked.choices.size(); j++)
-        all.choices.push(asked.choices.tokens[std::size_t(j)], asked.choices.shares[std::size_t(j)]);
+    for (std::size_t m = 1; m < labels.choices.begin.size(); m++)
+        all.choices.begin.push_back(first + labels.choices.begin[m]);
+    for (int j = 0; j < labels.choices.size(); j++)
+        all.choices.push(labels.choices.tokens[std::size_t(j)], labels.choices.shares[std::size_t(j)]);
 }
 
 void pad(Batch& b, int to) {
     const int real = b.rows.count();
-    const bool all_asked = b.asked.count == real;
-    const int missing = rounded_up(b.asked.count, to) - b.asked.count;
-    std::vector<int> lengths = fillers(real, b.documents, all_asked ? 1 : missing, to), sources(lengths.size(), 0);
+    const bool all_labelled = b.labels.count == real;
+    const int missing = rounded_up(b.labels.count, to) - b.labels.count;
+    std::vector<int> lengths = fillers(real, b.documents, all_labelled ? 1 : missing, to), sources(lengths.size(), 0);
     if (b.source.count() > 0) {  // each inert document has a source; the last one also gets the missing rows
         sources = fillers(b.source.count(), b.documents, 1, to);
         std::fill(lengths.begin(), lengths.end(), 0);
-        lengths.back() = rounded_up(real + (all_asked ? 0 : missing), to) - real;
+        lengths.back() = rounded_up(real + (all_labelled ? 0 : missing), to) - real;
     }
     for (std::size_t f = 0; f < lengths.size(); f++) {
         const int name = first_filler - int(f);
@@ -47,10 +47,10 @@ void pad(Batch& b, int to) {
         for (int i = 0; i < lengths[f]; i++) b.rows.push(0, 0, 0, name);
         b.parts.push_back(sources[f] > 0 ? Document{sources[f], lengths[f]} : Document{lengths[f], 0});
     }
-    const int inert = all_asked ? b.rows.count() - real : missing;
-    for (int row = b.rows.count() - inert; row < b.rows.count(); row++) b.asked.push(row, 0, 0);
-    if (Choices& c = b.asked.choices; c.size() > 0) {  // the padding choices go to the last question, with share 0
-        c.begin.resize(std::size_t(b.asked.size() + 1), c.size());
+    const int inert = all_labelled ? b.rows.count() - real : missing;
+    for (int row = b.rows.count() - inert; row < b.rows.count(); row++) b.labels.push(row, 0, 0);
+    if (Choices& c = b.labels.choices; c.size() > 0) {  // the padding choices go to the last question, with share 0
+        c.begin.resize(std::size_t(b.labels.size() + 1), c.size());
         while (c.size() % to) c.push(0, 0);
         c.begin.back() = c.size();
     }
@@ -63,23 +63,23 @@ Batch pack(const std::vector<Example>& examples, int pad_to) {
     Batch b;
     b.documents = int(examples.size());
     for (const Example& e : examples) {
-        append(b.asked, e.asked, b.rows.count());
+        append(b.labels, e.labels, b.rows.count());
         append(b.source, e.source);
         append(b.rows, e.rows);
         b.rank.insert(b.rank.end(), e.rank.begin(), e.rank.end());
         const bool two_stacks = e.source.count() > 0 || e.same_source;
         b.parts.push_back(two_stacks ? Document{e.source.count(), e.rows.count()} : e.document);
     }
-    b.asked.count = b.asked.size();
+    b.labels.count = b.labels.size();
     if (pad_to > 1) pad(b, pad_to);
-    for (int row : b.asked.rows) b.scored.push_from(b.rows, row);
+    for (int row : b.labels.rows) b.scored.push_from(b.rows, row);
     for (const Document& d : b.parts)
         if (d.source > 0 || b.shared.empty())
             b.shared.push_back(d);
         else
             b.shared.back().target += d.target;
-    b.bucket = text(b.source.count(), ",", b.rows.count(), ",", b.asked.size(), ",", b.parts.size(), ",",
-                    b.shared.size(), ",", b.asked.choices.size());
+    b.bucket = text(b.source.count(), ",", b.rows.count(), ",", b.labels.size(), ",", b.parts.size(), ",",
+                    b.shared.size(), ",", b.labels.choices.size());
     return b;
 }
 

@@ -21,13 +21,13 @@ struct Choices {
     }
 };
 
-// Question m is asked at row rows[m], or at the slot after that row. Its target is tokens[m], or its choices.
-struct Asked {
+// Label m belongs to row rows[m], or to the slot after that row: the row predicts tokens[m], or one of its choices.
+struct Labels {
     std::vector<int> rows, tokens;  // (M); rows ascend
     std::vector<double> weights;    // (M) 1, or 0 if inert
-    std::vector<int> begin = {0};   // (B+1) questions of document b: [begin[b], begin[b+1])
-    int count = 0;                  // number of real questions, which come first
-    Choices choices;                // empty: `tokens` are the targets
+    std::vector<int> begin = {0};   // (B+1) labels of document b: [begin[b], begin[b+1])
+    int count = 0;                  // number of real labels, which come first
+    Choices choices;                // empty: `tokens` are the labels
     int size() const { return int(tokens.size()); }
     void push(int row, int token, double weight = 1) {
         rows.push_back(row);
@@ -42,7 +42,7 @@ struct Example {
     TokenRows rows;            // rows of the stack that predicts
     Document document;         // one stack: lengths of the parts A and B of its rows
     std::vector<int> rank;     // rank of every row, for masks that depend on ranks
-    Asked asked;               // questions about `rows`
+    Labels labels;             // of `rows`
     bool same_source = false;  // shares the source of the previous example
 };
 
@@ -69,9 +69,9 @@ struct Batch : Halves {
     std::vector<int> rank;                          // (N), or empty
     SegmentGraph source_graph, graph, cross_graph;  // masks of the encoder, of the other stack, of cross-attention
     LayerGraphs source_masks, masks, cross_masks;   // replace these masks in some layers
-    Asked asked;                                    // questions about `rows`
-    TokenRows scored;                               // (M) the rows with a question
-    // The mask whose queries are only the rows with a question, for the last layer. If it is empty, the last layer runs
+    Labels labels;                                  // of `rows`
+    TokenRows scored;                               // (M) the rows with a label
+    // The mask whose queries are only the rows with a label, for the last layer. If it is empty, the last layer runs
     // for all rows.
     SegmentGraph scored_graph;
     int documents = 0;  // number of real documents

@@ -66,16 +66,17 @@ class InsertionTransformer : public TargetNet {
     };
     Slots slots(Tape& tape, Tensor* x, const Batch& batch) const {
         const int K = options.mixture, N = int(x->rows());
-        std::vector<int> right, first = batch.asked.begin, documents;
-        for (int row : batch.asked.rows) right.push_back(row + 1 < N ? row + 1 : 0);  // row + 1 == N: an inert question
-        first.resize(batch.parts.size() + 1, batch.asked.size());
+        std::vector<int> right, first = batch.labels.begin, documents;
+        for (int row : batch.labels.rows)
+            right.push_back(row + 1 < N ? row + 1 : 0);  // row + 1 == N: an inert question
+        first.resize(batch.parts.size() + 1, batch.labels.size());
         for (std::size_t g = 0; g + 1 < first.size(); g++)
             documents.insert(documents.end(), std::size_t(first[g + 1] - first[g]), int(g));
         Slots s;
         s.first = &tape.hold(std::move(first));
         s.documents = &tape.hold(std::move(documents));
-        Tensor* h = side_by_side(tape, x, batch.asked.rows, std::move(right), "slots");  // (M,2C)
-        if (options.projection) h = head_stack().head(tape, h);                          // (M,E)
+        Tensor* h = side_by_side(tape, x, batch.labels.rows, std::move(right), "slots");  // (M,2C)
+        if (options.projection) h = head_stack().head(tape, h);                           // (M,E)
         auto scope = tape.scope("slots");
         Tensor* g = nullptr;  // (documents,E)
         if (options.contextual_bias || (options.joint && K > 1)) g = max_rows(tape, h, tape.ints(*s.first), "pooled");
@@ -103,9 +104,9 @@ class InsertionTransformer : public TargetNet {
     const Backbone& head_stack() const override { return one_ ? *one_ : two_->decoder; }
     // The mean loss per canvas. The targets are the choices of its slots.     equations 9, 12 and 13
     Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double /*smoothing*/ = 0) const override {
-        const Choices& choices = batch.asked.choices;
+        const Choices& choices = batch.labels.choices;
         std::vector<int> of;  // the slot of each choice
-        for (int m = 0; m < batch.asked.size(); m++) of.resize(std::size_t(choices.begin[std::size_t(m) + 1]), m);
+        for (int m = 0; m < batch.labels.size(); m++) of.resize(std::size_t(choices.begin[std::size_t(m) + 1]), m);
         const Slots s = slots(tape, rows(tape, batch), batch);
         const ChosenLogits z = chosen(tape, s, tape.hold(std::move(of)), choices.tokens);
         const DType a = arithmetic_of(tape.dtype);

@@ -15,8 +15,8 @@ class TargetNet {
 
     // The mean loss over the questions, with label smoothing.
     virtual Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double smoothing = 0) const {
-        return head_stack().mean_loss(tape, hidden(tape, batch), batch.asked.tokens, batch.asked.weights,
-                                      batch.asked.count, smoothing);
+        return head_stack().mean_loss(tape, hidden(tape, batch), batch.labels.tokens, batch.labels.weights,
+                                      batch.labels.count, smoothing);
     }
     // The losses of the single questions, without smoothing, for evaluation.
     struct Losses {
@@ -24,7 +24,7 @@ class TargetNet {
         int count;  // number of real losses, which come first
     };
     virtual Losses losses(Tape& tape, const Batch& batch) const {
-        return {head_stack().token_losses(tape, hidden(tape, batch), batch.asked.tokens), batch.asked.count};
+        return {head_stack().token_losses(tape, hidden(tape, batch), batch.labels.tokens), batch.labels.count};
     }
 };
 

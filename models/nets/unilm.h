@@ -20,13 +20,13 @@ class UniLm : public TargetNet {
         const auto before = [&](int i, Tensor*&, Pass& pass) {
             pass.graph = &batch.graph_at(i);
             if (i < backbone.options.layers - 1 || last_for_all) return;
-            pass.query_rows = tape.ints(batch.asked.rows);
+            pass.query_rows = tape.ints(batch.labels.rows);
             pass.query_names = batch.scored.names(tape);
             pass.graph = &batch.scored_graph;
         };
         // (M,C), or (N,C)
         Tensor* x = backbone.run(tape, batch.rows, backbone.pass(tape, batch.rows, batch.graph), before);
-        if (last_for_all) x = gather_rows(tape, x, tape.ints(batch.asked.rows), "scored");
+        if (last_for_all) x = gather_rows(tape, x, tape.ints(batch.labels.rows), "scored");
         return backbone.head(tape, backbone.finish(tape, x));
     }
     const Backbone& head_stack() const override { return backbone; }

@@ -135,10 +135,10 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
     for (const LatentSample& s : loss.latents)
         for (Tensor* t : {s.z, s.y, s.kl, s.loss, s.prior, s.code})
             if (t) tape.retain(t);
-    const int targets = batch.asked.count;
-    loss.total =
-        backbone.loss(tape, h, batch.asked.tokens, loss_weights(tape, batch.asked.weights, 1, targets, "token_weights"),
-                      "reconstruction", &loss.losses);
+    const int targets = batch.labels.count;
+    loss.total = backbone.loss(tape, h, batch.labels.tokens,
+                               loss_weights(tape, batch.labels.weights, 1, targets, "token_weights"), "reconstruction",
+                               &loss.losses);
     tape.retain(loss.losses);
     const std::vector<double>& documents = batch.document_weights;
     for (std::size_t l = 0; l < latents.size(); l++)

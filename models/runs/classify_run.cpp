@@ -185,16 +185,17 @@ std::vector<Measure> ClassifyRun::measures(std::uint64_t count) {
         const Batch b = batch(some, first, 1);
         tape.begin("evaluate");
         Tensor* h = model.hidden(tape, b);
-        const OnHost losses(stack.token_losses(tape, h, b.asked.tokens)->view()), logits(stack.logits(tape, h)->view());
-        for (int m = 0; m < b.asked.count; m++) {
+        const OnHost losses(stack.token_losses(tape, h, b.labels.tokens)->view()),
+            logits(stack.logits(tape, h)->view());
+        for (int m = 0; m < b.labels.count; m++) {
             int best = 0;
             for (int i = 1; i < words; i++)
                 if (logits[std::int64_t(m) * words + i] > logits[std::int64_t(m) * words + best]) best = i;
             loss += losses[m];
-            right += best == b.asked.tokens[std::size_t(m)];
+            right += best == b.labels.tokens[std::size_t(m)];
         }
         tape.end();
-        questions += b.asked.count;
+        questions += b.labels.count;
         std::move(some.begin(), some.end(), std::back_inserter(all));
     }
     if (measured_ != count) {

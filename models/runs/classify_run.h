@@ -14,7 +14,7 @@ struct ClassifySettings : RunSettings {
     static constexpr const char *name = "classify",
                                 *what = "one stack that answers questions: long-range tasks, made on the fly";
     static constexpr TextKind reads = TextKind::none;
-    static constexpr auto options = ModelKind::no_options;
+    static constexpr auto options = Family::no_options;
     static std::vector<std::string> objectives() { return {}; }
     TaskOptions task;
     BackboneOptions model;

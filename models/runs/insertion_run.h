@@ -10,7 +10,7 @@ struct InsertionSettings : TargetSettings {
     static constexpr const char *name = "insertion",
                                 *what = "an Insertion Transformer, which writes pairs' targets in any order";
     static constexpr TextKind reads = TextKind::translations;
-    static constexpr auto options = ModelKind::of_insertion;
+    static constexpr auto options = Family::of_insertion;
     static std::vector<std::string> objectives() { return names_of(insertion_objectives()); }
     InsertionOptions model;
     enum class Location : int { factorised, joint };

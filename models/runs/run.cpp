@@ -280,20 +280,20 @@ void read_settings(const RunFolder& folder, std::int64_t step, RunSettings& sett
         settings.train.seed = seed->get<std::uint64_t>();
 }
 
-const ModelKind& find_model(const std::string& name) {
-    for (const ModelKind& kind : model_kinds())
+const Family& find_family(const std::string& name) {
+    for (const Family& kind : families())
         if (kind.name == name) return kind;
-    for (const ModelKind& kind : model_kinds())
+    for (const Family& kind : families())
         if (std::count(kind.objectives.begin(), kind.objectives.end(), name) > 0) return kind;
-    throw BadUsage(text("there is no model ", name, "; there are ", joined(names_of(model_kinds())),
+    throw BadUsage(text("there is no model ", name, "; there are ", joined(names_of(families())),
                         " (and settings are key=value); ./inspect models lists them with their objectives"));
 }
 
-const ModelKind& model_of_run(const std::string& path) {
+const Family& family_of_run(const std::string& path) {
     const RunFolder folder = RunFolder::open(path);
     const std::string config_path = folder.step_folder(folder.latest_step()) + "/config.json";
     const std::string found = model_type(config_of(config_path));
-    for (const ModelKind& kind : model_kinds())
+    for (const Family& kind : families())
         if (kind.name == found) return kind;
     throw BadInput(text(config_path, " describes a model of type ", found, ", which is none of a run's"));
 }

@@ -50,7 +50,7 @@ struct RunSettings {
     TrainOptions train;
 
     virtual ~RunSettings() = default;
-    virtual const char* family() const = 0;        // a name of model_kinds()
+    virtual const char* family() const = 0;        // a name of families()
     virtual const char* architecture() const = 0;  // the name of the model in config.json
     virtual void declare(Config& config) = 0;      // adds all keys; the settings must outlive the Config
     virtual TextKind wants(TextKind usual) const { return usual; }  // the kind of text that is read
@@ -138,7 +138,7 @@ std::string hash_text(const std::string& bytes);  // 16 hexadecimal digits, as i
 void read_settings(const RunFolder& folder, std::int64_t step, RunSettings& settings);
 
 // A family of models, as the programs see it.
-struct ModelKind {
+struct Family {
     const char *name, *what;
     TextKind reads;
     std::vector<std::string> objectives;  // its objectives, if there is a choice
@@ -149,9 +149,9 @@ struct ModelKind {
     std::unique_ptr<Run> (*fresh)(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);
     std::unique_ptr<Run> (*load)(const std::string& path, bool to_train, Device device);
 };
-const std::vector<ModelKind>& model_kinds();
+const std::vector<Family>& families();
 // The family of this name, otherwise the first family with an objective of this name. BadUsage lists the names.
-const ModelKind& find_model(const std::string& name);
-const ModelKind& model_of_run(const std::string& path);  // BadInput if the path is not a run
+const Family& find_family(const std::string& name);
+const Family& family_of_run(const std::string& path);  // BadInput if the path is not a run
 
 }  // namespace masquerade

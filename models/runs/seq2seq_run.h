@@ -9,7 +9,7 @@ namespace masquerade {
 struct Seq2SeqSettings : TargetSettings {
     static constexpr const char *name = "seq2seq", *what = "an encoder and a decoder, on pairs or as MASS";
     static constexpr TextKind reads = TextKind::pairs;
-    static constexpr auto options = ModelKind::of_search;
+    static constexpr auto options = Family::of_search;
     static std::vector<std::string> objectives() { return names_of(masquerade::objectives(true)); }
     EncoderDecoderOptions model;
     double span = 0.5;

@@ -287,7 +287,7 @@ std::unique_ptr<Start> Start::open(const std::string& path) {
     if (!fs::is_directory(path)) throw BadInput(text("--init: there is no folder ", path));
     const bool ours = fs::exists(path + "/run.json") || fs::exists(path + "/state.safetensors");
     if (!ours) return std::make_unique<FromHuggingFace>(path);
-    return std::make_unique<FromRun>(model_of_run(path).load(path, false, Device::cpu));
+    return std::make_unique<FromRun>(family_of_run(path).load(path, false, Device::cpu));
 }
 
 }  // namespace masquerade

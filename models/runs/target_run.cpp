@@ -52,7 +52,7 @@ class TargetTask : public SentenceTask {
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
         return run_.net().loss(tape, batch_, run_.common().label_smoothing).total;
     }
-    std::int64_t batch_tokens() const override { return batch_.asked.count; }
+    std::int64_t batch_tokens() const override { return batch_.labels.count; }
 
     // The weighted mean loss, followed by the loss of each objective if there are several.
     std::vector<Metric> validate() override {

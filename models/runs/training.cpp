@@ -64,7 +64,7 @@ std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initi
 
 Training::Training(const std::string& run_folder, const std::vector<std::string>& changes, Device device)
     : folder(RunFolder::resume(run_folder)) {
-    kind = &model_of_run(folder.path());
+    kind = &family_of_run(folder.path());
     run = kind->load(folder.path(), true, device);
     record_ = {{"device", name_of(device)}};
     if (nlohmann::json made = changed(run->settings_to_change(), changes); !made.empty())
@@ -150,17 +150,17 @@ Trainer& Training::trainer() {
     return *trainer_;
 }
 
-std::unique_ptr<RunSettings> default_settings(const ModelKind& kind, Device device) {
+std::unique_ptr<RunSettings> default_settings(const Family& kind, Device device) {
     std::unique_ptr<RunSettings> settings = kind.settings();
     if (device == Device::cuda || std::string(bf16_form()) != "widened") settings->precision = DType::bf16;
     return settings;
 }
 
-const ModelKind& kind_of(const std::vector<std::string>& words) {
-    return words.empty() || is_setting(words[0]) ? model_kinds().front() : find_model(words[0]);
+const Family& kind_of(const std::vector<std::string>& words) {
+    return words.empty() || is_setting(words[0]) ? families().front() : find_family(words[0]);
 }
 
-void apply_words(const ModelKind& kind, const std::vector<std::string>& words, Config& config) {
+void apply_words(const Family& kind, const std::vector<std::string>& words, Config& config) {
     if (!words.empty() && !is_setting(words[0]) && words[0] != kind.name) config.set("objective", words[0]);
     for (std::size_t i = 0; i < words.size(); i++) {
         if (is_setting(words[i]))

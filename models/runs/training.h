@@ -40,7 +40,7 @@ class Training {
     Trainer& trainer();
     bool resumed() const { return !run->run_json.empty(); }
 
-    const ModelKind* kind = nullptr;
+    const Family* kind = nullptr;
     std::unique_ptr<Run> run;
     TrainingText text;
     RunFolder folder;  // empty before the first step of a new run
@@ -56,10 +56,10 @@ class Training {
 
 // The default settings of a new run. The precision is bf16 if the device multiplies bf16 natively, as this is faster
 // and trains equally well.
-std::unique_ptr<RunSettings> default_settings(const ModelKind& kind, Device device);
+std::unique_ptr<RunSettings> default_settings(const Family& kind, Device device);
 // The family whose name, or one of whose objectives, is the first word. The first family if there is no such word.
-const ModelKind& kind_of(const std::vector<std::string>& words);
-void apply_words(const ModelKind& kind, const std::vector<std::string>& words, Config& config);
+const Family& kind_of(const std::vector<std::string>& words);
+void apply_words(const Family& kind, const std::vector<std::string>& words, Config& config);
 Vocabulary learn_vocabulary(const RunSettings& settings, const TrainingText& text);
 
 }  // namespace masquerade

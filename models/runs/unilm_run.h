@@ -10,7 +10,7 @@ struct UniLmSettings : TargetSettings {
     static constexpr const char *name = "unilm",
                                 *what = "one stack as BERT, a language model or sequence to sequence, by its objective";
     static constexpr TextKind reads = TextKind::pairs;
-    static constexpr auto options = ModelKind::of_search;
+    static constexpr auto options = Family::of_search;
     static std::vector<std::string> objectives() { return names_of(masquerade::objectives()); }
     BackboneOptions model;
     double hidden = 0.15, predicted = 1.0 / 6;

@@ -55,7 +55,7 @@ std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& deco
 class Judge {
   public:
     Judge(const std::string& path, Device device) {
-        if (&model_of_run(path) == &find_model(UniLmSettings::name)) run_ = load_run<UniLmRun>(path, false, device);
+        if (&family_of_run(path) == &find_family(UniLmSettings::name)) run_ = load_run<UniLmRun>(path, false, device);
         if (!run_ || run_->objective() != "lm")
             throw BadUsage(
                 text("--judge: ", path, " is no language model; a run of ./train unilm objective=lm is expected"));

@@ -15,7 +15,7 @@ namespace masquerade {
 struct UniVaeSettings : RunSettings {
     static constexpr const char *name = "univae", *what = "a text VAE inside one Transformer";
     static constexpr TextKind reads = TextKind::sentences;
-    static constexpr auto options = ModelKind::of_latents;
+    static constexpr auto options = Family::of_latents;
     static std::vector<std::string> objectives() { return {}; }
     UniVaeOptions model;
     std::string latent_sizes = "32", latent_at;  // comma-separated numbers

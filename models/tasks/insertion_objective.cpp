@@ -93,7 +93,7 @@ Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
     const Words words(s.target.begin(), s.target.end() - 1);
     const Drawn d = keep(words, kept_places(int(words.size()), o.insertion.left_to_right, random));
     Example e = canvas_example(form, s.ids, d.canvas, s.name, o);
-    e.asked.choices = choices_of(d.missing, o.insertion, false);
+    e.labels.choices = choices_of(d.missing, o.insertion, false);
     return e;
 }
 
@@ -117,7 +117,7 @@ Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o)
     left.canvas.push_back(s.ids.back());
     Example e = canvas_example(InsertionForm::either_side, left.canvas, right.canvas, s.name, o);
     left.missing.insert(left.missing.end(), right.missing.begin(), right.missing.end());
-    e.asked.choices = choices_of(left.missing, o.insertion, true);
+    e.labels.choices = choices_of(left.missing, o.insertion, true);
     return e;
 }
 
@@ -160,7 +160,7 @@ Example canvas_example(InsertionForm form, const std::vector<int>& source, const
     if (!either) push(o.insertion.begin);
     for (int id : canvas) push(id);
     push(o.insertion.end);
-    for (int row = either ? 0 : first; row + 1 < e.rows.count(); row++) e.asked.push(row, 0);
+    for (int row = either ? 0 : first; row + 1 < e.rows.count(); row++) e.labels.push(row, 0);
     e.document = {first, e.rows.count() - first};
     return e;
 }

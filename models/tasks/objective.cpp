@@ -56,7 +56,7 @@ Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     if (hidden.empty()) hidden.push_back(sure);
     for (int place : hidden) {
         int& id = e.rows.ids[std::size_t(place)];
-        e.asked.push(place, id);
+        e.labels.push(place, id);
         id = hidden_as(id, random, o);
     }
     return e;
@@ -66,7 +66,7 @@ Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
 Example next_tokens(const TokenRows& all, const Document& document, int first) {
     Example e;
     e.rows = all;
-    for (int i = first; i + 1 < all.count(); i++) e.asked.push(i, all.ids[std::size_t(i) + 1]);
+    for (int i = first; i + 1 < all.count(); i++) e.labels.push(i, all.ids[std::size_t(i) + 1]);
     e.rows.pop();
     e.document = document;
     return e;
@@ -100,7 +100,7 @@ Example lm_reverse(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) 
     for (int i = 1; i < all.count(); i++) {
         const auto at = std::size_t(i);
         e.rows.push(all.ids[at], all.types[at], all.positions[at], s.name);
-        e.asked.push(i - 1, all.ids[at - 1]);
+        e.labels.push(i - 1, all.ids[at - 1]);
     }
     e.document = {e.rows.count(), 0};
     return e;
@@ -122,7 +122,7 @@ Example plm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     std::sort(asked.begin(), asked.end());
     for (int place : asked) {
         const auto at = std::size_t(place);
-        e.asked.push(e.rows.count(), e.rows.ids[at]);
+        e.labels.push(e.rows.count(), e.rows.ids[at]);
         e.rank.push_back(e.rank[at]);
         e.rows.push(o.mask, e.rows.types[at], e.rows.positions[at], s.name);
     }
@@ -196,7 +196,7 @@ Batch Objective::batch(const std::vector<const Sentence*>& sentences, std::uint3
 
 void Objective::give_masks(Batch& b, const ObjectiveOptions& options) const {
     mask(b, options);
-    if (!has(scattered) && b.source.count() == 0) b.scored_graph = only_queries(b.last_graph(), b.asked.rows);
+    if (!has(scattered) && b.source.count() == 0) b.scored_graph = only_queries(b.last_graph(), b.labels.rows);
 }
 
 const std::vector<Objective>& objectives(bool encoder) {

@@ -11,7 +11,7 @@ Example source_and_target(const Sentence& s, const std::vector<int>& wanted, int
     for (std::size_t i = 0; i < s.ids.size(); i++) e.source.push(s.ids[i], o.source_type, int(i), s.name);
     for (std::size_t t = 0; t < wanted.size(); t++) {
         e.rows.push(t == 0 ? s.ids[0] : wanted[t - 1], o.target_type, start + int(t), s.name);
-        e.asked.push(int(t), wanted[t]);
+        e.labels.push(int(t), wanted[t]);
     }
     return e;
 }
@@ -41,7 +41,7 @@ Example mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     const int length = std::clamp(int(o.span * n + 0.5), 1, n), start = span_start(n, length, random);
     for (int place = start; place < start + length; place++) {
         const auto at = std::size_t(place);
-        e.asked.push(e.rows.count(), s.ids[at]);
+        e.labels.push(e.rows.count(), s.ids[at]);
         e.rows.push(s.ids[at - 1], o.target_type, place - 1, s.name);
         e.source.ids[at] = hidden_as(s.ids[at], random, o);
     }

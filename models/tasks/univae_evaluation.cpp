@@ -23,10 +23,10 @@ std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const Batch
                                     HeldOut* h = nullptr) {
     Tensor* states = model.backbone.head(tape, model.decode(tape, batch, z));
     const std::vector<double> losses =
-        numbers_of(model.backbone.token_losses(tape, states, batch.asked.tokens)->view());
+        numbers_of(model.backbone.token_losses(tape, states, batch.labels.tokens)->view());
     std::vector<double> sums(std::size_t(batch.documents));
     for (std::size_t b = 0; b < sums.size(); b++)
-        for (int first = batch.asked.begin[b], row = first; row < batch.asked.begin[b + 1]; row++) {
+        for (int first = batch.labels.begin[b], row = first; row < batch.labels.begin[b + 1]; row++) {
             const auto place = std::size_t(row - first);
             sums[b] += losses[std::size_t(row)];
             if (!h) continue;
@@ -108,7 +108,7 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
             h.layer_kl[l] += samples[l].kl ? sum_of(numbers_of(samples[l].kl->view()))
                                            : double(count) * model.latents[l].latent->constant_kl();
         h.sentences += std::int64_t(count);
-        h.tokens += batch.asked.count;
+        h.tokens += batch.labels.count;
         tape.end();
     });
     double tokens = double(h.tokens), n = double(h.sentences);

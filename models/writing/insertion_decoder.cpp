@@ -45,10 +45,10 @@ Batch InsertionDecoder::batch_of(const std::vector<const Canvas*>& canvases) con
         const Sentence& s = *sources_.at(std::size_t(c->source));
         Example e = canvas_example(form_, s.ids, c->tokens, s.name, options_);
         if (form_ == InsertionForm::either_side) {  // nothing is inserted into the source
-            Asked own;
-            for (int row : e.asked.rows)
+            Labels own;
+            for (int row : e.labels.rows)
                 if (row + 1 >= int(s.ids.size())) own.push(row, 0);
-            e.asked = own;
+            e.labels = own;
         }
         e.source = TokenRows();  // already read by the encoder
         examples.push_back(std::move(e));

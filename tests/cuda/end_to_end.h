@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whole models on a device: every family of model_kinds(), tiny, trained and asked to write. Named checks, which run on
+// Whole models on a device: every family of families(), tiny, trained and asked to write. Named checks, which run on
 // a GPU, on the fake device and with kernels as fibers.
 #pragma once
 #include <cmath>
@@ -26,7 +26,7 @@ struct Training {
     std::set<std::string> buckets;
     double last_loss = 0;
 
-    Training(const ModelKind& kind, DType precision, Device device)
+    Training(const Family& kind, DType precision, Device device)
         : text(text_for(kind)),
           settings(tiny(kind)),
           run(kind.fresh(*settings, learn_vocabulary(*settings, text), precision, device)),
@@ -94,7 +94,7 @@ struct Faults {
 
 // A captured step has the bits of op by op; the first gradient and every loss are near those of the CPU. Six steps meet
 // two buckets, one of them again.
-inline Faults check_training(const ModelKind& kind, DType precision, std::uint32_t steps = 6) {
+inline Faults check_training(const Family& kind, DType precision, std::uint32_t steps = 6) {
     Faults faults{text(kind.name, ' ', name_of(precision)), {}};
     const Tolerance near_enough = tolerance_of(precision);
     Training captured(kind, precision, Device::cuda), plain(kind, precision, Device::cuda),
@@ -116,8 +116,8 @@ inline Faults check_training(const ModelKind& kind, DType precision, std::uint32
 
 // A run in a folder, trained to `steps` on a device, from the folder's checkpoint on if there is one; its held-out
 // loss.
-inline double trained(const ModelKind& kind, DType precision, Device device, const std::string& folder,
-                      std::int64_t steps, std::vector<char>* bits = nullptr) {
+inline double trained(const Family& kind, DType precision, Device device, const std::string& folder, std::int64_t steps,
+                      std::vector<char>* bits = nullptr) {
     const TrainingText text = text_for(kind);
     std::unique_ptr<RunSettings> settings = tiny(kind);
     settings->precision = precision;
@@ -137,7 +137,7 @@ inline double trained(const ModelKind& kind, DType precision, Device device, con
 }
 
 // 3 steps, a stop, 3 steps: on the device the bits of 6 steps, and near them if a half ran on the CPU.
-inline Faults check_resume(const ModelKind& kind, DType precision) {
+inline Faults check_resume(const Family& kind, DType precision) {
     Faults faults{text(kind.name, ' ', name_of(precision)), {}};
     const TemporaryFolder folder;
     std::vector<char> straight, resumed;
@@ -156,7 +156,7 @@ inline Faults check_resume(const ModelKind& kind, DType precision) {
 }
 
 // Compares what the same weights write and lose, in f32: greedy texts are equal, losses near.
-inline Faults check_writing(const ModelKind& kind) {
+inline Faults check_writing(const Family& kind) {
     Faults faults{kind.name, {}};
     Training here(kind, DType::f32, Device::cpu), there(kind, DType::f32, Device::cuda);
     for (std::uint32_t i = 0; i < 40; i++) here.step(i, false);

@@ -18,19 +18,19 @@ void tell(const Faults& faults) {
 
 template <class Check>
 void for_each_family(Check check) {
-    for (const ModelKind& kind : model_kinds())
+    for (const Family& kind : families())
         for (DType precision : {DType::f32, DType::bf16}) tell(check(kind, precision));
 }
 
-Faults check_steps(const ModelKind& kind, DType precision) { return check_training(kind, precision); }
+Faults check_steps(const Family& kind, DType precision) { return check_training(kind, precision); }
 
 // The first family on the fake device, one of whose ops is not the CPU's.
-Faults with_broken_op(void (*replace)(OpTable&), Faults (*check)(const ModelKind&, DType)) {
+Faults with_broken_op(void (*replace)(OpTable&), Faults (*check)(const Family&, DType)) {
     FakeDevice fake;
     OpTable table = op_table(Device::cpu);
     replace(table);
     fake.control->backing = &table;
-    return check(model_kinds().front(), DType::f32);
+    return check(families().front(), DType::f32);
 }
 
 }  // namespace
@@ -49,14 +49,14 @@ GPU_CASE("training resumed on any device") {
 
 GPU_CASE("writing and held-out losses as on the CPU") {
     Gpu used;
-    for (const ModelKind& kind : model_kinds()) tell(check_writing(kind));
+    for (const Family& kind : families()) tell(check_writing(kind));
 }
 
 TEST_CASE("fake device: training, resuming and writing of every family") {
     FakeDevice fake;
     for_each_family(check_steps);
     for_each_family(check_resume);
-    for (const ModelKind& kind : model_kinds()) tell(check_writing(kind));
+    for (const Family& kind : families()) tell(check_writing(kind));
 }
 
 TEST_CASE("kernels: training of every family is near the CPU's, whoever makes the products") {
@@ -64,7 +64,7 @@ TEST_CASE("kernels: training of every family is near the CPU's, whoever makes th
         FakeDevice fake;
         fake.control->backing = &emulator::ops();
         fibers::product_rule().deterministic = deterministic;
-        for_each_family([](const ModelKind& kind, DType precision) { return check_training(kind, precision, 2); });
+        for_each_family([](const Family& kind, DType precision) { return check_training(kind, precision, 2); });
     }
     fibers::product_rule() = {};
 }
@@ -89,7 +89,7 @@ TEST_CASE("fake device: a gradient that is a tenth off, an update that forgets, 
     CHECK_FALSE(with_broken_op(other_bits, check_steps).all.empty());
     CHECK_FALSE(with_broken_op(no_update, check_steps).all.empty());
     CHECK_FALSE(with_broken_op(other_bits, check_resume).all.empty());
-    auto wrong_writing = [](const ModelKind& kind, DType) { return check_writing(kind); };
+    auto wrong_writing = [](const Family& kind, DType) { return check_writing(kind); };
     auto shifted = [](OpTable& table) {
         table.embedding_forward = [](Ints ids, View w, View y) {
             cpu::embedding_forward(ids, w, y);

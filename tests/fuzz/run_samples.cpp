@@ -22,13 +22,13 @@ namespace {
 using Changes = std::vector<std::pair<std::string, std::string>>;  // settings, beside those of tiny()
 
 struct Sample {
-    const ModelKind* kind;
+    const Family* kind;
     Changes changes;
     std::string path;  // "": not made yet
 };
 
 // Whether a family has all these settings, with these values.
-bool fits(const ModelKind& kind, const Changes& changes) {
+bool fits(const Family& kind, const Changes& changes) {
     const std::unique_ptr<RunSettings> settings = kind.settings();
     Config keys;
     settings->declare(keys);
@@ -62,7 +62,7 @@ std::vector<Sample> all_samples() {
     variants.push_back({{"latent", "vq"}, {"codes", "9"}, {"groups", "4"}});
     variants.push_back({{"latent", "fsq"}, {"levels", "3"}, {"latent_size", "6"}});
     std::vector<Sample> all;
-    for (const ModelKind& kind : model_kinds()) {
+    for (const Family& kind : families()) {
         for (const Changes& v : variants)
             if (fits(kind, v)) all.push_back({&kind, v, ""});
         for (const std::string& objective : kind.objectives) all.push_back({&kind, {{"objective", objective}}, ""});

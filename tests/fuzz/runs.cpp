@@ -286,7 +286,7 @@ void untie(const std::string& run) {
     }
     std::uint64_t weights = 0;
     try {
-        weights = checksum_of(model_of_run(run).load(run, false, Device::cpu)->parameters);
+        weights = checksum_of(family_of_run(run).load(run, false, Device::cpu)->parameters);
     } catch (const std::exception&) {  // it cannot be loaded, and neither can its priors
         return;
     }
@@ -310,7 +310,7 @@ void untie(const std::string& run) {
 const Names lines = {"who are you?", "", "where do you live?\twhat is it", "[CLS] x y z \xc3\xa9"};
 
 std::unique_ptr<Run> loaded(const std::string& path, bool to_train = false) {
-    std::unique_ptr<Run> run = model_of_run(path).load(path, to_train, Device::cpu);
+    std::unique_ptr<Run> run = family_of_run(path).load(path, to_train, Device::cpu);
     const View all = run->parameters.values();
     for (std::int64_t i = 0; i < all.count(); i++) require(std::isfinite(all.as<float>()[i]), "weights are finite");
     return run;
@@ -380,7 +380,7 @@ void go_on(const std::string& path, std::size_t) {
 
 void begin_with(const std::string& path, std::size_t byte) {
     const std::unique_ptr<Start> start = Start::open(path);
-    const ModelKind& kind = model_kinds()[byte % model_kinds().size()];
+    const Family& kind = families()[byte % families().size()];
     const std::unique_ptr<RunSettings> settings = tiny(kind);
     start->adopt(*settings);
     const TrainingText text = find_training_text(run_folder() + "/text.tsv", "", settings->wants(kind.reads));

@@ -13,7 +13,7 @@ struct GenerateOptions {
 
     void declare(Options& app);
     // BadUsage where options are given that are not of this family.
-    void expect_only_of(const ModelKind& kind) const;
+    void expect_only_of(const Family& kind) const;
 };
 
 }  // namespace masquerade

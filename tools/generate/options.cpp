@@ -69,13 +69,12 @@ void GenerateOptions::declare(Options& app) {
                    "each target is written as its rounds, what is new in [brackets]");
 }
 
-void GenerateOptions::expect_only_of(const ModelKind& kind) const {
-    if (kind.options == ModelKind::no_options) return;  // it does not write, which is said first
-    for (const auto& [group, has] : {std::pair(&latents, ModelKind::of_latents),
-                                     {&targets, ModelKind::of_search},
-                                     {&insertion, ModelKind::of_insertion}})
+void GenerateOptions::expect_only_of(const Family& kind) const {
+    if (kind.options == Family::no_options) return;  // it does not write, which is said first
+    for (const auto& [group, has] :
+         {std::pair(&latents, Family::of_latents), {&targets, Family::of_search}, {&insertion, Family::of_insertion}})
         if (!(kind.options & has)) refuse_options(*group, writing.run, kind.name);
-    if (kind.options != ModelKind::of_insertion) return;
+    if (kind.options != Family::of_insertion) return;
     for (const Option& option : search.given())
         if (option.name() != "--maximum" && option.name() != "--forbid")
             throw BadUsage(text(

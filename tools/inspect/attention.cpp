@@ -209,7 +209,7 @@ TrainingText given_line(const std::string& line, TextKind wanted, const std::str
 }
 
 void draw_attention(const AttentionPageSettings& s) {
-    const ModelKind& kind = model_of_run(s.run);
+    const Family& kind = family_of_run(s.run);
     const std::unique_ptr<Run> run = kind.load(s.run, false, Device::cpu);
     const TrainingText one = s.text.empty() ? first_line(read_again(origin_of(run->run_json, s.run + "/run.json")))
                                             : given_line(s.text, run->common().wants(kind.reads), s.run);

@@ -74,7 +74,7 @@ void inspect_checkpoint(const CheckpointSettings& s, std::uint64_t seed) {
     if (is_hugging_face(s.path)) return inspect_hugging_face(s, seed);
     const bool plain_save = !s.save.empty() && s.tokens.empty() && s.logits.empty();
     if (plain_save && fs::is_directory(s.path))
-        if (const auto run = model_of_run(s.path).load(s.path, false, Device::cpu); run->bert())
+        if (const auto run = family_of_run(s.path).load(s.path, false, Device::cpu); run->bert())
             return save_run(*run, s.save);
     for (const auto& [option, value] : {std::pair{"--save", s.save}, {"--tokens", s.tokens}, {"--logits", s.logits}})
         if (!value.empty())

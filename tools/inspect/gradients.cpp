@@ -87,7 +87,7 @@ void check_ops(const std::vector<std::string>& names) {
     }
     if (shown == 0) {
         std::vector<std::string> models;
-        for (const ModelKind& kind : model_kinds()) models.push_back(kind.name);
+        for (const Family& kind : families()) models.push_back(kind.name);
         const std::string meant = nearest(names[0], known);
         throw BadUsage(fmt::format(
             "there is no op and no model of the name {}{}; models: {}; the ops are those of engine/ops/ops.h",

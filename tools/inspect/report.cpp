@@ -80,7 +80,7 @@ std::string curves(const std::string& run) {
     return all;
 }
 
-std::string settings(Run& run, const ModelKind& kind) {
+std::string settings(Run& run, const Family& kind) {
     Config now, start;
     const auto defaults = kind.settings();
     defaults->declare(start);
@@ -201,7 +201,7 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
 }  // namespace
 
 void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
-    const ModelKind& kind = model_of_run(s.run);
+    const Family& kind = family_of_run(s.run);
     const std::unique_ptr<Run> run = kind.load(s.run, false, device);
     std::string body = section("The run", fmt::format("{}: {}; step {}.", kind.name, run->description(), run->step),
                                settings(*run, kind)) +
@@ -211,7 +211,7 @@ void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
     if (const std::string pictures = attention_pictures(*kind.load(s.run, false, Device::cpu), one, false);
         !pictures.empty())
         body += attention_section(pictures);
-    const auto of = kind.options == ModelKind::of_latents ? load_run<UniVaeRun>(s.run, false, device) : nullptr;
+    const auto of = kind.options == Family::of_latents ? load_run<UniVaeRun>(s.run, false, device) : nullptr;
     if (of && of->model.options.latent_layers > 0) {
         text.held_out_targets.clear();  // of pairs; labels come with --data
         if (!text.train_targets.empty()) text.train = text.train_targets;

@@ -10,7 +10,7 @@ namespace masquerade {
 namespace {
 
 // Settings of a small model, each for the kinds that know it.
-std::unique_ptr<RunSettings> small_settings(const ModelKind& kind, const std::vector<std::string>& words,
+std::unique_ptr<RunSettings> small_settings(const Family& kind, const std::vector<std::string>& words,
                                             std::uint64_t seed) {
     std::unique_ptr<RunSettings> settings = kind.settings();
     Config config;
@@ -32,7 +32,7 @@ std::unique_ptr<RunSettings> small_settings(const ModelKind& kind, const std::ve
 }
 
 // Questions, or what a task makes. If pairs are read, the target of a question is the next one.
-TrainingText small_text(const ModelKind& kind, RunSettings& settings, std::uint64_t seed) {
+TrainingText small_text(const Family& kind, RunSettings& settings, std::uint64_t seed) {
     const int count = std::clamp(settings.batch_tokens / 4, 200, 12000);
     TrainingText t;
     if (PairOptions made = settings.made; made.any()) {
@@ -59,8 +59,8 @@ constexpr std::int64_t step = 1;  // the last of a schedule of one step: a KL we
 
 bool describes_model(const std::vector<std::string>& words) {
     if (words.empty()) return false;
-    const auto& kinds = model_kinds();
-    return words[0].find('=') != std::string::npos || std::any_of(kinds.begin(), kinds.end(), [&](const ModelKind& k) {
+    const auto& kinds = families();
+    return words[0].find('=') != std::string::npos || std::any_of(kinds.begin(), kinds.end(), [&](const Family& k) {
                return words[0] == k.name || std::count(k.objectives.begin(), k.objectives.end(), words[0]) > 0;
            });
 }

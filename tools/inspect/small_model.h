@@ -21,7 +21,7 @@ struct SmallStep {
     Tensor* loss();
     void backward(Tensor* loss);
 
-    const ModelKind& kind;
+    const Family& kind;
     const std::unique_ptr<RunSettings> settings;
     const TrainingText text;
     const DType storage;

@@ -145,10 +145,10 @@ TEST_CASE("held-out losses: the z of another sentence is never its own, whatever
     for (const LatentSample& l : model.encode(tape, halves_batch(model, {sentences[63]}), nullptr)) z.push_back(l.z);
     const Batch batch = halves_batch(model, {sentences[64]});
     double expected = 0;
-    for (double loss :
-         numbers_of(model.backbone
-                        .token_losses(tape, model.backbone.head(tape, model.decode(tape, batch, z)), batch.asked.tokens)
-                        ->view()))
+    for (double loss : numbers_of(
+             model.backbone
+                 .token_losses(tape, model.backbone.head(tape, model.decode(tape, batch, z)), batch.labels.tokens)
+                 ->view()))
         expected += loss;
     CHECK(std::abs(last - expected) <= 1e-3);
     tape.end();

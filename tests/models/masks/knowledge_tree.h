@@ -151,10 +151,10 @@ inline Batch asked(const Sentences& s, const SegmentGraph& graph, const std::vec
     Batch b;
     b.rows = s.rows;
     b.graph = graph;
-    b.asked.rows = rows;
-    b.asked.tokens = targets;
-    b.asked.weights.assign(rows.size(), 1);
-    b.asked.count = int(rows.size());
+    b.labels.rows = rows;
+    b.labels.tokens = targets;
+    b.labels.weights.assign(rows.size(), 1);
+    b.labels.count = int(rows.size());
     b.documents = int(s.documents.size());
     return b;
 }

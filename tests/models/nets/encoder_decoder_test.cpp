@@ -147,9 +147,9 @@ TEST_CASE("two stacks: under a mask in words a row hears what the words let thro
                 if (place == 0) other.rows = batch.rows;  // [CLS] is fed to the decoder as well
                 const Rows after = m.logits(other);
                 for (std::size_t e = 0; e < text.size(); e++)
-                    for (int r = batch.asked.begin[e]; r < batch.asked.begin[e + 1]; r++) {
+                    for (int r = batch.labels.begin[e]; r < batch.labels.begin[e + 1]; r++) {
                         // from the row to the one that is fed the token
-                        const int back = r - batch.asked.begin[e] - (t + 1);
+                        const int back = r - batch.labels.begin[e] - (t + 1);
                         const bool hears = e == d && (t < 0 ? row.source(place, n) : back >= 0 && back <= row.back);
                         CHECK((before[std::size_t(r)] != after[std::size_t(r)]) == hears);
                     }
@@ -189,10 +189,10 @@ TEST_CASE("two stacks: mass: no row sees what it is asked for; the rest of the s
             const Batch other = mass.batch(pointers_to(changed), 3, o);
             REQUIRE(other.rows.positions == batch.rows.positions);
             const Rows after = m.logits(other);
-            const int first = batch.rows.positions[std::size_t(batch.asked.begin[d])] + 1;
-            const int length = batch.asked.begin[d + 1] - batch.asked.begin[d];
+            const int first = batch.rows.positions[std::size_t(batch.labels.begin[d])] + 1;
+            const int length = batch.labels.begin[d + 1] - batch.labels.begin[d];
             for (std::size_t e = 0; e < text.size(); e++)
-                for (int row = batch.asked.begin[e]; row < batch.asked.begin[e + 1]; row++) {
+                for (int row = batch.labels.begin[e]; row < batch.labels.begin[e + 1]; row++) {
                     const bool hidden = place >= first && place < first + length;
                     const bool hears = e == d && (!hidden || batch.rows.positions[std::size_t(row)] >= place);
                     CHECK((before[std::size_t(row)] != after[std::size_t(row)]) == hears);
@@ -233,9 +233,9 @@ TEST_CASE("two stacks: a document alone == in any batch, padded or not, at any n
         CHECK(m.logits(all) == together);
         for (std::size_t d = 0; d < text.size(); d++) {
             const Rows alone = m.logits(objective.batch({&text[d]}, 2, options()));
-            REQUIRE(int(alone.size()) == all.asked.begin[d + 1] - all.asked.begin[d]);
+            REQUIRE(int(alone.size()) == all.labels.begin[d + 1] - all.labels.begin[d]);
             for (std::size_t row = 0; row < alone.size(); row++)
-                CHECK(alone[row] == together[std::size_t(all.asked.begin[d]) + row]);
+                CHECK(alone[row] == together[std::size_t(all.labels.begin[d]) + row]);
         }
     }
     set_threads(threads_before);

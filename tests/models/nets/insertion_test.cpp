@@ -59,10 +59,10 @@ Whole whole(Inserter& m, const Batch& b) {
     const auto rows = [](Tensor* t) { return t ? Model::rows(t) : Rows(); };
     const Rows z = rows(m.model.logits(m.tape, s)), bias = rows(s.bias), mix = rows(s.mix);
     std::vector<double> place;
-    for (int l = 0; s.place && l < b.asked.count; l++) place.push_back(number_at(s.place->view(), l));
+    for (int l = 0; s.place && l < b.labels.count; l++) place.push_back(number_at(s.place->view(), l));
     m.tape.end();
     const InsertionOptions& o = m.model.options;
-    const std::size_t K = std::size_t(o.mixture), M = std::size_t(b.asked.count);
+    const std::size_t K = std::size_t(o.mixture), M = std::size_t(b.labels.count);
     const auto logit = [&](std::size_t l, std::size_t k, int c) {
         return z[l * K + k][std::size_t(c)] + (bias.empty() ? 0 : bias[0][std::size_t(c)]);
     };
@@ -138,8 +138,8 @@ TEST_CASE("insertion: p(c,l) sums to 1, the loss is its cross-entropy, and a dec
                 for (const auto& slot : w.both)
                     for (double each : slot) sum += std::exp(each);
                 CHECK(sum == doctest::Approx(1).epsilon(1e-12));
-                const Choices& c = b.asked.choices;
-                for (int l = 0; l < b.asked.count; l++)
+                const Choices& c = b.labels.choices;
+                for (int l = 0; l < b.labels.count; l++)
                     for (int j = c.begin[std::size_t(l)]; j < c.begin[std::size_t(l) + 1]; j++)
                         loss -=
                             c.shares[std::size_t(j)] * w.both[std::size_t(l)][std::size_t(c.tokens[std::size_t(j)])];

@@ -33,17 +33,17 @@ void check_loss(const Objective& objective, const Options& o) {
             m.tape.end();
             double sum = 0;
             std::vector<double> each;
-            for (int q = 0; q < batch.asked.count; q++) {
+            for (int q = 0; q < batch.labels.count; q++) {
                 const double* row = &z[std::size_t(q) * V];
                 double total = 0, all = 0;
                 for (int v = 0; v < V; v++) total += std::exp(row[v]);
                 for (int v = 0; v < V; v++) all += (std::log(total) - row[v]) / V;
-                each.push_back(std::log(total) - row[batch.asked.tokens[std::size_t(q)]]);
+                each.push_back(std::log(total) - row[batch.labels.tokens[std::size_t(q)]]);
                 sum += (1 - smoothing) * each.back() + smoothing * all;
             }
             m.tape.begin("loss");
             const double found = number_at(m.model.loss(m.tape, batch, smoothing).total->view(), 0);
-            CHECK(std::abs(found - sum / batch.asked.count) <= 1e-12 * sum);
+            CHECK(std::abs(found - sum / batch.labels.count) <= 1e-12 * sum);
             const auto losses = m.model.losses(m.tape, batch);
             CHECK(losses.count == int(each.size()));
             for (std::size_t q = 0; q < each.size(); q++)

@@ -54,10 +54,10 @@ TEST_CASE("sorted attention: a last layer of some rows has the bits that all row
         o.dropout = o.attention_dropout = 0.2;
         Model m(o);
         Batch batch = masked(4);
-        REQUIRE((batch.scored_graph.queries.empty() && batch.asked.rows.size() > 10));
+        REQUIRE((batch.scored_graph.queries.empty() && batch.labels.rows.size() > 10));
         m.tape.begin("all", 1, 1, true);
         const std::vector<double> all = numbers_of(m.model.hidden(m.tape, batch));
-        batch.scored_graph = only_queries(batch.last_graph(), batch.asked.rows);
+        batch.scored_graph = only_queries(batch.last_graph(), batch.labels.rows);
         m.tape.begin("some", 1, 1, true);
         CHECK(numbers_of(m.model.hidden(m.tape, batch)) == all);
     }

@@ -38,7 +38,7 @@ struct Model : Small<UniLm, BackboneOptions> {
     std::vector<std::vector<float>> forced(const Batch& batch) {
         tape.begin("forced");
         const OnHost logits(model.backbone.logits(tape, model.hidden(tape, batch))->view());
-        std::vector<std::vector<float>> rows(batch.asked.rows.size());
+        std::vector<std::vector<float>> rows(batch.labels.rows.size());
         for (std::size_t m = 0; m < rows.size(); m++)
             for (int v = 0; v < V; v++) rows[m].push_back(float(logits[std::int64_t(m) * V + v]));
         tape.end();
@@ -186,7 +186,7 @@ void check_cached_backward(const BackboneOptions& o) {
         return s < t / 2 ? -1 : t == 0 ? 3 : text[std::size_t(s)].ids[std::size_t(missing - t)];
     };
     // the token before place p is asked of scored row p - 1: [CLS] is no row
-    const auto row = [&](int s, int t) { return batch.asked.begin[std::size_t(s)] + missing - t - 1; };
+    const auto row = [&](int s, int t) { return batch.labels.begin[std::size_t(s)] + missing - t - 1; };
     check_steps(decoder, int(text.size()), missing, token, row, forced);
 }
 

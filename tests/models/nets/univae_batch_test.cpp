@@ -64,7 +64,7 @@ TEST_CASE("univae batch: of a pair the encoder reads the source, and the decoder
     const Batch b = halves_batch(m.univae, m.both, 1, true);
     CHECK(b.source.ids == Numbers{2, 7, 3, 2, 8, 9, 3});
     CHECK(b.rows.ids == Numbers{2, 7, 2, 10, 5, 11});
-    CHECK(b.asked.tokens == Numbers{7, 3, 10, 5, 11, 3});
+    CHECK(b.labels.tokens == Numbers{7, 3, 10, 5, 11, 3});
     CHECK(b.rows.positions == Numbers{6, 7, 6, 7, 8, 9});
     m.tape.begin("both forms");
     const std::vector<LatentSample> z = m.univae.encode(m.tape, b, nullptr);
@@ -86,13 +86,13 @@ TEST_CASE("univae batch: two sentences, row by row") {
     CHECK(b.rows.types == Numbers(5, 1));
     CHECK(b.rows.positions == Numbers{6, 7, 6, 7, 8});
     CHECK(b.rows.document == Numbers{40, 40, 41, 41, 41});
-    CHECK(b.asked.tokens == Numbers{7, 3, 8, 9, 3});
-    CHECK(b.asked.weights == std::vector<double>(5, 1.0));
+    CHECK(b.labels.tokens == Numbers{7, 3, 8, 9, 3});
+    CHECK(b.labels.weights == std::vector<double>(5, 1.0));
     CHECK(b.cls_rows == Numbers{0, 3});
     CHECK(b.which == Numbers{0, -1, -1, 1, -1, -1, -1});
-    CHECK(b.asked.begin == Numbers{0, 2, 5});
+    CHECK(b.labels.begin == Numbers{0, 2, 5});
     CHECK(b.documents == 2);
-    CHECK(b.asked.count == 5);
+    CHECK(b.labels.count == 5);
 }
 
 TEST_CASE("univae batch: with free length the decoder half starts at the sentence's own length") {
@@ -110,10 +110,10 @@ TEST_CASE("univae batch: the inert tail fills rows and documents, and weighs not
     CHECK(b.names().size() == 8);
     CHECK(b.document_weights == std::vector<double>{1, 1, 0, 0, 0, 0, 0, 0});
     for (std::size_t row = 5; row < 16; row++) {
-        CHECK(b.asked.weights[row] == 0);
+        CHECK(b.labels.weights[row] == 0);
         CHECK(b.rows.document[row] > 1000000);  // the name of no sentence
     }
-    CHECK(b.asked.count == 5);
+    CHECK(b.labels.count == 5);
     CHECK(b.documents == 2);
 }
 

@@ -93,7 +93,7 @@ bool cached_equals(const UniVae& model, const std::vector<Sentence>& text, const
         for (std::size_t t = 0; t < cached.size(); t++)
             for (std::int64_t v = 0; v < V; v++)
                 equal &= cached[t][std::size_t(v)] ==
-                         number_at(logits->view(), (batch.asked.begin[b] + std::int64_t(t)) * V + v);
+                         number_at(logits->view(), (batch.labels.begin[b] + std::int64_t(t)) * V + v);
     }
     return equal;
 }
@@ -179,10 +179,10 @@ TEST_CASE("univae: the gradients of the joint and of the split form agree, 1e-12
             m.tape.begin(joint ? "joint" : "split");
             Tensor* x = joint ? m.model.joint(m.tape, batch, &noise)
                               : m.model.decode(m.tape, batch, points(m.model.encode(m.tape, batch, &noise)));
-            Tensor* weights = m.tape.constant("weights", {x->rows()}, DType::f64, batch.asked.weights.data());
+            Tensor* weights = m.tape.constant("weights", {x->rows()}, DType::f64, batch.labels.weights.data());
             Tensor* h = m.model.backbone.head(m.tape, x);
             m.parameters.start_gradients();
-            m.tape.backward(m.model.backbone.loss(m.tape, h, batch.asked.tokens, weights, "loss"));
+            m.tape.backward(m.model.backbone.loss(m.tape, h, batch.labels.tokens, weights, "loss"));
             m.parameters.finish_gradients();
             View g = m.parameters.gradients();
             return std::vector<double>(g.as<double>(), g.as<double>() + g.count());
@@ -348,7 +348,7 @@ TEST_CASE("univae: the losses of a document alone == in any batch, any number of
         m.tape.begin(batch.bucket, 5, 3, true);
         UniVae::Loss loss = m.model.loss(m.tape, batch, &noise, 1);
         std::vector<double> losses;
-        for (int row = batch.asked.begin[which]; row < batch.asked.begin[which + 1]; row++)
+        for (int row = batch.labels.begin[which]; row < batch.labels.begin[which + 1]; row++)
             losses.push_back(number_at(loss.losses->view(), row));
         m.tape.end();
         return losses;

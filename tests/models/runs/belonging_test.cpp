@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // Trains two steps, each with a checkpoint.
-void train(const ModelKind& kind, std::uint64_t seed, const std::string& path,
+void train(const Family& kind, std::uint64_t seed, const std::string& path,
            std::optional<WordPiece::Options> tokenizer = {}) {
     const std::unique_ptr<RunSettings> settings = tiny(kind);
     settings->train.seed = seed;
@@ -39,7 +39,7 @@ void train(const ModelKind& kind, std::uint64_t seed, const std::string& path,
 }
 
 // The refusal of what loads a run, averages its checkpoints and resumes it; "" if all of them succeed.
-std::string refusal(const ModelKind& kind, const std::string& path) {
+std::string refusal(const Family& kind, const std::string& path) {
     return message_of<BadInput>([&] {
         const auto run = kind.load(path, true, Device::cpu);
         run->average_checkpoints(2);
@@ -106,7 +106,7 @@ TEST_CASE("belonging: of every family, a file of another run, step or seed is re
         {"step-000001", "step-000002", "holds the weights of step 1"},
         {"/run.json", "run.json", "config.json was saved in the run "},
     };
-    for (const ModelKind& kind : model_kinds()) {
+    for (const Family& kind : families()) {
         const TemporaryFolder folder;
         const std::string run = folder.file("run"), other = folder.file("other"), mixed = folder.file("mixed");
         train(kind, 1, run);
@@ -126,7 +126,7 @@ TEST_CASE("belonging: of every family, a file of another run, step or seed is re
 
 TEST_CASE(
     "belonging: runs of older versions, which have no ties, load and go on; their sizes are still those of the file") {
-    for (const ModelKind& kind : model_kinds()) {
+    for (const Family& kind : families()) {
         CAPTURE(std::string(kind.name));
         const TemporaryFolder folder;
         const std::string run = folder.file("run"), step = run + "/step-000002";
@@ -145,7 +145,7 @@ TEST_CASE(
 }
 
 TEST_CASE("belonging: the vocabulary's hash covers tokenizer.json; older runs hashed vocab.txt alone") {
-    for (const ModelKind& kind : model_kinds()) {
+    for (const Family& kind : families()) {
         if (kind.reads == TextKind::none) continue;  // its task brings its words
         CAPTURE(std::string(kind.name));
         const TemporaryFolder folder;
@@ -176,7 +176,7 @@ TEST_CASE("belonging: the vocabulary's hash covers tokenizer.json; older runs ha
 TEST_CASE("belonging: weights that are not finite are refused wherever a file becomes parameters") {
     const std::vector<float> nan(1 << 16, std::numeric_limits<float>::quiet_NaN());
     const std::vector<double> huge(1 << 16, 1e300);
-    for (const ModelKind& kind : model_kinds()) {
+    for (const Family& kind : families()) {
         CAPTURE(std::string(kind.name));
         const TemporaryFolder folder;
         const std::string run = folder.file("run"), first = run + "/step-000001/model.safetensors", bias = "head.bias";
@@ -202,12 +202,12 @@ TEST_CASE("belonging: weights that are not finite are refused wherever a file be
 }
 
 TEST_CASE("belonging: a two-row head of slots does not go to a model of words") {
-    for (const ModelKind& from : model_kinds()) {
+    for (const Family& from : families()) {
         if (from.reads == TextKind::none) continue;
         const TemporaryFolder folder;
         train(from, 1, folder.file("run"));
         const bool two_stacks = from.load(folder.file("run"), false, Device::cpu)->stacks().decoder.has_value();
-        for (const ModelKind& to : model_kinds()) {
+        for (const Family& to : families()) {
             if (to.reads == TextKind::none) continue;
             CAPTURE(text(from.name, " to ", to.name));
             const auto start = Start::open(folder.file("run"));

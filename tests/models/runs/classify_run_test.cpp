@@ -127,9 +127,9 @@ TEST_CASE("classify run: batches hold the examples' rows and questions, and fill
     CHECK(run.examples(0, 3, true).size() == 3);
     const Batch b = run.batch(some, 5, 64);
     CHECK(b.rows.count() % 64 == 0);
-    CHECK(b.asked.count == 21);
-    CHECK(b.asked.rows[3] == 17 + some[1].rows[0]);
-    CHECK(b.asked.tokens[3] == some[1].answers[0]);
+    CHECK(b.labels.count == 21);
+    CHECK(b.labels.rows[3] == 17 + some[1].rows[0]);
+    CHECK(b.labels.tokens[3] == some[1].answers[0]);
     CHECK(b.rows.document[17] == 6);
     CHECK(b.rows.positions[18] == 1);
     CHECK(b.scored_graph.queries.empty());  // asked anywhere

@@ -113,7 +113,7 @@ struct XRay : Observer {
     }
 };
 
-std::unique_ptr<RunSettings> settings_of(const ModelKind& kind,
+std::unique_ptr<RunSettings> settings_of(const Family& kind,
                                          const std::vector<std::pair<std::string, std::string>>& given) {
     auto settings = tiny(kind);
     Config keys;
@@ -137,7 +137,7 @@ std::unique_ptr<RunSettings> settings_of(const ModelKind& kind,
 }
 
 // Eight sentences; those of odd numbers are `others`.
-TrainingText eight(const ModelKind& kind, const RunSettings& settings, const std::string& others) {
+TrainingText eight(const Family& kind, const RunSettings& settings, const std::string& others) {
     const std::vector<std::string> questions = grammar_questions(3, 12);
     TrainingText t;
     for (int i = 0; i < 8; i++) t.train.push_back(i % 2 ? others + " " + std::to_string(i) : questions[std::size_t(i)]);
@@ -155,7 +155,7 @@ Vocabulary vocabulary_for(const RunSettings& settings) {
 }
 
 // The forwards of the first steps of training, with the random numbers of `seed`, all with the weights of a fresh run.
-XRay forwards(const ModelKind& kind, const RunSettings& settings, const TrainingText& text, bool into_attention,
+XRay forwards(const Family& kind, const RunSettings& settings, const TrainingText& text, bool into_attention,
               int steps = 1, std::uint64_t seed = 1) {
     const auto run = kind.fresh(settings, vocabulary_for(settings), DType::f32, Device::cpu);
     const auto task = run->task(text);
@@ -257,7 +257,7 @@ std::size_t common(const std::multiset<float>& a, const std::multiset<float>& b)
     return std::set<float>(both.begin(), both.end()).size();
 }
 
-void check(const ModelKind& kind, std::vector<std::pair<std::string, std::string>> given) {
+void check(const Family& kind, std::vector<std::pair<std::string, std::string>> given) {
     std::string name = kind.name;
     for (const auto& [key, value] : given) name += " " + key + "=" + value;
     INFO(name);
@@ -310,7 +310,7 @@ void check(const ModelKind& kind, std::vector<std::pair<std::string, std::string
 }  // namespace
 
 TEST_CASE("dropout: every place of every family drops its share, by names of its own, the same in any batch") {
-    for (const ModelKind& kind : model_kinds()) {
+    for (const Family& kind : families()) {
         const auto settings = tiny(kind);
         Config keys;
         settings->declare(keys);

@@ -20,7 +20,7 @@ using namespace masquerade;
 namespace {
 
 // Trains a run in a folder up to a step: a new one, or the one that is there, read from the disk alone.
-void train(const ModelKind& kind, const RunSettings& settings, const std::string& path, std::int64_t steps) {
+void train(const Family& kind, const RunSettings& settings, const std::string& path, std::int64_t steps) {
     const TrainingText text = text_for(settings.wants(kind.reads));
     const bool again = std::filesystem::exists(path);
     const auto run = again ? kind.load(path, true, Device::cpu)
@@ -45,7 +45,7 @@ std::string checkpoint(const std::string& run, const char* file) { return read_b
 }  // namespace
 
 TEST_CASE("resume: every setting of every family, with another value than its default, through the disk") {
-    for (const ModelKind& kind : model_kinds()) {
+    for (const Family& kind : families()) {
         Config all;
         const auto defaults = tiny(kind);
         defaults->declare(all);
@@ -105,7 +105,7 @@ TEST_CASE("resume: every setting of every family, with another value than its de
 
 TEST_CASE(
     "resume: every family with RMSNorm, SwiGLU, no biases and two heads of keys trains, and resumes to the same bits") {
-    for (const ModelKind& kind : model_kinds()) {
+    for (const Family& kind : families()) {
         INFO(std::string(kind.name));
         const auto settings = tiny(kind);
         Config keys;
@@ -142,7 +142,7 @@ TEST_CASE(
 }
 
 TEST_CASE("average: of every family, the last checkpoints up to the one that is read") {
-    for (const ModelKind& kind : model_kinds())
+    for (const Family& kind : families())
         for (const char* attention : {"softmax", "performer"}) {
             INFO(std::string(kind.name), " ", std::string(attention));
             const auto settings = tiny(kind);

@@ -16,7 +16,7 @@ TEST_CASE("seq2seq run: 20 steps == 10 and 10 more after a resume, and what is l
     const auto loaded = check_resume<Seq2SeqRun>(tiny_seq2seq("seq2seq:2,mass:1"), 20, folder);
     CHECK(loaded->settings.objective == "seq2seq:2,mass:1");
     CHECK(loaded->model.options.decoder_layers == 2);
-    CHECK(std::string(model_of_run(folder.file("straight")).name) == "seq2seq");
+    CHECK(std::string(family_of_run(folder.file("straight")).name) == "seq2seq");
 }
 
 TEST_CASE("seq2seq run: a task makes its pairs, room for them and its words; a resume meets the same pairs") {

@@ -88,7 +88,7 @@ Vocabulary vocabulary_for(const RunSettings& s, TextKind wanted, const TrainingT
     return learned.emplace(key, learned.count(key) ? learned.at(key) : learn_vocabulary(s, text)).first->second;
 }
 
-Traces traces_of(const ModelKind& kind, RunSettings& settings, bool validates) {
+Traces traces_of(const Family& kind, RunSettings& settings, bool validates) {
     const TextKind wanted = settings.wants(kind.reads);
     const TrainingText text = some_text(wanted, settings.made.any() ? &settings.made : nullptr);
     const auto run = kind.fresh(settings, vocabulary_for(settings, wanted, text), settings.precision, Device::cpu);
@@ -158,7 +158,7 @@ struct Choice {
     Names kinds;
 };
 
-std::vector<Choice> choices_of(const ModelKind& kind) {
+std::vector<Choice> choices_of(const Family& kind) {
     std::vector<Choice> all = {{"attention", names_of(attention_kinds())},
                                {"latent", names_of(latent_kinds())},
                                {"optimiser", names_of(optimiser_kinds())},
@@ -246,7 +246,7 @@ std::string shows_in(const std::string& key) {
 // The runs of a family, each trained once. "refused": it says that it cannot be.
 class Runs {
   public:
-    explicit Runs(const ModelKind& kind) : kind_(kind) {}
+    explicit Runs(const Family& kind) : kind_(kind) {}
     const Traces& operator()(const Values& given) {
         std::string name;
         for (const auto& [key, value] : given) name += text(key, "=", value, " ");
@@ -277,7 +277,7 @@ class Runs {
     }
 
   private:
-    const ModelKind& kind_;
+    const Family& kind_;
     std::map<std::string, Traces> known_;
 };
 
@@ -317,7 +317,7 @@ Values in_context(const Config& keys, const std::string& key, const Choice& choi
 }  // namespace
 
 TEST_CASE("settings: every one of every family acts where its help says that it does") {
-    for (const ModelKind& kind : model_kinds()) {
+    for (const Family& kind : families()) {
         const auto settings = tiny(kind);
         Config keys;
         settings->declare(keys);
@@ -364,7 +364,7 @@ TEST_CASE("settings: those of some kinds act with these alone, those of all with
                                                    {"task", {"unilm", "classify"}}};
     for (const auto& [chooses, names] : families)
         for (const std::string& family : names) {
-            const ModelKind& kind = find_model(family);
+            const Family& kind = find_family(family);
             const auto settings = tiny(kind);
             Config keys;
             settings->declare(keys);

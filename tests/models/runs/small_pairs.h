@@ -143,7 +143,7 @@ void check_targets(NextToken& decoder, int begin, const std::vector<Sentence>& t
         return t >= int(target.size()) ? -1 : t == 0 ? begin : target[std::size_t(t) - 1];
     };
     check_steps(
-        decoder, int(text.size()), longest, token, [&](int s, int t) { return batch.asked.begin[std::size_t(s)] + t; },
+        decoder, int(text.size()), longest, token, [&](int s, int t) { return batch.labels.begin[std::size_t(s)] + t; },
         forced);
 }
 

@@ -308,7 +308,7 @@ TEST_CASE("start: other sizes and other models are refused, with what was found 
 // Tensors beside the stack stand there under their own names.
 TEST_CASE("start: every run of one stack goes to Hugging Face and back, every latent with all of its own") {
     int saved = 0;
-    for (const ModelKind& kind : model_kinds())
+    for (const Family& kind : families())
         for (const LatentKindRow& latent : latent_kinds()) {
             const std::unique_ptr<RunSettings> settings = tiny(kind);
             Config keys;
@@ -352,7 +352,7 @@ TEST_CASE("start: every run of one stack goes to Hugging Face and back, every la
 
 // Families are rows of a table, and so are the pairs of them.
 TEST_CASE("start: every family starts with every other, or refuses it") {
-    for (const ModelKind& from : model_kinds()) {
+    for (const Family& from : families()) {
         if (from.reads == TextKind::none) continue;  // its vocabulary is that of its task
         TemporaryFolder folder;
         const std::unique_ptr<RunSettings> settings = tiny(from);
@@ -368,7 +368,7 @@ TEST_CASE("start: every family starts with every other, or refuses it") {
         Trainer trainer(first->parameters, *task, runs, options);
         trainer.quiet = true;
         trainer.run(never);
-        for (const ModelKind& to : model_kinds())
+        for (const Family& to : families())
             for (bool keep : {false, true}) {
                 if (to.reads == TextKind::none) continue;
                 CAPTURE(masquerade::text(from.name, " to ", to.name));

@@ -58,12 +58,12 @@ struct Settings {
 };
 
 std::string order_of(const std::string& path) {
-    auto settings = tiny(find_model("insertion"));
+    auto settings = tiny(find_family("insertion"));
     Config keys;
     settings->declare(keys);
     keys.set("order", path);
     const TrainingText t = text_for(TextKind::pairs);
-    const auto run = find_model("insertion").fresh(*settings, learn_vocabulary(*settings, t), DType::f32, Device::cpu);
+    const auto run = find_family("insertion").fresh(*settings, learn_vocabulary(*settings, t), DType::f32, Device::cpu);
     const auto task = run->task(t);
     std::string all;
     for (double n : dynamic_cast<InsertionRun&>(*run).objective_options().insertion.scores.operator*())
@@ -79,7 +79,7 @@ struct Reader {
 };
 
 std::vector<Reader> readers() {
-    const auto settings = tiny(find_model("insertion"));
+    const auto settings = tiny(find_family("insertion"));
     const int tokens = learn_vocabulary(*settings, text_for(TextKind::pairs)).size();
     std::vector<std::string> numbers;
     for (int i = 0; i < tokens; i++) numbers.push_back(text(i % 7, i % 2 ? "" : ".5"));

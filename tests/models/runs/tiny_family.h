@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Any family of model_kinds(), tiny: its text and its settings. A family that is added is tested with them.
+// Any family of families(), tiny: its text and its settings. A family that is added is tested with them.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -25,10 +25,10 @@ inline TrainingText text_for(TextKind wanted) {
     t.held_out_targets = t.held_out;
     return t;
 }
-inline TrainingText text_for(const ModelKind& kind) { return text_for(kind.reads); }
+inline TrainingText text_for(const Family& kind) { return text_for(kind.reads); }
 
 // Settings of a model that trains in moments.
-inline std::unique_ptr<RunSettings> tiny(const ModelKind& kind) {
+inline std::unique_ptr<RunSettings> tiny(const Family& kind) {
     std::unique_ptr<RunSettings> s = kind.settings();
     Config keys;
     s->declare(keys);

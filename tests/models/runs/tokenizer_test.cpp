@@ -67,7 +67,7 @@ std::vector<double> rows_of(const Run& run) {
     return {};
 }
 
-std::unique_ptr<Run> fresh(const ModelKind& kind, const Start& start) {
+std::unique_ptr<Run> fresh(const Family& kind, const Start& start) {
     const std::unique_ptr<RunSettings> settings = tiny(kind);
     start.adopt(*settings);
     std::unique_ptr<Run> run = kind.fresh(*settings, start.tokenizer().vocabulary(), DType::f32, Device::cpu);
@@ -81,7 +81,7 @@ std::unique_ptr<Run> fresh(const ModelKind& kind, const Start& start) {
 TEST_CASE("tokenizers: a run of any family starts with added tokens, all of them or those that it keeps") {
     const WordPiece reader = with_added();
     const Folder folder(reader, reader.vocabulary().size());
-    for (const ModelKind& kind : model_kinds())
+    for (const Family& kind : families())
         for (bool keep : {false, true}) {
             if (kind.reads == TextKind::none) continue;  // its task brings its vocabulary
             CAPTURE(std::string(kind.name));
@@ -122,7 +122,7 @@ TEST_CASE("tokenizers: an embedding with more rows than tokens gives the first, 
         CAPTURE(rows - tokens);
         const Folder folder(reader, rows);
         const auto start = Start::open(folder.path);
-        const std::vector<double> found = rows_of(*fresh(find_model("unilm"), *start));
+        const std::vector<double> found = rows_of(*fresh(find_family("unilm"), *start));
         REQUIRE(int(found.size()) == tokens);
         for (int id = 0; id < std::min(rows, tokens); id++) CHECK(found[std::size_t(id)] == id);
     }

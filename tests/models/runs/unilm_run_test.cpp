@@ -83,7 +83,7 @@ TEST_CASE("unilm run: 30 steps == 15 and 15 more after a resume, and what is loa
     TemporaryFolder folder;
     const auto loaded = check_resume<UniLmRun>(tiny_unilm(everything), 30, folder);
     CHECK(loaded->settings.objective == everything);
-    CHECK(std::string(model_of_run(folder.file("straight")).name) == "unilm");
+    CHECK(std::string(family_of_run(folder.file("straight")).name) == "unilm");
     CHECK_SAYS(message_of<BadInput>([&] { load_run<UniVaeRun>(folder.file("straight")); }),
                "describes a model of type unilm, expected univae");
 }

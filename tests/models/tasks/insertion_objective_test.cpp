@@ -35,9 +35,9 @@ const Objective& find(const char* name) { return find_objective(name, insertion_
 using Shares = std::vector<std::map<int, double>>;
 Shares shares_of(const Batch& b, int document = 0) {
     Shares all;
-    for (int m = b.asked.begin[std::size_t(document)]; m < b.asked.begin[std::size_t(document) + 1]; m++) {
+    for (int m = b.labels.begin[std::size_t(document)]; m < b.labels.begin[std::size_t(document) + 1]; m++) {
         all.emplace_back();
-        const Choices& c = b.asked.choices;
+        const Choices& c = b.labels.choices;
         for (int j = c.begin[std::size_t(m)]; j < c.begin[std::size_t(m) + 1]; j++) {
             CHECK(all.back().count(c.tokens[std::size_t(j)]) == 0);  // words accumulate
             all.back()[c.tokens[std::size_t(j)]] = c.shares[std::size_t(j)];
@@ -200,7 +200,7 @@ TEST_CASE("insertion: several canvases share a source, and are drawn apart") {
     int rows = 0;
     for (const Sentence& s : text) rows += int(s.ids.size());
     CHECK(b.documents == 12);
-    CHECK(b.asked.begin.size() == 13);
+    CHECK(b.labels.begin.size() == 13);
     REQUIRE(b.shared.size() >= 4);
     int real = 0;
     for (std::size_t d = 0; d < 4; d++) {

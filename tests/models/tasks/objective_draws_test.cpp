@@ -41,11 +41,11 @@ std::string written(const Example& e) {
     std::string all = "source" + written(e.source) + " rows" + written(e.rows);
     if (e.source.count() == 0) all += fmt::format(" parts {} {}", e.document.source, e.document.target);
     for (int rank : e.rank) all += fmt::format(" r{}", rank);
-    const Choices& c = e.asked.choices;
-    for (int m = 0; m < e.asked.size(); m++) {
-        all += fmt::format(" ask {}", e.asked.rows[std::size_t(m)]);
+    const Choices& c = e.labels.choices;
+    for (int m = 0; m < e.labels.size(); m++) {
+        all += fmt::format(" ask {}", e.labels.rows[std::size_t(m)]);
         if (c.begin.size() == 1) {
-            all += fmt::format(":{}*{}", e.asked.tokens[std::size_t(m)], e.asked.weights[std::size_t(m)]);
+            all += fmt::format(":{}*{}", e.labels.tokens[std::size_t(m)], e.labels.weights[std::size_t(m)]);
             continue;
         }
         std::map<int, double> shares;
@@ -101,7 +101,7 @@ Outcomes mlm(const Sentence& s, const ObjectiveOptions& o) {
                     const auto at = std::find(hidden.begin(), hidden.end(), i);
                     push(e.rows, at == hidden.end() ? all.ids[std::size_t(i)] : now[std::size_t(at - hidden.begin())],
                          all.types[std::size_t(i)], i, s);
-                    if (at != hidden.end()) e.asked.push(i, all.ids[std::size_t(i)]);
+                    if (at != hidden.end()) e.labels.push(i, all.ids[std::size_t(i)]);
                 }
                 e.document = {all.size(), 0};
                 outcomes.push_back({p, e});
@@ -126,7 +126,7 @@ Example chain(const Whole& all, const Ids& order, const Ids& types, const Docume
     for (std::size_t i = 0; i + 1 < order.size(); i++) {
         const auto at = std::size_t(order[i]);
         push(e.rows, all.ids[at], types[at], order[i], s);
-        if (int(i) >= first) e.asked.push(int(i), all.ids[std::size_t(order[i + 1])]);
+        if (int(i) >= first) e.labels.push(int(i), all.ids[std::size_t(order[i + 1])]);
     }
     e.document = parts;
     return e;
@@ -154,7 +154,7 @@ Outcomes lm_reverse(const Sentence& s, const ObjectiveOptions&) {
     Example e;
     for (int i = 1; i < all.size(); i++) {
         push(e.rows, all.ids[std::size_t(i)], all.types[std::size_t(i)], i, s);
-        e.asked.push(i - 1, all.ids[std::size_t(i - 1)]);
+        e.labels.push(i - 1, all.ids[std::size_t(i - 1)]);
     }
     e.document = {all.size() - 1, 0};
     return {{1, e}};
@@ -183,7 +183,7 @@ Outcomes plm(const Sentence& s, const ObjectiveOptions& o) {
         for (int i = 0; i < all.size(); i++) push(e.rows, all.ids[std::size_t(i)], all.types[std::size_t(i)], i, s);
         for (int i = 0; i < all.size(); i++)
             if (e.rank[std::size_t(i)] >= 0) {
-                e.asked.push(e.rows.count(), all.ids[std::size_t(i)]);
+                e.labels.push(e.rows.count(), all.ids[std::size_t(i)]);
                 e.rank.push_back(e.rank[std::size_t(i)]);
                 push(e.rows, mask, all.types[std::size_t(i)], i, s);
             }
@@ -210,7 +210,7 @@ Outcomes seq2seq(const Sentence& s, const ObjectiveOptions&) {
     for (std::size_t i = 0; i < s.ids.size(); i++) push(e.source, s.ids[i], of_source, int(i), s);
     for (std::size_t t = 0; t < s.target.size(); t++) {
         push(e.rows, t > 0 ? s.target[t - 1] : cls, of_target, int(t), s);
-        e.asked.push(int(t), s.target[t]);
+        e.labels.push(int(t), s.target[t]);
     }
     return {{1, e}};
 }
@@ -231,7 +231,7 @@ Outcomes mass(const Sentence& s, const ObjectiveOptions& o) {
                          i >= start && i < start + length ? now[std::size_t(i - start)] : s.ids[std::size_t(i)],
                          of_source, i, s);
                 for (int i = start; i < start + length; i++) {
-                    e.asked.push(i - start, s.ids[std::size_t(i)]);
+                    e.labels.push(i - start, s.ids[std::size_t(i)]);
                     push(e.rows, s.ids[std::size_t(i - 1)], of_target, i - 1, s);
                 }
                 outcomes.push_back({probability, e});
@@ -306,9 +306,9 @@ std::vector<std::map<int, double>> questions(const std::vector<Ids>& missing, co
 }
 void ask(Example& e, int first, const std::vector<std::map<int, double>>& slots) {
     for (std::size_t l = 0; l < slots.size(); l++) {
-        e.asked.push(first + int(l), 0);
-        for (const auto& [token, share] : slots[l]) e.asked.choices.push(token, share);
-        e.asked.choices.begin.push_back(e.asked.choices.size());
+        e.labels.push(first + int(l), 0);
+        for (const auto& [token, share] : slots[l]) e.labels.choices.push(token, share);
+        e.labels.choices.begin.push_back(e.labels.choices.size());
     }
 }
 template <bool two>
@@ -472,27 +472,29 @@ TEST_CASE("objective draws: a batch asks what its sentences ask, once each, and 
                             ObjectiveOptions one = o;
                             one.insertion.canvas = c;
                             const Example e = objective.make(*s, 3, one);
-                            CHECK(b.asked.begin.at(document) == int(m));
-                            for (int q = 0; q < e.asked.size(); q++, m++) {
-                                CHECK(b.asked.rows.at(m) == row + e.asked.rows[std::size_t(q)]);
-                                CHECK(b.asked.tokens.at(m) == e.asked.tokens[std::size_t(q)]);
-                                CHECK(b.asked.weights.at(m) == 1);
-                                CHECK(b.scored.ids.at(m) == e.rows.ids[std::size_t(e.asked.rows[std::size_t(q)])]);
-                                const Choices& own = e.asked.choices;
+                            CHECK(b.labels.begin.at(document) == int(m));
+                            for (int q = 0; q < e.labels.size(); q++, m++) {
+                                CHECK(b.labels.rows.at(m) == row + e.labels.rows[std::size_t(q)]);
+                                CHECK(b.labels.tokens.at(m) == e.labels.tokens[std::size_t(q)]);
+                                CHECK(b.labels.weights.at(m) == 1);
+                                CHECK(b.scored.ids.at(m) == e.rows.ids[std::size_t(e.labels.rows[std::size_t(q)])]);
+                                const Choices& own = e.labels.choices;
                                 for (int j = own.begin.size() > 1 ? own.begin[std::size_t(q)] : 0;
                                      own.begin.size() > 1 && j < own.begin[std::size_t(q) + 1]; j++, choice++) {
-                                    CHECK(b.asked.choices.tokens.at(std::size_t(choice)) == own.tokens[std::size_t(j)]);
-                                    CHECK(b.asked.choices.shares.at(std::size_t(choice)) == own.shares[std::size_t(j)]);
+                                    CHECK(b.labels.choices.tokens.at(std::size_t(choice)) ==
+                                          own.tokens[std::size_t(j)]);
+                                    CHECK(b.labels.choices.shares.at(std::size_t(choice)) ==
+                                          own.shares[std::size_t(j)]);
                                 }
-                                if (own.begin.size() > 1) CHECK(b.asked.choices.begin.at(m + 1) == choice);
+                                if (own.begin.size() > 1) CHECK(b.labels.choices.begin.at(m + 1) == choice);
                             }
                             row += e.rows.count();
                         }
                     CHECK(b.documents == int(document));
-                    CHECK(b.asked.count == int(m));
-                    for (; m < std::size_t(b.asked.size()); m++) CHECK(b.asked.weights[m] == 0);
-                    for (std::size_t j = std::size_t(choice); j < b.asked.choices.shares.size(); j++)
-                        CHECK(b.asked.choices.shares[j] == 0);
+                    CHECK(b.labels.count == int(m));
+                    for (; m < std::size_t(b.labels.size()); m++) CHECK(b.labels.weights[m] == 0);
+                    for (std::size_t j = std::size_t(choice); j < b.labels.choices.shares.size(); j++)
+                        CHECK(b.labels.choices.shares[j] == 0);
                 }
 }
 

@@ -73,9 +73,9 @@ TEST_CASE("objective: what is asked of one pair") {
     auto asked = [&](const char* name) {
         std::vector<int> all;
         const Example e = find_objective(name).make(s, 0, o);
-        for (std::size_t m = 0; m < e.asked.rows.size(); m++) {
-            all.push_back(e.rows.ids[std::size_t(e.asked.rows[m])]);
-            all.push_back(e.asked.tokens[m]);
+        for (std::size_t m = 0; m < e.labels.rows.size(); m++) {
+            all.push_back(e.rows.ids[std::size_t(e.labels.rows[m])]);
+            all.push_back(e.labels.tokens[m]);
         }
         return all;
     };
@@ -112,8 +112,8 @@ TEST_CASE("objective: draws go by seed, sentence and step, each by itself") {
             std::vector<int> all = e.rows.ids;
             all.insert(all.end(), e.rows.types.begin(), e.rows.types.end());
             all.insert(all.end(), e.rank.begin(), e.rank.end());
-            for (std::size_t m = 0; m < e.asked.rows.size(); m++)
-                all.push_back(e.asked.rows[m]), all.push_back(e.asked.tokens[m]);
+            for (std::size_t m = 0; m < e.labels.rows.size(); m++)
+                all.push_back(e.labels.rows[m]), all.push_back(e.labels.tokens[m]);
             return all;
         };
         const std::vector<int> once = made(s, 3, o);
@@ -144,9 +144,9 @@ TEST_CASE("objective: random tokens are no special ones, orders hold every rank,
         first.insert(int(std::find(ranks.begin(), ranks.end(), 0) - ranks.begin()));
         std::sort(ranks.begin(), ranks.end());
         CHECK(ranks == std::vector<int>{0, 1, 2, 3, 4});
-        for (std::size_t m = 0; m < e.asked.rows.size(); m++) {
-            const std::size_t row = std::size_t(e.asked.rows[m]);
-            CHECK(s.ids[std::size_t(e.rows.positions[row])] == e.asked.tokens[m]);
+        for (std::size_t m = 0; m < e.labels.rows.size(); m++) {
+            const std::size_t row = std::size_t(e.labels.rows[m]);
+            CHECK(s.ids[std::size_t(e.rows.positions[row])] == e.labels.tokens[m]);
             CHECK(e.rank[row] == e.rank[std::size_t(e.rows.positions[row])]);
         }
     }
@@ -169,8 +169,8 @@ TEST_CASE("objective: mlm hides by the shares it is given") {
     int asked = 0;
     for (std::uint32_t step = 0; step < 400; step++) {
         const Example e = find_objective("mlm").make(s, step, o);
-        for (std::size_t m = 0; m < e.asked.rows.size(); m++) {
-            const int row = e.asked.rows[m], token = e.asked.tokens[m], now = e.rows.ids[std::size_t(row)];
+        for (std::size_t m = 0; m < e.labels.rows.size(); m++) {
+            const int row = e.labels.rows[m], token = e.labels.tokens[m], now = e.rows.ids[std::size_t(row)];
             CHECK(token == s.ids[std::size_t(row)]);
             CHECK(token >= 5);
             count[now == 4 ? "mask" : now == token ? "kept" : "random"]++;
@@ -183,7 +183,7 @@ TEST_CASE("objective: mlm hides by the shares it is given") {
     CHECK(near(count["kept"] / double(asked), 0.1 + 0.1 / 35));
     CHECK(near(count["random"] / double(asked), 0.1 - 0.1 / 35));
     s.ids = {2, 17, 3};  // one ordinary token: it is hidden
-    CHECK(find_objective("mlm").make(s, 3, o).asked.size() == 1);
+    CHECK(find_objective("mlm").make(s, 3, o).labels.size() == 1);
 }
 
 TEST_CASE("objective: no row sees what it is asked for, and every row listens") {
@@ -204,11 +204,11 @@ TEST_CASE("objective: no row sees what it is asked for, and every row listens") 
                     if (id < 5) continue;
                     id = id == 5 ? 6 : id - 1;
                     const Batch other = objective.batch(pointers_to(changed), 9, o);
-                    REQUIRE(other.asked.rows == batch.asked.rows);
+                    REQUIRE(other.labels.rows == batch.labels.rows);
                     const auto after = m.says(other);
                     for (std::size_t row = 0; row < before.size(); row++) {
-                        const bool own = int(row) >= batch.asked.begin[d] && int(row) < batch.asked.begin[d + 1];
-                        if (!own || other.asked.tokens[row] != batch.asked.tokens[row])
+                        const bool own = int(row) >= batch.labels.begin[d] && int(row) < batch.labels.begin[d + 1];
+                        if (!own || other.labels.tokens[row] != batch.labels.tokens[row])
                             CHECK(before[row] == after[row]);
                         else if (before[row] != after[row])
                             listened.insert(int(row));
@@ -216,7 +216,7 @@ TEST_CASE("objective: no row sees what it is asked for, and every row listens") 
                 }
             // the first row of a language model, and the first rank of a permutation without context, hear specials
             // alone
-            CHECK(int(listened.size()) >= batch.asked.count - 3 * 2);
+            CHECK(int(listened.size()) >= batch.labels.count - 3 * 2);
             CHECK(listened.size() > 0);
         }
 }
@@ -237,7 +237,7 @@ TEST_CASE("objective: causal masks, token by token") {
             id = id == 7 ? 8 : 7;
             const auto after = m.says(objective.batch(pointers_to(changed), 0, o));
             for (std::size_t row = 0; row < before.size(); row++) {
-                const int at = batch.asked.rows[row];  // in packed rows
+                const int at = batch.labels.rows[row];  // in packed rows
                 const bool reverse = std::string(name) == "lm-reverse";
                 const bool full = std::string(name) == "unilm" && place < n;
                 const bool sees = reverse ? place >= at + 1 : full || place <= at;
@@ -254,7 +254,7 @@ TEST_CASE("objective: a query of plm hears the ranks below its own, wherever the
     const Objective& plm = find_objective("plm");
     const Example e = plm.make(text[0], 4, o);
     const auto before = m.says(plm.batch(pointers_to(text), 4, o));
-    REQUIRE(e.asked.size() >= 3);
+    REQUIRE(e.labels.size() >= 3);
     for (int place = 0; place < e.document.source; place++) {
         std::vector<Sentence> changed = text;
         int& id = token(changed[0], place);
@@ -262,7 +262,7 @@ TEST_CASE("objective: a query of plm hears the ranks below its own, wherever the
         id = id == 5 ? 6 : id - 1;
         const auto after = m.says(plm.batch(pointers_to(changed), 4, o));
         for (std::size_t q = 0; q < before.size(); q++)
-            CHECK((before[q] != after[q]) == (e.rank[std::size_t(place)] < e.rank[std::size_t(e.asked.rows[q])]));
+            CHECK((before[q] != after[q]) == (e.rank[std::size_t(place)] < e.rank[std::size_t(e.labels.rows[q])]));
     }
 }
 
@@ -274,7 +274,7 @@ TEST_CASE("objective: a document alone == in any batch, padded or not, at any nu
         const std::vector<Sentence> text = pairs(20, 3);
         const Batch all = objective.batch(pointers_to(text), 2, options(), 32);
         CHECK(all.rows.count() % 32 == 0);
-        CHECK(all.asked.rows.size() % 32 == 0);
+        CHECK(all.labels.rows.size() % 32 == 0);
         set_threads(1);
         const auto together = m.says(all);
         set_threads(3);
@@ -282,9 +282,9 @@ TEST_CASE("objective: a document alone == in any batch, padded or not, at any nu
         for (std::size_t d = 0; d < text.size(); d++) {
             const Batch one = objective.batch({&text[d]}, 2, options());
             const auto alone = m.says(one);
-            REQUIRE(int(alone.size()) == all.asked.begin[d + 1] - all.asked.begin[d]);
+            REQUIRE(int(alone.size()) == all.labels.begin[d + 1] - all.labels.begin[d]);
             for (std::size_t row = 0; row < alone.size(); row++)
-                CHECK(alone[row] == together[std::size_t(all.asked.begin[d]) + row]);
+                CHECK(alone[row] == together[std::size_t(all.labels.begin[d]) + row]);
         }
     }
     set_threads(threads_before);

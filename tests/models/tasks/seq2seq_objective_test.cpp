@@ -55,7 +55,7 @@ TEST_CASE("seq2seq objective: what is read and asked of one pair") {
     CHECK(e.rows.ids == std::vector<int>{2, 21, 22});
     CHECK(e.rows.positions == std::vector<int>{0, 1, 2});
     CHECK(e.rows.types == std::vector<int>(3, 1));
-    CHECK(e.asked.tokens == s.target);
+    CHECK(e.labels.tokens == s.target);
 }
 
 TEST_CASE("seq2seq objective: mass hides one span, and feeds the true tokens before each of it where they stand") {
@@ -68,7 +68,7 @@ TEST_CASE("seq2seq objective: mass hides one span, and feeds the true tokens bef
             const Example e = find_objective("mass", true).make(s, step, o);
             const int length = std::max(1, (n + 1) / 2);  // half of them, rounded up
             REQUIRE(e.rows.count() == length);
-            REQUIRE(int(e.asked.size()) == length);
+            REQUIRE(int(e.labels.size()) == length);
             REQUIRE(e.source.count() == n + 2);
             const int first = e.rows.positions[0] + 1;
             CHECK(first >= 1);
@@ -79,7 +79,7 @@ TEST_CASE("seq2seq objective: mass hides one span, and feeds the true tokens bef
                 CHECK(e.source.positions[std::size_t(i)] == i);
             }
             for (int t = 0; t < length; t++) {
-                CHECK(e.asked.tokens[std::size_t(t)] == s.ids[std::size_t(first + t)]);
+                CHECK(e.labels.tokens[std::size_t(t)] == s.ids[std::size_t(first + t)]);
                 CHECK(e.rows.ids[std::size_t(t)] == s.ids[std::size_t(first + t - 1)]);
                 CHECK(e.rows.positions[std::size_t(t)] == first + t - 1);
             }
@@ -98,7 +98,7 @@ TEST_CASE("seq2seq objective: mass by its shares: where spans start, and what is
         start[e.rows.positions[0] + 1]++;
         for (int t = 0; t < length; t++) {
             const int now = e.source.ids[std::size_t(e.rows.positions[std::size_t(t)]) + 1];
-            read[now == 4 ? "mask" : now == e.asked.tokens[std::size_t(t)] ? "kept" : "random"]++;
+            read[now == 4 ? "mask" : now == e.labels.tokens[std::size_t(t)] ? "kept" : "random"]++;
             CHECK((now == 4 || now >= 5));
         }
     }
@@ -130,11 +130,11 @@ TEST_CASE("seq2seq objective: a batch is filled up to its bucket by rows of weig
         CHECK(b.source_graph.documents == 8);
         CHECK(b.cross_graph.documents == 8);
         CHECK(b.documents == 3);
-        CHECK(b.asked.count == bare.rows.count());
-        REQUIRE(b.asked.size() == b.rows.count());
+        CHECK(b.labels.count == bare.rows.count());
+        REQUIRE(b.labels.size() == b.rows.count());
         CHECK(bare.source.count() == 5 + 9 + 7);
         for (int row = 0; row < b.rows.count(); row++)
-            CHECK(b.asked.weights[std::size_t(row)] == (row < b.asked.count ? 1 : 0));
+            CHECK(b.labels.weights[std::size_t(row)] == (row < b.labels.count ? 1 : 0));
     }
 }
 

@@ -110,7 +110,7 @@ TEST_CASE("evaluation: an importance weight is p(x|z) p(z) / q(z|x); each has no
         const LatentNoise noise = model.space.noise(batch.names(), 7, s);
         tape.begin("sample");
         const UniVae::Loss loss = model.loss(tape, batch, &noise, 0);  // -log p(x|z) a token
-        double log_weight = -number_at(loss.total->view(), 0) * batch.asked.count;
+        double log_weight = -number_at(loss.total->view(), 0) * batch.labels.count;
         for (const LatentSample& l : loss.latents)
             for (std::int64_t i = 0; i < 8; i++) {  // log p - log q, of N(0, 1) and N(mu, variance)
                 const double z = number_at(l.z->view(), i), e = z - number_at(l.y->view(), i),
@@ -226,7 +226,7 @@ TEST_CASE(
     };
     const Batch whole = batch_with(0), half = batch_with(0.5), none = batch_with(1);
     CHECK(half.source.ids == whole.source.ids);
-    CHECK(half.asked.tokens == whole.asked.tokens);
+    CHECK(half.labels.tokens == whole.labels.tokens);
     int hidden = 0, words = 0;
     for (std::size_t i = 0; i < whole.rows.ids.size(); i++) {
         const int id = whole.rows.ids[i];
@@ -262,7 +262,7 @@ TEST_CASE("evaluation: the importance-weighted likelihood of codes is the mean o
                 tape.begin("code");
                 Tensor* point = tape.constant("z", {1, 2}, DType::f32, z);
                 Tensor* h = model.backbone.head(tape, model.decode(tape, batch, {point}));
-                const Tensor* losses = model.backbone.token_losses(tape, h, batch.asked.tokens);
+                const Tensor* losses = model.backbone.token_losses(tape, h, batch.labels.tokens);
                 double nll = 0;
                 for (std::int64_t t = 0; t < losses->shape.count(); t++) nll += number_at(losses->view(), t);
                 sum += std::exp(-nll) / 9;
@@ -304,10 +304,10 @@ TEST_CASE("evaluation: the importance-weighted likelihood of two numbers is the 
         tape.begin("grid");
         Tensor* h =
             model.backbone.head(tape, model.decode(tape, batch, {tape.constant("z", {64, 2}, DType::f32, z.data())}));
-        const Tensor* losses = model.backbone.token_losses(tape, h, batch.asked.tokens);
+        const Tensor* losses = model.backbone.token_losses(tape, h, batch.labels.tokens);
         for (std::size_t i = 0; i < count / 2; i++) {
             double nll = 0;
-            for (int t = batch.asked.begin[i]; t < batch.asked.begin[i + 1]; t++) nll += number_at(losses->view(), t);
+            for (int t = batch.labels.begin[i]; t < batch.labels.begin[i + 1]; t++) nll += number_at(losses->view(), t);
             sum += std::exp(-nll - (z[2 * i] * z[2 * i] + z[2 * i + 1] * z[2 * i + 1]) / 2) / (2 * 3.14159265358979) *
                    0.0625;
         }

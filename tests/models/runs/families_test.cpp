@@ -10,12 +10,12 @@
 using namespace masquerade;
 
 TEST_CASE("families: a name or an objective leads to the family, and an objective is set") {
-    for (const ModelKind& kind : model_kinds()) {
-        CHECK(&find_model(kind.name) == &kind);
+    for (const Family& kind : families()) {
+        CHECK(&find_family(kind.name) == &kind);
         CHECK(kind.settings()->family() == std::string(kind.name));
         for (const std::string& objective : kind.objectives) {
             CAPTURE(objective);
-            const ModelKind& found = kind_of({objective, "layers=2"});
+            const Family& found = kind_of({objective, "layers=2"});
             if (&found != &kind) continue;  // a name of an earlier row comes first
             const auto settings = kind.settings();
             Config keys;
@@ -25,17 +25,17 @@ TEST_CASE("families: a name or an objective leads to the family, and an objectiv
             CHECK(keys.value("layers") == "2");
         }
     }
-    CHECK(&kind_of({}) == &model_kinds().front());
-    CHECK(&kind_of({"layers=2"}) == &model_kinds().front());
+    CHECK(&kind_of({}) == &families().front());
+    CHECK(&kind_of({"layers=2"}) == &families().front());
     CHECK(std::string(kind_of({"mass"}).name) == "seq2seq");
     CHECK(std::string(kind_of({"lm"}).name) == "unilm");
-    CHECK_SAYS(message_of<BadUsage>([] { find_model("lmm"); }),
+    CHECK_SAYS(message_of<BadUsage>([] { find_family("lmm"); }),
                "there is no model lmm; there are univae, unilm, seq2seq");
 }
 
 TEST_CASE(
     "families: an attention that cannot rotate takes the table of positions by itself, and is refused where rotary is asked for") {
-    for (const ModelKind& kind : model_kinds())
+    for (const Family& kind : families())
         for (const AttentionKind& attention : attention_kinds()) {
             CAPTURE(std::string(kind.name));
             CAPTURE(std::string(attention.name));
@@ -57,7 +57,7 @@ TEST_CASE(
 }
 
 TEST_CASE("families: a vocabulary of special tokens, and segment ids without a row, are refused before training") {
-    for (const ModelKind& kind : model_kinds()) {
+    for (const Family& kind : families()) {
         CAPTURE(std::string(kind.name));
         const auto settings = tiny(kind);
         const auto fresh = [&](Vocabulary v) { kind.fresh(*settings, std::move(v), DType::f32, Device::cpu); };
@@ -74,14 +74,14 @@ TEST_CASE("families: a vocabulary of special tokens, and segment ids without a r
 }
 
 TEST_CASE("families: settings of one make no run of another") {
-    const auto settings = tiny(find_model("unilm"));
-    CHECK_THROWS_AS(find_model("seq2seq").fresh(*settings, train_vocabulary(grammar_questions(3, 50), 200), DType::f32,
-                                                Device::cpu),
+    const auto settings = tiny(find_family("unilm"));
+    CHECK_THROWS_AS(find_family("seq2seq").fresh(*settings, train_vocabulary(grammar_questions(3, 50), 200), DType::f32,
+                                                 Device::cpu),
                     Error);
 }
 
 TEST_CASE("families: what is lost of a text is said before training, by the setting that keeps it") {
-    for (const ModelKind& kind : model_kinds()) {
+    for (const Family& kind : families()) {
         CAPTURE(std::string(kind.name));
         const auto settings = tiny(kind);
         Config keys;

@@ -11,7 +11,7 @@ namespace {
 
 // The row of the family of R. The settings of R have its name, description, kind of text and objectives.
 template <class R>
-ModelKind row() {
+Family row() {
     using Settings = decltype(R::settings);
     return {Settings::name,
             Settings::what,
@@ -32,8 +32,8 @@ ModelKind row() {
 
 }  // namespace
 
-const std::vector<ModelKind>& model_kinds() {
-    static const std::vector<ModelKind> all = {
+const std::vector<Family>& families() {
+    static const std::vector<Family> all = {
         row<UniVaeRun>(), row<UniLmRun>(), row<Seq2SeqRun>(), row<InsertionRun>(), row<ClassifyRun>(),
     };
     return all;
