@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The declarations and the table that the lines of ops.h become, and the small argument types they use.
+// The declarations and the table made from the lines of ops.h, and the small types of op arguments.
 #pragma once
 #include <string_view>
 #include <tuple>
@@ -15,8 +15,8 @@ enum class GeluKind : int { erf, tanh };
 enum class GateKind : int { silu, gelu, gelu_tanh };
 enum class FeatureKind : int;  // engine/math/features.h
 
-// The name of a row of activations: the training example it belongs to and its position there. Random numbers are
-// drawn by name, never by place in the batch.
+// The name of a row of activations: its document (training example) and its position there. Random numbers depend on
+// the name, never on the place in the batch.
 struct RowNames {
     Ints document, position;
 };
@@ -28,38 +28,38 @@ struct DropoutRule {
 
 struct AttentionRule {
     int heads = 1;
-    // of the probabilities: drawn from (stream, query's document and position, head and key's visit)
+    // of the probabilities; drawn from (stream, document and position of the query, head and visit of the key)
     float dropout = 0;
     Stream stream;
-    RowNames rows;  // of the queries; needed with dropout only
+    RowNames rows;  // of the queries; only needed for dropout
 };
 
-// Attention through a bounded state (engine/math/state.h): how keys are weighed in a slot, how a query reads the slots.
+// Attention through a bounded state (engine/math/state.h): how slots weigh keys, and how queries read the slots.
 enum class StatePack : int { sum, gated, exponential };
 enum class StateRead : int { linear, kernel, attend };
 struct StateRule {
     int heads = 1, slots = 1;  // H, R
     StatePack pack = StatePack::sum;
     StateRead read = StateRead::attend;
-    double scale = 1;  // of the packs
-    double floor = 0;  // kernel of a sum: least magnitude of its divisor for each key; gated: of the divisor
-    int piece = 256;   // keys and queries that one thread or warp goes through, while others go through the next
+    double scale = 1;  // factor of the packs
+    double floor = 0;  // kernel of a sum: lower bound of its |divisor| per key; gated: in total
+    int piece = 256;   // keys and queries of a piece; one thread or warp per piece, pieces run in parallel
 };
 
-// Attention to the rows of one's own bucket, one of `buckets` (even) in each of the rounds.
+// Attention to the rows of the row's own bucket. In each round a row is in one of `buckets` (even) buckets.
 struct LshRule {
-    AttentionRule attention;  // dropout: channel of a key by its place in the segment
+    AttentionRule attention;  // dropout: the channel of a key is its place in the segment
     int rounds = 1, buckets = 2, chunk = 1;
 };
 
-// Blocks of rows sorted by a matrix that has been normalised so many times.
+// Blocks of rows, sorted by a matrix that is normalised `iterations` times.
 struct SinkhornRule {
     int heads = 1, block = 1, iterations = 1;
     double temperature = 1;
 };
 
-// Codebooks that follow what is near: moving averages by `decay`; a row with less than `dead` of an even share becomes
-// one of the rows of the batch, drawn from the stream.
+// Codebooks as moving averages with this `decay`. A row with less than `dead` times the mean count becomes a row of the
+// batch, drawn from the stream.
 struct CodeRule {
     int groups = 1;
     double decay = 0.99, dead = 0.1;
@@ -107,7 +107,7 @@ namespace cuda {  // defined in the CUDA library alone, which need not have them
 #undef OP
 }  // namespace cuda
 
-// Ops by number: int(OpNumber::gelu_forward); how many there are, their names and their parameters as ops.h spells them.
+// The ops by number, int(OpNumber::gelu_forward); their count, their names, and their parameters as ops.h spells them.
 enum class OpNumber : int {
 #define OP(name, parameters) name,
 #include "engine/ops/ops.h"
@@ -133,23 +133,23 @@ constexpr std::string_view name_of_parameter(std::string_view parameters, std::s
     return parameters.substr(begin, end - begin);
 }
 
-// One slot for every op; the CUDA library hands over one of these (ops/library.h).
+// One slot per op. The CUDA library provides such a table (ops/library.h).
 struct OpTable {
 #define OP(name, parameters) void(*name) parameters;
 #include "engine/ops/ops.h"
 #undef OP
 };
 
-// An Error for Device::cuda where no library is in use.
+// Throws Error for Device::cuda if no library is in use.
 const OpTable& op_table(Device device);
-// Who computes for Device::cuda from now on, null for nobody; returns who did before.
+// Sets the table of Device::cuda, null for none; returns the previous table.
 const OpTable* set_cuda_ops(const OpTable* table);
 
 // The device of the tensors of a call.
 class CallDevice {
   public:
     explicit CallDevice(const char* op) : op_(op) {}
-    // Error if the tensor has data on another device than one before it.
+    // Throws Error if the tensor has data on another device than an earlier tensor.
     void take(const View& view);
     void take(const Grad& grad) { take(grad.view); }
     void take(const Views& views) {
@@ -164,10 +164,10 @@ class CallDevice {
 
   private:
     const char* op_;
-    const View* found_ = nullptr;  // the first that has data, or else the first
+    const View* found_ = nullptr;  // the first tensor with data; if none has any, the first tensor
 };
 
-// The op of one line of ops.h, called on the device that its tensors are on.
+// The op of one line of ops.h. A call runs on the device of its tensors.
 template <OpNumber number, auto slot, class Function>
 struct OpCall;
 template <OpNumber number, auto slot, class... P>
@@ -180,7 +180,7 @@ struct OpCall<number, slot, void (*)(P...)> {
         (call.take(arguments), ...);
         (op_table(call.device()).*slot)(arguments...);
     }
-    // The same call as an object: its braces evaluate the arguments from left to right.
+    // The call as an object: braces evaluate the arguments from left to right.
     struct InOrder {
         explicit InOrder(P... arguments) { OpCall()(arguments...); }
     };

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Who sees whom: the one reading of a SegmentGraph. Every form of attention, every drawing and every test
-// asks here.
+// Which rows see which: the only interpretation of a SegmentGraph, used by every form of attention, drawing and test.
 #pragma once
 #include "engine/math/lanes.h"
 #include "engine/ops/segments.h"
 
 namespace masquerade {
 
-// Whether a rule allows places i and j, judged by the places alone; visible() looks up ranks and bits.
+// Whether a rule allows places i and j, judged by the places alone; visible() handles ranks and bits.
 HD bool rule_allows(Rule rule, int i, int j) {
     switch (rule) {
         case Rule::none: return false;
@@ -18,7 +17,7 @@ HD bool rule_allows(Rule rule, int i, int j) {
     }
 }
 
-// Whether a window or blocks narrow what q sees of a key segment.
+// Whether a window or blocks limit what q sees of a key segment.
 HD bool has_pattern(const QuerySegment& q) { return q.window >= 0 || q.block > 0; }
 HD bool has_pattern(const QuerySegment& q, int key_segment) {
     return has_pattern(q) && (key_segment == q.self || q.window_all || q.along);
@@ -29,7 +28,7 @@ HD bool has_pattern(const QuerySegment& q, int key_segment) {
 struct Places {
     int query, first_key, middle;
 };
-// A Graph is a SegmentGraph, or pointers of the same names: kernels have those.
+// Graph is SegmentGraph or, in kernels, a struct of pointers with the same names.
 template <class Graph>
 HD Places places_of(const Graph& graph, const QuerySegment& q, int query_row, int key_segment) {
     const KeySegment& other = graph.keys[key_segment];
@@ -38,10 +37,10 @@ HD Places places_of(const Graph& graph, const QuerySegment& q, int query_row, in
     return {i, other.before, i + own - (other.place - other.before)};
 }
 
-// The number of the block that holds a place, which may lie before the first one.
+// The index of the block that contains a place. Places before the first block are negative.
 HD int block_of(int place, int length) { return (place < 0 ? place - length + 1 : place) / length; }
 
-// Whether the pattern of q has place j among those of a query row.
+// Whether the pattern of q lets a query row see place j.
 HD bool pattern_allows(const QuerySegment& q, const Places& row, int j) {
     if (row.query < q.globals || j < q.globals) return true;
     const int d = row.middle < j ? j - row.middle : row.middle - j;
@@ -52,7 +51,7 @@ HD bool pattern_allows(const QuerySegment& q, const Places& row, int j) {
     return (back >= 0 && back <= q.block_before) || j % q.block >= q.block - q.block_last;
 }
 
-// Whether a row of q, a query segment, sees a row of one of the key segments that it lists.
+// Whether a row of q, a query segment, sees a row of one of the key segments that q lists.
 template <class Graph>
 HD bool visible(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, int key_row) {
     const KeySegment& key = graph.keys[key_segment];
@@ -72,14 +71,13 @@ HD bool visible(const Graph& graph, const QuerySegment& q, int query_row, int ke
     return rule_allows(q.rule, q.offset + query_row - q.begin, j);
 }
 
-// Whether every row of q sees all of the key segment, so that nobody needs to ask further.
+// Whether every row of q sees the whole key segment, so that no row needs to be checked.
 inline bool sees_whole(const QuerySegment& q, int key_segment) {
     return !has_pattern(q, key_segment) && (key_segment != q.self || q.rule == Rule::full);
 }
 
-// Calls f(begin, end) for runs of places in [begin, end) that the pattern of q has, in order, for a row that is not
-// global.
-// Each kind of place says where its next run is, so that no place between them is looked at.
+// Calls f(begin, end) in order for the runs of places in [begin, end) that are in the pattern of q, for a row that is
+// not global. Each part of the pattern computes where its next run begins, so that the places between runs are skipped.
 template <class F>
 void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, F f) {
     for (int from, to; begin < end; begin = to) {
@@ -111,8 +109,8 @@ void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, 
     }
 }
 
-// Calls f(begin, end) for the runs of rows of the key segment that a query row sees, in order. A plain interval is
-// found at once; of rows by rank or by bits, those that the pattern has are asked.
+// Calls f(begin, end) in order for the runs of rows of the key segment that a query row sees. An interval is found at
+// once; if the rule goes by rank or bits, each row in the pattern is checked.
 template <class Graph, class F>
 void each_run(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, F f) {
     const KeySegment& key = graph.keys[key_segment];
