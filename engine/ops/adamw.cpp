@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t at_once = 1024;
 
-// The parameters of one block of at_once; what they have in common is read once.
+// One block of `at_once` parameters. Their common factors are read once.
 template <class A>
 struct Step {
     A* p;

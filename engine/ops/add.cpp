@@ -20,7 +20,7 @@ void add_forward(View a, View b, View y) {
     });
 }
 
-// da = dy,  db = dy; where a and b are one tensor the second is added
+// da = dy,  db = dy. If a and b are one tensor, db adds to da.
 void add_backward(View dy, Grad da, Grad db) {
     for (const Grad& d : {da, db}) {
         expect_grad("add backward", "dx", d, dy);

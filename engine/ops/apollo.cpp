@@ -27,7 +27,7 @@ struct Tensor {
     HD A moved(A scale, std::int64_t i) const { return g[i] * scale + decay * p[i] - m[i]; }
 };
 
-// parts = sum of d^4 and of (alpha (g - m) + B d) d over each block
+// For each block: parts = sum of d^4, and sum of (alpha (g - m) + B d) d.
 template <class A>
 struct SumBlock {
     Tensor<A> x;
@@ -43,7 +43,7 @@ struct SumBlock {
     }
 };
 
-// The last of the parts = `change` of the tensor.
+// Adds up the parts, and stores `change` of the tensor behind them.
 template <class A>
 struct SumTensor {
     Tensor<A> x;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A function of one row or of one number as what for_each_row and store_points call (included by launch.h):
-//     for_each_row(N, row_call<normalise_row<S, A, Lanes>>(by_row<S>(x), by_row<S>(y), by_row<A>(inverse), C));
-//     store_points(n, y, add, point_call<times<A>>(A(scale), by_point<S>(x)));
-// Other arguments are the same for all rows. The type of the call names the function, so compilers inline it. A lambda
-// would do the same on the CPU, but nvcc accepts no generic lambda in a kernel.
+// Makes what for_each_row and store_points call from a function of one row or of one number (included by launch.h):
+//    for_each_row(N, row_call<normalise_row<S, A, Lanes>>(by_row<S>(x), by_row<S>(y), by_row<A>(inverse), C));
+//    store_points(n, y, add, point_call<times<A>>(A(scale), by_point<S>(x)));
+// All other arguments are the same for every row. The type of a call contains the function, so that compilers inline
+// it. On the CPU a lambda would do, but nvcc accepts no generic lambda in a kernel.
 #pragma once
 #include <type_traits>
 #include <utility>
@@ -12,14 +12,14 @@
 
 namespace masquerade::DEVICE {
 
-// An argument that moves on with the row. A function that takes a pointer gets the numbers of the row, null if the
-// tensor is absent; one that takes a number gets the first of them.
+// An argument that depends on the row. If the function takes a pointer, it gets the numbers of the row, or null if the
+// tensor is absent; if it takes a number, it gets the first number of the row.
 template <class T>
 struct ByRow {
     T* data;
     std::int64_t step;
 };
-// A row of a matrix, one number of a vector; or `step` numbers a row.
+// One row of a matrix, one number of a vector, or `step` numbers per row.
 template <class T>
 ByRow<T> by_row(const View& v) {
     return {v.as<T>(), v.shape.rank > 1 ? v.columns() : 1};
@@ -34,7 +34,7 @@ ByRow<T> by_row(const Grad& g) {
 }
 inline ByRow<const int> by_row(const Ints& list) { return {list.data, 1}; }
 
-// An argument that moves on with the point; by itself a function of the point.
+// An argument that depends on the point. It is itself a function of the point.
 template <class T>
 struct ByPoint {
     const T* data;
@@ -45,7 +45,7 @@ ByPoint<T> by_point(const View& v) {
     return {v.as<T>()};
 }
 
-// The number that a tensor of one number holds.
+// The value of a tensor of one number.
 template <class T>
 struct One {
     const T* data;
@@ -55,7 +55,7 @@ One<T> one(const View& v) {
     return {v.as<T>()};
 }
 
-// The number of the row or the point.
+// The index of the row or point.
 struct Number {};
 
 template <class Parameter, class T>
@@ -82,7 +82,7 @@ HD Parameter argument_at(Number, std::int64_t n) {
     return Parameter(n);
 }
 
-// The arguments, by their places, and a call with them.
+// Holds the arguments by their positions, and calls the function with them.
 template <std::size_t place, class T>
 struct Held {
     T value;

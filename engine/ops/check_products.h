@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The checks at the door of the ops that are matrix products, lookups, turns and what is made of them: one door for
-// every device.
+// The checks on entry to the matrix products, lookups and rotations and to the ops made of them, for every device.
 #pragma once
 #include "engine/ops/check.h"
 
@@ -35,7 +34,7 @@ inline void check_gelu_linear_backward(const View& u, const View& a, const Grad&
     expect_grad("gelu linear backward", "du", du, u);
 }
 
-// x, or the product that is turned in its place.
+// x is the input of rotary, or a product that is rotated in place.
 inline void check_rotary(const View& x, const Ints& positions, const View& turns, int columns) {
     const std::int64_t D = turns.columns();
     expect_count("rotary", "positions", positions, x.rows());

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Logits of chosen slots and tokens, and the log of the sum of exp of every row: slot m has the rows m K + k. Rows go
-// by blocks:
-// the logits of a block for all words are one product, a sweep a row reads them; the backward makes them again, turns
-// them into their gradients and has linear's backward carry those on.
+// Logits of chosen slots and tokens, and the log of the sum of exp of every row; slot m has the rows m K + k. Rows are
+// processed in blocks: one product computes all logits of a block, and one pass over each row reads them. The backward
+// computes the logits again, turns them into their gradients, and passes these to the backward of linear.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
@@ -18,7 +17,7 @@ namespace {
 struct Logits {};
 struct Rounded {};
 
-// How many of the ascending numbers are below `value`.
+// Number of entries of the ascending list that are below `value`.
 HD std::int64_t count_below(const Ints& ascending, std::int64_t value) {
     std::int64_t low = 0, high = ascending.count;
     while (low < high) {
@@ -31,7 +30,7 @@ HD std::int64_t count_below(const Ints& ascending, std::int64_t value) {
     return low;
 }
 
-// A block of rows, the first of which is row `begin` of all.
+// A block of rows. Its first row is row `begin` of all rows.
 template <class A>
 struct Block {
     A* logits;
@@ -39,7 +38,7 @@ struct Block {
     Ints groups, slots, tokens;
     std::int64_t begin;
     int V, K;
-    // The row's logits, complete.
+    // The logits of the row, including the bias of its group.
     template <class Lanes>
     HD A* row(Lanes lanes, std::int64_t r) const {
         A* x = logits + r * V;
@@ -48,10 +47,10 @@ struct Block {
         meet(lanes);
         return x;
     }
-    // The choices [from, to) of the row's slot.
+    // The slot of the row has the choices [from, to).
     HD std::int64_t from(std::int64_t r) const { return count_below(slots, (begin + r) / K); }
     HD std::int64_t to(std::int64_t r) const { return count_below(slots, (begin + r) / K + 1); }
-    // z or dz of choice j
+    // Index of choice j of this row in z and dz.
     HD std::int64_t at(std::int64_t r, std::int64_t j) const { return j * K + (begin + r) % K; }
 };
 
@@ -73,7 +72,7 @@ struct Forward {
     }
 };
 
-// Logits become their gradients, of type A in their place and, where S is another type, rounded beside it.
+// Replaces the logits by their gradients, of type A; if S is another type, also stores them rounded to S.
 template <class S, class A>
 struct Backward {
     Block<A> of;
@@ -95,7 +94,7 @@ struct Backward {
     }
 };
 
-// dbias of one group, a stretch of columns: the rows of the block that belong to it, in order.
+// dbias of one group, for some columns: adds the group's rows in this block, in order.
 template <class A>
 struct GroupSums {
     Block<A> of;
@@ -118,7 +117,7 @@ struct GroupSums {
     }
 };
 
-// How many rows a slot has.
+// Checks the shapes, and returns K, the number of rows per slot.
 int check(const char* op, const View& h, const View& w, const View& b, const View& bias, const Ints& groups,
           const Ints& slots, const Ints& tokens, const View& z, const View& lse) {
     const DType a = arithmetic_of(h.dtype);
@@ -147,8 +146,8 @@ View as_rows(View h, int K) {
     return h;
 }
 
-// f(types, first row, logits of some rows of h (M K,E) without their bias); once even where there are no rows: zeros
-// must be stored.
+// Calls f(types, first row, logits) for each block of rows of h (M K,E); the logits are still without `bias`. Calls f
+// once even if there are no rows, because gradients of 0 must be stored.
 template <class F>
 void each_block(const View& h, const View& w, const View& b, F f) {
     for_type(h.dtype, [&]<class S, class A>(Types<S, A>) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Latents that are codes: the nearest row of a codebook or the nearest level, a gradient that goes straight through
-// them, and codebooks that follow what is near. All in the arithmetic type.
+// Ops of discrete latents: the nearest row of a codebook, the nearest level, the straight-through gradient, and the
+// moving-average update of codebooks. All are in the arithmetic type.
 #include "engine/ops/check.h"
 #include "engine/ops/latent_type.h"
 #include "engine/ops/launch.h"
@@ -8,7 +8,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// D numbers of y against the rows of one part of the codes, for each group.
+// For each group: the code of the group that is nearest to D numbers of y.
 template <class A>
 HD void nearest_code_row(Lanes lanes, const A* y, const A* codes, A* code, A* q, int Z, int groups, int M) {
     const int D = Z / groups;
@@ -30,7 +30,7 @@ HD void nearest_code_row(Lanes lanes, const A* y, const A* codes, A* code, A* q,
     }
 }
 
-// Levels at -1 + 2k / (levels - 1).
+// Level k is -1 + 2k / (levels - 1).
 template <class A>
 HD A nearest_level_point(A t, int levels) {
     const auto half = real_of(A(levels - 1)) / 2;
@@ -39,7 +39,7 @@ HD A nearest_level_point(A t, int levels) {
     return A((k < 0 ? 0 : k > last ? last : k) / half - 1);
 }
 
-// q, with what y has off the real axis: so the complex step sees the gradient that the backward gives.
+// q plus the imaginary part of y, so that the complex step sees the gradient that the backward gives.
 template <class A>
 HD A straight_through_point(A y, A q) {
     return q + (y - A(real_of(y)));
@@ -55,7 +55,7 @@ HD void distance_row_grad(Lanes lanes, A ddistance, const A* y, const A* q, A we
     store(lanes, Z, dy, add, [&](int i) { return A(2) * weight * ddistance * (y[i] - q[i]); });
 }
 
-// One row of the codes, from all documents in order.
+// Updates one row of the codes from all documents, in order.
 template <class A>
 struct LearnCodes {
     const A *y, *code, *weights;
@@ -87,7 +87,7 @@ struct LearnCodes {
     }
 };
 
-// The rows of each part of the codes.
+// Checks the shapes, and returns M, the number of codes per group.
 int rows_of_part(const char* op, const View& y, const View& codes, int groups, const View& code) {
     if (groups < 1 || y.columns() % groups || codes.rows() % groups || codes.rows() == 0 ||
         codes.columns() * groups != y.columns())

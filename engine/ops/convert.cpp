@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Between a storage type and its arithmetic type: bf16 is rounded to nearest even, everything else is a copy.
+// Converts between a storage type and its arithmetic type: bf16 rounds to nearest even, everything else is a copy.
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The forward has left the gradients of its total; what is left to do is to scale them.
+// The forward has computed the gradients of the total; the backward only scales them.
 #include "engine/math/point.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"

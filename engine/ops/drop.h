@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The data that the functors of ops with dropout hold: the names of the rows, and the rule in numbers.
+// What the row functions of ops with dropout need: the names of the rows, and the dropout rule in numbers.
 #pragma once
 #include "engine/math/point.h"
 #include "engine/ops/check.h"
@@ -14,12 +14,12 @@ struct Drop {
     std::uint32_t threshold;
     A scale;
 
-    // to[i] = f(i, drop) for every channel i of row n, stored or added; drop(x) = x keep / (1 - rate). At rate 0
-    // nothing is drawn.
+    // Stores or adds to[i] = f(i, drop) for every channel i of row n, where drop(x) = x keep / (1 - rate). At rate 0 no
+    // random numbers are drawn.
     template <class S, class Lanes, class F>
     HD void store_row(Lanes lanes, std::int64_t n, int C, S* to, bool add, F f) const {
         if (threshold == 0) return store(lanes, C, to, add, [&](int i) { return f(i, [](A x) { return x; }); });
-        const std::uint32_t least = threshold;  // of our own: `to` might be where *this lies
+        const std::uint32_t least = threshold;  // local: a store to `to` could change *this
         const A kept = scale;
         each_draw(lanes, stream, document[n], position[n], C,
                   [&](OneLane lane, int begin, int count, const std::uint32_t* words) {
@@ -30,7 +30,7 @@ struct Drop {
     }
 };
 
-// The names of the rows are needed with dropout only.
+// Checks the rate, and the names of the rows, which only dropout needs.
 template <class A>
 Drop<A> checked_drop(const char* op, const View& x, const RowNames& rows, const DropoutRule& rule) {
     if (!(rule.rate >= 0 && rule.rate < 1))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Forward and backward are one map: y = x * keep / (1 - rate), with the same keep, drawn again from its name.
+// Forward and backward are one map, y = x * keep / (1 - rate); the backward draws keep again from the row's name.
 #include "engine/ops/check.h"
 #include "engine/ops/drop.h"
 #include "engine/ops/launch.h"

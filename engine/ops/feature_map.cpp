@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A row of the maths is one head of one row: heads lie one after the other in t, x and y.
+// The heads of a row follow each other in t, x and y; for engine/math/features.h, each of them is a row.
 #include "engine/math/features.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
@@ -7,7 +7,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// f(kind, S(), rows) for the types and the kind, of one head of one row each.
+// Calls f(types, kind, rows), the kind as a constant; each of the rows is one head of one row.
 template <class F>
 void for_rows(const View& t, const View& x, int heads, double scale, FeatureKind kind, F f) {
     const int R = int(t.columns() / heads), D = x ? int(x.columns() / heads) : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The blocks of a flow over rows of Z numbers, each with the log of its determinant, and the KL of a normal
-// distribution to what the flow makes of N(0, 1). All in the arithmetic type.
+// The blocks of a flow on rows of Z numbers, each with the log of its determinant, and the KL divergence from a normal
+// distribution to the prior that the flow defines. All are in the arithmetic type.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/latent_type.h"
@@ -46,7 +46,7 @@ template <class A>
 HD auto size_of_number(A x) {
     return real_of(x) < 0 ? -real_of(x) : real_of(x);
 }
-// Gauss and Jordan with the largest number of a column as its pivot: `left` becomes 1, `inverse` what it says.
+// Gauss-Jordan elimination with partial pivoting: `left` becomes the identity, `inverse` the inverse of w.
 template <class A>
 HD void log_det_of(Lanes lanes, const A* w, A* left, A* inverse, A* log_det, int Z) {
     each(lanes, Z * Z, [&](int i) {
@@ -86,7 +86,7 @@ HD A log_det_grad(A dlog_det, const A* inverse, int Z, std::int64_t i) {
     return dlog_det * inverse[(i % Z) * Z + i / Z];
 }
 
-// x = mu | l and e as gaussian_sample has them.
+// x = mu | l and e as in gaussian_sample.
 template <class A>
 HD void flow_kl_row(Lanes lanes, const A* x, const A* e, const A* u, A log_dets, A log_det, A* kl, int Z) {
     const A all =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The row ops of the latent layers: normalise, von Mises-Fisher and Gaussian samples, Gaussian KL. All but normalise in
+// The row ops of latents: normalise, von Mises-Fisher and Gaussian samples, Gaussian KL. All except normalise are in
 // the arithmetic type; noise is a constant.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
@@ -19,13 +19,13 @@ HD A at_least_point_grad(A dy, A x, A least) {
     return real_of(x) > real_of(least) ? dy : A(0);
 }
 
-// x holds mu and the log variance side by side.
+// x (B,2Z) holds mu and the log variance side by side. Returns Z.
 std::int64_t half_of(const char* op, const View& x) {
     if (x.columns() % 2) throw Error(text(op, ": ", seen("x", x), "; expected (B,2Z): mu, then log variance"));
     return x.columns() / 2;
 }
 
-// How many KLs a row has: one, or one of each number.
+// KL terms per row: 1 (the sum), or Z (one for each number).
 int kls_of(const char* op, const char* name, const View& kl, const View& x, std::int64_t Z) {
     const bool apart = kl.shape == Shape{x.rows(), Z};
     expect_shape(op, name, kl, apart ? Shape{x.rows(), Z} : Shape{x.rows()}, x.dtype);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The type that ops of latents compute in.
+// The type in which ops of latents compute.
 #pragma once
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
 
-// Latents live in the arithmetic type: f(A{}) for the type of `v`, which may not be bf16.
+// Calls f(A{}) with the arithmetic type of `v`. Throws Error if `v` is bf16: latents are stored in the arithmetic type.
 template <class F>
 void for_latent(const char* op, const View& v, F f) {
     if (v.dtype != arithmetic_of(v.dtype))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The one launch header. A row or point op is one .cpp file: g++ compiles it into namespace cpu, nvcc (-x cu) into
-// namespace cuda, and g++ again, for the tests, what nvcc compiles, into namespace fibers. It writes a function of
-// one row or of one number and hands its call (ops/calls.h), or a functor, to for_each_row, store_points or
-// for_each_point; types are chosen by for_type.
+// The launch header of all row and point ops. Such an op is one .cpp file: g++ compiles it into namespace cpu, nvcc (-x
+// cu) into namespace cuda, and, for the tests, g++ compiles the CUDA form into namespace fibers. The file writes a
+// function of one row or of one number and passes its call (ops/calls.h), or a functor, to for_each_row, store_points
+// or for_each_point; for_type chooses the types.
 #pragma once
 #include "engine/math/lanes.h"
 #include "engine/ops/table.h"
@@ -43,17 +43,17 @@ void for_type(DType type, F f) {
 namespace DEVICE {
 
 #ifdef HAS_WARPS
-using Lanes = WarpLanes;  // who works on a row
+using Lanes = WarpLanes;  // the threads that share a row
 #else
 using Lanes = OneLane;
-// The numbers of a table where kernels read them, until the next table of this tag.
+// The numbers of a table in memory that kernels can read; valid until the next table with this tag.
 template <class Tag>
 const int* table_of(const std::vector<int>& numbers) {
     return numbers.data();
 }
 #endif
 
-// to[c] = the sum over rows n of term(n, c); a null `to` is not wanted.
+// to[c] = the sum over rows n of term(n, c); if `to` is null, there is no sum.
 template <class A, class Term>
 struct ColumnSum {
     A* to;
@@ -62,13 +62,13 @@ struct ColumnSum {
 };
 
 #ifdef HAS_WARPS
-// f(lanes, row) for every row, a warp a row; f is a functor of HD operator(). Where there are several, each finds what
-// those before it left of the row.
+// f(lanes, row) for every row, one warp per row; f is a functor with an HD operator(). If there are several stages,
+// each stage sees what the earlier stages have written to the row.
 template <class... Stages>
 void for_each_row(std::int64_t rows, Stages... stages) {
     launch_rows(rows, stages...);
 }
-// The same where a row is long work.
+// For rows that take long.
 template <class F>
 void for_each_long_row(std::int64_t rows, F f) {
     launch_rows(rows, f);
@@ -87,7 +87,7 @@ void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Ter
     (launch_column_sums(rows, columns, sums.term, sums.to, sums.add), ...);
 }
 #else
-// Several stages go over a few rows at a time: rows do not wait for each other as the stages of one row do.
+// Each stage runs over a few rows before the next stage begins: rows are independent, stages of a row are not.
 template <class... Stages>
 void for_each_row(std::int64_t rows, Stages... stages) {
     constexpr std::int64_t at_once = 8;
@@ -125,7 +125,7 @@ template <class A, class Term>
 void add_row(const Term& term, std::int64_t n, int columns, A* __restrict parts) {
     for (int c = 0; c < columns; c++) parts[c] += term(n, c);
 }
-// `chunks` rows of partial sums, `stride` apart, become one.
+// Adds up `chunks` rows of partial sums, which are `stride` apart.
 template <class A, class Term>
 void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunks, std::int64_t stride, int columns) {
     constexpr int block = 64;
@@ -140,8 +140,8 @@ void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunk
 
 struct ColumnParts {};
 
-// f(lanes, row) for every row and, while that row is near, its terms of the sums: rows in chunks of 64, then the
-// chunks, both in order, whatever the threads.
+// f(lanes, row) for every row and, while the row is in cache, its terms of the sums. Sums go over chunks of 64 rows,
+// then over the chunks, both in order, so they do not depend on the number of threads.
 template <class A, class F, class... Terms>
 void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Terms>... sums) {
     constexpr std::int64_t chunk = 64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// layernorm, and residual_norm: what ends each half of a post-LN block, s = x + dropout(f), y = layernorm(s), in one
+// layernorm, and residual_norm, which ends each half of a post-LN block: s = x + dropout(f), y = layernorm(s), in one
 // pass over the rows.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
@@ -26,7 +26,7 @@ HD void residual_row_grad(Lanes lanes, const S* dy, const S* s, const A* w, A me
                           std::int64_t n, S* dx, bool add_x, S* df, bool add_f, int C) {
     auto ds = layernorm_row_grad(lanes, dy, s, w, mean, rstd, C);
     if (dx) store(lanes, C, dx, add_x, ds);
-    meet(lanes);  // df may be dx, and has its lanes elsewhere
+    meet(lanes);  // df may be dx, and store_row may give an element to another lane
     if (df) drop.store_row(lanes, n, C, df, add_f, [&](int i, auto dropped) { return dropped(ds(i)); });
 }
 
@@ -45,7 +45,7 @@ struct BiasTerm {
     HD A operator()(std::int64_t n, int i) const { return A(dy[n * C + i]); }
 };
 
-// f for every row, and the gradients of w and b.
+// Calls f for every row, and computes the gradients of w and b.
 template <class S, class A, class F>
 void run_backward(std::int64_t rows, F f, const WeightTerm<S, A>& term, const Grad& dw, const Grad& db) {
     for_each_row_and_sums(rows, term.C, f, ColumnSum<A, WeightTerm<S, A>>{dw.view.as<A>(), dw.add, term},

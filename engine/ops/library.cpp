@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* file_name = "libmasquerade_cuda.so";
 
-// "masquerade cuda 0.1, interface 1:8f03...": whatever bytes a foreign library has there.
+// "masquerade cuda 0.1, interface 1:8f03...". A foreign library may have any bytes there.
 std::string shown(const LibraryStamp& s) {
     auto printable = [](const char* from, std::size_t size) {
         std::string word(from, strnlen(from, size));
@@ -29,7 +29,7 @@ std::string shown(const LibraryStamp& s) {
                 s.edition, ':', interface.str());
 }
 
-// The message of the loader, without the path that the loader puts in front and without line breaks.
+// The message of the loader, without the path at its beginning and without line breaks.
 std::string loader_error(const std::string& path) {
     const char* said = dlerror();
     std::string reason = said ? said : "unknown";
@@ -53,7 +53,7 @@ std::string find_cuda_library() {
 
 const CudaLibrary& open_cuda_library(const std::string& path) {
     constexpr LibraryStamp expected = this_stamp();
-    // A name without a slash would be looked for elsewhere.
+    // dlopen looks for a name without a slash in other folders.
     const std::string exact = path.find('/') == std::string::npos ? "./" + path : path;
     void* handle = dlopen(exact.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) throw BadInput(text("the CUDA library ", path, " cannot be opened: ", loader_error(exact)));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The seam to the CUDA half, which is one shared library, opened at run time: what it hands over, and how a program
-// comes to use it. The library exports one function, masquerade_cuda(), of type CudaEntry.
+// The interface to the CUDA code, which is one shared library, opened at run time: what the library provides, and how a
+// program finds and uses it. The library exports one function, masquerade_cuda(), of type CudaEntry.
 //
-// Errors cross the seam as exceptions of base/error.h: both sides hold their own copy of those types, and the C++
-// runtime, which both share, knows them by name. A library stays open to the end of the process.
+// Errors pass between program and library as exceptions of base/error.h. Both have their own copy of these types; the
+// C++ runtime, which both share, compares types by name. A library that was accepted stays open until the process ends.
 #pragma once
 #include <string>
 
@@ -13,27 +13,28 @@ namespace masquerade {
 
 struct CudaLibrary {
     LibraryStamp stamp;
-    const OpTable* ops = nullptr;  // no slot is null: an op that is missing throws
-    const bool* has = nullptr;     // op_count of them: whether the library has a form of its own
+    const OpTable* ops = nullptr;  // no slot is null: a missing op throws
+    const bool* has = nullptr;     // op_count entries: whether the library implements the op
     DeviceRuntime runtime;
 };
 using CudaEntry = const CudaLibrary* (*)();
 
-// Where the library is looked for: the path in MASQUERADE_CUDA alone where that is set; else beside the program, then
-// in the folder that `make install` puts it into. "" where there is none.
+// The path of the library. If MASQUERADE_CUDA is set, its value; else the file beside the program or, if there is none,
+// in the folder of `make install`; "" if there is none.
 std::string find_cuda_library();
 
-// Opens it and compares stamps. BadInput, one line, if the file is no library, another program's, or its stamp differs.
+// Opens the library and compares stamps. Throws BadInput if the file is no library of this program or its stamp
+// differs.
 const CudaLibrary& open_cuda_library(const std::string& path);
 
-// From now on this library is Device::cuda; null: there is none.
+// Makes this library the implementation of Device::cuda; null: there is none.
 void use_cuda_library(const CudaLibrary* library);
 
-// The whole way, once: finds the library, opens it, asks for a GPU, and uses it. Empty where Device::cuda can be used
-// from now on, otherwise why not, in one line.
+// Finds the library, opens it, checks for a GPU, and uses the library; all of this only once. Returns an empty string
+// if Device::cuda can be used from now on, otherwise the reason in one line.
 std::string use_cuda();
 
-// The ops that the library in use has no form of: "attention_forward, adamw".
+// The ops that the library in use does not implement: "attention_forward, adamw".
 std::string missing_cuda_ops();
 
 }  // namespace masquerade

@@ -39,7 +39,7 @@ struct Backward {
     }
 };
 
-// The terms of de (W,C), flat.
+// The terms of de (W,C), flattened.
 template <class S, class A>
 struct DistanceTerm {
     LocalRows<S, A> of;
@@ -50,7 +50,7 @@ struct DistanceTerm {
     }
 };
 
-// dv_j = sum over the queries that see it of weights_o dy. A row is one head of one key.
+// dv_j = sum of weights_o dy over the queries that see key j. A row is one head of one key.
 template <class S, class A>
 struct Values {
     LocalRows<S, A> of;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which keys lie near a query row, by the places of its own segment, or of the whole text where its segments are one
-// text (`along`): those that the graph lets it see. Other segments have no place beside it.
+// The keys near a query row that the graph lets the row see. Places are those of the row's own segment or, if its
+// segments are one text (`along`), of the whole text. Keys of other segments have no distance.
 #pragma once
 #include <vector>
 
@@ -10,7 +10,7 @@
 
 namespace masquerade {
 
-// near(rows, 2 reach + 1): the key at distance o - reach of a query row, as 4 row + source, or -1.
+// near(rows, 2 reach + 1): the key at distance o - reach from a query row, as 4 row + source; -1 if there is none.
 inline std::vector<int> near_keys(const SegmentGraph& graph, int rows, int reach) {
     const struct {
         const KeySegment* keys;
@@ -39,8 +39,8 @@ inline std::vector<int> near_keys(const SegmentGraph& graph, int rows, int reach
     return near;
 }
 
-// The same from the keys' side, for keys of all sources one after the other: first[k] .. first[k+1], then row W + o of
-// each.
+// The inverse of near_keys(): the places row W + o at which each key stands. Keys of all sources are numbered one after
+// the other; first (keys + 1), then the places of key k at first[k] .. first[k+1].
 inline std::vector<int> queries_near(const std::vector<int>& near, const Views& keys) {
     std::vector<int> base = {0}, at;
     for (int s = 0; s < keys.count; s++) base.push_back(base.back() + int(keys[s].rows()));

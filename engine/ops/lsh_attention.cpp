@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention to the rows of one's own bucket. Rows are put into buckets and sorted anew in the backward, which costs
-// less than to keep it; the gradient of a key walks the queries that have found it, in a fixed order.
+// Attention to the rows of the row's own bucket. The backward hashes and sorts the rows again, which costs less than
+// keeping the order. The gradient of a key visits the queries that have found the key, in a fixed order.
 #include "engine/math/scalar.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/launch.h"
@@ -13,13 +13,13 @@ struct PlanTag {};
 struct SortTag {};
 struct RoomTag {};
 
-// The sorted rows of each round and head: by bucket, then by place.
+// The sorted rows of each round and head, by bucket, then by place.
 struct Sorted {
     WholePlan plan;
     int heads, rounds, buckets, chunk;
-    int *bucket, *chunk_of, *order;  // (rounds,H,N) of a row, of a row, the row at a place
+    int *bucket, *chunk_of, *order;  // (rounds,H,N): bucket and chunk of a row; the row at a sorted place
     HD std::int64_t at(int round, int head) const { return (std::int64_t(round) * heads + head) * plan.rows; }
-    // Whether row i finds row j in a round before this one.
+    // Whether row i finds row j in an earlier round.
     HD bool before(int round, int head, int i, int j) const {
         for (int r = 0; r < round; r++) {
             const std::int64_t b = at(r, head);
@@ -28,8 +28,8 @@ struct Sorted {
         }
         return false;
     }
-    // f(other) once for each row that this row finds as a key; or, `from_key`, that finds this one. False: there is
-    // none.
+    // Calls f(other) once for each row that this row finds as a key or, if from_key, that finds this row as a key.
+    // Returns false if there is none.
     template <bool from_key, class F>
     HD bool each_found(int row, int head, F f) const {
         const int s = plan.segment[row], n = plan.end[s] - plan.begin[s];
@@ -75,7 +75,7 @@ struct Hash {
     }
 };
 
-// A stable sort by bucket of segment i / (rounds H).
+// Sorts segment i / (rounds H) by bucket, stably.
 struct Sort {
     Sorted to;
     template <class Lanes>
@@ -103,8 +103,8 @@ struct Pairs {
     const int *document, *position;  // of the rows of y, for dropout
     Stream stream;
     std::uint32_t threshold;
-    A kept;   // what a probability is multiplied by that dropout keeps
-    A* room;  // (N,H,3D) to add up in
+    A kept;   // factor of a probability that dropout keeps
+    A* room;  // (N,H,3D) accumulators
     HD std::int64_t at(int row, int head) const { return std::int64_t(row) * C + head * D; }
     HD A* room_of(int row, int head) const { return room + 3 * at(row, head); }
     template <class Lanes>
@@ -112,7 +112,7 @@ struct Pairs {
         const S *a = q + at(i, head), *b = k + at(j, head);
         return scale * sum(lanes, D, [&](int d) { return A(a[d]) * A(b[d]); });
     }
-    // The factor of dropout of key j for query row i.
+    // The dropout factor of key j for query row i.
     HD A keep(int i, int j, int head) const {
         if (threshold == 0) return A(1);
         const int m = sorted.plan.query[i];
@@ -152,7 +152,7 @@ struct Forward {
     }
 };
 
-// ds_ij = p_ij dy_i . (keep_ij v_j - y_i) / sqrt(D).  Row n / H gives as a query and takes as a key.
+// ds_ij = p_ij dy_i . (keep_ij v_j - y_i) / sqrt(D).  Row n / H takes part as a query and as a key.
 template <class S, class A>
 struct Backward {
     Pairs<S, A> of;
@@ -210,7 +210,7 @@ void check_call(const char* op, const View& q, const View& k, const View& v, con
     expect_count(op, "positions of the queries", rule.attention.rows.position, y.rows());
 }
 
-// Rows in their buckets and sorted, and what pairs of them need.
+// Hashes and sorts the rows, and collects what pairs of rows need.
 template <class S, class A>
 Pairs<S, A> pairs_of(const std::vector<int>& numbers, const View& q, const View& k, const View& v,
                      const View& rotations, const LshRule& rule) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Taking rows out of a tensor and putting rows into one.
+// Takes rows out of a tensor, and puts rows into a tensor.
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
 namespace {
 
-// Row `to[m]` of y from row `from[m]` of x; a null list is the identity, a null x is zero.
+// Moves row from[m] of x to row to[m] of y; a null list is the identity, a null x is zero.
 template <class S>
 struct Move {
     const S* x;
@@ -25,21 +25,21 @@ struct Move {
     }
 };
 
-// `count` moves; a null view is a zero source.
+// Does `count` moves; a null view is a source of zeros.
 void move(std::int64_t count, const View& x, const int* from, const int* to, const View& y, bool add) {
     for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(count, Move<S>{x.as<S>(), from, to, y.as<S>(), add, int(y.columns())});
     });
 }
 
-// y = u where `which` names a row of u, x elsewhere.
+// y = row `which` of u, or x if `which` is negative.
 template <class S>
 HD void replace_row(Lanes lanes, const S* x, const S* u, int which, S* y, int C) {
     const S* source = which < 0 ? x : u + std::int64_t(which) * C;
     store(lanes, C, y, false, [&](int i) { return source[i]; });
 }
 
-// The gradient of a replaced row goes to u, that of any other to x, where a replaced row has gradient 0.
+// The gradient of a replaced row goes to u, and x gets 0 there; the gradient of any other row goes to x.
 template <class S>
 HD void replace_row_grad(Lanes lanes, const S* dy, int which, S* dx, bool add_x, S* du, bool add_u, int C) {
     auto given = [&](int i) { return dy[i]; };
@@ -49,7 +49,8 @@ HD void replace_row_grad(Lanes lanes, const S* dy, int which, S* dx, bool add_x,
     if (du && replaced) store(lanes, C, du + std::int64_t(which) * C, add_u, given);
 }
 
-// The lowest row of [begin, end) with the largest x[row * C]; NaN is larger than any number. -1: there is no row.
+// The lowest row of [begin, end) with the largest x[row * C]; NaN counts as larger than any number. -1: there is no
+// row.
 template <class A, class S>
 HD int top_row(const S* x, int begin, int end, std::int64_t C) {
     int best = begin < end ? begin : -1;
@@ -59,7 +60,7 @@ HD int top_row(const S* x, int begin, int end, std::int64_t C) {
     }
     return best;
 }
-// The largest of the rows [first[0], first[1]) of x, in each column; its gradient.
+// The maximum of the rows [first[0], first[1]) of x in each column, and its gradient.
 template <class S, class A>
 HD void max_row(Lanes lanes, const S* x, const int* first, S* y, int C) {
     each(lanes, C, [&](int c) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks of rows, sorted by a matrix that Sinkhorn's iterations make doubly stochastic, in logarithms: one for each
-// head of each segment. Derivations: docs/ops/sinkhorn.md.
+// Blocks of rows, sorted by a matrix that Sinkhorn iterations make doubly stochastic, in logarithms. Each head of each
+// segment has its own matrix. Derivations: docs/ops/sinkhorn.md.
 #include "engine/math/scalar.h"
 #include "engine/ops/launch.h"
 #include "engine/ops/whole.h"
@@ -11,7 +11,7 @@ namespace {
 struct PlanTag {};
 struct RoomTag {};
 
-// log sum_i exp f(i), by one lane.
+// log sum_i exp f(i), computed by one lane.
 template <class F>
 HD auto log_sum(int n, F f) {
     using A = decltype(f(0));
@@ -19,9 +19,9 @@ HD auto log_sum(int n, F f) {
     return most + log_of(sum(OneLane{}, n, [&](int i) { return exp_of(f(i) - most); }));
 }
 
-// With scores R, columns and rows are normed in turn, k = 1 .. K, and r^0 = 0:
-//     c^k_v = log sum_u exp(R_uv - r^(k-1)_u),   r^k_u = log sum_v exp(R_uv - c^k_v),   log S_uv = R_uv - c^K_v - r^K_u
-// Row t of a block is mixed by w_uv = S_uv; where the last block has no row t, over the sum of the others'.
+// Columns and rows of the scores R are normalised in turn, k = 1 .. K, from r^0 = 0:
+//    c^k_v = log sum_u exp(R_uv - r^(k-1)_u),   r^k_u = log sum_v exp(R_uv - c^k_v),   log S_uv = R_uv - c^K_v - r^K_u
+// Row t of a block is mixed by w_uv = S_uv; if the last block has no row t, divided by the sum over the other blocks.
 template <class S, class A>
 struct Sorting {
     WholePlan plan;
@@ -29,9 +29,9 @@ struct Sorting {
     int heads, D, K;
     A scale;                                 // 1 / (sqrt(D) temperature)
     A *mean_q, *mean_k, *dmean_q, *dmean_k;  // (B,H,D)
-    A *scores, *slopes, *work;               // (B,H,U): R, its gradient
+    A *scores, *slopes, *work;               // (B,H,U): R, its gradient, scratch
     A* weights;                              // (2,B,H,most): w of rows t that the last block has, and that it lacks
-    A* potential;                            // (2K + 3,B,H): r^0, c^k and r^k in turn, what c and r want
+    A* potential;                            // (2K + 3,B,H): r^0, c^k and r^k in turn, the gradients of r and c
     HD std::int64_t at(int u, int head) const { return std::int64_t(u) * heads + head; }
     HD A* row(A* of, int u, int head) const { return of + at(u, head) * plan.most; }
     HD A& value(int step, int u, int head) const {
@@ -45,7 +45,7 @@ struct Sorting {
         return plan.segment_of[u] < 0 ? 0 : plan.blocks_of(plan.segment_of[u]) - lacks(u, t);
     }
     HD A* weights_of(int u, int head, int t) const { return row(weights, lacks(u, t) ? plan.blocks + u : u, head); }
-    // Row t of block v of the segment of block u, in kv.
+    // Row t in kv of block v of the segment of block u.
     HD const S* key_value(int u, int v, int t) const {
         return kv + (plan.begin[plan.segment_of[u]] + std::int64_t(v) * plan.block + t) * 2 * heads * D;
     }
@@ -118,7 +118,7 @@ struct Mix {
     }
 };
 
-// d log S_uv = sum_t w_uv (g_v - sum_v' w_uv' g_v'),   g_v = dy of row t of block u . row t of block v
+// d log S_uv = sum_t w_uv (g_v - sum_v' w_uv' g_v'),   g_v = (dy of row t of block u) . (row t of block v)
 template <class S, class A>
 struct WeightsGrad {
     Sorting<S, A> of;
@@ -145,8 +145,8 @@ struct WeightsGrad {
     }
 };
 
-// Back through every step: r^k_u wants g_u, then R_uv and -c^k_v want g_u P_uv, P_uv = exp(R_uv - c^k_v - r^k_u); c^k
-// alike.
+// Back through every step: if r^k_u has the gradient g_u, then R_uv and -c^k_v get g_u P_uv,
+// P_uv = exp(R_uv - c^k_v - r^k_u). The steps of c^k are alike.
 template <class S, class A>
 struct NormaliseGrad {
     Sorting<S, A> of;
@@ -163,7 +163,7 @@ struct NormaliseGrad {
         for (int step = 2 * K; step > 0; step--) {
             const bool column = step % 2;
             meet(lanes);
-            const auto share = [&](int w, int other) {  // of potential w of this step in the one before
+            const auto share = [&](int w, int other) {  // gradient that w passes to `other` of the step before
                 const int u = column ? other : w, v = column ? w : other;
                 return wish(column, w) *
                        exp_of(of.row(of.scores, first + u, head)[v] - of.value(step, first + w, head) -
@@ -188,13 +188,13 @@ struct NormaliseGrad {
     }
 };
 
-// A row's share in its block's mean; of kv besides, what the sorted blocks want of it: sum_u w_uv dy of row t of block
-// u.
+// The gradient of a row, from the mean of its block and, for kv, also from the sorted blocks: sum_u w_uv dy of row t of
+// block u.
 template <class S, class A>
 struct RowsGrad {
     Sorting<S, A> of;
     const A* dmean;
-    const S* dy;  // null: of q
+    const S* dy;  // null: the rows are those of q
     S* to;
     bool add;
     template <class Lanes>
@@ -213,7 +213,7 @@ struct RowsGrad {
     }
 };
 
-// The tables of the blocks. Who asks for rows is of no account.
+// Checks the shapes, and returns the tables of the blocks. Which rows the graph asks for does not matter.
 std::vector<int> check_call(const char* op, const View& q, const View& kv, const SegmentGraph& graph,
                             const SinkhornRule& rule, const View& y) {
     if (rule.heads < 1 || q.columns() % rule.heads || rule.block < 1 || rule.iterations < 1 || !(rule.temperature > 0))
@@ -227,7 +227,7 @@ std::vector<int> check_call(const char* op, const View& q, const View& kv, const
     return whole_plan_numbers(op, graph, q.rows(), queries, rule.block);
 }
 
-// The weights of every segment, and what the backward needs besides.
+// Computes the weights of every segment, and makes room for what the backward needs.
 template <class S, class A>
 Sorting<S, A> sorted(const View& q, const View& kv, const SinkhornRule& rule, const std::vector<int>& numbers) {
     Sorting<S, A> m{whole_plan(numbers, table_of<PlanTag>(numbers)),

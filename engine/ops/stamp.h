@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a program and the CUDA library know that they were built from the same list of ops: a stamp, made at compile time
-// on both sides of the seam from the list itself and from the types in its signatures.
+// How a program and the CUDA library check that they were built from the same list of ops. Both compute a stamp at
+// compile time, from the list and from the types in its signatures.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -14,12 +14,12 @@
 
 namespace masquerade {
 
-// First in what the library hands over, and never changed: all else is read only where the stamps are equal.
+// The first member of CudaLibrary. It never changes: everything else is read only if the stamps are equal.
 struct LibraryStamp {
     char kind[16] = "masquerade cuda";
     char version[16] = "";        // of the project
     std::uint32_t edition = 0;    // interface_edition
-    std::uint64_t interface = 0;  // a hash of all that crosses the seam
+    std::uint64_t interface = 0;  // a hash of all that program and library exchange
 };
 
 inline bool same(const LibraryStamp& a, const LibraryStamp& b) {
@@ -27,7 +27,7 @@ inline bool same(const LibraryStamp& a, const LibraryStamp& b) {
            std::memcmp(a.version, b.version, sizeof a.version) == 0;
 }
 
-// Raise it when what crosses the seam changes its meaning but neither a signature nor a size.
+// Increase this if the interface changes its meaning, but no signature and no size.
 inline constexpr std::uint32_t interface_edition = 3;
 
 namespace detail {
@@ -38,7 +38,8 @@ constexpr std::uint64_t mixed(std::uint64_t first, Numbers... more) {
     return first;
 }
 
-// Marks a type by size, alignment and kind, a list by its elements' mark, a function by those of result and parameters.
+// The mark of a type is its size, alignment and kind; of a vector, the mark of its elements; of a function, the marks
+// of its result and parameters.
 template <class T>
 struct Mark {
     static constexpr std::uint64_t of = (sizeof(T) * 256 + alignof(T)) * 16 + std::is_class_v<T> * 4 +
@@ -66,7 +67,7 @@ struct MarkOfAll {
     explicit MarkOfAll(const T&...) {}
     static constexpr std::uint64_t of = mixed(sizeof...(T), Mark<T>::of...);
 };
-// A structure that gets another member no longer compiles here.
+// A structure that gets another member no longer compiles here, and must be extended.
 inline auto members_of(const SegmentGraph& graph) {
     const auto& [keys, queries, sees, query_rank, key_rank, bits, documents] = graph;
     return MarkOfAll(keys, queries, sees, query_rank, key_rank, bits, documents);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention through a bounded state, backward: every chain once more for what its queries want, then back for its keys.
+// Attention through a bounded state, backward. Each chain runs forward again for the gradients of its queries, then
+// backward for the gradients of its keys.
 #include "engine/ops/launch.h"
 #include "engine/ops/state_chains.h"
 
@@ -13,7 +14,7 @@ struct Backward {
     Chains<S, X, A> chains;
     const S* dy;
     A* traces;   // (queries of the plan, heads, 4R)
-    A* growths;  // (keys of the plan, heads) of gates: what the loss gains if all weights of the key grow alike
+    A* growths;  // (keys of the plan, heads), for gates: gain of the loss if all weights of the key grow alike
     X* dx;
     bool add;
     A* dpack[4];
@@ -37,8 +38,8 @@ struct Backward {
             read_grad(lanes, chains.n, state, chains.query(q, head), dy_of(q, head), to, add, trace(q, head), work);
         });
     }
-    // The wishes take up the queries of piece p, from the last one. on_key(key) for every key, when they hold those of
-    // the queries that see it.
+    // Adds the queries of piece p to the wishes, last query first. Calls on_key(key) for every key when the wishes hold
+    // the queries that see the key.
     template <class Lanes, class F>
     HD void back(Lanes lanes, const State<A>& wishes, int p, int head, A* work, F on_key) const {
         const StatePlan& plan = chains.plan;
@@ -89,7 +90,7 @@ struct Backward {
             if (chains.n.gated && first(lanes)) growths[std::int64_t(key) * chains.heads + head] = grown;
         });
     }
-    // The gate of a key fades all weights before it, for the queries from there on, and makes its own with 1 - g.
+    // The gate of a key fades the weights of all earlier keys, for the queries after it, and scales its own by 1 - g.
     template <class Lanes>
     HD void gates(Lanes lanes, std::int64_t i) const {
         const StatePlan& plan = chains.plan;
@@ -110,7 +111,7 @@ struct Backward {
 };
 
 enum class Stage { queries, totals, starts, keys, gates };
-// A stage of the backward, for the pieces or groups from `from` on.
+// One stage of the backward, for the pieces or groups from `from` on.
 template <Stage stage, class B>
 struct At {
     B f;
@@ -160,7 +161,7 @@ void state_attention_backward(View dy, View x, Views pack, Views kv, Views gate,
         for_each_long_row(plan.pieces * H, At<Stage::queries, B>{f, 0});
         if (plan.pieces > plan.groups) for_each_long_row(plan.pieces * H, At<Stage::totals, B>{f, 0});
         for_each_long_row(plan.groups * H, At<Stage::starts, B>{f, 0});
-        // Groups of a document may share keys: one after the other.
+        // Groups of a document may share keys, so they run one after the other.
         const int* first_group = numbers.data() + 5;
         const int* first_piece = first_group + plan.waves + 1 + plan.groups;
         for (int wave = 0; wave < plan.waves; wave++) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The chains of a state attention: the keys and queries of a head and a group of rows, in time and memory linear in the
-// rows.
-// A chain is cut into pieces that run side by side: what each takes up by itself, then the state before each, then each
-// from there.
+// The chains of state attention. A chain is the keys and queries of one head and one group of rows; its time and memory
+// are linear in the rows. A chain is cut into pieces that run in parallel: first the total of each piece by itself,
+// then the state before each piece, then each piece from that state.
 #pragma once
 #include "engine/math/state.h"
 #include "engine/ops/launch.h"
@@ -13,7 +12,7 @@ namespace masquerade::DEVICE {
 struct PlanTag {};
 struct StateTag {};
 
-// The numbers of the sources of keys.
+// The data of the sources of keys.
 template <class S, class A>
 struct Keys {
     const A* pack[4];
@@ -21,23 +20,23 @@ struct Keys {
     const A* gate[4];
 };
 
-// Room for what stands between rows: a state before every piece and behind each group, and what rows are worked on.
+// The working memory: a state before every piece and after every group, and scratch numbers for each piece.
 template <class S, class X, class A>
 struct Chains {
     StatePlan plan;
     StateShape n;
     int heads;
-    bool tied;  // keys are the values
+    bool tied;  // the keys are the values
     const X* x;
     Keys<S, A> of;
     A *states, *scratches;
     HD int width() const { return heads * n.columns; }                              // C
-    HD int kv_width() const { return n.attends && !tied ? 2 * width() : width(); }  // of a row of kv
+    HD int kv_width() const { return n.attends && !tied ? 2 * width() : width(); }  // width of a row of kv
     HD int x_width() const { return n.attends ? width() : heads * n.slots; }
-    HD int x_columns() const { return n.attends ? n.columns : n.slots; }  // of a head
+    HD int x_columns() const { return n.attends ? n.columns : n.slots; }  // per head
     HD std::int64_t scratch_numbers() const { return 3 * n.slots + 2 * n.columns; }
     HD A* scratch(std::int64_t i) const { return scratches + i * scratch_numbers(); }
-    // At place `at` of the plan: before the piece that begins there.
+    // The state at place `at` of the plan: before the piece that begins there.
     HD State<A> state(int at, int head) const {
         return State<A>(n, states + (std::int64_t(at) * heads + head) * n.numbers());
     }
@@ -57,9 +56,8 @@ struct Chains {
         const S* kv = of.kv[p.source];
         return {of.pack[p.source] + p.pack, kv + p.key, kv + p.value, n.gated ? of.gate[p.source] + p.gate : nullptr};
     }
-    // The state takes up the keys of piece p. on_query(q) for every query that sees any key, when it holds those that q
-    // sees;
-    // keys behind the last query are taken up where `all` are asked for.
+    // Adds the keys of piece p to the state. Calls on_query(q) for every query that sees any key when the state holds
+    // the keys that q sees. Keys after the last query are added only if `all`.
     template <class Lanes, class F>
     HD void forth(Lanes lanes, const State<A>& state, int p, int head, A* work, bool all, F on_query) const {
         const int at = p + plan.group[p];
@@ -75,7 +73,7 @@ struct Chains {
     }
 };
 
-// The state of each piece by itself, from which the state before the next piece is made.
+// The total of each piece by itself, from which the state before the next piece is computed.
 template <class S, class X, class A>
 struct Totals {
     Chains<S, X, A> chains;
@@ -166,7 +164,7 @@ Chains<S, X, A> chains_of(const View& x, const Views& pack, const Views& kv, con
     return c;
 }
 
-// Finds the state before every piece.
+// Computes the state before every piece.
 template <class S, class X, class A>
 void start_pieces(const Chains<S, X, A>& chains, const A* before) {
     const StatePlan& plan = chains.plan;
@@ -174,7 +172,7 @@ void start_pieces(const Chains<S, X, A>& chains, const A* before) {
     for_each_long_row(std::int64_t(plan.groups) * chains.heads, Starts<S, X, A>{chains, before});
 }
 
-// f(S, type of x, A), as values.
+// Calls f with values of the types S, type of x, and A.
 template <class F>
 void for_types(DType type, const StateRule& rule, F f) {
     for_type(type, [&]<class S, class A>(Types<S, A>) {

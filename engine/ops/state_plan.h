@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The order in which a bounded state meets the keys and the queries of a segment graph. Query segments of a document
-// that see the same keys are a group: keys in an order, and queries that each read the state after so many of them.
+// The order in which a bounded state meets the keys and queries of a segment graph. Query segments of a document that
+// see the same keys form a group: keys in order, and queries that each read the state after some of these keys.
 #pragma once
 #include <algorithm>
 #include <numeric>
@@ -12,10 +12,10 @@
 
 namespace masquerade {
 
-// The tables of a plan, as kernels read them. A group is cut into pieces, which run side by side once the state that
-// each starts from is known. Wave w holds the w-th group of every document: groups of a document may share keys, and
-// their gradients are written one after the other. Place i of `key` and `query` is p + g for piece p of group g, and
-// behind the last piece of a group stands its end.
+// The tables of a plan, as kernels read them. A group is cut into pieces, which run in parallel once the state before
+// each piece is known. Wave w holds the w-th group of every document. The backward runs wave after wave: groups of a
+// document may share keys, to whose gradients they all add. Piece p of group g has the entry p + g in `key` and
+// `query`; the last entry of a group is its end.
 struct StatePlan {
     int waves, groups, pieces, queries, keys;
     const int* first_group;  // (waves + 1)
@@ -25,12 +25,12 @@ struct StatePlan {
     const int* key;          // (pieces + groups) where a piece begins
     const int* query;        // (pieces + groups)
     const int* query_row;    // (queries) row of x
-    const int* query_end;    // (queries) it sees the keys of its group up to this one
+    const int* query_end;    // (queries) the query sees the keys of its group before this one
     const int* key_source;   // (keys)
     const int* key_row;      // (keys) row of that source
 };
 
-// Why a bounded state cannot honour the mask; empty: it can.
+// The reason why a bounded state cannot honour the mask; empty: it can.
 inline std::string state_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         if (has_pattern(q)) return "a state that only grows cannot let the keys behind a window go";
@@ -42,8 +42,8 @@ inline std::string state_refuses(const SegmentGraph& graph) {
 namespace detail {
 struct StateGroup {
     std::vector<int> source, row;              // of the keys, in order
-    int whole = 0, document = 0;               // the first so many are seen by all queries
-    std::vector<std::pair<int, int>> queries;  // keys that it sees, row
+    int whole = 0, document = 0;               // whole: how many of the first keys all queries see
+    std::vector<std::pair<int, int>> queries;  // number of keys that the query sees, row
 };
 
 inline StateGroup keys_of_group(const SegmentGraph& g, const QuerySegment& q) {
@@ -68,7 +68,7 @@ inline StateGroup keys_of_group(const SegmentGraph& g, const QuerySegment& q) {
     return group;
 }
 
-// How many of the group's last keys, those of the segment itself, a row of q sees.
+// How many of the group's last keys, which are the keys of the segment itself, a row of q sees.
 inline int own_keys_seen(const SegmentGraph& g, const StateGroup& group, const QuerySegment& q, int row) {
     const auto own = group.row.begin() + group.whole, end = group.row.end();
     const int count = int(end - own), place = q.offset + row - q.begin;
@@ -93,9 +93,9 @@ inline bool same_keys(const SegmentGraph& g, const QuerySegment& a, const QueryS
 }
 }  // namespace detail
 
-// Counts of waves, groups, pieces, queries and keys, then the tables. A piece has about so many keys and queries.
-// Error: a mask that is refused; a key row of two documents, whose gradient would have two writers, where it is not
-// `forward` alone.
+// The counts of waves, groups, pieces, queries and keys, then the tables. A piece has about `piece` keys and queries.
+// Throws Error if the mask is refused or, unless `forward`, if two documents have a key row in common: its gradient
+// would have two writers.
 inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& graph, const Views& keys, int piece,
                                            bool forward) {
     if (const std::string why = state_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
@@ -157,7 +157,7 @@ inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& g
     return all;
 }
 
-// The plan of such numbers, which kernels find at `at`.
+// The plan of these numbers, which kernels find at `at`.
 inline StatePlan state_plan(const std::vector<int>& numbers, const int* at) {
     StatePlan p{numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
     at += 5;

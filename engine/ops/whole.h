@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Segments whose rows see each other and nothing else: the masks of attention that sorts rows by what they hold.
+// Segments whose rows see each other and nothing else: the masks for attention that sorts rows by their content.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace masquerade {
 
-// Why rows that are sorted cannot honour the mask; empty: they can.
+// The reason why attention that sorts rows cannot honour the mask; empty: it can.
 inline std::string whole_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         const auto sees = graph.sees.begin();
@@ -24,13 +24,13 @@ inline std::string whole_refuses(const SegmentGraph& graph) {
     return "";
 }
 
-// The tables of a graph, as kernels read them. The rows of a segment lie in blocks of so many, the last may have fewer.
+// The tables of a graph, as kernels read them. A segment is cut into blocks of `block` rows; the last may have fewer.
 struct WholePlan {
-    int segments, rows, queries, blocks, most;  // `most`: blocks of a segment
+    int segments, rows, queries, blocks, most;  // `most`: largest number of blocks of a segment
     int block;                                  // rows of a block
-    const int *begin, *end;                     // (segments) their rows
+    const int *begin, *end;                     // (segments) rows of the segment
     const int* first_block;                     // (segments + 1)
-    const int* segment_of;                      // (blocks), or -1: as many as the rows and key segments may need
+    const int* segment_of;                      // (blocks), or -1; upper bound for this number of rows and key segments
     const int* segment;                         // (rows), or -1
     const int* query;                           // (rows) the row of y that asks for this row, or -1
     const int* row;                             // (queries) the row that this row of y asks for, or -1
@@ -46,7 +46,7 @@ inline std::int64_t whole_blocks(const SegmentGraph& graph, std::int64_t rows, i
     return rows / block + std::int64_t(graph.keys.size());
 }
 
-// Counts, then the tables. `queries` rows ask for some of `rows`.
+// The counts, then the tables. The `queries` rows of y ask for some of the `rows` rows.
 inline std::vector<int> whole_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
                                            std::int64_t queries, int block) {
     if (const std::string why = whole_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
@@ -87,7 +87,7 @@ inline std::vector<int> whole_plan_numbers(const char* op, const SegmentGraph& g
     return all;
 }
 
-// The plan of such numbers, which kernels find at `at`.
+// The plan of these numbers, which kernels find at `at`.
 inline WholePlan whole_plan(const std::vector<int>& n, const int* at) {
     at += 6;
     const auto next = [&](int count) { return (at += count) - count; };
