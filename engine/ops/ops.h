@@ -209,8 +209,8 @@ OP(distance_forward, (View y, View q, double weight, View distance))
 OP(distance_backward, (View ddistance, View y, View q, double weight, Grad dy))
 // One moving-average step of codes(groups M, D), counts(groups M) and sums (shaped like codes) over the documents with
 // weights(B) > 0, which come first:  count = decay count + (1-decay) n,  sum = decay sum + (1-decay) s,
-// row = sum / count,  n and s the number and the sum of the y whose nearest row this is, by code(B,groups). A dead row (CodeRule)
-// becomes a randomly drawn y, with a count of documents / M.  all A
+// row = sum / count,  n and s the number and the sum of the y whose nearest row this is, by code(B,groups). A dead row
+// (CodeRule) becomes a randomly drawn y, with a count of documents / M.  all A
 //                                                                             van den Oord et al. 2017, appendix A.1
 OP(learn_codes, (View y, View code, View weights, CodeRule rule, View codes, View counts, View sums))
 
