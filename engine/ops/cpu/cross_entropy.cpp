@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Cross-entropy over logits = h w^T + b, loss and gradients in one pass. Rows go by blocks: the logits of a block
-// for all words, one sweep a row that turns them into their gradients, and two products that carry those to h
-// and w. So the logits are made once and never stored whole, and a row's loss depends on no other row.
+// Cross-entropy over logits = h w^T + b: loss and gradients in one pass. Rows are processed in blocks. One product
+// computes all logits of a block, one pass over each row turns them into their gradients, and two products carry the
+// gradients to h and w. Logits are computed once and never stored whole; the loss of a row depends on no other row.
 #include "engine/math/matrix.h"
 #include "engine/ops/check_products.h"
 #include "engine/ops/cpu/gemm.h"
@@ -17,7 +17,7 @@
 namespace masquerade::cpu {
 namespace {
 
-// Rows whose dlogits are summed for b1 before they meet those of other rows; a thread takes so many at a time.
+// Rows whose dlogits are summed for b1 before the chunks are added up; a thread takes one chunk at a time.
 constexpr std::int64_t chunk_rows = 16;
 
 using Label = SmoothLabel<float>;
@@ -25,7 +25,7 @@ using Label = SmoothLabel<float>;
 struct Logits {};
 struct ColumnSums {};
 
-// sum x, in running sums whose number alone says in which order
+// sum x, in running sums; the order of the additions depends only on their number
 WHOLE_VECTORS float sum_of(const float* x, int count) {
     constexpr int sums = 64;
     float s[sums] = {}, total = 0;
@@ -42,7 +42,7 @@ WHOLE_VECTORS float sum_of(const float* x, int count) {
 inline void store(float& to, float x) { to = x; }
 inline void store(bfloat16& to, float x) { to.bits = bfloat16(x).bits; }
 
-// to = (exp(x - lse) - q) weight, and columns += that; probabilities below e^-87 are 0. x may be `to`.
+// to = (exp(x - lse) - q) weight, and columns += the same, unrounded. Probabilities below e^-87 are 0. x may be `to`.
 template <class S>
 WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, float q, float weight, S* to,
                                        float* columns) {
@@ -55,8 +55,8 @@ WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, flo
     }
 }
 
-// logits -> dlogits = (exp(logit - lse) - q) weight, which lie at the start of the same memory, and columns
-// += dlogits. Zeros in a row of no weight, whatever its logits are.
+// Replaces the logits by dlogits = (exp(logit - lse) - q) weight, at the start of the same memory; columns += dlogits.
+// In a row of weight 0 they are 0, whatever the logits are.
 template <class S>
 void turn_into_dlogits(float* logits, int count, int target, const Label& label, float lse, float weight,
                        float* columns) {
@@ -97,7 +97,7 @@ struct Shares {
     explicit operator bool() const { return h1 || w1 || b1; }
 };
 
-// The pass over one block of rows; `first` says whether it stores w1 and b1 or adds to them.
+// Computes one block of rows. The first block stores w1 and b1, later blocks add to them.
 template <class S>
 void run_block(const View& h, const View& w, const View& b, const int* targets, const float* weights,
                const Label& label, float* loss, float* lse, const Shares& shares, bool first) {
@@ -129,7 +129,7 @@ void forward_fast(const View& h, const View& w, const View& b, Ints targets, con
                   float* loss, float* lse, const Shares& shares) {
     const Label label(smoothing, w.rows());
     std::int64_t n = 0;
-    do {  // once even where N = 0: zeros must be stored
+    do {  // once even if N = 0: zeros must be stored
         const std::int64_t rows = rows_of_next_block(h.rows() - n, w.rows());
         Shares block = shares;
         if (block.h1) block.h1 = rows_of(shares.h1, n, rows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random words many at a time: Philox (base/random.h) for a counter in every lane of a vector, the same words.
+// Vectorised random words: Philox (base/random.h) with a counter in every lane of a vector, giving the same words.
 #pragma once
 #include "engine/base/random.h"
 #include "engine/math/lanes.h"
@@ -18,14 +18,14 @@ constexpr int counters = 4;
 #else
 constexpr int counters = 2;
 #endif
-// A word in the low half of every lane; what lies in the high half is of no account.
+// A word in the low half of every lane; the high half may hold anything.
 typedef std::uint64_t LowHalves __attribute__((vector_size(8 * counters)));
 typedef std::uint32_t Words __attribute__((vector_size(8 * counters)));
 constexpr std::uint64_t low_half = 0xffffffffu;
 
 inline LowHalves same_in_all(std::uint32_t word) { return std::uint64_t(word) - LowHalves{}; }
 
-// The 64 bits of word times factor. The compiler does not know that one instruction does it.
+// The 64-bit products of word and factor. The compiler does not know that one instruction computes them.
 inline LowHalves product(LowHalves words, std::uint32_t factor) {
     LowHalves factors = same_in_all(factor);
 #if defined(__AVX512F__)
@@ -39,7 +39,7 @@ inline LowHalves product(LowHalves words, std::uint32_t factor) {
 #endif
 }
 
-// Each counter c[0][i] .. c[3][i] becomes its four random words.
+// Turns each counter c[0][i] .. c[3][i] into its four random words.
 inline void philox(LowHalves (&c)[4], std::uint32_t key0, std::uint32_t key1) {
 #pragma GCC unroll 10
     for (int round = 0; round < 10; round++) {
@@ -52,7 +52,7 @@ inline void philox(LowHalves (&c)[4], std::uint32_t key0, std::uint32_t key1) {
         key1 += 0xBB67AE85u;
     }
 }
-// The same for vectors of words, 2 * counters at a time.
+// Philox of counters that fill whole words, 2 * counters at a time.
 inline void philox(Words (&c)[4], std::uint32_t key0, std::uint32_t key1) {
     LowHalves even[4], odd[4];
     for (int k = 0; k < 4; k++) even[k] = LowHalves(c[k]), odd[k] = even[k] >> 32;
@@ -85,7 +85,7 @@ inline void draw(const Stream& stream, int document, int position, int block, st
     __builtin_memcpy(words + draws_at_once / 2, &high, sizeof high);
 }
 
-// The random words of a row of n channels, some at a time: f(lane, begin, count, words),
+// Calls f(lane, begin, count, words) for some random words of a row of n channels at a time, until all were used;
 // words[k] = stream.at(document, position, i / 4)[i % 4], i = begin + k.
 template <class F>
 void each_draw(OneLane lane, const Stream& stream, int document, int position, int n, F f) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows of a table by id, and the sum of gradients that share an id, in row order whatever the threads.
+// Looks up rows of a table by id, and sums the gradients of rows with the same id, in row order for any thread count.
 #include "engine/ops/check_products.h"
 #include "engine/ops/cpu/workspace.h"
 #include "engine/ops/launch.h"
@@ -14,7 +14,7 @@ constexpr std::int64_t ids_a_piece = 256, columns_at_once = 256;
 struct Starts {};
 struct Order {};
 
-// to = sum of the listed rows of dy, one row of C columns
+// to = sum of the listed rows of dy, each of C columns
 template <class S, class A>
 void sum_rows(const S* dy, const int* rows, std::int64_t count, std::int64_t C, A* to, bool add) {
     for (std::int64_t c0 = 0; c0 < C; c0 += columns_at_once) {
@@ -42,7 +42,7 @@ void embedding_backward(View dy, Ints ids, Grad dw) {
     check_embedding_backward(dy, ids, dw);
     std::int64_t V = dw.view.rows(), C = dw.view.columns();
 
-    // A counting sort, stable: order[starts[v]] .. order[starts[v + 1]] are the rows of id v, in row order.
+    // Stable counting sort: the entries [starts[v], starts[v + 1]) of `order` are the rows of id v, in row order.
     int* starts = workspace<Starts, int>(std::size_t(V + 2));
     int* order = workspace<Order, int>(std::size_t(ids.count));
     std::fill_n(starts, V + 2, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which instruction set, and which thread computes which part of C. The sums themselves are in gemm_block.h.
+// Chooses the instruction set, and which thread computes which part of C. The sums are in gemm_block.h.
 #include "engine/ops/cpu/gemm.h"
 
 #include "engine/ops/cpu/gemm_bf16.h"
@@ -21,7 +21,7 @@ const GemmKernel*& chosen_kernel() {
     return kernel;
 }
 
-// In bytes; where the system does not say, what most machines have.
+// In bytes; if the system does not say, what most machines have.
 std::int64_t second_level_cache() {
     static const long found = sysconf(_SC_LEVEL2_CACHE_SIZE);
     return found > 0 ? found : 1 << 20;
@@ -32,8 +32,8 @@ struct Sums {};
 
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
     if (gemm_bf16(m, n, k, a, b, c)) return;
-    constexpr std::int64_t least = 250000;                       // multiply-adds that are worth waking a thread for
-    const double pack_a = a.column == 1 ? 10 : 30, pack_b = 30;  // an element, measured
+    constexpr std::int64_t least = 250000;                       // multiply-adds that make waking a thread worthwhile
+    const double pack_a = a.column == 1 ? 10 : 30, pack_b = 30;  // cost of an element, measured
     const GemmKernel& kernel = *chosen_kernel();
     GemmProblem problem{m, n, k, a, b, c, static_cast<float*>(c.data), c.row, second_level_cache()};
     if (c.dtype != DType::f32) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The product of bf16 factors: how it is cut, and which thread computes which part of C.
+// The product of bf16 factors: how it is cut into parts, and which thread computes which part of C.
 #include "engine/ops/cpu/gemm_bf16.h"
 
 #include "engine/ops/cpu/gemm_kernel.h"
@@ -12,14 +12,14 @@
 namespace masquerade {
 namespace {
 
-// 32 rows of A of this depth stay in a core's first-level cache (40 KiB); so many packed numbers of B (1 MiB),
-// or so many sums of C (1.2 MiB), in its second-level one.
+// 32 rows of A of depth left_depth fit into the first-level cache of a core (40 KiB); right_room packed numbers of B (1
+// MiB), or sums_room sums of C (1.2 MiB), fit into its second-level cache.
 constexpr std::int64_t left_depth = 640, right_room = 512 * 1024, sums_room = 300 * 1024;
-constexpr std::int64_t slab_columns = 512;  // of a slab of B whose whole depth does not fit
+constexpr std::int64_t slab_columns = 512;  // of a slab of B, if its whole depth does not fit
 
 std::int64_t parts(std::int64_t size, std::int64_t most) { return (size + most - 1) / most; }
 std::int64_t whole(std::int64_t size, std::int64_t unit) { return parts(size, unit) * unit; }
-// The size of parts, none above `most`, that are equal but for the last; a multiple of 32, as `most` is.
+// The size of equal parts (the last may be smaller), none above `most`; a multiple of 32, as `most` is.
 std::int64_t even_part(std::int64_t size, std::int64_t most) { return whole(parts(size, parts(size, most)), 32); }
 
 struct Range {
@@ -37,15 +37,15 @@ struct Problem {
 
 struct Scratch {};
 
-// The part of the rows and columns of C that one thread computes. The thread takes B in packed slabs, all rows that a
-// slab meets 32 at a time, and K within a slab in parts of the depth that A's 32 rows may have. Between the
-// parts of K the sums of 32 rows wait in `waiting`, between slabs those of all rows in `sums`.
+// The part of C that one thread computes. The thread packs B slab by slab. For each slab it goes over its rows of A, 32
+// at a time, and over K in parts, whose depth 32 rows of A may have. Between two parts of K the sums of the 32 rows are
+// kept in `waiting`; between two slabs the sums of all rows are kept in `sums`.
 class Part {
   public:
     Part(const Problem& problem, Range rows, Range columns) : p_(problem), rows_(rows), columns_(columns) {
         width_ = whole(columns.size(), 32), depth_ = whole(p_.k, 32), height_ = whole(rows.size(), 32);
         if (p_.a.column != 1 && depth_ > left_depth) {
-            // Each row of A^T gives 64 bytes to a panel: the next panel shall find the rest still in the cache.
+            // Each row of A^T gives 64 bytes to a panel; the next panel should find the rest still in the cache.
             depth_ = even_part(p_.k, left_depth);
             width_ = even_part(columns.size(), slab_columns);
         } else if (depth_ * slab_columns <= right_room) {
@@ -87,7 +87,7 @@ class Part {
             }
     }
 
-    // A row of blocks, their sums from `start` to `end` but for the first and the last products of K.
+    // A row of blocks. Sums are read from `start` and written to `end`, except at the first and the last products of K.
     void multiply_rows(Range rows, Range columns, Range depth, const std::uint16_t* right, float* start, float* end) {
         const auto* left =
             static_cast<const std::uint16_t*>(p_.a.data) + rows.begin * p_.a.row + depth.begin * p_.a.column;
@@ -126,7 +126,7 @@ class Part {
         if (first && (c.dtype != DType::f32 || (!c.add && !c.bias))) {
             block.start = nullptr;
         } else if (first && !c.add && at.columns == 32) {
-            block.start = c.bias + at.column, block.start_row = 0;  // every row of the tile is this one
+            block.start = c.bias + at.column, block.start_row = 0;  // distance 0: every row is the bias
         } else if (first && in_place && !c.bias) {
             block.start = in_place, block.start_row = 4 * c.row;
         } else if (first) {
@@ -146,7 +146,7 @@ class Part {
         }
     }
 
-    // Whole tiles, whole cache lines, and rows that do not all fall into the same few sets of the cache.
+    // Whether A can be read unpacked: whole tiles, whole cache lines, and rows that do not all share a few cache sets.
     bool serves_unpacked(const std::uint16_t* left, Range rows, Range depth) const {
         std::int64_t row = 2 * p_.a.row;
         return p_.a.column == 1 && rows.size() % 16 == 0 && depth.size() % 32 == 0 && row % 64 == 0 &&
@@ -155,8 +155,8 @@ class Part {
 
     const Problem& p_;
     Range rows_, columns_;
-    std::int64_t width_, depth_, height_;  // of a slab; the rows of C whose sums wait for the next
-    std::int64_t part_;                    // of the depth of a slab
+    std::int64_t width_, depth_, height_;  // size of a slab; height_: rows of C whose sums are kept for the next slab
+    std::int64_t part_;                    // part of the depth of a slab
     std::uint16_t *left_, *right_;
     float *block_[2], *waiting_, *sums_;
     Bf16Finish finish_[2];
@@ -166,8 +166,8 @@ class Part {
 
 const Bf16Form* best_form() {
 #ifdef __x86_64__
-    // A core that has AMX does VDPBF16PS at half the rate of float multiply-adds (measured: 109 against 217
-    // GFLOP/s), others at twice that rate. Where the system does not permit AMX it is best to widen.
+    // A core with AMX runs VDPBF16PS at half the rate of float multiply-adds (measured: 109 against 217 GFLOP/s), other
+    // cores run it at twice that rate. If the system does not permit AMX, it is best to widen.
     if (__builtin_cpu_supports("amx-bf16")) return bf16_amx();
 #endif
     return bf16_avx512();
@@ -187,9 +187,9 @@ bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor 
     const Bf16Form* form = form_in_use();
     if (!form || a.dtype != DType::bf16 || b.dtype != DType::bf16 || k == 0) return false;
     Problem problem{*form, m, n, k, a, b, c};
-    // The packing of columns of B, and the reading, or turning, of rows of A cost about as much as so many more of
-    // them.
-    constexpr std::int64_t least = 1 << 20;  // multiply-adds that are worth waking a thread for
+    // Packing a column of B costs about as much as this many more columns; reading, or transposing, a row of A about as
+    // much as this many more rows.
+    constexpr std::int64_t least = 1 << 20;  // multiply-adds that make waking a thread worthwhile
     const double right_cost = 50, left_cost = a.column == 1 ? 60 : 100;
     const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());
     const GemmGrid grid = choose_grid(m, n, most, 32, 32, left_cost, right_cost);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Blocks of bf16 products on AMX: eight tiles of 16 rows of 64 bytes, four of them sums, two of the left
-// factor and two of the right one.
+// Blocks of bf16 products on AMX. Of its eight tiles of 16 rows of 64 bytes, four hold sums, two hold the left factor
+// and one holds the right factor.
 //
-// TDPBF16PS sums the 16 even products and the 16 odd ones of a tile apart, from zero, each a chain of fused
-// multiply-adds, then adds both sums to the element (Intel SDM). It rounds to nearest, takes denormals for
-// zeros and leaves none, whatever the program has set, and raises no floating-point exception.
+// TDPBF16PS sums the 16 even and the 16 odd products of a tile separately, from zero, each as a chain of fused
+// multiply-adds, then adds both sums to the element (Intel SDM). It always rounds to nearest, reads denormals as zeros
+// and writes none, whatever modes the program has set, and raises no floating-point exception.
 #include "engine/ops/cpu/gemm_bf16.h"
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -28,14 +28,14 @@ struct alignas(64) TileConfig {
 static_assert(sizeof(TileConfig) == 64, "LDTILECFG reads 64 bytes");
 
 void configure_tiles() {
-    static const TileConfig config;  // in memory: the compiler thinks that 8 bytes of it are read
+    static const TileConfig config;  // static, because the compiler assumes that only 8 bytes of it are read
     _tile_loadconfig(&config);
 }
 
 void release_tiles() { _tile_release(); }
 
-// Tiles 0 to 3 are the block, 4 and 5 its rows of the left factor, 6 columns of the right one. The left
-// factor serves every block of a row: the right one is read past the first-level cache (tileloaddt1).
+// Tiles 0 to 3 are the block, 4 and 5 its rows of the left factor, 6 columns of the right factor. The left factor
+// serves every block of a row; the right factor is read past the first-level cache (tileloaddt1).
 template <bool two_rows, bool two_columns>
 void multiply_tiles(const Bf16Block& g) {
     constexpr std::int64_t tile_row = 64, tile = 1024;
@@ -91,7 +91,7 @@ void multiply(const Bf16Block& g) {
 namespace masquerade {
 const Bf16Form* bf16_amx() {
     static constexpr Bf16Form form = {"amx", configure_tiles, release_tiles, multiply};
-    // The system keeps 8 KiB of tiles for the threads of a process that asks once.
+    // The system keeps the 8 KiB of tiles of each thread, if the process has asked for it once.
     static const bool permitted = [] {
         constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
         constexpr long tile_data = 18;               // XFEATURE_XTILEDATA

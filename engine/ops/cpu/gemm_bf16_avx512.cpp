@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Blocks of bf16 products on the 32 registers of AVX-512.
 //
-// VDPBF16PS adds the odd product of a pair to the element, then the even one, each a fused multiply-add
-// (Intel SDM). Like AMX it rounds to nearest, takes denormals for zeros and leaves none.
+// VDPBF16PS adds the odd product of a pair to the element, then the even product, each as a fused multiply-add (Intel
+// SDM). Like AMX, it rounds to nearest, reads denormals as zeros and writes none.
 #include "engine/ops/cpu/gemm_bf16.h"
 
 #ifdef __x86_64__

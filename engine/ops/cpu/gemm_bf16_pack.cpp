@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The work around the blocks of bf16 products: packing the factors, beginning and finishing blocks of C.
 //
-// Compiled for AVX-512; everything it calls is local to it or an intrinsic, for the reason given in
-// gemm_block.h.
+// Compiled for AVX-512. Everything that this file calls is local to it or an intrinsic; gemm_block.h gives the reason.
 #include "engine/ops/cpu/gemm_bf16.h"
 
 #ifdef __x86_64__
@@ -23,8 +22,8 @@ typedef std::uint32_t FourWords __attribute__((vector_size(16), aligned(2), may_
 inline Words load(__mmask32 there, const std::uint16_t* p) { return (Words)_mm512_maskz_loadu_epi16(there, p); }
 inline void store(std::uint16_t* p, Words v) { _mm512_storeu_si512(p, (__m512i)v); }
 
-// Shuffles within the quarters of a register, each one instruction: a's and b's numbers of 16, 32 or 64 bits in
-// turn, from the lower or the upper half of every quarter.
+// Shuffles within the quarters of a register, each one instruction. They interleave the numbers of a and b, of 16, 32
+// or 64 bits, from the lower or the upper half of every quarter.
 inline Words zip_16_low(Words a, Words b) {
     return (Words)__builtin_shuffle((Halves)a, (Halves)b,
                                     Halves{0,  32, 1,  33, 2,  34, 3,  35, 8,  40, 9,  41, 10, 42, 11, 43,
@@ -48,7 +47,7 @@ inline Words zip_64_high(Words a, Words b) {
     return __builtin_shuffle(a, b, Words{2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31});
 }
 
-// 16 bytes from each of four places, `apart` numbers from one to the next.
+// 16 bytes from each of four places, which are `apart` numbers apart.
 inline Words gather_quarters(const std::uint16_t* p, std::int64_t apart) {
     auto quarter = [&](int i) { return *reinterpret_cast<const FourWords*>(p + i * apart); };
     __m512i v = _mm512_castsi128_si512((__m128i)quarter(0));
@@ -57,7 +56,7 @@ inline Words gather_quarters(const std::uint16_t* p, std::int64_t apart) {
     return (Words)_mm512_inserti32x4(v, (__m128i)quarter(3), 3);
 }
 
-// to[j] = column j of from, 32 x 32 numbers: in every quarter of the registers 8 x 8 of them are transposed.
+// to[j] = column j of from, for 32 x 32 numbers: every quarter of the registers transposes 8 x 8 of them.
 inline void turn(std::uint16_t* to, std::int64_t to_row, const std::uint16_t* from, std::int64_t from_row,
                  std::int64_t columns) {
     for (std::int64_t j = 0; j < columns; j += 8, from += 8, to += 8 * to_row) {
@@ -103,7 +102,7 @@ inline void turn_pairs(std::uint16_t* to, const std::uint16_t* from, std::int64_
     }
 }
 
-// A copy of rows x columns numbers, at most 32 x 32, with zeros beside them.
+// A copy of rows x columns numbers, at most 32 x 32, padded with zeros.
 struct Padded {
     alignas(64) std::uint16_t data[32 * 32];
     Padded(const std::uint16_t* from, std::int64_t from_row, std::int64_t rows, std::int64_t columns) {
@@ -112,13 +111,13 @@ struct Padded {
     }
 };
 
-// A factor whose numbers lie in neither direction side by side.
+// An element of a factor that is contiguous in neither direction; zero outside the factor.
 inline std::uint16_t number(const std::uint16_t* from, std::int64_t i, std::int64_t i_step, std::int64_t rows,
                             std::int64_t j, std::int64_t j_step, std::int64_t columns) {
     return i < rows && j < columns ? from[i * i_step + j * j_step] : std::uint16_t(0);
 }
 
-// Two rows, their numbers in turn: 32 pairs, 16 to a tile.
+// Interleaves two rows into 32 pairs, 16 for each tile.
 inline void store_pairs(std::uint16_t* to, Words even, Words odd) {
     const Halves low = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
                         8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
@@ -161,7 +160,7 @@ void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std
     const auto* from = static_cast<const std::uint16_t*>(f.data) + k * f.row + column * f.column;
     if (f.column == 1) {
         std::int64_t all_depth = (depth + 31) / 32 * 32;
-        for (std::int64_t p = 0; p < all_depth; p += 2) {  // whole rows, for the sake of the pages
+        for (std::int64_t p = 0; p < all_depth; p += 2) {  // whole rows, to touch fewer pages at a time
             const std::uint16_t *even = from + p * f.row, *odd = even + f.row;
             std::uint16_t* pairs = to + p / 32 * 1024 + p % 32 * 16;
             std::int64_t j = 0;
@@ -201,7 +200,7 @@ void begin_bf16_block(float* block, const Product& c, const Bf16Place& at) {
             __m512 start = bias;
             if (c.add && i < at.rows) {
                 start = _mm512_maskz_loadu_ps(there, from + i * c.row);
-                if (c.bias) start += bias;  // else it stays as it is: -0 + 0 would be 0
+                if (c.bias) start += bias;  // without a bias it stays as it is: -0 + 0 would be 0
             }
             _mm512_store_ps(block + 32 * i, start);
         }

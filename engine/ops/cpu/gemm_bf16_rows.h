@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Rows of a finished block of bf16 products on their way to C; local to the file that includes it, which has
-// included <immintrin.h> and is compiled for AVX-512 with bf16 (gemm_block.h says why).
+// Writes the rows of a finished block of bf16 products to C. Local to the file that includes it, which has included
+// <immintrin.h> and is compiled for AVX-512 with bf16 (gemm_block.h says why).
 
 namespace masquerade {
 namespace {
 
-// The first `count` of 32 elements; none and all beyond the ends.
+// The first `count` of 32 elements; none if count <= 0, all if count >= 32.
 inline __mmask32 first_of_32(std::int64_t count) {
     return count >= 32 ? 0xffffffffu : count <= 0 ? 0u : (1u << count) - 1;
 }
@@ -34,7 +34,7 @@ class RowWriter {
     }
     std::int64_t rows() const { return rows_; }
 
-    // The next `count` rows, if there are so many. To bf16: with bias and what is added to, then rounded to
+    // Writes the next `count` rows, or as many as are left. To bf16: adds the bias and the old C, then rounds to
     // nearest even; NaN stays NaN, a denormal becomes zero.
     void write(std::int64_t count) {
         for (; count > 0 && rows_ > 0; count--, rows_--, to_ += to_row_, block_ += 32) {

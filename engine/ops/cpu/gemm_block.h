@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
-// The inner part of the matrix product, compiled once for each instruction set: gemm_kernels.cpp includes it into a
-// namespace that has
+// The inner part of the matrix product. gemm_kernels.cpp compiles it once for each instruction set, by including it
+// into a namespace that has
 //   lanes               floats in a vector register
 //   tile_rows, vectors  the tile of C kept in registers is tile_rows x (vectors * lanes)
 //   Vector              `lanes` floats
 //   multiply_add        a b + c, for Vectors
-// Blocks of A and B are packed so that the innermost loop reads both in straight lines.
+// Blocks of A and B are packed so that the innermost loop reads both contiguously.
 //   Goto & van de Geijn 2008, Anatomy of high-performance matrix multiplication
 //
-// Everything here is local to that namespace, and calls nothing that is not: a function that is shared with other
-// files, a template of the standard library say, could be linked in the form of a machine that this one is not.
+// Everything here is local to that namespace and calls only what is local to it. A function shared with other files,
+// such as a template of the standard library, could be linked in the form for another machine.
 
 constexpr std::int64_t tile_columns = vectors * lanes;
-constexpr std::int64_t block_rows = 16 * tile_rows;  // of A, packed at once where it lies across
+constexpr std::int64_t block_rows = 16 * tile_rows;  // rows of A that are packed together if they lie across K
 
 #include "engine/ops/cpu/gemm_pack.h"
 
-// Where a tile of C goes.
+// The memory of a tile of C.
 struct Place {
     float* c;
     std::int64_t row;
@@ -24,7 +24,7 @@ struct Place {
     const float* bias;
 };
 
-// `rows` rows and `width` vectors of C from rows of A and a panel of B.
+// Computes `rows` rows and `width` vectors of C from rows of A and a panel of B.
 template <int rows, int width, bool across>
 void tile(std::int64_t depth, const float* a, const float* b, const Place& to, Walk& soon) {
     constexpr std::int64_t a_row = across ? 1 : row_along, a_step = across ? lanes : 1;
@@ -84,7 +84,7 @@ Tile tile_of(std::int64_t rows, std::int64_t columns, std::integer_sequence<int,
     return table[(rows - 1) * vectors + (columns - 1) / lanes];
 }
 
-// Rows of C, of either type, to and from floats.
+// Convert rows of C, of either type, to and from floats.
 template <class S>
 void fetch(float* to, const S* from, std::int64_t row, std::int64_t rows, std::int64_t columns) {
     for (std::int64_t i = 0; i < rows; i++)
@@ -96,7 +96,7 @@ void deliver(S* to, const float* from, std::int64_t row, std::int64_t rows, std:
         for (std::int64_t j = 0; j < columns; j++) narrow(to[i * row + j], from[i * tile_columns + j]);
 }
 
-// Rows m0 to m1 and columns n0 to n1 of C, at most a tile; first and last say which block of K this is.
+// Rows m0 to m1 and columns n0 to n1 of C, at most one tile; whether this is the first or last block of K.
 struct Part {
     std::int64_t m0, m1, n0, n1;
     bool first, last;
@@ -111,7 +111,7 @@ void run_tile(const GemmProblem& g, const Part& at, std::int64_t depth, const fl
     std::int64_t in_c = at.m0 * g.c.row + at.n0, in_sums = at.m0 * g.sums_row + at.n0;
     if (f32 && columns % lanes == 0) return run(depth, a, b, {g.sums + in_sums, g.c.row, add, bias}, soon);
 
-    // If the columns end inside a vector, or C is bfloat16, the part goes through a whole tile of floats.
+    // If the columns end inside a vector, or C is bfloat16, the part is computed in a whole tile of floats.
     float whole[tile_rows * tile_columns] = {}, whole_bias[tile_columns] = {};
     if (bias) fetch(whole_bias, bias, 0, 1, columns);
     if (add && (f32 || !at.first))
@@ -143,13 +143,13 @@ void block(const GemmProblem& g, std::int64_t m_begin, std::int64_t m_end, std::
            float* packed_b) {
     const std::int64_t width = block_columns(n_end - n_begin, g.cache);
     float* packed_a = packed_b + width / tile_columns * b_panel;
-    // Rows of A that are packed together: those of one tile stay in the first-level cache, but where A lies
-    // across, long pieces are read faster.
+    // Rows of A that are packed together. The rows of one tile stay in the first-level cache; but if A lies across K,
+    // long pieces are read faster.
     const bool across = lies_across(g.a);
     const std::int64_t height = across ? block_rows : tile_rows;
     for (std::int64_t n0 = n_begin; n0 < n_end; n0 += width) {
         std::int64_t n1 = smaller(n0 + width, n_end), n2 = smaller(n1 + width, n_end), k0 = 0;
-        do {  // once even where K = 0
+        do {  // once even if K = 0
             std::int64_t k1 = smaller(k0 + gemm_depth, g.k), k2 = smaller(k1 + gemm_depth, g.k);
             pack_b(packed_b, g.b, k0, k1, n0, n1);
             Walk soon_b =

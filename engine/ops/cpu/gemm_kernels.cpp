@@ -10,7 +10,7 @@
 
 namespace masquerade {
 
-// On 32 registers of 16 floats.
+// For 32 registers of 16 floats.
 #ifdef __x86_64__
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,fma")
@@ -24,7 +24,7 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_p
 }  // namespace
 #pragma GCC pop_options
 
-// On 16 registers of 8 floats.
+// For 16 registers of 8 floats.
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
 namespace {
@@ -38,7 +38,7 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm256_fmadd_p
 #pragma GCC pop_options
 #endif
 
-// On any machine: vectors of 4 floats, product and sum rounded apart.
+// For any machine: vectors of 4 floats; product and sum are rounded separately.
 namespace {
 namespace generic {
 constexpr int lanes = 4, tile_rows = 4, vectors = 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the factors of a matrix product are packed, once for each instruction set: a part of gemm_block.h, which
-// says what must be defined before.
+// Packs the factors of a matrix product, compiled once for each instruction set. A part of gemm_block.h, which says
+// what must be defined before.
 
 typedef float LooseVector __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
 typedef std::int32_t Indices __attribute__((vector_size(4 * lanes)));
@@ -9,7 +9,7 @@ typedef std::uint16_t Halves __attribute__((vector_size(2 * lanes), aligned(2), 
 
 inline std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
-// bfloat16 lives here as its 16 bits.
+// Here a bfloat16 is its 16 bits.
 inline float widen(float x) { return x; }
 inline float widen(std::uint16_t x) { return __builtin_bit_cast(float, std::uint32_t(x) << 16); }
 inline Vector load(const float* p) { return Vector(*reinterpret_cast<const LooseVector*>(p)); }
@@ -17,7 +17,7 @@ inline Vector load(const std::uint16_t* p) {
     return Vector(__builtin_convertvector(*reinterpret_cast<const Halves*>(p), Words) << 16);
 }
 inline void store(float* p, Vector v) { *reinterpret_cast<LooseVector*>(p) = v; }
-// Rounded to nearest even; NaN stays NaN.
+// Rounds to nearest even; NaN stays NaN.
 inline void narrow(float& to, float x) { to = x; }
 inline void narrow(std::uint16_t& to, float x) {
     std::uint32_t u = __builtin_bit_cast(std::uint32_t, x);
@@ -25,10 +25,10 @@ inline void narrow(std::uint16_t& to, float x) {
     to = std::uint16_t((u & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
 }
 
-// The shuffles of a transpose, each one instruction; a pick names element e of its result: below `lanes` one
-// of a, from there on one of b.
+// The shuffles of a transpose, each one instruction. pick(e) says what element e of the result is: below `lanes` an
+// element of a, from there on an element of b.
 //
-// One half of every four floats, a's and b's interleaved by units: a0 b0 a1 b1 or a0 a1 b0 b1.
+// Zip interleaves one half of every four floats of a and b, by units: a0 b0 a1 b1 or a0 a1 b0 b1.
 template <int unit, int half>
 struct Zip {
     static constexpr int pick(int e) {
@@ -36,7 +36,7 @@ struct Zip {
         return from_b * lanes + e - q + 2 * half + place;
     }
 };
-// The even, or odd, fours of a, then of b.
+// The even, or odd, groups of four floats of a, then of b.
 template <int odd>
 struct Fours {
     static constexpr int pick(int e) {
@@ -88,20 +88,20 @@ void copy_row(float* to, const S* from, std::int64_t count) {
 
 // Blocks are given as ranges: rows m0 to m1 of A, columns n0 to n1 of B, k0 to k1 of both.
 //
-// A block of A: where its rows lie along K they are copied as they are, to[i * row_along + p]; where they lie
-// across, as panels of tile_rows rows: to[panel][p * lanes + i]. tile() broadcasts the elements one by one and can
-// have either. The odd stride spreads the rows over the sets of the first-level cache.
+// A block of A is copied if its rows lie along K, to[i * row_along + p]; if they lie across K, it becomes panels of
+// tile_rows rows, to[panel][p * lanes + i]. tile() broadcasts single elements and can read both. The strides, longer
+// than the data, spread the rows over the sets of the first-level cache.
 constexpr std::int64_t row_along = gemm_depth + lanes, panel_across = (gemm_depth + 1) * lanes;
 static_assert(tile_rows <= lanes, "a row of a panel of A is one vector");
 
 inline bool lies_across(const Factor& a) { return a.row == 1 && a.column != 1; }
 
-// `readable` rows are there, of which the last panel may read more than it needs.
+// `readable` rows exist; the last panel may read more of them than it needs.
 template <class S>
 void pack_a(float* to, const S* from, const Factor& a, std::int64_t rows, std::int64_t readable, std::int64_t depth) {
     if (lies_across(a)) {
         for (std::int64_t p = 0; p < depth; p++, from += a.column, to += lanes) {
-            // Whole rows of the source, for the sake of its pages.
+            // Whole rows of the source, to touch fewer pages at a time.
             float* panel = to;
             for (std::int64_t i = 0; i < rows; i += tile_rows, panel += panel_across)
                 if (i + lanes <= readable)
@@ -118,8 +118,8 @@ void pack_a(float* to, const S* from, const Factor& a, std::int64_t rows, std::i
 }
 
 constexpr std::int64_t b_panel = gemm_depth * tile_columns + lanes;
-// A block of B becomes panels of tile_columns columns: to[panel][p * tile_columns + j] = B[p][j]. What lies past
-// the last column is zero.
+// A block of B becomes panels of tile_columns columns: to[panel][p * tile_columns + j] = B[p][j], zero past the last
+// column.
 template <class S>
 void turn_panel(float* to, const S* from, std::int64_t across, std::int64_t columns, std::int64_t depth) {
     std::int64_t done = 0;
@@ -145,7 +145,7 @@ void pack_b(float* to, const S* from, const Factor& b, std::int64_t depth, std::
     }
     std::int64_t whole = b.column == 1 ? columns / tile_columns * tile_columns : 0;
     for (std::int64_t p = 0; p < depth; p++, from += b.row, to += tile_columns) {
-        // Whole rows of the source, for the sake of its pages.
+        // Whole rows of the source, to touch fewer pages at a time.
         for (std::int64_t j = 0; j < whole; j += tile_columns)
 #pragma GCC unroll 4
             for (int i = 0; i < tile_columns; i += lanes)
@@ -174,11 +174,11 @@ void pack_b(float* to, const Factor& b, std::int64_t k0, std::int64_t k1, std::i
         pack_b(to, static_cast<const std::uint16_t*>(b.data) + first, b, k1 - k0, n1 - n0);
 }
 
-// A walk over memory that will be packed next: while a tile is computed its lines are asked for one by one, so
-// that packing finds them in the second-level cache.
+// A walk over the memory that will be packed next. While a tile is computed, the cache lines of this memory are
+// prefetched one by one, so that packing finds them in the second-level cache.
 struct Walk {
     const char *line = nullptr, *row_end = nullptr;
-    std::int64_t length = 0, stride = 0, rows = 0;  // of a row that is left, in bytes; rows that are left
+    std::int64_t length = 0, stride = 0, rows = 0;  // of a row, in bytes; from row to row; rows that are left
 };
 
 inline void ask(Walk& walk) {
@@ -191,7 +191,7 @@ inline void ask(Walk& walk) {
     walk.rows--;
 }
 
-// Rows i0 to i1 and columns j0 to j1 of f, along whichever is contiguous.
+// Rows i0 to i1 and columns j0 to j1 of f, along the contiguous direction.
 inline Walk walk_over(const Factor& f, std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) {
     if (i0 >= i1 || j0 >= j1) return {};
     std::int64_t size = f.dtype == DType::f32 ? 4 : 2;

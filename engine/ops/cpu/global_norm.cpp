@@ -8,7 +8,7 @@
 
 namespace masquerade::cpu {
 
-// Chunks of 4096 are summed in their own type, the chunks in order in double: the same bits for any thread count.
+// Sums chunks of 4096 in their own type, then the chunks in order in double: the same bits for any thread count.
 void global_norm(View g, View norm) {
     expect_shape("global_norm", "norm", norm, {1}, g.dtype);
     constexpr std::int64_t chunk = 4096;

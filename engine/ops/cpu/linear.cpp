@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// y = x w^T + b, alone, with a gelu beside it or turned by position. Forward and backward are the matrix product in its
+// y = x w^T + b, alone, followed by a gelu, or rotated by position. Forward and backward are the matrix product in its
 // three orders; f64 and c128 run the definition.
 #include "engine/math/matrix.h"
 #include "engine/math/point.h"
@@ -32,7 +32,7 @@ void forward(const View& x, const View& w, const View& b, const View& y, const E
     });
 }
 
-// to = f(u, to) for these rows and columns of two matrices of one shape.
+// to = f(u, to) for these rows and columns of two matrices of the same shape.
 template <class S, class F>
 void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1,
                 F f) {
@@ -51,7 +51,7 @@ void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1,
         each_point<bfloat16>(u, to, m0, m1, n0, n1, f);
 }
 
-// y = y turned, these rows and columns of it. A head may begin before them.
+// Rotates these rows and columns of y in place. The first column may be inside a head.
 template <class S>
 void turn(const View& y, const Ints& positions, const View& turns, std::int64_t m0, std::int64_t m1, std::int64_t n0,
           std::int64_t n1) {
@@ -66,7 +66,7 @@ void turn(const View& y, const Ints& positions, const View& turns, std::int64_t 
     }
 }
 
-// sums(O) = column sums of x(M,O) in float: rows in chunks of 64, the sums of chunks added in order.
+// sums(O) = column sums of x(M,O) in float: rows in chunks of 64, then the chunks in order.
 template <class S>
 void column_sums(const View& x, const Grad& sums) {
     const auto term = [from = x.as<S>(), O = x.columns()](std::int64_t m, int o) { return float(from[m * O + o]); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A pool of threads made for many short calls: a worker that runs out of work looks for more for some microseconds,
-// then sleeps. The caller works too and takes what a worker that was held up by other programs has not begun.
+// A pool of threads for many short calls. A worker without work waits actively for some microseconds, then sleeps. The
+// caller works too, and takes the pieces that a delayed worker has not begun.
 #include "engine/ops/cpu/parallel.h"
 
 #include <sched.h>
@@ -18,7 +18,7 @@
 namespace masquerade {
 namespace {
 
-// Affinity says how many processors we may use, the control group how much of them.
+// The affinity mask says how many processors the process may use, the control group how much of their time.
 int allowed_threads() {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : int(std::thread::hardware_concurrency());
@@ -55,7 +55,7 @@ class Pool {
         std::lock_guard<std::mutex> one_caller(calls_);
         while (int(workers_.size()) < team - 1) workers_.emplace_back([this, me = int(workers_.size())] { work(me); });
         std::uint64_t generation = (ticket_.load() >> 32) + 2;
-        ticket_ = (generation - 1) << 32;  // odd: closed, nobody can claim a piece while the job changes
+        ticket_ = (generation - 1) << 32;  // odd: closed, no piece can be claimed while the job changes
         piece_ = piece;
         context_ = context;
         pieces_ = std::uint32_t(pieces);

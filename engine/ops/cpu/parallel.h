@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Threads of the CPU ops. Work is cut into pieces; which thread runs a piece never changes what it computes.
+// Threads of the CPU ops. Work is cut into pieces; the result of a piece does not depend on the thread that runs it.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -7,22 +7,22 @@
 
 namespace masquerade {
 
-// The number of threads ops use: set once by the program (--threads), else what affinity and cgroup quota allow.
+// The number of threads of the ops: as set by the program (--threads), otherwise as affinity and cgroup quota allow.
 int threads();
 void set_threads(int count);
 
 namespace detail {
 void run_pieces(std::int64_t pieces, void (*piece)(void*, std::int64_t), void* context);
 
-// f(...) compiled once and never inlined: a compiler may vectorise two copies of one sum in different orders, and then
-// the bits would depend on how the work was cut.
+// Calls f(...), compiled once and never inlined: a compiler may vectorise two copies of a sum in different orders, and
+// then the bits would depend on how the work is cut.
 template <class F, class... Numbers>
 [[gnu::noinline, gnu::noclone]] void call(F& f, Numbers... numbers) {
     f(numbers...);
 }
 }  // namespace detail
 
-// f(begin, end) over [0, n), a piece a thread, no more pieces than there are grains; in place when one is enough.
+// Calls f(begin, end) over [0, n), one piece per thread and at least one grain per piece; a single piece runs in place.
 template <class F>
 void parallel_for(std::int64_t n, std::int64_t grain, F f) {
     if (n <= 0) return;
@@ -42,7 +42,7 @@ void parallel_for(std::int64_t n, std::int64_t grain, F f) {
         &context);
 }
 
-// f(i) for i in [0, n), each a piece of its own (documents x heads, panels): threads take the next free one.
+// Calls f(i) for i in [0, n), each as a piece (documents x heads, panels); a free thread takes the next piece.
 template <class F>
 void parallel_each(std::int64_t n, F f) {
     if (n <= 1 || threads() <= 1) {

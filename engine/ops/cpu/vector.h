@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Vectors of the machine's floats, for ops whose sums must run in a written order: what a lane computes
-// depends on nothing in the other lanes.
+// Vectors of floats as wide as the machine's, for ops whose sums must run in a given order: a lane depends on nothing
+// in the other lanes.
 #pragma once
 #include "engine/math/scalar.h"
 #include "engine/tensor/dtype.h"
@@ -28,12 +28,12 @@ typedef std::int32_t Integers __attribute__((vector_size(4 * lanes)));
 typedef std::uint32_t Bits __attribute__((vector_size(4 * lanes)));
 typedef std::uint16_t Halves __attribute__((vector_size(2 * lanes), aligned(2), may_alias));
 
-// Aligned to a vector.
+// The address is aligned to a vector.
 inline Vector load(const float* p) { return *reinterpret_cast<const Vector*>(p); }
 inline void store(float* p, Vector v) { *reinterpret_cast<Vector*>(p) = v; }
 inline Vector splat(float x) { return x - Vector{}; }
 
-// From and to a tensor's numbers, wherever they lie; bfloat16 rounds to nearest even, NaN stays NaN.
+// Load and store numbers of a tensor at any address; bfloat16 rounds to nearest even, NaN stays NaN.
 inline Vector widen(const float* p) { return Vector(*reinterpret_cast<const LooseVector*>(p)); }
 inline Vector widen(const bfloat16* p) {
     return Vector(__builtin_convertvector(*reinterpret_cast<const Halves*>(p), Bits) << 16);
@@ -44,7 +44,7 @@ inline void narrow(bfloat16* p, Vector v) {
     *reinterpret_cast<Halves*>(p) = __builtin_convertvector(v == v ? rounded : quiet, Halves);
 }
 
-// a b + c, rounded once where mul_add (math/scalar.h) is.
+// a b + c, rounded once on machines where mul_add (math/scalar.h) rounds once.
 inline Vector multiply_add(Vector a, Vector b, Vector c) {
 #if defined(__AVX512F__)
     return _mm512_fmadd_ps(a, b, c);
@@ -57,8 +57,8 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) {
 #endif
 }
 
-// exp_of (math/scalar.h) for x <= 88, with the same bits, but 0 below -87: a denormal result would cost
-// hundreds of cycles. NaN stays NaN; above 88 it is meaningless.
+// exp_of (math/scalar.h) for x <= 88, with the same bits, but 0 below -87, because denormal results cost hundreds of
+// cycles. NaN stays NaN; above 88 the result is meaningless.
 inline Vector exp_or_zero(Vector x) {
     Vector shifted = multiply_add(x, splat(1.44269504f), splat(12582912.0f));
     Vector whole = shifted - 12582912.0f;
@@ -73,14 +73,14 @@ inline Vector exp_or_zero(Vector x) {
     return x < -87.0f ? Vector{} : p * power;
 }
 
-// The lanes whose bit is set, as a mask for choice by ?:.
+// The lanes whose bit is set, as a mask for ?:.
 inline Integers lanes_of(unsigned bits) {
     Integers bit;
     for (int i = 0; i < lanes; i++) bit[i] = 1 << i;
     return (bit & std::int32_t(bits)) != 0;
 }
 
-// One step of a transpose: elements whose index has bit N change places between two rows N apart.
+// One step of a transpose: a's elements whose index has bit N change places with b's elements whose index has not.
 template <int N, int... I>
 inline void exchange(Vector& a, Vector& b, std::integer_sequence<int, I...>) {
     Vector low = __builtin_shufflevector(a, b, (I & N ? lanes + I - N : I)...);

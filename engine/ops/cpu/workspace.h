@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Working memory of the calling thread that only grows, so that an op allocates nothing once it has met its
-// largest shapes.
+// Scratch memory of the calling thread. It only grows, so an op allocates nothing once it has met its largest shapes.
 #pragma once
 #include <cstddef>
 #include <new>
@@ -31,7 +30,7 @@ class Workspace {
     std::size_t capacity_ = 0;
 };
 
-// `count` Ts, 64-byte aligned; what was there is lost. Each use has a tag type of its own, local to its file.
+// `count` Ts, 64-byte aligned; the old contents are lost. Each use has its own tag type, local to its file.
 template <class Tag, class T = float>
 T* workspace(std::size_t count) {
     thread_local Workspace memory;
