@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The state that ops and copies must know while a step is being captured as a CUDA graph (capture.cu).
+// The state that ops and copies need while a step is captured as a CUDA graph (capture.cu).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,14 +7,14 @@
 namespace masquerade::cuda {
 
 bool capturing();
-// Another one whenever a capture begins or ends. What was put onto the GPU under an earlier number may never have got
-// there, or, in the next replay, may not get there again.
+// Changes whenever a capture begins or ends. What was sent to the GPU under an earlier number may never have arrived,
+// or may not be sent again when the graph is replayed.
 std::uint64_t capture_number();
 
-// Pinned memory of the host for numbers on their way to the GPU. It stays as it is until all work that was asked for
-// has ended, a captured step's included.
+// Pinned host memory for numbers on their way to the GPU. It stays unchanged until all requested work has ended,
+// including that of a captured step.
 void* stage(std::size_t bytes);
-// All that work has ended.
+// Call this when all that work has ended: the memory is used again.
 void forget_staged();
 
 void begin_graph();

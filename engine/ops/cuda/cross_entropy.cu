@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Cross-entropy over logits = h w^T + b, loss and gradients in one pass. Rows go by blocks, as on the CPU: the logits
-// of a block for all words, one kernel that finds a row's loss and turns its logits into their gradients, and two
-// products that carry those to h and w. So the logits are made once and never stored whole.
+// Cross-entropy over logits = h w^T + b: loss and gradients in one pass. Rows are processed in blocks, as on the CPU.
+// One product computes all logits of a block, one kernel computes the losses and turns the logits into their gradients,
+// and two products carry the gradients to h and w. Logits are computed once and never stored whole.
 #include "engine/math/matrix.h"
 #include "engine/ops/check_products.h"
 #include "engine/ops/cuda/gemm.h"
@@ -17,14 +17,14 @@ using Label = SmoothLabel<float>;
 struct Logits {};
 struct RoundedLogits {};
 
-// (exp(logit - lse) - q) weight; zero in a row of no weight, whatever its logits are.
+// (exp(logit - lse) - q) weight; 0 in a row of weight 0, whatever its logits are.
 HD float dlogit(float logit, float lse, const Label& label, float weight, bool at_target) {
     const float p = exp_of(logit - lse);
     return weight == 0 ? 0.0f : (p - (at_target ? label.target : label.other)) * weight;
 }
 
-// A block a row. With dlogits, which may be the logits themselves, it leaves them there; targets, weights, loss and lse
-// are those of row 0.
+// One block per row. If dlogits is not null, it receives the gradients of the logits; it may be the logits themselves.
+// targets, weights, loss and lse point to row 0.
 template <class S>
 __global__ void __launch_bounds__(1024)
     loss_kernel(const float* logits, int V, const int* targets, const float* weights, Label label, float* loss,
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(1024)
         dlogits[row * V + i] = S(dlogit(x[i], log_sum, label, weight, i == target));
 }
 
-// The dlogits of a column before they are rounded, for b1.
+// The dlogits of a column before rounding, for b1.
 struct Unrounded {
     const float *logits, *lse, *weights;
     const int* targets;
@@ -79,7 +79,7 @@ struct Block {
     Label label;
     float *loss, *lse;
     View h1, w1, b1;
-    bool first;  // stores w1 and b1; later ones add to them
+    bool first;  // stores w1 and b1; later blocks add to them
 };
 
 template <class S>
@@ -94,8 +94,8 @@ void run_block(const Block& block) {
         dlogits = shares ? logits : nullptr;
     else
         dlogits = shares ? workspace<RoundedLogits, S>(rows * V) : nullptr;
-    // As many threads as a row keeps busy. The most there may be, where it is long: then so few rows are on their way
-    // at a time that what is read a second time still lies in a cache.
+    // As many threads as a row keeps busy. A long row gets the maximum: then so few rows are in progress at a time that
+    // the second read of a row still hits a cache.
     const unsigned threads = unsigned(V >= 1024 ? 1024 : (V + 31) / 32 * 32);
     if (rows > 0)
         launch<loss_kernel<S>>(unsigned(rows), threads, 0, logits, int(V), block.targets, block.weights, block.label,
@@ -118,7 +118,7 @@ void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, d
                            View total, View h1, View w1, View b1) {
     check_cross_entropy(h, w, b, targets, weights, smoothing, loss, lse, total, h1, w1, b1);
     std::int64_t n = 0;
-    do {  // once even where there are no rows: zeros must be stored
+    do {  // once even if there are no rows: zeros must be stored
         const std::int64_t rows = rows_of_next_block(h.rows() - n, w.rows());
         Block block{rows_of(h, n, rows),
                     w,

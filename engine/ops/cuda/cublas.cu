@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The matrix product by cuBLASLt, which is opened with the first product and not before.
+// The matrix product by cuBLASLt. The library is opened at the first product, not before.
 //
-// Matrices of this engine lie row after row, those of cuBLASLt column after column: the memory of a row-major (R,C) is
-// that of a column-major (C,R), its transpose. So C = A B is asked for as its transpose,
+// Matrices of this engine are row-major, those of cuBLASLt column-major: the memory of a row-major (R,C) is that of a
+// column-major (C,R), its transpose. So C = A B is requested as its transpose,
 //     C^T(N,M) = B^T(N,K) A^T(K,M):
-// B is the first factor and A the second, m and n change places, and each matrix has its row length as its leading
-// dimension. What lies there as we read it (not transposed) is already the transpose that is asked for; what lies there
-// transposed is transposed by cuBLASLt. Its bias has an element for every row of C^T, that is for every column of C.
+// B is the first factor and A the second, m and n are swapped, and the leading dimension of each matrix is its row
+// length. A factor that is not transposed here is already the transpose that is requested; a transposed factor is
+// transposed by cuBLASLt. The bias of cuBLASLt has an element for every row of C^T, that is, for every column of C.
 //
-// For each shape the algorithm is chosen once, from what cuBLASLt suggests, and kept; so is that it suggests none.
-// Where K is split, the parts are summed in float in a step of their own, in a fixed order: one product always has the
-// same bits on one GPU. Those of a row may differ with the number of rows beside it, because another shape may get
-// another algorithm.
+// For each shape the algorithm is chosen once, from the suggestions of cuBLASLt, and kept; if cuBLASLt has none, that
+// is kept too. If K is split, the parts are summed in float in a separate step, in a fixed order: a product always has
+// the same bits on one GPU. The bits of a row may differ with the number of rows, because another shape may get another
+// algorithm.
 #include <cublasLt.h>
 
 #include <array>
@@ -78,15 +78,15 @@ const Lt& lt() {
 
 cudaDataType_t type_of(DType type) { return type == DType::f32 ? CUDA_R_32F : CUDA_R_16BF; }
 
-// The largest power of two that the address is a multiple of, at most 16: no access of an algorithm is wider.
+// The largest power of two that divides the address, at most 16: no algorithm has wider accesses.
 std::int64_t alignment_of(const void* address) {
     const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(address) | 16;
     return std::int64_t(bits & (~bits + 1));
 }
 
-// How products of one shape are asked for.
+// How products of one shape are computed.
 struct Plan {
-    bool possible = false;  // cuBLASLt makes them
+    bool possible = false;  // cuBLASLt has an algorithm
     cublasLtMatmulDesc_t operation = nullptr;
     cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
     cublasLtMatmulAlgo_t algorithm = {};
@@ -97,7 +97,7 @@ void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t what, T 
     lt().expect(lt().set_operation(operation, what, &value, sizeof value), "describing a product");
 }
 
-// A factor of the transposed product: stored as (rows, columns), its rows a step apart, 0: one after the other.
+// A factor of the transposed product, stored as (rows, columns), with rows `step` apart; 0: one after the other.
 cublasLtMatrixLayout_t layout_of(DType type, bool transposed, std::int64_t step, std::int64_t rows,
                                  std::int64_t columns) {
     if (transposed) std::swap(rows, columns);
@@ -139,7 +139,7 @@ Plan make_plan(const Multiplication& p) {
     if (p.bias) {
         set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t(CUBLASLT_EPILOGUE_BIAS));
         set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, std::int32_t(CUDA_R_32F));
-        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);  // how well it is aligned counts
+        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);  // the alignment of the pointer matters
     }
     plan.first = layout_of(p.b.dtype, p.b.transposed, p.b.row, p.k, p.n);
     plan.second = layout_of(p.a.dtype, p.a.transposed, p.a.row, p.m, p.k);

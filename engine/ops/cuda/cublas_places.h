@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Where libcublasLt may lie on a Linux machine, and opening the first one that opens. Plain C++17: no CUDA is needed.
-//     1. MASQUERADE_CUBLAS, a file or its folder, and then nothing else
-//     2. where the loader looks by itself: LD_LIBRARY_PATH, ldconfig
-//     3. the folders of the CUDA Toolkit
-//     4. the packages of Python: PyTorch brings a cuBLAS of its own
+// Where libcublasLt may be on a Linux machine, and opening the first file that opens. Plain C++17: no CUDA is needed.
+//    1. MASQUERADE_CUBLAS, a file or its folder; if it is set, nothing else
+//    2. where the loader looks by itself: LD_LIBRARY_PATH, ldconfig
+//    3. the folders of the CUDA Toolkit
+//    4. Python packages: PyTorch comes with its own cuBLAS
 #pragma once
 #include <dlfcn.h>
 #include <glob.h>
@@ -21,8 +21,8 @@ namespace masquerade {
 
 // The facts that the search depends on; a test sets its own.
 struct CublasSearch {
-    int major = 0;          // of CUDA: libcublasLt.so.13
-    std::string root = "";  // before every folder that is not named by a variable
+    int major = 0;          // major version of CUDA: libcublasLt.so.13
+    std::string root = "";  // prefix of every folder that is not named by a variable
     const char* (*variable)(const char* name) = [](const char* name) -> const char* { return std::getenv(name); };
 
     std::string file() const { return text("libcublasLt.so.", major); }
@@ -32,8 +32,8 @@ struct CublasSearch {
     }
 };
 
-// The files to open, in this order; the loader finds a name without a folder, all others are there. A file that two
-// paths lead to is listed once.
+// The files to open, in this order. The loader searches for a name without a folder; all other files exist, except
+// perhaps the file in MASQUERADE_CUBLAS. A file that two paths lead to is listed once.
 inline std::vector<std::string> cublas_places(const CublasSearch& search) {
     namespace fs = std::filesystem;
     std::error_code ignored;
@@ -83,7 +83,7 @@ inline CublasOpened open_cublas(const CublasSearch& search) {
     for (const std::string& place : cublas_places(search)) {
         if (void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return {library, place, ""};
         const char* why = dlerror();
-        const std::string reason = why ? why : "no reason given";  // as a rule it begins with the name
+        const std::string reason = why ? why : "no reason given";  // it usually begins with the name
         failed += reason.compare(0, place.size(), place) == 0 ? "; " + reason : "; " + place + ": " + reason;
     }
     return {nullptr, "",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tables that the host writes for kernels. In the tests' build they are plain memory.
+// Tables that the host writes and kernels read. In the tests' build they are plain memory.
 #pragma once
 #include <cstddef>
 #ifndef __CUDACC__
@@ -14,7 +14,7 @@
 namespace masquerade::DEVICE {
 
 #ifdef __CUDACC__
-// write() gives memory of the host to fill, send() puts it onto the GPU, after what is on the stream, without waiting.
+// write() returns host memory to fill; send() copies it to the GPU, after the work on the stream, without waiting.
 class Upload {
   public:
     char* write(std::size_t bytes) {
@@ -34,7 +34,7 @@ class Upload {
     Workspace memory_;
 };
 #else
-// The tests play captures: what was sent before one begins is lost to it, as a captured step sends its own.
+// The tests imitate captures: when one begins, all earlier uploads are erased, because a captured step sends its own.
 inline std::uint64_t captures = 0;
 inline std::uint64_t capture_number() { return captures; }
 class Upload;

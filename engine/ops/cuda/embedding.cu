@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rows of a table by id, and the sum of gradients that share an id. For that the rows are sorted by id, stably, so that
-// a sum has the order of the rows, and in f32 the bits of the CPU.
+// Looks up rows of a table by id, and sums the gradients of rows with the same id. The rows are sorted by id, stably,
+// so that a sum runs in row order and has, in f32, the bits of the CPU.
 #include "engine/ops/check_products.h"
 #include "engine/ops/cuda/workspace.cuh"
 #include "engine/ops/launch.h"
@@ -8,8 +8,8 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// A radix sort from the lowest digit: count the digits of every tile of rows, sum the counts over digits and tiles,
-// put every row where the sum says. One warp a tile, 32 rows after 32, so that rows of one digit keep their order.
+// A radix sort from the lowest digit: count the digits in every tile of rows, sum the counts over digits and tiles,
+// move every row to its place. One warp per tile takes 32 rows at a time, so rows with the same digit keep their order.
 constexpr int digit_bits = 8, digits = 1 << digit_bits, rows_a_tile = 512, scanned_at_once = 1024;
 
 struct Counts {};
@@ -17,7 +17,7 @@ struct Ids {};
 struct Rows {};
 struct Starts {};
 
-// The lanes of the warp that are there and have this lane's digit.
+// The lanes of the warp that have a row (`there`) and this lane's digit.
 __device__ inline unsigned peers_of(int digit, bool there) {
     unsigned peers = __ballot_sync(0xffffffffu, there);
     for (int bit = 0; bit < digit_bits; bit++) {
@@ -28,7 +28,8 @@ __device__ inline unsigned peers_of(int digit, bool there) {
     return peers;
 }
 
-// Of 32 rows of a tile: this lane's, its digit, and how many rows before it have that digit, of those 32.
+// This lane's row of 32 rows of a tile: its digit, how many of the 32 rows before it have the digit, and how many of
+// all.
 struct Place {
     std::int64_t row;
     bool there;
@@ -61,7 +62,7 @@ __global__ void __launch_bounds__(32) count_digits_kernel(const int* ids, std::i
     for (int d = lane; d < digits; d += 32) counts[std::int64_t(d) * gridDim.x + blockIdx.x] = found[d];
 }
 
-// counts[i] becomes the sum of those before it.
+// counts[i] becomes the sum of the counts before it.
 __global__ void __launch_bounds__(scanned_at_once) scan_kernel(int* counts, std::int64_t n) {
     __shared__ int of_warps[32];
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(scanned_at_once) scan_kernel(int* counts, std:
     }
 }
 
-// The rows in the order of their digits; a null `rows` are 0, 1, 2 ...
+// Moves the rows into the order of their digits; null `rows` are 0, 1, 2 ...
 __global__ void __launch_bounds__(32) scatter_kernel(const int* ids, const int* rows, std::int64_t n, int shift,
                                                      const int* counts, int* sorted_ids, int* sorted_rows) {
     __shared__ int next[digits];
@@ -112,7 +113,7 @@ struct Sorted {
     const int *ids, *rows;
 };
 
-// ids(n) in [0, V), ascending, and the rows they come from.
+// The ids in ascending order, and the rows they come from. ids(n) are in [0, V).
 Sorted sort(const int* ids, std::int64_t n, std::int64_t V) {
     const std::int64_t tiles = (n + rows_a_tile - 1) / rows_a_tile;
     int* counts = workspace<Counts, int>(tiles * digits);
@@ -131,7 +132,7 @@ Sorted sort(const int* ids, std::int64_t n, std::int64_t V) {
     return from;
 }
 
-// starts[v] = how many of the sorted ids are below v
+// starts[v] = number of sorted ids below v
 struct Start {
     const int* ids;
     std::int64_t n;
@@ -149,7 +150,8 @@ struct Start {
     }
 };
 
-// Row v of dw is the sum of its rows of dy. A warp takes 32 columns: a word of many rows keeps many warps busy.
+// Row v of dw is the sum of its rows of dy. A warp takes 32 columns, so that a word with many rows keeps many warps
+// busy.
 template <class S>
 struct SumRows {
     const S* dy;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The layer between the ops and the products: who multiplies, empty sums, factors of two types, and a product that must
-// not be rounded before its bias is added.
+// The layer between ops and products. It chooses who multiplies, and handles empty sums, factors of two types, and
+// products that must not be rounded before their bias is added.
 #include "engine/ops/cuda/gemm.h"
 
 #include "engine/ops/cuda/workspace.cuh"
@@ -13,8 +13,8 @@ struct WideA {};
 struct WideB {};
 struct WideC {};
 
-// to = from (+ bias), stored or added: rows of n numbers, a step apart each. from null: 0, the product of no columns
-// and no rows.
+// to = from (+ bias), stored or added; rows of n numbers, each a step apart. If `from` is null, it is 0: a product with
+// K = 0.
 template <class From, class To>
 struct Copy {
     const From* from;
@@ -43,7 +43,7 @@ void expect_known(DType type) {
     if (type != DType::f32 && type != DType::bf16) throw Error(text("no CUDA form for ", name_of(type)));
 }
 
-// The factor (rows, columns) as f32, in memory of its own where it is bf16.
+// The factor (rows, columns) as f32. A bf16 factor is copied into a workspace.
 template <class Tag>
 DeviceFactor widened(DeviceFactor f, std::int64_t rows, std::int64_t columns) {
     if (f.dtype == DType::f32) return f;

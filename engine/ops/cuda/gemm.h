@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The matrix product as the ops of the CUDA half call it, whatever the types of the factors.
+// The matrix product that the CUDA ops call, for factors of any types.
 #pragma once
 #include "engine/ops/cuda/multiply.h"
 #include "engine/ops/launch.h"
@@ -10,8 +10,8 @@ inline DeviceFactor factor(const View& v) { return {v.data, v.dtype, false, v.co
 inline DeviceFactor transposed(DeviceFactor f) { return {f.data, f.dtype, !f.transposed, f.row}; }
 inline DeviceProduct product(const View& v, bool add = false) { return {v.data, v.dtype, add, v.columns()}; }
 
-// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias(N) in every row), sums in float. Where one factor is f32 and the other bf16,
-// both are multiplied as f32. C in bf16 is rounded once, after the bias was added.
+// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias(N) in every row), sums in float. If one factor is f32 and the other bf16, both
+// are multiplied as f32. C in bf16 is rounded once, after the bias is added.
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, DeviceFactor b, DeviceProduct c,
           const float* bias = nullptr);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The bits of the CPU: chunks of 4096 numbers in float, each as the CPU's `sum` does it, then the chunks in order in
-// double.
+// Has the bits of the CPU: chunks of 4096 numbers are summed in float, each like the CPU's `sum`, then the chunks in
+// order in double.
 #include "engine/math/scalar.h"
 #include "engine/ops/check.h"
 #include "engine/ops/cuda/workspace.cuh"
@@ -14,7 +14,7 @@ constexpr int at_once = 1024;
 
 struct Sums {};
 
-// Two chunks a warp. The sixteen partial sums of OneLane are those of sixteen lanes, which then meet in the same pairs.
+// Two chunks per warp. Sixteen lanes hold the sixteen partial sums of OneLane, and add them in the same pairs.
 struct SumOfSquares {
     const float* g;
     std::int64_t n, chunks;
@@ -29,7 +29,7 @@ struct SumOfSquares {
     }
 };
 
-// One thread adds what the block has fetched: the order is that of one after the other.
+// The block fetches sums, and one thread adds them one after the other, in order.
 __global__ void __launch_bounds__(at_once) root_kernel(const float* sums, std::int64_t chunks, float* norm) {
     __shared__ float fetched[at_once];
     double total = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every file of kernels needs: how to launch one, and shared memory whose size the launch chooses. nvcc compiles
+// What every file of kernels needs: launching a kernel, and shared memory whose size the launch chooses. nvcc compiles
 // such a file for CUDA; g++ compiles it for the tests, which run it on the CPU (docs/kernels-on-the-cpu.md).
 #pragma once
 #ifdef __CUDACC__
@@ -24,7 +24,7 @@ std::string name_of_kernel() {
 }
 
 #ifdef __CUDACC__
-// The stream all ops run on; null is CUDA's default stream.
+// The stream of all ops; null is CUDA's default stream.
 inline cudaStream_t& cuda_stream() {
     static cudaStream_t stream = nullptr;
     return stream;
@@ -32,12 +32,12 @@ inline cudaStream_t& cuda_stream() {
 
 inline void check(cudaError_t status, const std::string& what) {
     if (status == cudaSuccess) return;
-    cudaGetLastError();  // or the next call would meet it again
+    cudaGetLastError();  // otherwise the next call would report it again
     throw Error(text("CUDA: ", what, " failed: ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")"));
 }
 
-// Kernels are launched here and nowhere else: launch<kernel>(blocks, threads of each, bytes of shared memory, what the
-// kernel takes ...).
+// All kernels are launched here: launch<kernel>(blocks, threads per block, bytes of shared memory, arguments of the
+// kernel ...).
 template <auto kernel, class... Arguments>
 void launch(dim3 blocks, dim3 threads, std::size_t shared_bytes, const Arguments&... arguments) {
     if (shared_bytes > 48 << 10)
@@ -49,7 +49,7 @@ void launch(dim3 blocks, dim3 threads, std::size_t shared_bytes, const Arguments
                                    blocks.z, ") blocks of (", threads.x, ",", threads.y, ",", threads.z, ") threads"));
 }
 
-// The bytes of shared memory that the launch asked for, from the first on, 128 bytes aligned; the same for every T.
+// The shared memory that the launch asked for, from its first byte, aligned to 128 bytes; the same for every T.
 template <class T>
 __device__ T* dynamic_shared() {
     extern __shared__ __align__(128) unsigned char dynamic_shared_bytes[];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a row or point op runs on CUDA: a warp a row, a thread a point, on one stream, without synchronising, so that a
-// whole step can be captured as a graph. Loops stride over the grid; what is computed does not depend on its size.
+// How a row or point op runs on CUDA: one warp per row, one thread per point, on one stream, without synchronising, so
+// that a whole step can be captured as a graph. Loops stride over the grid; results do not depend on its size.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace masquerade::DEVICE {
 constexpr int warps_a_block = 8;
 constexpr int threads_a_block = 32 * warps_a_block;
 
-// From sm_120 on, ptxas by itself keeps row kernels to so few registers that some of them spill.
+// From sm_120 on, ptxas would otherwise give row kernels so few registers that some of them spill.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
 #define ROWS_BOUNDS __launch_bounds__(threads_a_block, 3)
 #else
 #define ROWS_BOUNDS __launch_bounds__(threads_a_block)
 #endif
 
-// f(lanes, row) on each row; every lane of a warp sees the same row, so f may shuffle. What one stage wrote of the row,
-// the next may read on any lane.
+// f(lanes, row) on each row. All lanes of a warp see the same row, so f may shuffle. What one stage writes to the row,
+// the next stage may read on any lane.
 template <class... Stages>
 __global__ void ROWS_BOUNDS rows_kernel(std::int64_t rows, Stages... stages) {
     std::int64_t first_row = std::int64_t(blockIdx.x) * warps_a_block + threadIdx.x / 32;
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(threads_a_block) points_kernel(std::int64_t n,
 }
 
 // to[c] = the sum over rows n of term(n, c), in the order of the CPU: rows in chunks of 64, then the chunks. A block
-// has 32 columns; each of its 32 warps sums a chunk, and the first adds what they found, in order.
+// has 32 columns. Each of its 32 warps sums a chunk, and the first warp adds the sums of all warps, in order.
 template <class A, class F>
 __global__ void __launch_bounds__(1024) column_sums_kernel(std::int64_t rows, int columns, F term, A* to, bool add) {
     constexpr int chunk = 64, chunks = 32;
@@ -67,7 +67,7 @@ struct StorePoint {
     HD void operator()(std::int64_t i) const { put(to[i], f(i), add); }
 };
 
-// The random words of a row of n channels, some at a time: f(lane, begin, count, words),
+// Calls f(lane, begin, count, words) for some random words of a row of n channels at a time, until all were used;
 // words[k] = stream.at(document, position, i / 4)[i % 4], i = begin + k.
 template <class F>
 HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int position, int n, F f) {
@@ -77,7 +77,7 @@ HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int posit
     });
 }
 
-// Enough blocks for `items`, `each` items a block; from 65,535 blocks on they stride.
+// Enough blocks for `items`, with `each` items per block; from 65,535 blocks on they stride.
 inline unsigned blocks_for(std::int64_t items, int each) {
     return unsigned(std::min<std::int64_t>((items + each - 1) / each, 65535));
 }

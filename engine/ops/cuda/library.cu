@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The stamp, ops and runtime that the CUDA library hands over. If a file of the library defines an op in namespace
-// cuda, the op fills its own slot: the names here are weak, and null where nobody defines them.
+// The stamp, ops and runtime that the CUDA library provides. The names of ops in namespace cuda are weak here: if a
+// file of the library defines an op, the op fills its slot; if none does, its name is null.
 #include "engine/ops/library.h"
 
 #include "engine/ops/cuda/missing.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// y = x w^T + b, alone, with a gelu beside it or turned by position: the matrix product in its three orders. Gelu and
-// rotation go over the stored product, so that they read the same rounded numbers as on the CPU.
+// y = x w^T + b, alone, followed by a gelu, or rotated by position: the matrix product in its three orders. Gelu and
+// rotation read the stored product, so that they get the same rounded numbers as on the CPU.
 #include "engine/ops/check_products.h"
 #include "engine/ops/cuda/gemm.h"
 #include "engine/ops/cuda/workspace.cuh"
@@ -33,7 +33,7 @@ void linear_gelu_forward(View x, View w, View b, GeluKind kind, View u, View a) 
     gelu_forward(u, kind, a);
 }
 
-// Where du is stored, dy w lies there on its way; to be added, it needs room of its own.
+// If du is stored, dy w is first computed in its memory; if du is added to, dy w needs its own memory.
 void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db) {
     check_gelu_linear_backward(u, a, du);
     linear_backward(dy, a, w, {}, dw, db);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The function in the slot of an op that a library has no form of.
+// The function in the slot of an op that the library does not implement.
 #pragma once
 #include "engine/ops/ops.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Matrix products as the CUDA half asks for them, and who makes them.
+// Matrix products as the CUDA ops request them, and the functions that compute them.
 //
-// multiply() is taken from elsewhere: in namespace cuda it is cuBLASLt's (engine/ops/cuda/cublas.cu); in namespace
-// fibers, where the tests run kernels on the CPU, a plain loop answers (tests/emulator/multiply.cpp). tiled_multiply()
-// is the engine's own (tiled_multiply.cu) and chosen by gemm.cu: by the rule, or where multiply() refuses a shape.
-// These two, and what is above them, are one source for both namespaces.
+// multiply() has two implementations: in namespace cuda, cuBLASLt (engine/ops/cuda/cublas.cu); in namespace fibers,
+// where the tests run kernels on the CPU, a plain loop (tests/emulator/multiply.cpp). tiled_multiply() is the engine's
+// own product (tiled_multiply.cu); gemm.cu chooses it if the rule says so or if multiply() refuses a shape.
+// tiled_multiply() and its callers are one source for both namespaces.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,8 +15,8 @@
 
 namespace masquerade {
 
-// A matrix to be read: whole rows, which follow each other or, where `row` is not 0, begin that far apart; transposed:
-// the rows that lie there are its columns.
+// A matrix to read, row by row. Rows follow each other or, if `row` is not 0, begin that far apart. If transposed, the
+// stored rows are the columns of the matrix.
 struct DeviceFactor {
     const void* data;
     DType dtype;
@@ -24,14 +24,14 @@ struct DeviceFactor {
     std::int64_t row = 0;
 };
 
-// The matrix to be written, its rows as those of a factor.
+// The matrix to write. Its rows are stored like those of a factor.
 struct DeviceProduct {
     void* data;
     DType dtype;
-    bool add = false;  // to what is there, instead of storing
+    bool add = false;  // to C, instead of storing
     std::int64_t row = 0;
 };
-// From one stored row, `length` numbers, to the next.
+// The distance from one stored row of `length` numbers to the next.
 template <class Matrix>
 std::int64_t row_step(const Matrix& x, std::int64_t length) {
     return x.row ? x.row : length;
@@ -39,8 +39,8 @@ std::int64_t row_step(const Matrix& x, std::int64_t length) {
 
 // C(M,N) = A(M,K) B(K,N) (+ C) (+ bias(N) in every row), sums in float; M, N, K > 0.
 //     A and B        C
-//     f32, f32       f32         the factors are taken as they are; cuBLASLt rounds them to TF32 where the rule says so
-//     bf16, bf16     f32, bf16   with a bias only f32: cuBLASLt would have the bias of C's type
+//     f32, f32       f32         factors as they are; cuBLASLt rounds them to TF32 if the rule says so
+//     bf16, bf16     f32, bf16   with a bias only f32: cuBLASLt requires a bias of C's type
 struct Multiplication {
     std::int64_t m, n, k;
     DeviceFactor a, b;
@@ -61,13 +61,13 @@ inline void expect_known(const Multiplication& p) {
                          "bias, in bf16, and sizes above 0"));
 }
 
-// The tile of C that a block makes; its bits are the same in all.
+// The tile of C that a block computes; the bits of C do not depend on it.
 enum class TileSize { fitting, small, large };
 
-// One stream, no read-back, no allocation but before the first product; for one shape always the same bits.
-//     multiply        false: it makes no products of this shape, and has done nothing
-//     tiled_multiply  bits that depend on the row of A, the column of B and K alone
-//     product_rule    what choose_products has set
+// On one stream, without reading back; allocates only before the first product; the same bits for the same shape.
+//     multiply        returns false, having done nothing, if it has no product of this shape
+//     tiled_multiply  has bits that depend only on the row of A, the column of B and K
+//     product_rule    is what choose_products has set
 namespace cuda {
 bool multiply(const Multiplication& what);
 void tiled_multiply(const Multiplication& what, TileSize size = TileSize::fitting);

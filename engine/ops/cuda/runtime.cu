@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory, copies and time of the first GPU, on the one stream that the ops use too.
+// Memory, copies and timing of the first GPU, on the stream of the ops.
 #include "engine/ops/cuda/runtime.h"
 
 #include <cstdio>
@@ -13,7 +13,7 @@
 namespace masquerade::cuda {
 namespace {
 
-// CUDA's default stream waits for others and cannot be captured; the ops get one of their own, with the first memory.
+// CUDA's default stream waits for others and cannot be captured. The ops get their own stream with the first memory.
 cudaStream_t stream() {
     static const cudaStream_t own = [] {
         cudaStream_t made = nullptr;
@@ -23,11 +23,11 @@ cudaStream_t stream() {
     return own;
 }
 
-// Code for a GPU's architecture is either in this library or not.
+// Tests whether this library has code for the GPU's architecture.
 __global__ void probe() {}
 
 Answer answer() {
-    Answer found;  // without a driver CUDA leaves the count as it was
+    Answer found;  // without a driver, CUDA leaves the count unchanged
     cudaError_t status = cudaGetDeviceCount(&found.devices);
     cudaFuncAttributes attributes;
     if (status == cudaSuccess && found.devices > 0) status = cudaFuncGetAttributes(&attributes, probe);
@@ -66,17 +66,17 @@ void* allocate(std::size_t bytes) {
     return data;
 }
 
-// Waits for the work that may still use it.
+// Waits for the work that may still use the memory.
 void release(void* data) noexcept { cudaFree(data); }
 
-// Waits for all work on the stream. While a step is only being captured, the host cannot wait for results: an Error.
+// Waits for all work on the stream. Throws Error during a capture: the host cannot wait for results then.
 void wait(const char* for_what) {
     if (capturing()) throw Error(text("CUDA: ", for_what, " while a step is captured as a graph; launch it first"));
     check(cudaStreamSynchronize(stream()), text("work before ", for_what));
     forget_staged();
 }
 
-// A few numbers go by way of pinned memory and nobody waits for them; while a step is captured, all do.
+// Small copies go through pinned memory, and nothing waits for them; during a capture, all copies do.
 constexpr std::size_t most_staged = std::size_t(1) << 20;
 
 void copy(void* to, const void* from, std::size_t bytes, Way way) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Products of tiles that lie in shared memory, summed in registers of the block's 128 threads: the one place where
-// attention multiplies matrices. Tiles of float go through the CUDA cores, tiles of bf16 through the tensor cores,
-// which multiply exactly and add in float. Every sum runs along its depth in order: no atomics, one result.
+// Products of tiles in shared memory, summed in registers of the block's 128 threads. Attention multiplies matrices
+// only here. Tiles of float use the CUDA cores, tiles of bf16 the tensor cores, which multiply exactly and add in
+// float. Every sum runs along its depth in order: no atomics, one result.
 #pragma once
 #include "engine/math/scalar.h"
 #include "engine/ops/cuda/kernel.cuh"
@@ -10,7 +10,7 @@ namespace masquerade::DEVICE {
 
 constexpr int tile_threads = 128;
 
-// A tile in shared memory. The distance of its rows is such that the lanes of a warp meet different banks.
+// A tile in shared memory. The row distance makes the lanes of a warp access different banks.
 template <class T, int M, int N>
 struct Tile {
     static constexpr int stride = N + (sizeof(T) == 4 ? 1 : 8);
@@ -18,10 +18,9 @@ struct Tile {
     __device__ T& operator()(int i, int j) { return all[i * stride + j]; }
 };
 
-// A tile of float factors as products take it. Of bf16 it is two tiles, what the first one rounds away is in the
-// second:
-// so what is computed between two products is not rounded to 8 bits, and results are rounded once, when they are
-// stored.
+// A tile of float factors, in the form that products read. For bf16 it is two tiles; the second holds what the first
+// one rounds away. So what is computed between two products is not rounded to 8 bits, and results are rounded once,
+// when they are stored.
 template <class T, int M, int N>
 struct FactorTile {
     Tile<T, M, N> high;
@@ -32,19 +31,19 @@ struct FactorTile {
     }
 };
 
-// How many of the rows or columns of a tile of `all` hold numbers where n are wanted: what products read.
+// How many rows or columns of a tile of `all` must hold numbers if a product needs n of them.
 __device__ inline int filled(int n, int all) { return n <= 16 ? 16 : all; }
 
-// Which of the two matrices is read along its columns, as it would be if transposed.
+// Which of the two matrices is read along its columns, as if it were transposed.
 enum class Form {
     rows_by_rows,     // sum over k of a[i][k] b[j][k]
     rows_by_columns,  // sum over k of a[i][k] b[k][j]
     columns,          // sum over k of a[k][i] b[k][j]
 };
 
-// x(M,N), spread over the threads; each(f) calls f(i, j, x_ij) for the elements that the calling thread has.
-// add<form>(a, b, m, n, depth) adds a product of which the first m rows and n columns are wanted; what lies behind them
-// may or may not be added, too. Both tiles hold numbers where filled() says, and zeros behind the depth.
+// x(M,N), spread over the threads. each(f) calls f(i, j, x_ij) for the elements of the calling thread. add<form>(a, b,
+// m, n, depth) adds a product whose first m rows and n columns are needed; elements beyond them may be added too. Both
+// tiles must hold numbers as far as filled() says, and zeros beyond the depth.
 template <class T, int M, int N>
 struct TileSum;
 
@@ -114,7 +113,7 @@ __device__ inline void multiply_fragments(float (&d)[4], const std::uint32_t (&a
 #endif
 }
 
-// Two numbers as one word: neighbours in memory, at an even place, and any two.
+// Two numbers as one word: neighbours in memory, the first at an even place; or any two numbers.
 __device__ inline std::uint32_t two_of(const bfloat16* x) {
 #ifdef CUDA_EMULATED
     std::uint32_t both;
@@ -128,7 +127,7 @@ __device__ inline std::uint32_t two_of(const bfloat16& low, const bfloat16& high
     return std::uint32_t(low.bits) | std::uint32_t(high.bits) << 16;
 }
 
-// Tensor cores: M / 16 warps below each other, the others beside them; a warp has `tiles` tiles of 16 x 8.
+// Tensor cores: M / 16 warps one below the other, the others beside them; a warp has `tiles` tiles of 16 x 8.
 template <int M, int N>
 struct TileSum<bfloat16, M, N> {
     static constexpr int down = M / 16, across = tile_threads / 32 / down, tiles = N / 8 / across;
@@ -181,7 +180,7 @@ struct TileSum<bfloat16, M, N> {
     }
 };
 
-// The same as add() with factors on the left.
+// add() with factors on the left.
 template <Form form, class Sum, class T, int M, int N, class RightTile>
 __device__ void add_factors(Sum& sum, const FactorTile<T, M, N>& left, const RightTile& right, int m, int n,
                             int depth) {

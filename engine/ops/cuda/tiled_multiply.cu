@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The engine's own matrix product, where cuBLASLt is not wanted, not there, or has no algorithm for a shape.
+// The engine's own matrix product, for when cuBLASLt is not wanted, is not there, or has no algorithm for a shape.
 //
-// A block of 128 threads makes one tile of C. Both factors come in chunks of the depth K: into registers, while the
-// chunk before is multiplied, from there into shared memory. There the depth always runs along a tile's rows, whichever
-// way a factor lies, so all forms of the product are one loop. Where a tile reaches past the matrices it holds zeros.
+// A block of 128 threads computes one tile of C. Both factors are loaded in chunks of the depth K: into registers while
+// the previous chunk is multiplied, then into shared memory. There the depth always runs along the rows of a tile,
+// however a factor is stored, so one loop serves all forms of the product. Beyond the edge of a matrix a tile holds
+// zeros.
 //
-// The bits of an element depend on its row of A, its column of B and K alone. One thread (of float) or one place of the
-// tensor cores' instruction (of bf16) adds all its terms, 16 steps of K after the other, whatever the tile, the chunk
-// and the grid; a block never shares K with another one.
+// The bits of an element depend only on its row of A, its column of B and K. One thread (of float) or one place of the
+// tensor-core instruction (of bf16) adds all its terms, 16 steps of K after the other, for any tile, chunk and grid;
+// blocks never share K.
 #include <algorithm>
 #include <climits>
 
@@ -18,7 +19,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// 16 bytes, which one access moves.
+// 16 bytes, moved by one access.
 struct alignas(16) Packet {
     std::uint32_t words[4];
 };
@@ -61,16 +62,16 @@ __device__ void set_number(Packet& packet, int i, T x) {
         packet.words[i / 2] |= std::uint32_t(x.bits) << i % 2 * 16;
 }
 
-// A factor as it lies in memory: lines that follow each other. A line runs along the depth (`deep`: one for each row of
-// A or column of B), or across it (one for each step of the depth).
+// A factor as it is stored: lines that follow each other. A line runs along the depth (`deep`: one for each row of A or
+// column of B) or across it (one for each step of the depth).
 template <class T>
 struct Lines {
     const T* data;
     std::int64_t count, length, step;
     bool deep;
-    bool packed;  // every packet of a line may be read at once
+    bool packed;  // every packet of a line may be read with one access
 
-    // The numbers of a line from `at` on, zeros behind its end and behind the last line.
+    // The numbers of a line from `at` on; zeros beyond its end and beyond the last line.
     __device__ Packet read(std::int64_t line, std::int64_t at) const {
         Packet packet{};
         if (line >= count || at >= length) return packet;
@@ -83,17 +84,17 @@ struct Lines {
     }
 };
 
-// The packets that the threads load for the next tile (`rows` of A or columns of B, `depth` steps of K).
+// The packets that the threads load for the next tile (`rows` rows of A or columns of B, `depth` steps of K).
 template <class T, int rows, int depth>
 struct NextTile {
     static constexpr int along = depth / per_packet<T>, packets = rows * along / tile_threads;
-    static constexpr int row_step = rows / packets;  // from one packet of a thread to its next
+    static constexpr int row_step = rows / packets;  // rows from one packet of a thread to the next
     static_assert(packets * tile_threads == rows * along && tile_threads % (2 * depth) == 0, "whole packets");
     Packet all[packets];
-    int row, k;  // where the first one begins
+    int row, k;  // where the first packet begins
 
-    // Neighbouring threads read along a line: all of them where it is deep, else two of them, 32 bytes, so that a
-    // warp stores numbers of 16 steps of the depth, which lie in different banks.
+    // Neighbouring threads read along a line: all of them if it is deep, otherwise two of them (32 bytes), so that a
+    // warp stores numbers of 16 steps of the depth, which are in different banks.
     __device__ explicit NextTile(bool deep) {
         const int thread = int(threadIdx.x);
         row = deep ? thread / along : (thread / 2 / depth * 2 + thread % 2) * per_packet<T>;
@@ -128,7 +129,7 @@ struct Tiles {
     Tile<T, N, K> right;
 };
 
-// One tile (M,N) of C, in chunks of K steps of the depth.
+// Computes one tile (M,N) of C, in chunks of K steps of the depth.
 template <class T, class S, int M, int N, int K>
 __global__ void __launch_bounds__(tile_threads)
     product_kernel(Lines<T> a, Lines<T> b, S* c, std::int64_t c_step, const float* bias, std::int64_t m, std::int64_t n,
@@ -160,7 +161,7 @@ std::int64_t tiles_of(const Multiplication& p, int rows, int columns) {
     return (p.m + rows - 1) / rows * ((p.n + columns - 1) / columns);
 }
 
-// Of A (rows: M, lies along the depth) or B (rows: N, its transpose lies so).
+// The lines of A (`rows` is M) or of B (`rows` is N); `deep` says whether they run along the depth.
 template <class T>
 Lines<T> lines_of(const DeviceFactor& f, std::int64_t rows, std::int64_t depth, bool deep) {
     const std::int64_t count = deep ? rows : depth, length = deep ? depth : rows, step = row_step(f, length);
@@ -179,10 +180,10 @@ void launch_product(const Multiplication& p) {
                                           row_step(p.c, p.n), p.bias, p.m, p.n, p.k, p.c.add);
 }
 
-// Large tiles read less; small ones keep a GPU busy where there are few, and waste less of few rows.
+// Large tiles read less; small tiles keep a GPU busy if there are few, and waste less on few rows.
 template <class T, class S>
 void choose_tiles(const Multiplication& p, TileSize size) {
-    constexpr int enough = 256;  // two for each of some 130 multiprocessors
+    constexpr int enough = 256;  // two for each of about 130 multiprocessors
     if (size == TileSize::fitting)
         size = p.m > 16 && tiles_of(p, 64, 128) >= enough ? TileSize::large : TileSize::small;
     if (size == TileSize::large)

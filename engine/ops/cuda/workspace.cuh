@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Device memory that an op works in. It only grows, so that an op allocates nothing once it has met its largest shapes;
-// what has been outgrown stays, because a step that was captured may name it. Sizes are powers of two: all that was
-// outgrown is less than what is in use.
+// Device memory that an op works in. It only grows, so an op allocates nothing once it has met its largest shapes.
+// Outgrown memory is kept, because a captured step may use it. Sizes are powers of two, so all outgrown memory together
+// is less than what is in use.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +20,7 @@
 
 namespace masquerade::DEVICE {
 
-// What all workspaces have taken and not given back.
+// Bytes that all workspaces have allocated.
 inline std::size_t& bytes_of_workspaces() {
     static std::size_t bytes = 0;
     return bytes;
@@ -57,7 +57,7 @@ class Workspace {
         bytes_of_workspaces() += bytes - before;
         return data;
     }
-    // NaN; what lies behind the bytes that were asked for, the address sanitizer takes for no memory.
+    // Fills with NaN; the address sanitizer reports any access beyond the requested bytes.
     static void forget(void* data, std::size_t bytes, std::size_t capacity) {
         ASAN_UNPOISON_MEMORY_REGION(data, capacity);
         std::memset(data, 0xff, capacity);
@@ -69,7 +69,7 @@ class Workspace {
     std::size_t capacity_ = 0;
 };
 
-// `count` Ts, at least 256 bytes aligned on a GPU; what was there is lost. Each use has a tag type of its own, local to
+// `count` Ts, at least 256 bytes aligned on a GPU; the old contents are lost. Each use has its own tag type, local to
 // its file.
 template <class Tag, class T = float>
 T* workspace(std::int64_t count) {
