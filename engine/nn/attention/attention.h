@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention as one part of a layer: queries look at keys under a mask. Each kind is one file, with its settings and what
-// it keeps while text is written, and a name in attention_kinds(); layers, models and programs know this interface alone.
+// Attention as one part of a layer: queries attend to keys under a mask. Each kind is one file, with its settings and
+// its decoding state, and a row of attention_kinds(); layers, models and programs know only this interface.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,35 +11,35 @@
 
 namespace masquerade {
 
-// The rows that look. Where some of them are chosen, these alone go on: the call leaves them in x, (Nq,C).
+// The query rows. If some of them are chosen, only these continue: the call leaves them in x, (Nq,C).
 struct Queries {
     Tensor* x = nullptr;  // (N,C)
     Ints chosen = {};     // null data: all
 };
 
-// The rows that a call looks at: another stream, or the queries' own.
+// The rows that queries attend to: another stream, or the queries' own stream.
 struct Keys {
     Tensor* x = nullptr;       // (Nk,C)
     Ints positions = {};       // of these rows, for the rotation
-    Tensor* memory = nullptr;  // (B,C) rows at position 0, which come before x as source 0 of the mask; null: none
+    Tensor* memory = nullptr;  // (B,C) rows at position 0, source 0 of the mask, before x; null: none
     bool any() const { return x || memory; }
 };
 
-// Texts that are written side by side, one token a step. Each has a slot of `longest` rows, one for each token.
+// Texts that are generated side by side, one token per step. Each text has a slot of `longest` rows, one per token.
 struct Slots {
     int count = 0, longest = 0;
-    bool backward = false;  // each token stands before those that were written earlier
-    // Tokens are counted as they are written; the rows of a slot are in reading order.
+    bool backward = false;  // right to left: each token is placed before the earlier ones
+    // Tokens are counted in the order of generation; the rows of a slot are in reading order.
     int row(int slot, int token) const { return slot * longest + (backward ? longest - 1 - token : token); }
 };
 
-// A step of writing: row i of the call is the next token of the text in slots[i], which is row rows[i] of all slots.
+// A decoding step: row i of the call is the next token of the text in slots[i], which is row rows[i] of all slots.
 struct Step {
     Ints slots, rows;
-    int written = 0;  // tokens that each text has already
+    int written = 0;  // number of tokens that each text already has
 };
 
-// Texts of which several continue one: its slot, and the rows of its tokens, are copied.
+// Copies that let several texts continue one text: copies of its slot, and of the rows of its tokens.
 struct Branches {
     Ints from_slots, to_slots, from_rows, to_rows;
 };
@@ -53,36 +53,36 @@ class AttentionState {
     virtual void branch(Tape&, const Branches&) {}
 };
 
-// A stream that passes from layer to layer beside x; only some kinds have one. The companion of a model owns the
+// A second stream, which passes from layer to layer beside x; only some kinds have one. The model's companion owns the
 // parameters.
 class Companion {
   public:
     virtual ~Companion() = default;
-    virtual std::shared_ptr<Companion> start() const = 0;  // the stream of one pass
-    // The last norm of an encoder of pre-LN layers: its parameters, and the call after the last layer.
+    virtual std::shared_ptr<Companion> start() const = 0;  // begins the stream of one pass
+    // The last norm of an encoder of pre-LN layers: declares its parameters; is called after the last layer.
     virtual void declare_norm(Parameters& parameters, const std::string& path) = 0;
     virtual void norm(Tape& tape, const std::string& name) = 0;
 };
 
-// The place of an attention in a pass.
+// The context of one attention call in a pass.
 struct Site {
-    RowNames rows;                                // of the queries
-    const SegmentGraph* graph = nullptr;          // from the queries to the sources of keys
+    RowNames rows;                                // names of the queries
+    const SegmentGraph* graph = nullptr;          // mask from the queries to the sources of keys
     Tensor* turns = nullptr;                      // rotary table (P,D); null: nothing is rotated
-    float dropout = 0;                            // of attention probabilities
-    float hidden_dropout = 0;                     // of these rows
-    Companion* companion = nullptr;               // of a kind that has one, which reads and changes it
+    float dropout = 0;                            // rate for attention probabilities
+    float hidden_dropout = 0;                     // rate for the rows of the companion
+    Companion* companion = nullptr;               // read and changed by a kind that has one
     const std::vector<int>* documents = nullptr;  // their names, for the dropout of the companion
-    // Writing: the keys of a step are stored in the state. Without a step they are read, and become its memory.
+    // Decoding. In a step, the keys are stored in the state; without a step, they are read and become its memory.
     AttentionState* state = nullptr;
     const Step* step = nullptr;
 };
 
 struct AttentionShape {
     int width = 0, heads = 0;   // C, H
-    double deviation = 0.02;    // of the first weights
-    bool rotary_value = false;  // the rotary table turns values as it turns keys
-    int positions = 0;          // P: positions 0 .. P-1 may occur
+    double deviation = 0.02;    // standard deviation of the initial weights
+    bool rotary_value = false;  // the rotary table also rotates values
+    int positions = 0;          // P: positions are 0 .. P-1
     AttentionOptions options = {};
     bool pre_norm = false;
     double eps = 1e-12;          // of norms
@@ -95,37 +95,37 @@ struct AttentionShape {
 class Attention {
   public:
     virtual ~Attention() = default;
-    // (Nq,C). Without queries: null, and a state reads the keys.
+    // Returns (Nq,C). Without queries the keys are only read into the state, and the result is null.
     virtual Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const = 0;
-    // An empty state, with room for what is written; BadUsage of a kind that cannot write.
+    // An empty decoding state for these slots. Throws BadUsage if the kind cannot generate token by token.
     virtual std::unique_ptr<AttentionState> state(const Slots& slots) const = 0;
 };
 
 struct AttentionKind {
     const char *name, *what;
-    bool rotates;  // rotary positions have a place in it
-    bool drops;    // it has probabilities, which attention_dropout drops
-    // The reason why this kind cannot honour a mask, for the user; empty: it can. See refusal().
+    bool rotates;  // works with rotary positions
+    bool drops;    // has probabilities, to which attention_dropout applies
+    // Returns the reason, for the user, why this kind cannot honour a mask, or an empty string. See refusal().
     std::string (*refuses)(const SegmentGraph& graph);
-    // The parameters lie at layer.name.*, where `name` is "attention" or "cross".
+    // Declares parameters at layer.name.*, where `name` is "attention" or "cross".
     std::unique_ptr<const Attention> (*make)(Parameters& parameters, const std::string& layer, const std::string& name,
                                              const AttentionShape& shape);
     std::vector<AttentionSetting> (*settings)();
-    const char* weights;               // kinds of equal `weights` have parameters of the same names and meaning
+    const char* weights;               // kinds with equal `weights` have parameters of the same names and meaning
     bool needs_positions = false;      // of every key: a latent has none
     bool groups_heads = false;         // keys and values may have fewer heads than queries
-    const char* in_decoder = nullptr;  // the kind by which a decoder's rows see each other; null: this one
-    // Null: nothing goes beside x. The parameters lie at `path`.
+    const char* in_decoder = nullptr;  // the kind for self-attention in a decoder; null: this kind
+    // Null: the kind has no second stream. The parameters are at `path`.
     std::shared_ptr<Companion> (*companion)(Parameters& parameters, const std::string& path,
                                             const AttentionShape& shape) = nullptr;
 
-    // The same, also where the first source of keys are latents, which stand at no position.
+    // Like refuses(); if `latents`, the first source of keys are latents, which have no position.
     std::string refusal(const SegmentGraph& graph, bool latents) const {
         return latents && needs_positions ? "it knows keys by their positions, and a latent has none" : refuses(graph);
     }
 };
 const std::vector<AttentionKind>& attention_kinds();
-const AttentionKind& find_attention(const std::string& name);  // BadUsage, with the names there are
+const AttentionKind& find_attention(const std::string& name);  // throws BadUsage, which lists the names
 const AttentionKind& self_attention(const std::string& name, bool decoder);
 
 }  // namespace masquerade

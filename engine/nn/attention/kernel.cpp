@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Kernel attention:  y_i = sum_j (phi(q_i) . phi(k_j)) v_j / sum_j phi(q_i) . phi(k_j),  by features phi of a head:
+// Kernel attention:  y_i = sum_j (phi(q_i) . phi(k_j)) v_j / sum_j phi(q_i) . phi(k_j),  with features phi per head:
 //
 //     performer   FAVOR+, random features of exp(q . k / sqrt(D))                      Choromanski et al. 2020
 //     rfa         random features of exp(sum_d s_d^2 q_d k_d), q and k of length 1, s learned;
 //                 gate=true: keys fade                                                 Peng et al. 2021
 //     linear      elu(x) + 1                                                           Katharopoulos et al. 2020
 //
-// Logarithms of features go into the state with a running maximum for each, which cancels: no epsilon, no look ahead.
+// If features are stored as logarithms, the state has a running maximum for each feature, which cancels in y: no
+// epsilon is needed, and no look-ahead.
 #include <algorithm>
 
 #include "engine/math/features.h"
@@ -15,7 +16,7 @@
 namespace masquerade {
 namespace {
 
-// Options of all kernels; each kind declares the options that it has.
+// The options of all kernels; each kind declares the options that it has.
 struct KernelOptions {
     FeatureKind map = FeatureKind::elu;
     int features = 64, redraw = 0;
@@ -28,7 +29,7 @@ struct KernelOptions {
 
 struct PerformerOptions : KernelOptions {
     void declare(AttentionSettings& s) {
-        // the first of FeatureKind
+        // the first values of FeatureKind, in order
         static const std::vector<std::string> words = {"positive", "hyperbolic", "trigonometric", "relu"};
         std::string word = words[0];
         declare_features(s);
@@ -52,8 +53,8 @@ struct LinearOptions : KernelOptions {
 StateRule rule_of(const AttentionShape& s, const KernelOptions& o) {
     const FeatureKind map = o.map;
     const int R = map == FeatureKind::elu ? s.width / s.heads : features_of(map, o.features);
-    // Features of either sign may cancel, and a divisor near 0 multiplies what is left: so much a key holds it off.
-    // rfa's learned scale makes weights smaller than the noise of its features: with 1e-3 it did not train.
+    // Features of both signs may cancel, and dividing by nearly 0 amplifies the noise, so the divisor gets a lower
+    // bound. rfa's learned scale makes weights smaller than the noise of its features: with 1e-3 it did not train.
     const double floor = map == FeatureKind::rfa ? 0.05 : map == FeatureKind::trigonometric ? 1e-3 : 0;
     return {
         s.heads,           R, is_logarithm(map) ? StatePack::exponential : o.gate ? StatePack::gated : StatePack::sum,
@@ -107,7 +108,7 @@ class KernelAttention : public StateAttention {
 
     FeatureKind map_;
     Linear query_, key_, value_, gate_;
-    Tensor* random_ = nullptr;     // (features,C) w_r of every head, perhaps drawn anew every so many steps
+    Tensor* random_ = nullptr;     // (features,C) w_r of every head; drawn again every `redraw` steps
     Tensor* sharpness_ = nullptr;  // (C) s of rfa: its random rows are s w_r
 };
 

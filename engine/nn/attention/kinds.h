@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rows of attention_kinds(): a kind is a file beside this one, a name here and one in kinds.cpp.
+// The rows of attention_kinds(). A kind is a file beside this one, a name here and a name in kinds.cpp.
 #pragma once
 #include "engine/nn/attention/attention.h"
 
@@ -12,7 +12,7 @@ extern const AttentionKind softmax_kind, window_kind, longformer_kind, strided_k
 class ProjectedAttention : public Attention {
   protected:
     ProjectedAttention(const std::string& name, const AttentionShape& shape) : name_(name), shape_(shape) {}
-    // A linear layer (columns,C).
+    // A linear layer with weights (columns,C).
     Linear part(Parameters& p, const std::string& layer, const char* what, int columns) const {
         return Linear(p, layer + "." + name_ + "." + what, shape_.width, columns, shape_.deviation, shape_.bias);
     }
@@ -20,14 +20,14 @@ class ProjectedAttention : public Attention {
     AttentionShape shape_;
 };
 
-// BadUsage of the kinds whose rows see other keys once rows follow.
+// Throws BadUsage, for kinds in which a row sees other keys once more rows follow.
 [[noreturn]] void cannot_write(const AttentionKind& kind);
 
 struct NoOptions {
     void declare(AttentionSettings&) {}
 };
 
-// A row of the table: a class, and the options that it is made with. `weights` null: no other kind has the same.
+// Makes a row of the table from a class and its options. If `weights` is null, no other kind has the same parameters.
 template <class Class, class Options = NoOptions>
 constexpr AttentionKind kind_of(const char* name, const char* what, bool rotates, bool drops,
                                 std::string (*refuses)(const SegmentGraph&), const char* weights = nullptr) {

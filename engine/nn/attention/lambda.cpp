@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Lambda (Bello 2021). Content: keys are weighed over the positions, for each of their D numbers apart, and the sum
-// over the positions is a linear function of the query:  y_i = (sum_j softmax_j(k_j / sqrt(D)) v_j^T) q_i. Nothing
-// norms over queries.
-// With `reach`, self-attention adds the local positional lambda, by learned vectors of distances:
-//     y_i += (sum_j e_(j-i) v_j^T) q_i,   |j - i| <= reach in the row's own segment, as the mask lets it see
+// Lambda (Bello 2021). Content: a softmax over the positions weighs the keys, separately for each of their D numbers,
+// and the sum over the positions is a linear function of the query:  y_i = (sum_j softmax_j(k_j / sqrt(D)) v_j^T) q_i.
+// There is no normalisation per query.
+// With `reach`, self-attention adds the local positional lambda, with learned vectors e for distances:
+//     y_i += (sum_j e_(j-i) v_j^T) q_i,   |j - i| <= reach in the row's own segment, as far as the mask allows
 #include "engine/nn/attention/state.h"
 #include "engine/ops/local_plan.h"
 
 namespace masquerade {
 namespace {
 
-// Every row of a step sees the `reach` values that were kept before it, as text that goes on, and itself.
+// In a decoding step, every row sees itself and the `reach` values that were kept before it, as one text.
 SegmentGraph near_graph(const SegmentGraph& step, int reach) {
     SegmentGraph graph;
     graph.documents = step.documents;
@@ -48,7 +48,7 @@ class LambdaAttention : public StateAttention {
             distances_ =
                 p.add(layer + "." + name + ".distances", {2 * reach_ + 1, s.width}, {Init::normal, s.deviation});
     }
-    // The last `reach` values of each text stay beside its state.
+    // Beside its state, each text keeps its last `reach` values.
     std::unique_ptr<AttentionState> state(const Slots& slots) const override {
         auto state = StateAttention::state(slots);
         if (reach_ > 0)
@@ -94,8 +94,8 @@ Tensor* LambdaAttention::beside(Tape& tape, Tensor* y, Tensor* q, const std::vec
                name_ + ".sum");
 }
 
-// (n * reach,C): of every row of a step its own value and the reach - 1 nearest ones in the order of the text; 0 where
-// none is.
+// (n * reach,C): for every row of a step, its own value and the reach - 1 nearest ones in the order of the text; 0 if
+// there is none.
 Tensor* LambdaAttention::next_near(Tape& tape, const SegmentGraph& graph, const std::vector<Tensor*>& values) const {
     const int n = int(values.back()->rows()), W = 2 * reach_ + 1, own = int(values.size()) - 1;
     const bool back = !graph.queries.empty() && graph.queries[0].rule == Rule::anticausal;

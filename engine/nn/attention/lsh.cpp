@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Attention by buckets (Reformer; Kitaev et al. 2020, section 2): queries are keys, k = q / |q|, and a row looks at the
-// rows of its own bucket in its chunk of the sorted rows and the one before, at itself only where there are none.
-// Softmax is exact over the union of what all rounds have found. The rotations stay as the seed drew them; what is
-// turned is hashed turned.
+// Attention by buckets (Reformer; Kitaev et al. 2020, section 2): keys are normalised queries, k = q / |q|. A row
+// attends to the rows of its own bucket in its chunk of the sorted rows and in the chunk before; if there are none, to
+// itself. The softmax is exact over the union of what all rounds have found. The random rotations for hashing are drawn
+// once, from the seed; queries are hashed after their rotation by position.
 #include "engine/nn/attention/kinds.h"
 #include "engine/ops/whole.h"
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Luna (Ma et al. 2021, section 3): l packed rows P stand between queries and keys; time is linear in both.
 //
-//     Y_P = Attention(P W_pq, X W_pc)          pack: P looks at the keys X; no output projection
-//     Y   = Attention(X W_q, Y_P W_c) W_o      unpack: queries look at the slots Y_P
-//     P'  = LN(P + dropout(Y_P))               contextual: what the next layer packs by; else P stays
+//     Y_P = Attention(P W_pq, X W_pc)          pack: P attends to the keys X; no output projection
+//     Y   = Attention(X W_q, Y_P W_c) W_o      unpack: queries attend to the slots Y_P
+//     P'  = LN(P + dropout(Y_P))               contextual: the P of the next layer; otherwise P stays
 //
-// W_pc and W_c make keys and values, tied: one matrix for both. Rows that see the same keys share l slots, which take
-// up these keys and nothing else; of fewer than l keys they read as many slots. So no P holds what its rows do not see.
+// W_pc and W_c make keys and values; if tied, one matrix makes both. Rows that see the same keys share l slots, which
+// absorb only these keys; if there are fewer than l keys, the rows read as many slots as keys. So P never holds what
+// its rows do not see.
 #include <algorithm>
 #include <array>
 
@@ -49,15 +50,15 @@ struct LunaOptions {
 // The second stream: l rows of P for every group.
 struct PackedRows : Companion {
     LunaOptions options;
-    Tensor* learned = nullptr;  // (l,C), of which every group has a copy at first
+    Tensor* learned = nullptr;  // (l,C), copied into every group at the start
     std::shared_ptr<const Norm> last;
     AttentionShape shape;
-    Tensor* x = nullptr;  // (groups * l, C); null: no layer was yet
+    Tensor* x = nullptr;  // (groups * l, C); null before the first layer
     std::vector<SlotGroup> groups;
 
     PackedRows(Parameters& p, const std::string& path, const AttentionShape& s)
         : options(options_of<LunaOptions>(s.options)), shape(s) {
-        // Drawn as an embedding of deviation 1/sqrt(C) that is scaled by sqrt(C).
+        // Initialised like an embedding of deviation 1/sqrt(C) that is scaled by sqrt(C).
         learned = p.add(path, {options.slots, s.width}, {Init::normal, 1});
     }
     std::shared_ptr<Companion> start() const override { return std::make_shared<PackedRows>(*this); }
@@ -69,16 +70,16 @@ struct PackedRows : Companion {
     }
 };
 
-// The groups of a graph, and which one a query segment is of.
+// The groups of a graph, and the group of each query segment.
 struct Groups {
     std::vector<SlotGroup> groups;
-    std::vector<int> place;  // of a group in its document
-    std::vector<int> of;     // of every query segment
+    std::vector<int> place;  // index of a group in its document
+    std::vector<int> of;     // group of every query segment
 };
 
 Groups slots_of(const SegmentGraph& graph) {
     Groups s;
-    std::ptrdiff_t first = 0;  // group of the document
+    std::ptrdiff_t first = 0;  // first group of the document
     for (const QuerySegment& q : graph.queries) {
         SlotGroup group{q.document, {}};
         for (int i = q.sees_begin; i < q.sees_end; i++) {
@@ -96,7 +97,7 @@ Groups slots_of(const SegmentGraph& graph) {
     return s;
 }
 
-// A graph's last query segment sees these keys whole.
+// Adds a query segment that sees these keys whole.
 void look(SegmentGraph& graph, int begin, int end, int document, const std::vector<KeySegment>& keys) {
     QuerySegment q;
     q.begin = begin, q.end = end, q.document = document, q.sees_begin = int(graph.sees.size());
@@ -123,7 +124,7 @@ class LunaAttention : public ProjectedAttention {
     std::unique_ptr<AttentionState> state(const Slots&) const override { return std::make_unique<KeptSlots>(); }
 
   private:
-    // Keys and values of the slots of what was read: all that is kept of it.
+    // The keys and values of the slots: all that is kept of the source.
     struct KeptSlots : AttentionState {
         Kept memory;
         bool has_memory() override { return memory.tensor(); }
@@ -137,7 +138,7 @@ class LunaAttention : public ProjectedAttention {
 
     LunaOptions options_;
     Linear pack_query_, pack_key_value_, query_, key_value_, output_;
-    std::unique_ptr<const Norm> norm_;  // of P, contextual
+    std::unique_ptr<const Norm> norm_;  // of P, if contextual
 };
 
 Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
@@ -169,12 +170,13 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
     return output_(tape, y, name_ + ".output");  // (Nq,C)
 }
 
-// P of every group (G*l,C): as the layer before left it where that had the group; else the learned one.
+// P of every group (G*l,C): the rows that the layer before left for the group or, if it did not have the group, the
+// learned rows.
 Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const Site& site, const RowNames& names) const {
     const auto& before = static_cast<const PackedRows&>(*site.companion);
     if (before.x && before.groups == slots.groups) return before.x;
     const int l = options_.slots;
-    // rows of P, rows of the layer before, and which of these takes the place of a row
+    // indices of learned rows; rows of the layer before; for each row, which of these replaces it
     std::vector<int> learned, from, which;
     for (const SlotGroup& group : slots.groups) {
         const auto known = std::find(before.groups.begin(), before.groups.end(), group);
@@ -194,7 +196,7 @@ Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const Site&
     return some ? replace_rows(tape, p, held(which), kept, name_ + ".packed") : p;
 }
 
-// Keys and values of the slots (G*l,2C). P goes on to the next layer.
+// Keys and values of the slots (G*l,2C). Leaves P' for the next layer.
 Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const Site& site, const Groups& slots) const {
     if (!site.companion) throw Error(text("attention luna ", name_, ": the pass brings no packed rows"));
     auto& stream = static_cast<PackedRows&>(*site.companion);

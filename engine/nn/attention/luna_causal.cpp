@@ -2,10 +2,10 @@
 // Causal Luna (Ma et al. 2021, section 3.3, and its code, which packs before it projects): l learned rows P pack the
 // keys and values seen so far into l slots; a query attends to the slots.
 //
-//     s_jr = p_r . k'_j / sqrt(D)     w = softplus(s), elu(s) + 1, over the number of keys; or exp(s), over its sum
+//     s_jr = p_r . k'_j / sqrt(D)     w = softplus(s) or elu(s) + 1, over the number of keys; or exp(s), over its sum
 //     b = softmax_r(q . K_r / sqrt(D)),  y = sum_r b_r V_r
 //
-// P is the same in every layer's call and sees no token, so that nothing flows around the mask.
+// P is the same in every call of a layer and sees no token, so nothing flows around the mask.
 #include <numeric>
 
 #include "engine/math/features.h"

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Sparse softmax attention: a row sees those keys of its own segment that its mask and a fixed pattern of places both
-// have, and other segments whole. Place i has places j, by the options w = window, d = dilation, l = stride and g =
-// globals:
+// Sparse softmax attention: a row sees the keys of its own segment that both its mask and a fixed pattern of places
+// allow, and other segments whole. The pattern of place i has the following places j, with the options w = window, d =
+// dilation, l = stride and g = globals:
 //
 //     window       |i - j| <= w d, a multiple of d                        van den Oord et al. 2016; Beltagy et al. 2020
-//     longformer   the same; the first g places have all and are had by all     Beltagy et al. 2020, section 3.1
+//     longformer   as window; the first g places see all and are seen by all    Beltagy et al. 2020, section 3.1
 //     strided      |i - j| < l, or a multiple of l                              Child et al. 2019, section 4.3
 //     fixed        the same block of l, or j mod l >= l - g                     Child et al. 2019, section 4.3
 //     local        the same block of w, or the one before             Parmar et al. 2018, section 3.2, in one dimension
 //
-// All heads have one pattern, the union of the paper's two; global rows of longformer share the projections of the
-// others.
+// All heads have the same pattern, the union of the paper's two. Global rows of longformer share the projections of the
+// other rows.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +20,8 @@
 namespace masquerade {
 namespace {
 
-// The numbers of a pattern, and of these the settings. They may follow from the positions that there are.
+// The numbers of a pattern, some of which are settings. settle() computes those that follow from the number of
+// positions.
 struct PatternOptions : QuerySegment {
     void settle(int /*positions*/) {}
     void add_stride(AttentionSettings& s, int* length) {
@@ -90,10 +91,10 @@ class PatternAttention : public SoftmaxAttention {
     }
 
   private:
-    QuerySegment pattern_;  // of its numbers, those of the pattern
+    QuerySegment pattern_;  // only the numbers of the pattern are used
 };
 
-// Patterns from_start count places from the first token.
+// If from_start, the pattern counts places from the first token.
 template <bool from_start>
 std::string refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {

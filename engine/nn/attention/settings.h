@@ -18,13 +18,13 @@
 namespace masquerade {
 
 using AttentionValue = std::variant<bool, int, double, std::string>;
-using AttentionOptions = std::map<std::string, AttentionValue>;  // what is given, by its key
+using AttentionOptions = std::map<std::string, AttentionValue>;  // the given values, by key
 
 struct AttentionSetting {
     std::string key, help;
     AttentionValue start;            // the default
     double low, high;                // bounds of a number
-    std::vector<std::string> words;  // of which a text is one
+    std::vector<std::string> words;  // allowed values of a text
 };
 
 class AttentionSettings {
@@ -65,7 +65,7 @@ std::vector<AttentionSetting> settings_of() {
 
 // "of luna and linformer: ", the beginning of a help text
 std::string of_kinds(const std::vector<std::string>& names);
-// The settings of all kinds; the help says which kinds have it.
+// The settings of all kinds; each help text says which kinds have the setting.
 std::vector<AttentionSetting> attention_settings();
 
 }  // namespace masquerade

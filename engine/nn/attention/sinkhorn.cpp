@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Sorted blocks (Sinkhorn Transformer; Tay et al. 2020, section 3): a row looks at its own block of rows, and at the
-// block that a matrix of Sinkhorn's iterations S has put in its place, K'_u[t] = sum_v S_uv K_v[t] and V' of V alike.
-// The scores of S are those of the means of queries and keys; no noise is drawn. A segment of one block has nothing to
-// sort.
+// Sorted blocks (Sinkhorn Transformer; Tay et al. 2020, section 3): a row attends to its own block of rows and to a
+// sorted block, K'_u[t] = sum_v S_uv K_v[t], and V' from V in the same way; Sinkhorn iterations make the matrix S. The
+// scores of S are those of the mean queries and mean keys; no noise is drawn. In a segment of one block there is
+// nothing to sort.
 #include "engine/nn/attention/softmax.h"
 #include "engine/ops/whole.h"
 
 namespace masquerade {
 namespace {
 
-// Rows of a block see it, rows of source 0, and what stands in its place, rows of source 1.
+// The rows of a block see the block, rows of source 0, and the block sorted to its place, rows of source 1.
 SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_t queries, int block) {
     const std::vector<int> numbers = whole_plan_numbers("sinkhorn", graph, rows, queries, block);
     const WholePlan plan = whole_plan(numbers, numbers.data());

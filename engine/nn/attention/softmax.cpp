@@ -23,12 +23,12 @@ Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& k
 
 Tensor* SoftmaxAttention::keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* turns,
                                           const char* name) const {
-    const int turned = (shape_.rotary_value ? 2 : 1) * shape_.key_width();  // keys; values as well
+    const int turned = (shape_.rotary_value ? 2 : 1) * shape_.key_width();  // keys, or keys and values
     return key_value_.rotated(tape, x, positions, turns, turned, name_ + "." + name);
 }
 
 namespace {
-// Keys and values, a row each: of what was read, and of every token in its slot.
+// Keys and values, one row each: of the source, and of every generated token, in its slot.
 struct KeptKeys : AttentionState {
     Kept memory, own;
     bool has_memory() override { return memory.tensor(); }
@@ -48,7 +48,8 @@ std::vector<Tensor*> SoftmaxAttention::sources(Tape& tape, const Keys& keys, con
     std::vector<Tensor*> all;
     if (state && state->has_memory()) all.push_back(state->memory.tensor());
     if (keys.x) all.push_back(keys_and_values(tape, keys.x, keys.positions, site.turns, "key_value"));
-    // at position 0 the rotation is the identity; recorded last, as gradients are summed in the order of the records
+    // at position 0 the rotation is the identity; recorded last, because gradients are summed in the order of the
+    // records
     if (keys.memory) all.insert(all.begin(), keys_and_values(tape, keys.memory, {}, nullptr, "memory"));
     if (!state || !keys.any()) return all;
     if (!site.step) return state->memory.take(*all.back()), all;

@@ -4,7 +4,7 @@
 namespace masquerade {
 namespace {
 
-// A step of writing as states see it: every row is a document, which sees itself, and in the first step what was read.
+// A decoding step for bounded states: every row is a document that sees itself and, in the first step, the source.
 SegmentGraph graph_of_step(const SegmentGraph& graph, bool first) {
     SegmentGraph step;
     for (const QuerySegment& all : graph.queries)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Attention through a bounded state (engine/math/state.h): what all kinds of it share. A kind says by what queries read
-// the state, and what of a row the state takes up. Time and memory are linear in the rows, under every mask that is
-// honoured.
+// Attention through a bounded state (engine/math/state.h): the part that all such kinds share. A kind says with what a
+// query reads the state, and what the state absorbs of a row. Time and memory are linear in the rows, under every mask
+// that is honoured.
 #pragma once
 #include "engine/nn/attention/kept.h"
 #include "engine/nn/attention/kinds.h"
@@ -15,8 +15,8 @@ class StateAttention : public ProjectedAttention {
     std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 
   protected:
-    // The part of rows x(Nk,C) that the state takes up: pack (Nk,H*R), kv (Nk,C) values or (Nk,2C) keys and values,
-    // gate (Nk,H) logits, of gated packs.
+    // What the state absorbs of rows x(Nk,C): pack (Nk,H*R), kv (Nk,C) values or (Nk,2C) keys and values, gate (Nk,H)
+    // logits, only for gated packs.
     struct Taken {
         Tensor *pack, *kv, *gate = nullptr;
     };
@@ -33,17 +33,18 @@ class StateAttention : public ProjectedAttention {
     StateAttention(Parameters& parameters, const std::string& layer, const std::string& name,
                    const AttentionShape& shape, const StateRule& rule)
         : ProjectedAttention(name, shape), rule_(rule), output_(part(parameters, layer, "output", shape.width)) {}
-    // (Nk,2C), where positions turn keys, and values if rotary_value says so.
+    // (Nk,2C). Positions rotate the keys and, if rotary_value is set, the values.
     Tensor* keys_and_values(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* turns,
                             const std::string& name) const {
         return project.rotated(tape, x, positions, turns, (shape_.rotary_value ? 2 : 1) * shape_.width,
                                name + ".key_value");
     }
     virtual Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* turns) const = 0;
-    // Names of tensors start with `name`.
+    // The names of tensors start with `name`.
     virtual Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const = 0;
 
-    // Adds to the read state y what a kind has beside it: q is from read(), kv from take() for each source.
+    // Adds to y, which was read from the state, what else a kind computes; q is from read(), kv from take() of each
+    // source.
     virtual Tensor* beside(Tape&, Tensor* y, Tensor* /*q*/, const std::vector<Tensor*>& /*kv*/, const Site&) const {
         return y;
     }
