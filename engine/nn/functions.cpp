@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Layers of rows: products, norms, activations, dropout.
+// Ops on rows, as calls on the tape: products, norms, activations, dropout.
 #include "engine/nn/functions.h"
 #include "engine/tape/op_record.h"
 
 namespace masquerade {
 namespace {
 
-// Reads u, a, w and b. a is the gelu of u: the gradient goes to u.
+// Reads u, a = gelu(u), w and b. The gradient goes to u.
 void gelu_linear_record_forward(const Record& r) { linear_forward(r.x(1), r.x(2), r.x(3), r.y()); }
 void gelu_linear_record_backward(const Record& r) {
     const Grad du = r.dx(0), dw = r.dx(2), db = r.dx(3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The slots of an insertion decoder: their logits, their loss, and what is made of all slots of a document.
+// The slots of an insertion decoder: their logits, their loss, and what is computed from all slots of a document.
 #include "engine/nn/functions.h"
 #include "engine/tape/op_record.h"
 

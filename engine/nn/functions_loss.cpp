@@ -8,10 +8,10 @@ namespace {
 struct CrossEntropyAttributes {
     Ints targets;
     double smoothing;
-    int h1, w1, b1;  // which output each is, 0 where it is absent
+    int h1, w1, b1;  // index of each output; 0 if absent
 };
 
-// The outputs are total, loss, lse and what is wanted of h1, w1, b1.
+// The outputs are total, loss, lse, and those of h1, w1, b1 that are needed.
 View share(const Record& r, int output) { return output > 0 ? r.y(output) : View{}; }
 void cross_entropy_record_forward(const Record& r) {
     const auto& a = r.as<CrossEntropyAttributes>();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention that is no softmax over all keys, as calls on the tape: through a bounded state, with the local lambda
-// beside it;
-// or of rows that are sorted by what they hold.
+// Attention other than softmax over all keys, as calls on the tape: through a bounded state, with the local lambda
+// beside it, or over rows that are sorted by content.
 #include "engine/nn/functions.h"
 #include "engine/ops/whole.h"
 #include "engine/tape/op_record.h"
@@ -12,9 +11,9 @@ struct StateAttributes {
     const SegmentGraph* graph;
     StateRule rule;
     int sources, gates;
-    int before() const { return 1 + 2 * sources + gates; }  // place of the state before
+    int before() const { return 1 + 2 * sources + gates; }  // index of the state before
 };
-// The tensors of a record: x, the packs, the key/value tensors, the gates, the state before.
+// The inputs of a record: x, the packs, the key/value tensors, the gates, the state before.
 Views views(const Record& r, int from, int count) {
     Views all;
     for (int i = 0; i < count; i++) all.v[all.count++] = r.x(from + i);

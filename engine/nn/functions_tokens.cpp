@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tokens, positions, attention and the choice of rows.
+// Tokens, positions, attention, and moving rows.
 #include "engine/nn/functions.h"
 #include "engine/tape/op_record.h"
 
@@ -9,8 +9,8 @@
 namespace masquerade {
 namespace {
 struct SideBySideAttributes {
-    Ints both, first, second;  // for y as (2M,C): rows of x, of dx that get the first half of a row of dy, the second
-    bool all;                  // each row of x is a first half
+    Ints both, first, second;  // rows of x for y as (2M,C); rows of dx for the first, second half of dy
+    bool all;                  // every row of x is a first half
 };
 
 View as_single_rows(View y) {

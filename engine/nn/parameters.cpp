@@ -14,7 +14,7 @@
 namespace masquerade {
 namespace {
 
-// Normal numbers beyond two deviations are drawn again, the next pair of the same place.
+// If both numbers of a pair are beyond two deviations, draws the next pair for the same place.
 float truncated_normal(const Stream& stream, std::uint32_t place, std::uint32_t attempt = 0) {
     for (;; attempt++) {
         Four bits = stream.at(place, attempt, 0);
@@ -25,7 +25,7 @@ float truncated_normal(const Stream& stream, std::uint32_t place, std::uint32_t 
     }
 }
 
-// Writes truncated_normal of the places begin .. end-1. A few at once: the first attempts of a group make a plain loop.
+// Writes truncated_normal of the places begin .. end-1, in groups, so that the first attempts are a simple loop.
 template <class T>
 void truncated_normals(T* x, float deviation, const Stream& stream, std::int64_t begin, std::int64_t end) {
     constexpr int group = 64;
@@ -103,7 +103,7 @@ void Parameters::allocate(std::uint64_t seed, bool drawn) {
     lay_out();
     seed_ = seed;
     std::size_t bytes = std::size_t(length_) * bytes_of(dtype_);
-    values_ = Buffer::zeros(bytes, device_);  // the gaps between parameters stay so
+    values_ = Buffer::zeros(bytes, device_);  // the gaps between parameters stay 0
     gradients_ = Buffer::zeros(bytes, device_);
     const OnHost first_values(values());
     if (storage_ != dtype_) rounded_ = Buffer(std::size_t(matrices_) * bytes_of(storage_), device_);
@@ -130,7 +130,7 @@ void Parameters::redraw(std::int64_t step) {
         const int every = inits_[i].every;
         if (every == 0 || step == 0 || step % every) continue;
         const std::vector<double> numbers = inits_[i].make(seed_, std::uint32_t(step / every));
-        const std::vector<float> rounded(numbers.begin(), numbers.end());  // the same in every type
+        const std::vector<float> rounded(numbers.begin(), numbers.end());  // the same numbers in every type
         write_numbers(master(tensors_[i]), rounded.data());
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The parameters of a model: named slices of one buffer, their gradients the same slices of another. The optimiser,
-// clipping and checkpoints see the whole at once.
+// The parameters of a model: named slices of one buffer; their gradients are the same slices of another buffer. The
+// optimiser, clipping and checkpoints work on whole buffers.
 //
-// With storage type bf16 the buffers stay f32: they are the master weights. Matrices are then read through a rounded
-// copy, which round() renews after every update; a step of less than a 256th of a weight is not lost.
+// If the storage type is bf16, the buffers stay f32 and hold the master weights. The ops read matrices through a
+// rounded copy, which the optimiser renews with every update, so that a step of less than a 256th of a weight is not
+// lost.
 //                                                            Micikevicius et al. 2018, section 3.1
 #pragma once
 #include <deque>
@@ -17,9 +18,9 @@
 
 namespace masquerade {
 
-// How a parameter starts: zeros, ones, normal numbers of a standard deviation, cut off at two of them, or as made of
-// the seed.
-// Numbers that are made may be made anew every so many steps, by the number of the draw.
+// The initial values of a parameter: zeros, ones, normal numbers with a standard deviation, truncated at two
+// deviations, or numbers made from the seed. Numbers that are made can be made again every `every` steps, each time
+// with another `draw`.
 struct Init {
     enum Kind { zeros, ones, normal, made } kind = zeros;
     double deviation = 0;
@@ -33,47 +34,48 @@ class Parameters {
     explicit Parameters(DType storage = DType::f32, Device device = Device::cpu)
         : storage_(storage), dtype_(arithmetic_of(storage)), device_(device) {}
 
-    // Declares a parameter; weights of rank 2 take part in weight decay, biases and norms do not.
+    // Declares a parameter. Weight decay applies to parameters of rank 2, not to biases and norms.
     Tensor* add(const std::string& path, const Shape& shape, Init init);
-    // Declares a state: what a step changes by another rule than the optimiser's, such as a codebook or its running
-    // counts.
-    // Kept in checkpoints as parameters are; without gradient, never rounded.
+    // Declares a state: a tensor that a step changes by another rule than the optimiser's, such as a codebook or its
+    // running counts. A state is stored in checkpoints like a parameter, has no gradient, and is never rounded.
     Tensor* add_state(const std::string& path, const Shape& shape, Init init);
-    // Gives all of them memory and first values, 0 unless they are drawn. What a value is depends on (seed, path,
-    // place) alone: the same model in double starts from the same numbers.
+    // Allocates all tensors, with initial values or, unless `drawn`, zeros. A value depends only on (seed, path,
+    // place): the same model in double starts from the same numbers.
     void allocate(std::uint64_t seed, bool drawn = true);
 
-    // Makes anew the states whose turn this step of the training is, by (seed, path, draw) alone.
+    // Makes the states that are due at this training step again, from (seed, path, draw) alone.
     void redraw(std::int64_t step);
 
-    // Gradients: after start the next backward stores; finish zeroes those that no backward reached.
+    // After start_gradients() the next backward stores. finish_gradients() zeroes the gradients that no backward
+    // reached.
     void start_gradients();
     void finish_gradients();
 
-    // Renews the rounded copies of the matrices from their master weights, where something else than the optimiser,
-    // which does it on its way, has changed them; nothing to do unless storage is bf16.
+    // Renews the rounded copies of the matrices from their master weights. Only needed if something other than the
+    // optimiser, which renews the copies itself, has changed the weights. Does nothing unless storage is bf16.
     void round();
 
-    // Everything as one row of masters, for the optimiser. flat() shows a buffer of the same length: a moment.
+    // All master values as one row, for the optimiser. flat() views a buffer of the same length, such as a moment.
     View values() const { return flat(values_, "parameters"); }
     View gradients() const { return flat(gradients_, "gradients"); }
     View flat(const Buffer& buffer, const char* path) const;
-    // Its two trained parts: parameters of rank 2, in the order they were declared, then the others. States follow.
+    // The two trained parts of a flat view: parameters of rank 2 in the order of declaration, then the others. States
+    // follow.
     View matrices(const View& flat_view) const;
     View vectors(const View& flat_view) const;
-    // The copies that the ops read, of the shape of matrices(); no data unless storage is bf16.
+    // The copies that the ops read, shaped like matrices(); no data unless storage is bf16.
     View rounded() const;
     // The part of a flat view that belongs to one parameter.
     View slice(const View& flat_view, const Tensor& parameter) const;
-    // The values that are trained and kept: the parameter itself, or the values that its rounded copy is made from.
+    // The values that are trained and stored: the parameter itself, or the master weights of its rounded copy.
     View master(const Tensor& parameter) const { return slice(values(), parameter); }
 
     std::deque<Tensor>& all() { return tensors_; }
     const std::deque<Tensor>& all() const { return tensors_; }
-    Tensor* find(const std::string& path);  // null where there is none
+    Tensor* find(const std::string& path);  // null if there is none
     const Tensor* find(const std::string& path) const;
-    std::int64_t count() const;  // numbers of parameters, without the gaps of alignment and the states
-    std::int64_t length() const { return length_; }  // of the flat row, with them
+    std::int64_t count() const;                      // number of trained values, without states and alignment gaps
+    std::int64_t length() const { return length_; }  // of the flat row, with states and gaps
     DType storage() const { return storage_; }       // of matrices, as the ops read them
     DType dtype() const { return dtype_; }           // of masters, gradients and moments
     Device device() const { return device_; }
@@ -84,7 +86,7 @@ class Parameters {
     DType storage_, dtype_;
     Device device_;
     std::deque<Tensor> tensors_;
-    std::unordered_map<std::string, std::size_t> places_;  // of the paths, in tensors_
+    std::unordered_map<std::string, std::size_t> places_;  // index of each path in tensors_
     std::deque<Init> inits_;
     std::deque<std::int64_t> starts_;
     std::int64_t length_ = 0, matrices_ = 0, trained_ = 0;
