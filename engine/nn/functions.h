@@ -23,8 +23,8 @@ Tensor* squared_relu(Tape& tape, Tensor* x, const std::string& name);
 // y(N,F) of x(N,2F)
 Tensor* glu(Tape& tape, Tensor* x, GateKind kind, const std::string& name);
 Tensor* gelu(Tape& tape, Tensor* x, GeluKind kind, const std::string& name);
-// The two halves of a feed-forward network, which share the gelu: u(N,F) = x w^T + b with a = gelu(u), then y(N,C) = a
-// w^T + b, whose gradient goes to u.
+// The two halves of a feed-forward network, which share the gelu: u(N,F) = x w^T + b with a = gelu(u), then
+// y(N,C) = a w^T + b, whose gradient goes to u.
 struct Activation {
     Tensor *u, *a;
     GeluKind kind;

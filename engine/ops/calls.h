@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Makes what for_each_row and store_points call from a function of one row or of one number (included by launch.h):
-//    for_each_row(N, row_call<normalise_row<S, A, Lanes>>(by_row<S>(x), by_row<S>(y), by_row<A>(inverse), C));
-//    store_points(n, y, add, point_call<times<A>>(A(scale), by_point<S>(x)));
+//     for_each_row(N, row_call<normalise_row<S, A, Lanes>>(by_row<S>(x), by_row<S>(y), by_row<A>(inverse), C));
+//     store_points(n, y, add, point_call<times<A>>(A(scale), by_point<S>(x)));
 // All other arguments are the same for every row. The type of a call contains the function, so that compilers inline
 // it. On the CPU a lambda would do, but nvcc accepts no generic lambda in a kernel.
 #pragma once

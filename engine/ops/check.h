@@ -32,8 +32,7 @@ inline void expect_count(const char* op, const char* role, const Ints& ints, std
     if (ints.count != count) throw Error(text(op, ": ", ints.count, " ", role, ", expected ", count));
 }
 
-// Each entry is a row of `of`, or negative if `or_none`. On CUDA the host cannot read the entries, and nothing is
-// checked.
+// Each entry is a row of `of`, or negative if `or_none`. Not checked on CUDA, where the host cannot read them.
 inline void expect_rows(const char* op, const char* role, const Ints& rows, const View& of, bool or_none = false) {
     if (of.device != Device::cpu) return;
     for (std::int64_t i = 0; i < rows.count; i++)

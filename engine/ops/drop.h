@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the row functions of ops with dropout need: the names of the rows, and the dropout rule in numbers.
+// The data that the row functions of ops with dropout need: the names of the rows, and the dropout rule in numbers.
 #pragma once
 #include "engine/math/point.h"
 #include "engine/ops/check.h"

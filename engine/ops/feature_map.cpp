@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The heads of a row follow each other in t, x and y; for engine/math/features.h, each of them is a row.
+// t, x and y hold the heads of a row one after the other. For engine/math/features.h each head of a row is a row.
 #include "engine/math/features.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"

@@ -53,7 +53,7 @@ const int* table_of(const std::vector<int>& numbers) {
 }
 #endif
 
-// to[c] = the sum over rows n of term(n, c); if `to` is null, there is no sum.
+// to[c] = the sum over rows n of term(n, c); if `to` is null, the sum is not computed.
 template <class A, class Term>
 struct ColumnSum {
     A* to;
@@ -68,7 +68,7 @@ template <class... Stages>
 void for_each_row(std::int64_t rows, Stages... stages) {
     launch_rows(rows, stages...);
 }
-// For rows that take long.
+// As for_each_row(), for rows that take long.
 template <class F>
 void for_each_long_row(std::int64_t rows, F f) {
     launch_rows(rows, f);

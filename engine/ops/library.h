@@ -23,8 +23,7 @@ using CudaEntry = const CudaLibrary* (*)();
 // in the folder of `make install`; "" if there is none.
 std::string find_cuda_library();
 
-// Opens the library and compares stamps. Throws BadInput if the file is no library of this program or its stamp
-// differs.
+// Opens the library and compares stamps. Throws BadInput if it is no library of this program or its stamp differs.
 const CudaLibrary& open_cuda_library(const std::string& path);
 
 // Makes this library the implementation of Device::cuda; null: there is none.

@@ -103,15 +103,15 @@ OP(attention_backward,
 // For each head: R slots absorb the keys that the graph lets row i see, and x_i reads the slots (engine/math/state.h).
 // attend:     x (Nq,C) S;    every kv[s] S: keys, then values (Nk,2C), or (Nk,C) if the keys are the values
 // otherwise:  x (Nq,H*R) A;  every kv[s] (Nk,C) S: values
-// pack[s] (Nk,H*R) A, times rule.scale;  y (Nq,C) S.  gate[s] (Nk,H), A: logits, only for the gated pack. before, after
-// (B, state_numbers), A: the state of document b before and after its rows; each may be absent.
+// pack[s] (Nk,H*R) A, times rule.scale;  y (Nq,C) S.  gate[s] (Nk,H), A: logits, only for the gated pack.
+// before, after (B, state_numbers), A: the state of document b before and after its rows; each may be absent.
 OP(state_attention_forward, (View x, Views pack, Views kv, Views gate, const SegmentGraph& graph, StateRule rule,
                              View before, View y, View after))
 OP(state_attention_backward, (View dy, View x, Views pack, Views kv, Views gate, const SegmentGraph& graph,
                               StateRule rule, Grad dx, Grads dpack, Grads dkv, Grads dgate))
 
-// For each head: y_i = sum_j (e_(j-i) . q_i) v_j over the keys of its own segment at most (W-1)/2 places away that the
-// graph lets row i see.  q (Nq,C): A;  e (W,C), every v[s] (Nk,C), y (Nq,C): S;  de: A
+// For each head: y_i = sum_j (e_(j-i) . q_i) v_j over the keys j of the segment of row i that are at most (W-1)/2
+// places away and that the graph lets row i see.  q (Nq,C): A;  e (W,C), every v[s] (Nk,C), y (Nq,C): S;  de: A
 OP(local_lambda_forward, (View q, View e, Views v, const SegmentGraph& graph, int heads, View y))
 OP(local_lambda_backward,
    (View dy, View q, View e, Views v, const SegmentGraph& graph, int heads, Grad dq, Grad de, Grads dv))
@@ -150,8 +150,7 @@ OP(gather_rows_backward, (View dy, Ints rows, Grad dx))
 OP(replace_rows_forward, (View x, Ints which, View u, View y))
 OP(replace_rows_backward, (View dy, Ints which, Grad dx, Grad du))
 
-// y(B,C) = max over the rows [first[b], first[b+1]) of x(N,C), per channel; 0 if there are no rows.  first (B+1):
-// 0 ... N
+// y(B,C) = max over the rows [first[b], first[b+1]) of x(N,C), per channel; 0 if there are none.  first (B+1): 0 ... N
 OP(max_rows_forward, (View x, Ints first, View y))
 // dx = dy at the lowest row that has the maximum, 0 elsewhere
 OP(max_rows_backward, (View dy, View x, Ints first, Grad dx))
@@ -172,8 +171,8 @@ OP(vmf_sample_backward, (View dz, View mu, View w, View e, Grad dmu, Grad dw))
 //                                                                            Kingma & Welling 2013
 OP(gaussian_sample_forward, (View x, View e, View z))
 OP(gaussian_sample_backward, (View dz, View x, View e, Grad dx))
-// kl(B) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1), l and p the clamped log variances; prior(B,2Z) = m |
-// p; if absent, m = p = 0. If kl is (B,Z), it holds the terms instead of their sum.  all A
+// kl(B) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1), l and p the clamped log variances;
+// prior(B,2Z) = m | p; if absent, m = p = 0. If kl is (B,Z), it holds the terms instead of their sum.  all A
 OP(gaussian_kl_forward, (View x, View prior, View kl))
 OP(gaussian_kl_backward, (View dkl, View x, View prior, Grad dx, Grad dprior))
 // y = max(x, least); the gradient is 0 where x <= least.  all A
@@ -227,8 +226,8 @@ OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Gra
 
 // Slot m has K rows of h(M,K E), row r = m K + k; logits[r,c] = h_r . w(V,E)_c + b(V)_c + bias(G,V)[groups(M)_m, c] are
 // never stored whole:  z(J,K) = logits[slots(J) K + k, tokens(J)],  lse(M,K) = log sum_c exp logits. groups and slots
-// ascend; a (slot, token) pair may occur more than once. b and bias may be absent; groups is read only with bias.  h,
-// w: S;  b, bias, z, lse: A
+// ascend; a (slot, token) pair may occur more than once. b and bias may be absent; groups is read only with bias.
+// h, w: S;  b, bias, z, lse: A
 //                                                                                     Stern et al. 2019, equations 2-8
 OP(chosen_logits_forward, (View h, View w, View b, View bias, Ints groups, Ints slots, Ints tokens, View z, View lse))
 // dlogits[r,c] = dlse_r exp(logits - lse_r) + the sum of dz_jk of that row and token.  dw, db, dbias: A

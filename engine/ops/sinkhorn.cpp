@@ -20,7 +20,7 @@ HD auto log_sum(int n, F f) {
 }
 
 // Columns and rows of the scores R are normalised in turn, k = 1 .. K, from r^0 = 0:
-//    c^k_v = log sum_u exp(R_uv - r^(k-1)_u),   r^k_u = log sum_v exp(R_uv - c^k_v),   log S_uv = R_uv - c^K_v - r^K_u
+//     c^k_v = log sum_u exp(R_uv - r^(k-1)_u),   r^k_u = log sum_v exp(R_uv - c^k_v),   log S_uv = R_uv - c^K_v - r^K_u
 // Row t of a block is mixed by w_uv = S_uv; if the last block has no row t, divided by the sum over the other blocks.
 template <class S, class A>
 struct Sorting {
@@ -188,8 +188,8 @@ struct NormaliseGrad {
     }
 };
 
-// The gradient of a row, from the mean of its block and, for kv, also from the sorted blocks: sum_u w_uv dy of row t of
-// block u.
+// The gradient of a row: from the mean of its block and, for kv, also sum_u w_uv dy of row t of block u, from the
+// sorted blocks.
 template <class S, class A>
 struct RowsGrad {
     Sorting<S, A> of;

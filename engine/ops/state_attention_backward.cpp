@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Attention through a bounded state, backward. Each chain runs forward again for the gradients of its queries, then
-// backward for the gradients of its keys.
+// backward for the gradients of its keys. The state of the backward part is called the wishes (engine/math/state.h).
 #include "engine/ops/launch.h"
 #include "engine/ops/state_chains.h"
 
@@ -14,7 +14,7 @@ struct Backward {
     Chains<S, X, A> chains;
     const S* dy;
     A* traces;   // (queries of the plan, heads, 4R)
-    A* growths;  // (keys of the plan, heads), for gates: gain of the loss if all weights of the key grow alike
+    A* growths;  // for gates, (keys of the plan, heads): change of the loss if all weights of a key grow by one factor
     X* dx;
     bool add;
     A* dpack[4];

@@ -101,7 +101,7 @@ namespace cpu {
 #include "engine/ops/ops.h"
 #undef OP
 }  // namespace cpu
-namespace cuda {  // defined in the CUDA library alone, which need not have them all
+namespace cuda {  // defined only in the CUDA library, which may lack some
 #define OP(name, parameters) void name parameters;
 #include "engine/ops/ops.h"
 #undef OP

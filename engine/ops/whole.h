@@ -30,8 +30,8 @@ struct WholePlan {
     int block;                                  // rows of a block
     const int *begin, *end;                     // (segments) rows of the segment
     const int* first_block;                     // (segments + 1)
-    const int* segment_of;                      // (blocks), or -1; upper bound for this number of rows and key segments
-    const int* segment;                         // (rows), or -1
+    const int* segment_of;                      // (blocks) segment of the block, or -1; `blocks` is an upper bound
+    const int* segment;                         // (rows) segment of the row, or -1
     const int* query;                           // (rows) the row of y that asks for this row, or -1
     const int* row;                             // (queries) the row that this row of y asks for, or -1
     HD int blocks_of(int s) const { return first_block[s + 1] - first_block[s]; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sparse softmax attention: a row sees the keys of its own segment that both its mask and a fixed pattern of places
-// allow, and other segments whole. The pattern of place i has the following places j, with the options w = window, d =
-// dilation, l = stride and g = globals:
+// allow, and other segments whole. The pattern of place i has the following places j, with the options w = window,
+// d = dilation, l = stride and g = globals:
 //
 //     window       |i - j| <= w d, a multiple of d                        van den Oord et al. 2016; Beltagy et al. 2020
 //     longformer   as window; the first g places see all and are seen by all    Beltagy et al. 2020, section 3.1

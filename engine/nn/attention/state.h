@@ -15,8 +15,8 @@ class StateAttention : public ProjectedAttention {
     std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 
   protected:
-    // What the state absorbs of rows x(Nk,C): pack (Nk,H*R), kv (Nk,C) values or (Nk,2C) keys and values, gate (Nk,H)
-    // logits, only for gated packs.
+    // The part of rows x(Nk,C) that the state absorbs: pack (Nk,H*R), kv (Nk,C) values or (Nk,2C) keys and values, gate
+    // (Nk,H) logits, only for gated packs.
     struct Taken {
         Tensor *pack, *kv, *gate = nullptr;
     };

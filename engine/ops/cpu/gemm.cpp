@@ -33,7 +33,7 @@ struct Sums {};
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
     if (gemm_bf16(m, n, k, a, b, c)) return;
     constexpr std::int64_t least = 250000;                       // multiply-adds that make waking a thread worthwhile
-    const double pack_a = a.column == 1 ? 10 : 30, pack_b = 30;  // cost of an element, measured
+    const double pack_a = a.column == 1 ? 10 : 30, pack_b = 30;  // multiply-adds that an element costs, measured
     const GemmKernel& kernel = *chosen_kernel();
     GemmProblem problem{m, n, k, a, b, c, static_cast<float*>(c.data), c.row, second_level_cache()};
     if (c.dtype != DType::f32) {

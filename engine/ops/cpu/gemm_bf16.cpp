@@ -38,8 +38,8 @@ struct Problem {
 struct Scratch {};
 
 // The part of C that one thread computes. The thread packs B slab by slab. For each slab it goes over its rows of A, 32
-// at a time, and over K in parts, whose depth 32 rows of A may have. Between two parts of K the sums of the 32 rows are
-// kept in `waiting`; between two slabs the sums of all rows are kept in `sums`.
+// at a time, and over K in parts of the depth that 32 rows of A may have. Between two parts of K it keeps the sums of
+// the 32 rows in `waiting`; between two slabs it keeps the sums of all rows in `sums`.
 class Part {
   public:
     Part(const Problem& problem, Range rows, Range columns) : p_(problem), rows_(rows), columns_(columns) {

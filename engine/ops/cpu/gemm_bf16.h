@@ -39,7 +39,7 @@ struct Bf16Block {
     std::int64_t start_row;
     float* end;
     std::int64_t end_row;
-    const Bf16Finish* before;  // or null; written between the steps, while the tiles are busy
+    const Bf16Finish* before;  // or null; AMX writes it between the steps, while the tiles are busy
 };
 
 struct Bf16Form {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks of bf16 products on AMX. Of its eight tiles of 16 rows of 64 bytes, four hold sums, two hold the left factor
-// and one holds the right factor.
+// Blocks of bf16 products on AMX, which has eight tiles of 16 rows of 64 bytes: four hold sums, two the left factor and
+// one the right factor.
 //
 // TDPBF16PS sums the 16 even and the 16 odd products of a tile separately, from zero, each as a chain of fused
 // multiply-adds, then adds both sums to the element (Intel SDM). It always rounds to nearest, reads denormals as zeros

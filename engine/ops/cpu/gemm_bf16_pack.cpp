@@ -213,7 +213,7 @@ void finish_bf16_block(const Bf16Finish& finish) { RowWriter(&finish).write(fini
 #pragma GCC pop_options
 
 #else
-namespace masquerade {  // where there is no form that calls them
+namespace masquerade {  // on other machines, where no form calls these functions
 void pack_bf16_left(std::uint16_t*, std::int64_t, const Factor&, std::int64_t, std::int64_t, std::int64_t,
                     std::int64_t) {}
 void pack_bf16_right(std::uint16_t*, std::int64_t, const Factor&, std::int64_t, std::int64_t, std::int64_t,

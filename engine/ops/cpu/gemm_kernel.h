@@ -13,7 +13,7 @@ struct GemmProblem {
     Product c;
     float* sums;  // (m, n): the sums of the blocks of K so far; C itself if it holds f32
     std::int64_t sums_row;
-    std::int64_t cache;  // of the second-level cache, in bytes
+    std::int64_t cache;  // size of the second-level cache, in bytes
 };
 
 struct GemmKernel {

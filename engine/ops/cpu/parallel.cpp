@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A pool of threads for many short calls. A worker without work waits actively for some microseconds, then sleeps. The
+// A pool of threads for many short calls. A worker without work spins for some microseconds, then sleeps. The
 // caller works too, and takes the pieces that a delayed worker has not begun.
 #include "engine/ops/cpu/parallel.h"
 

@@ -22,7 +22,7 @@ template <class F, class... Numbers>
 }
 }  // namespace detail
 
-// Calls f(begin, end) over [0, n), one piece per thread and at least one grain per piece; a single piece runs in place.
+// Calls f(begin, end) over [0, n), at most one piece per thread and per grain; a single piece runs in place.
 template <class F>
 void parallel_for(std::int64_t n, std::int64_t grain, F f) {
     if (n <= 0) return;

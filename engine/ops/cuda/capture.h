@@ -14,7 +14,7 @@ std::uint64_t capture_number();
 // Pinned host memory for numbers on their way to the GPU. It stays unchanged until all requested work has ended,
 // including that of a captured step.
 void* stage(std::size_t bytes);
-// Call this when all that work has ended: the memory is used again.
+// Makes the memory available again. Call it when all that work has ended.
 void forget_staged();
 
 void begin_graph();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Where libcublasLt may be on a Linux machine, and opening the first file that opens. Plain C++17: no CUDA is needed.
-//    1. MASQUERADE_CUBLAS, a file or its folder; if it is set, nothing else
-//    2. where the loader looks by itself: LD_LIBRARY_PATH, ldconfig
-//    3. the folders of the CUDA Toolkit
-//    4. Python packages: PyTorch comes with its own cuBLAS
+//     1. MASQUERADE_CUBLAS, a file or its folder; if it is set, nothing else
+//     2. where the loader looks by itself: LD_LIBRARY_PATH, ldconfig
+//     3. the folders of the CUDA Toolkit
+//     4. Python packages: PyTorch comes with its own cuBLAS
 #pragma once
 #include <dlfcn.h>
 #include <glob.h>

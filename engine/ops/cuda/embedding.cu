@@ -28,8 +28,7 @@ __device__ inline unsigned peers_of(int digit, bool there) {
     return peers;
 }
 
-// This lane's row of 32 rows of a tile: its digit, how many of the 32 rows before it have the digit, and how many of
-// all.
+// This lane's row of 32 rows of a tile: its digit, how many of the 32 have it before this row, and how many in all.
 struct Place {
     std::int64_t row;
     bool there;
@@ -150,8 +149,7 @@ struct Start {
     }
 };
 
-// Row v of dw is the sum of its rows of dy. A warp takes 32 columns, so that a word with many rows keeps many warps
-// busy.
+// Row v of dw is the sum of its rows of dy. A warp takes 32 columns: a word with many rows keeps many warps busy.
 template <class S>
 struct SumRows {
     const S* dy;

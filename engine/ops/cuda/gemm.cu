@@ -13,8 +13,7 @@ struct WideA {};
 struct WideB {};
 struct WideC {};
 
-// to = from (+ bias), stored or added; rows of n numbers, each a step apart. If `from` is null, it is 0: a product with
-// K = 0.
+// to = from (+ bias), stored or added; rows of n numbers, a step apart. A null `from` is 0: a product with K = 0.
 template <class From, class To>
 struct Copy {
     const From* from;

@@ -23,7 +23,7 @@ cudaStream_t stream() {
     return own;
 }
 
-// Tests whether this library has code for the GPU's architecture.
+// An empty kernel. Its attributes can be read only if this library has code for the GPU's architecture.
 __global__ void probe() {}
 
 Answer answer() {

@@ -180,7 +180,7 @@ void launch_product(const Multiplication& p) {
                                           row_step(p.c, p.n), p.bias, p.m, p.n, p.k, p.c.add);
 }
 
-// Large tiles read less; small tiles keep a GPU busy if there are few, and waste less on few rows.
+// Large tiles read less; small tiles keep a GPU busy if C is small, and waste less if C has few rows.
 template <class T, class S>
 void choose_tiles(const Multiplication& p, TileSize size) {
     constexpr int enough = 256;  // two for each of about 130 multiprocessors
