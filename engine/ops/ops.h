@@ -51,7 +51,8 @@ OP(squared_relu_backward, (View dy, View x, Grad dx))
 OP(glu_forward, (View x, GateKind kind, View y))
 OP(glu_backward, (View dy, View x, GateKind kind, Grad dx))
 
-// u(M,O) = x w^T + b and a(M,O) = gelu(u), computed while u is in cache;  b may be absent; the backward of u is linear_backward
+// u(M,O) = x w^T + b and a(M,O) = gelu(u), computed while u is in cache;  b may be absent; the backward of u is
+// linear_backward
 OP(linear_gelu_forward, (View x, View w, View b, GeluKind kind, View u, View a))
 // The backward of y(M,O) = a w^T + b, a(M,I) = gelu(u), whose forward is linear_forward:  du(M,I) = gelu'(u) (dy w),
 // dw = dy^T a,  db = column sums of dy
@@ -93,9 +94,9 @@ OP(linear_rotary_backward,
    (View dy, View x, View w, Ints positions, View turns, int columns, Grad dx, Grad dw, Grad db))
 
 // For each head: y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)) over the keys that the graph lets i see; a
-// row that sees nothing gives 0.  q (Nq,H D); every kv[s] (Nk,2 G D): the keys of G heads, then their values, each read
-// by H / G heads of q (Ainslie et al. 2023); y (Nq,H D); lse (Nq,H), A: log of the sum of exp, minus infinity where nothing
-// is seen.   Vaswani et al. 2017, equation 1
+// row that sees nothing gives 0.  q, y (Nq,H D);  every kv[s] (Nk,2 G D): the keys of G heads, then their values, each of
+// which H / G heads of q read;  lse (Nq,H), A: log of the sum of exp, minus infinity where nothing is seen.
+// Vaswani et al. 2017, equation 1; Ainslie et al. 2023
 OP(attention_forward, (View q, Views kv, const SegmentGraph& graph, AttentionRule rule, View y, View lse))
 OP(attention_backward,
    (View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph, AttentionRule rule, Grad dq, Grads dkv))
