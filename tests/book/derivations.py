@@ -37,6 +37,17 @@ def layernorm(x, w, b, eps):
         return dict(dx=dx, dw=sum(dy * n), db=sum(dy))
     return n * w + b, backward
 
+@op("rms_norm", x=Draw(3, 5), w=Draw(5), eps=0.01)
+def rms_norm(x, w, eps):
+    """dw_i = Σ_rows dy_i n_i
+    dx_j = r (g_j - n_j mean(g n))"""
+    r = Row([1 / sqrt(mean(row * row) + eps) for row in x])
+    n = by_row(lambda row, r: row * r, x, r)
+
+    def backward(dy):
+        return dict(dx=by_row(lambda g, n, r: r * (g - n * mean(g * n)), dy * w, n, r), dw=sum(dy * n))
+    return n * w, backward
+
 KEEP = Row([Row([1, 0, 1, 1, 0]), Row([0, 1, 1, 0, 1]), Row([1, 0, 1, 0, 1]), Row([0, 1, 1, 1, 1])])
 
 @op("residual_norm", x=Draw(4, 5), f=Draw(4, 5), w=Draw(5), b=Draw(5), keep=KEEP, rate=0.25, eps=0.01)
@@ -76,6 +87,31 @@ def gelu_tanh(x):
     k = math.sqrt(2 / math.pi)
     t = tanh(k * (x + 0.044715 * x * x * x))
     return x / 2 * (1 + t), lambda dy: dict(dx=dy * ((1 + t) / 2 + x / 2 * (1 - t * t) * k * (1 + 3 * 0.044715 * x * x)))
+
+def silu_and_slope(x):
+    l = 1 / (1 + exp(-x))
+    return x * l, l * (1 + x * (1 - l))
+
+@op("silu", x=Draw(8, spread=2))
+def silu(x):
+    """y'(x) = l + x l (1 - l) = l (1 + x (1 - l))"""
+    y, slope = silu_and_slope(x)
+    return y, lambda dy: dict(dx=dy * slope)
+
+@op("squared_relu", x=Draw(8, spread=2))
+def squared_relu(x):
+    """dx = 2 max(x, 0) dy"""
+    top = positive(x) * x
+    return top * top, lambda dy: dict(dx=2 * top * dy)
+
+@op("glu, silu", x=Draw(3, 8, spread=2), g=silu_and_slope)
+@op("glu, gelu", x=Draw(3, 8, spread=2), g=lambda a: (a * Φ(a), Φ(a) + a * φ(a)))
+@op("glu, gelu_tanh", x=Draw(3, 8, spread=2), g=lambda a: (gelu_tanh(a)[0], gelu_tanh(a)[1](0 * a + 1)["dx"]))
+def glu(x, g):
+    """da_i = dy_i b_i g'(a_i) db_i = dy_i g(a_i)"""
+    a, b = (Row(row[at:at + 4] for row in x) for at in (0, 4))
+    y, slope = g(a)
+    return y * b, lambda dy: dict(dx=by_row(Row.__or__, dy * b * slope, dy * y))
 
 @op("gelu_linear", "gelu", u=Draw(3, 4), w=Draw(2, 4), b=Draw(2))
 def gelu_linear(u, w, b):
@@ -150,7 +186,7 @@ def max_rows(x, first):
             lambda dy: dict(dx=Row(Row(number(dy, n, c) for c in columns) for n in range(len(x)))))
 
 
-# Attention, of one head. What a query sees is a list of keys.
+# Attention, of one head unless it says more. What a query sees is a list of keys.
 
 def score(q, k):
     return q @ k / math.sqrt(len(q))
@@ -179,6 +215,22 @@ def attention(q, k, v, sees, keep):
                 dk[j] += ds_j * q[i] / math.sqrt(len(k[j]))
         return dict(dq=dq, dk=dk, dv=dv)
     return y, backward
+
+@op("attention, grouped heads", q=Draw(4, 12), k=Draw(5, 6), v=Draw(5, 6), sees=SEEN["sees"], keep=KEEP / 0.75, H=4, G=2)
+def grouped_attention(q, k, v, sees, keep, H, G):
+    """dk_j of g = Σ_h (Σ ds_j q / sqrt(D)) of h dv_j of g = Σ_h (Σ p_j dy) of h over the heads h that read g"""
+    D, readers = len(q[0]) // H, H // G
+    of_head = lambda x, h: Row(row[h * D:(h + 1) * D] for row in x)
+    beside = lambda parts: Row(Row(n for part in row for n in part) for row in zip(*parts))
+    ys, backwards = zip(*(attention(of_head(q, h), of_head(k, h // readers), of_head(v, h // readers), sees, keep)
+                          for h in range(H)))
+
+    def backward(dy):
+        heads = [backward(of_head(dy, h)) for h, backward in enumerate(backwards)]
+        group = lambda name, g: sum(heads[h][name] for h in range(g * readers, (g + 1) * readers))
+        return dict(dq=beside([head["dq"] for head in heads]), dk=beside([group("dk", g) for g in range(G)]),
+                    dv=beside([group("dv", g) for g in range(G)]))
+    return beside(ys), backward
 
 def found(q, rotations, chunk):
     """P_i of the rows of a segment: of bucket_i = argmax([q_i R; -q_i R]), sorted by (bucket, place) and cut into chunks."""

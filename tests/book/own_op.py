@@ -17,7 +17,7 @@ BEFORE = {
     "engine/nn/functions.h": "\n}  // namespace masquerade\n",
     "engine/check/ops_table.cpp": "\n}  // namespace\n\nconst std::vector<Op>& ops_table()",
 }
-COMPILED = ["engine/ops/rms_norm.cpp", "engine/nn/functions.cpp", "engine/check/ops_table.cpp"]
+COMPILED = ["engine/ops/unit_norm.cpp", "engine/nn/functions.cpp", "engine/check/ops_table.cpp"]
 
 page = open(PAGE).read()
 with tempfile.TemporaryDirectory() as room:
