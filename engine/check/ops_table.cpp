@@ -244,13 +244,13 @@ Case rotary_case(Sizes n) {
     const int D = 2 * n.other, P = 50;
     Case c;
     c.input("x", {n.rows, 2 * D + n.columns}).by_row();
-    c.constant("turns", {P, D}, arithmetic).with_any_rows();
+    c.constant("rotary_table", {P, D}, arithmetic).with_any_rows();
     c.output("y", {n.rows, 2 * D + n.columns}).by_row();
     c.ints("positions", some_below(n.rows, P, 4));
     c.forward = by_names(rotary_forward, 2 * D);
-    // The backward is the transpose, which is the gradient for any numbers in `turns`.
+    // The backward is the transpose, which is the gradient for any numbers in the table.
     c.backward = by_names(rotary_backward, 2 * D);
-    c.record = [D](const OnTape& a) { rotary(a.tape, a("x"), a.ints("positions"), a("turns"), 2 * D, "y"); };
+    c.record = [D](const OnTape& a) { rotary(a.tape, a("x"), a.ints("positions"), a("rotary_table"), 2 * D, "y"); };
     return c;
 }
 
@@ -261,13 +261,13 @@ Case linear_rotary_case(Sizes n) {
     c.input("x", {M, I}).by_row().from_rounded().sums(O).at_least(1);
     c.input("w", {O, I}).as_weight().from_rounded().sums(M).at_least(1);
     c.input("b", {O}, arithmetic).from_rounded().sums(M).at_least(1);
-    c.constant("turns", {P, D}, arithmetic).with_any_rows().drawn(uniform(-0.7, 0.7));
+    c.constant("rotary_table", {P, D}, arithmetic).with_any_rows().drawn(uniform(-0.7, 0.7));
     c.output("y", {M, O}).by_row().from_rounded().sums(I).at_least(1);
     c.ints("positions", some_below(M, P, 4));
     c.forward = by_names(linear_rotary_forward, 2 * D);
     c.backward = by_names(linear_rotary_backward, 2 * D);
     c.record = [D](const OnTape& a) {
-        linear_rotary(a.tape, a("x"), a("w"), a("b"), a.ints("positions"), a("turns"), 2 * D, "y");
+        linear_rotary(a.tape, a("x"), a("w"), a("b"), a.ints("positions"), a("rotary_table"), 2 * D, "y");
     };
     return c;
 }

@@ -20,11 +20,11 @@ HD A silu_grad(A x) {
 // max(x, 0)^2                                                                           So et al. 2021
 template <class A>
 HD A squared_relu(A x) {
-    return real_of(x) > 0 ? x * x : A(0);
+    return real_of(x) < 0 ? A(0) : x * x;
 }
 template <class A>
 HD A squared_relu_grad(A x) {
-    return real_of(x) > 0 ? A(2) * x : A(0);
+    return real_of(x) < 0 ? A(0) : A(2) * x;
 }
 
 // The gradient at x of a function of one number with this slope.

@@ -39,7 +39,7 @@ struct State {
         : count(at), top(at + 1), total(top + n.slots), values(total + n.slots), keys(values + n.slots * n.columns) {}
 };
 
-// Clears a State or the wishes of the backward: all numbers are 0 except `top`, which is `far` for exponential packs
+// Clears a State or the adjoint of the backward: all numbers are 0 except `top`, which is `far` for exponential packs
 // and 1 for gates.
 template <class Lanes, class A>
 HD void clear_numbers(Lanes lanes, const StateShape& n, A* at, double far) {
@@ -253,47 +253,47 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
     store(lanes, D, dx, add, [&](int d) { return dq[d]; });
 }
 
-// The wishes are the state of the backward, which runs from the last query to the first: the sums over the queries so
+// The adjoint is the state of the backward, which runs from the last query to the first: the sums over the queries so
 // far that determine the gradients of a key. They are laid out as a State:
 //     top            exponential packs: log n_r of the query added last, to which all sums are relative;
 //                    gates: the product of the gates so far
 //     total          sum of QueryTrace::lost
 //     values, keys   weighted sums of dy and of x
 template <class Lanes, class A>
-HD void clear_wishes(Lanes lanes, const StateShape& n, A* at) {
+HD void clear_adjoint(Lanes lanes, const StateShape& n, A* at) {
     clear_numbers(lanes, n, at, INFINITY);
 }
 
-// Multiplies the wishes by the gate of a key, for the keys before this key.
+// Multiplies the adjoint by the gate of a key, for the keys before this key.
 template <class Lanes, class A>
-HD void fade_wishes(Lanes lanes, const StateShape& n, const State<A>& wishes, const A* gate) {
+HD void fade_adjoint(Lanes lanes, const StateShape& n, const State<A>& adjoint, const A* gate) {
     const A g = gate_of(gate);
     meet(lanes);
-    each(lanes, n.slots, [&](int r) { wishes.top[r] *= g, wishes.total[r] *= g; });
-    each(lanes, n.slots * n.columns, [&](int i) { wishes.values[i] *= g; });
+    each(lanes, n.slots, [&](int r) { adjoint.top[r] *= g, adjoint.total[r] *= g; });
+    each(lanes, n.slots * n.columns, [&](int i) { adjoint.values[i] *= g; });
     meet(lanes);
 }
 
-// Merges two consecutive stretches of the order: `wishes` becomes the wishes of its own queries and of all `later`
+// Merges two consecutive stretches of the order: `adjoint` becomes the adjoint of its own queries and of all `later`
 // ones. `scratch` is (R).
 template <class Lanes, class A>
-HD void join_wishes(Lanes lanes, const StateShape& n, const State<A>& wishes, const State<A>& later, A* scratch) {
+HD void join_adjoint(Lanes lanes, const StateShape& n, const State<A>& adjoint, const State<A>& later, A* scratch) {
     const int R = n.slots, D = n.columns;
     meet(lanes);
     each(lanes, R, [&](int r) {
-        scratch[r] = n.gated ? wishes.top[r] : A(1);
-        if (n.gated) wishes.top[r] *= later.top[r];
+        scratch[r] = n.gated ? adjoint.top[r] : A(1);
+        if (n.gated) adjoint.top[r] *= later.top[r];
         if (n.exponential) {
-            const bool none = real_of(wishes.top[r]) == INFINITY;  // no query in this stretch
-            scratch[r] = none ? A(1) : exp_of(wishes.top[r] - later.top[r]);
-            if (none) wishes.top[r] = later.top[r];
+            const bool none = real_of(adjoint.top[r]) == INFINITY;  // no query in this stretch
+            scratch[r] = none ? A(1) : exp_of(adjoint.top[r] - later.top[r]);
+            if (none) adjoint.top[r] = later.top[r];
         }
-        wishes.total[r] += scratch[r] * later.total[r];
+        adjoint.total[r] += scratch[r] * later.total[r];
     });
     meet(lanes);
     for (int r = 0; r < R; r++) {
-        mix(lanes, D, wishes.values + r * D, A(1), scratch[r], later.values + r * D);
-        if (n.attends) mix(lanes, D, wishes.keys + r * D, A(1), scratch[r], later.keys + r * D);
+        mix(lanes, D, adjoint.values + r * D, A(1), scratch[r], later.values + r * D);
+        if (n.attends) mix(lanes, D, adjoint.keys + r * D, A(1), scratch[r], later.keys + r * D);
     }
     meet(lanes);
 }
@@ -321,26 +321,26 @@ HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const Qu
 // Adds the gradients of one key: ds (R), dk (D), dv (D); null if not needed. Returns the change of the loss if all
 // weights of this key grow by the same factor. `row` (R + 2D) is scratch memory.
 template <class Lanes, class S, class A>
-HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& wishes, const Met<S, A>& met, A* ds, S* dk, S* dv,
+HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& adjoint, const Met<S, A>& met, A* ds, S* dk, S* dv,
               A* row) {
     const int R = n.slots, D = n.columns;
     A *weights = row, *to_v = row + R, *to_k = to_v + D, along(0);
     const A scale = A(n.scale), fresh = n.gated ? A(1) - gate_of(met.gate) : A(1);
     meet(lanes);
     if (n.exponential)
-        each(lanes, R, [&](int r) { weights[r] = exp_of(scale * met.pack[r] - wishes.top[r]); });
+        each(lanes, R, [&](int r) { weights[r] = exp_of(scale * met.pack[r] - adjoint.top[r]); });
     else
         each(lanes, R, [&](int r) { weights[r] = fresh * (scale * met.pack[r]); });
     each(lanes, D, [&](int d) { to_v[d] = to_k[d] = A(0); });
     meet(lanes);
     for (int r = 0; r < R; r++) {
-        const A *of_v = wishes.values + r * D, *of_k = wishes.keys + r * D;
+        const A *of_v = adjoint.values + r * D, *of_k = adjoint.keys + r * D;
         if (dv) mix(lanes, D, to_v, A(1), weights[r], of_v);
         if (dv && n.attends) mix(lanes, D, to_k, A(1), weights[r], of_k);
         if (!ds && !n.gated) continue;
         A g = sum(lanes, D, [&](int d) { return of_v[d] * A(met.value[d]); });
         if (n.attends) g += sum(lanes, D, [&](int d) { return of_k[d] * A(met.key[d]); });
-        g -= wishes.total[r];
+        g -= adjoint.total[r];
         along += weights[r] * g;
         if (ds && first(lanes)) ds[r] += scale * (n.exponential ? weights[r] : fresh) * g;
     }

@@ -25,7 +25,7 @@ Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
     Queries queries{h, pass.query_rows};
     const bool all = !pass.query_rows.data;
     const RowNames& names = all ? pass.rows : pass.query_names;
-    Tensor* a = (*attention_)(tape, queries, keys, site(pass, names, false));  // (Nq,C)
+    Tensor* a = (*attention_)(tape, queries, keys, context(pass, names, false));  // (Nq,C)
     if (!all) x = shape.pre_norm ? gather_rows(tape, x, pass.query_rows, "chosen.residual") : queries.x;
     x = join(tape, x, a, names, pass.dropout, *norm1_, {"attention.dropout", "residual1", "norm1"});
     if (cross_) x = attend_encoder(tape, x, pass, names);
@@ -39,14 +39,14 @@ Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const Row
         throw Error(text(path, ": a layer with cross-attention, but the pass brings no encoder or no cross_graph"));
     const Keys keys{pass.encoder, pass.encoder_positions};
     Queries queries{before(tape, *norm_cross_, x, "norm_cross")};
-    Tensor* a = (*cross_)(tape, queries, keys, site(pass, names, true));  // (Nq,C)
+    Tensor* a = (*cross_)(tape, queries, keys, context(pass, names, true));  // (Nq,C)
     return join(tape, x, a, names, pass.dropout, *norm_cross_, {"cross.dropout", "residual_cross", "norm_cross"});
 }
 
-Site Block::site(const Pass& pass, const RowNames& names, bool cross) {
+AttentionContext Block::context(const Pass& pass, const RowNames& names, bool cross) {
     return {names,
             cross ? pass.cross_graph : pass.graph,
-            cross ? pass.cross_turns() : pass.turns,
+            cross ? pass.cross_rotary_table() : pass.rotary_table,
             pass.attention_dropout,
             pass.dropout,
             pass.companion.get(),
@@ -62,12 +62,12 @@ LayerState Block::state(const Slots& slots) const {
 void Block::read_memory(Tape& tape, const Pass& pass) const {
     Queries none;
     (*attention_)(tape, none, {nullptr, {}, before(tape, *norm1_, pass.memory, "norm1.memory")},
-                  site(pass, pass.rows, false));
+                  context(pass, pass.rows, false));
 }
 
 void Block::read_encoder(Tape& tape, const Pass& pass) const {
     Queries none;
-    (*cross_)(tape, none, {pass.encoder, pass.encoder_positions}, site(pass, pass.rows, true));
+    (*cross_)(tape, none, {pass.encoder, pass.encoder_positions}, context(pass, pass.rows, true));
 }
 
 // The norm before a part of a pre-norm layer; a post-norm layer has none there.

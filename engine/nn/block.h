@@ -15,7 +15,7 @@ struct LayerState {
 struct Pass {
     RowNames rows;                        // of x
     const SegmentGraph* graph = nullptr;  // may change from layer to layer
-    Tensor* turns = nullptr;              // rotary table (P,D), or null: positions were added to the embedding
+    Tensor* rotary_table = nullptr;       // (P,D), or null: positions were added to the embedding
     float dropout = 0, attention_dropout = 0;
     // Only these rows go on through the layer (the others are read as keys and end here); null data: all.
     Ints query_rows;
@@ -31,7 +31,7 @@ struct Pass {
     bool rotates_cross = false;                   // rotary: cross-attention is rotated
     std::shared_ptr<Companion> companion;         // null: the kind has none; a decoder takes over that of its encoder
     const std::vector<int>* documents = nullptr;  // their names, for the companion
-    Tensor* cross_turns() const { return rotates_cross ? turns : nullptr; }
+    Tensor* cross_rotary_table() const { return rotates_cross ? rotary_table : nullptr; }
 };
 
 struct BlockShape : AttentionShape {
@@ -65,7 +65,7 @@ class Block {
     Tensor* join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const Norm& norm,
                  const ResidualNames& names) const;
     Tensor* attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const RowNames& names) const;
-    static Site site(const Pass& pass, const RowNames& names, bool cross);
+    static AttentionContext context(const Pass& pass, const RowNames& names, bool cross);
 
     std::unique_ptr<const Attention> attention_, cross_;
     std::unique_ptr<const FeedForward> ffn_;

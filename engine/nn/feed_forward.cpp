@@ -73,18 +73,17 @@ std::unique_ptr<const FeedForward> make_geglu(Parameters& p, const std::string& 
                                               s.gelu == GeluKind::tanh ? GateKind::gelu_tanh : GateKind::gelu);
 }
 
-Tensor* activate_silu(Tape& tape, Tensor* x, GeluKind, const std::string& name) { return silu(tape, x, name); }
-Tensor* activate_squared_relu(Tape& tape, Tensor* x, GeluKind, const std::string& name) {
-    return squared_relu(tape, x, name);
-}
+Tensor* activate_gelu(Tape& tape, Tensor* x, GeluKind kind) { return gelu(tape, x, kind, "gelu"); }
+Tensor* activate_silu(Tape& tape, Tensor* x, GeluKind) { return silu(tape, x, "silu"); }
+Tensor* activate_squared_relu(Tape& tape, Tensor* x, GeluKind) { return squared_relu(tape, x, "relu2"); }
 
 }  // namespace
 
 const std::vector<FeedForwardKind>& feed_forward_kinds() {
     static const std::vector<FeedForwardKind> all = {
-        {"gelu", "gelu between two linear layers", make<GeluFeedForward>, gelu},
+        {"gelu", "gelu between two linear layers", make<GeluFeedForward>, activate_gelu},
         {"swiglu", "a gate by silu, times a linear layer", make_swiglu, activate_silu},
-        {"geglu", "a gate by gelu, times a linear layer", make_geglu, gelu},
+        {"geglu", "a gate by gelu, times a linear layer", make_geglu, activate_gelu},
         {"relu2", "the square of relu between two linear layers", make<SquaredReluFeedForward>, activate_squared_relu}};
     return all;
 }

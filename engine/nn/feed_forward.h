@@ -29,7 +29,7 @@ struct FeedForwardKind {
     std::unique_ptr<const FeedForward> (*make)(Parameters& parameters, const std::string& path,
                                                const FeedForwardShape& shape);
     // The activation alone, as the head of the stack has it.
-    Tensor* (*activate)(Tape& tape, Tensor* x, GeluKind gelu, const std::string& name);
+    Tensor* (*activate)(Tape& tape, Tensor* x, GeluKind gelu);
 };
 const std::vector<FeedForwardKind>& feed_forward_kinds();
 const FeedForwardKind& find_feed_forward(const std::string& name);  // BadUsage, with the names there are

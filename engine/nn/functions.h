@@ -44,10 +44,10 @@ struct ResidualNames {
 Tensor* residual_norm(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, Tensor* w, Tensor* b,
                       double eps, const ResidualNames& names);
 Tensor* embedding(Tape& tape, Ints ids, Tensor* w, const std::string& name);
-// Rotates the first `columns` columns; turns (P,D) from rotary_turns().
-Tensor* rotary(Tape& tape, Tensor* x, Ints positions, Tensor* turns, int columns, const std::string& name);
+// Rotates the first `columns` columns; rotary_table (P,D) from make_rotary_table().
+Tensor* rotary(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, int columns, const std::string& name);
 // Rotates linear(x, w, b), without a tensor in between.
-Tensor* linear_rotary(Tape& tape, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* turns, int columns,
+Tensor* linear_rotary(Tape& tape, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* rotary_table, int columns,
                       const std::string& name);
 // q (Nq,H D) of H heads, every kv (Nk,2 G D), G a divisor of H. The graph must outlive the step.
 Tensor* attention(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
@@ -144,6 +144,6 @@ std::vector<double> random_features(int R, int heads, int D, const FeatureDraw& 
 
 // The cosines and sines of positions 0..P-1 for heads of size D: row p is cos(p t_0), sin(p t_0), cos(p t_1) ...,
 // t_i = base^(-2i/D).                                                          Su et al. 2021, equation 15
-std::vector<double> rotary_turns(int P, int D, double base = 10000);
+std::vector<double> make_rotary_table(int P, int D, double base = 10000);
 
 }  // namespace masquerade

@@ -36,16 +36,17 @@ Tensor* embedding(Tape& t, Ints ids, Tensor* w, const std::string& name) {
     return t.run(Record("embedding").reads({w}).makes({y}).by(embedding_forward, embedding_backward, ids));
 }
 
-Tensor* rotary(Tape& t, Tensor* x, Ints positions, Tensor* turns, int columns, const std::string& name) {
+Tensor* rotary(Tape& t, Tensor* x, Ints positions, Tensor* rotary_table, int columns, const std::string& name) {
     Tensor* y = t.declare(name, x->shape, x->dtype);
-    return t.run(Record("rotary").reads({x, turns}).makes({y}).by(rotary_forward, rotary_backward, positions, columns));
+    return t.run(
+        Record("rotary").reads({x, rotary_table}).makes({y}).by(rotary_forward, rotary_backward, positions, columns));
 }
 
-Tensor* linear_rotary(Tape& t, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* turns, int columns,
+Tensor* linear_rotary(Tape& t, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* rotary_table, int columns,
                       const std::string& name) {
     Tensor* y = t.declare(name, {x->rows(), w->shape[0]}, x->dtype);
     return t.run(Record("linear_rotary")
-                     .reads({x, w, b, turns})
+                     .reads({x, w, b, rotary_table})
                      .makes({y})
                      .by(linear_rotary_forward, linear_rotary_backward, positions, columns));
 }
@@ -95,15 +96,15 @@ Tensor* twice(Tape& t, Tensor* x, const std::string& name) {
     return side_by_side(t, x, rows, rows, name);
 }
 
-std::vector<double> rotary_turns(int P, int D, double base) {
-    std::vector<double> turns(std::size_t(P) * std::size_t(D));
+std::vector<double> make_rotary_table(int P, int D, double base) {
+    std::vector<double> rotary_table(std::size_t(P) * std::size_t(D));
     for (int p = 0; p < P; p++)
         for (int i = 0; i < D; i += 2) {
             double angle = p * std::pow(base, -double(i) / D);
-            turns[std::size_t(p) * std::size_t(D) + std::size_t(i)] = std::cos(angle);
-            turns[std::size_t(p) * std::size_t(D) + std::size_t(i) + 1] = std::sin(angle);
+            rotary_table[std::size_t(p) * std::size_t(D) + std::size_t(i)] = std::cos(angle);
+            rotary_table[std::size_t(p) * std::size_t(D) + std::size_t(i) + 1] = std::sin(angle);
         }
-    return turns;
+    return rotary_table;
 }
 
 }  // namespace masquerade

@@ -17,9 +17,11 @@ struct Linear {
     Tensor* operator()(Tape& tape, Tensor* x, const std::string& name) const {
         return linear(tape, x, weight, bias, name);
     }
-    // The same, its first `columns` columns rotated to the positions of the rows where there is a table of turns.
-    Tensor* rotated(Tape& tape, Tensor* x, Ints positions, Tensor* turns, int columns, const std::string& name) const {
-        return turns ? linear_rotary(tape, x, weight, bias, positions, turns, columns, name) : (*this)(tape, x, name);
+    // The same, its first `columns` columns rotated to the positions of the rows where there is a rotary table.
+    Tensor* rotated(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, int columns,
+                    const std::string& name) const {
+        return rotary_table ? linear_rotary(tape, x, weight, bias, positions, rotary_table, columns, name)
+                            : (*this)(tape, x, name);
     }
 };
 

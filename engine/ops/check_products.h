@@ -35,12 +35,12 @@ inline void check_gelu_linear_backward(const View& u, const View& a, const Grad&
 }
 
 // x is the input of rotary, or a product that is rotated in place.
-inline void check_rotary(const View& x, const Ints& positions, const View& turns, int columns) {
-    const std::int64_t D = turns.columns();
+inline void check_rotary(const View& x, const Ints& positions, const View& rotary_table, int columns) {
+    const std::int64_t D = rotary_table.columns();
     expect_count("rotary", "positions", positions, x.rows());
-    expect_rows("rotary", "position", positions, turns);
-    if (turns.dtype != arithmetic_of(x.dtype))
-        expect_shape("rotary", "turns", turns, turns.shape, arithmetic_of(x.dtype));
+    expect_rows("rotary", "position", positions, rotary_table);
+    if (rotary_table.dtype != arithmetic_of(x.dtype))
+        expect_shape("rotary", "rotary_table", rotary_table, rotary_table.shape, arithmetic_of(x.dtype));
     if (D % 2 || columns % D || columns > x.columns())
         throw Error(text("rotary ", x.path, " ", x.shape, ": ", columns, " columns in heads of ", D,
                          "; heads must be even and fill the columns"));

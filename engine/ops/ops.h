@@ -83,19 +83,19 @@ OP(embedding_forward, (Ints ids, View w, View y))
 OP(embedding_backward, (View dy, Ints ids, Grad dw))
 
 // Rotates the interleaved pairs (2i, 2i+1) of every head in the first `columns` columns of x(N,C) by
-// position * base^(-2i/D), and copies the other columns. turns(P,D), A, is the rotary table: row p holds the cosines
+// position * base^(-2i/D), and copies the other columns. rotary_table (P,D), A: row p holds the cosines
 // and sines of position p, cos, sin, cos, sin ...
 //                                                                            Su et al. 2021, equation 34
-OP(rotary_forward, (View x, Ints positions, View turns, int columns, View y))
-OP(rotary_backward, (View dy, Ints positions, View turns, int columns, Grad dx))
+OP(rotary_forward, (View x, Ints positions, View rotary_table, int columns, View y))
+OP(rotary_backward, (View dy, Ints positions, View rotary_table, int columns, Grad dx))
 // y(M,O) = x(M,I) w(O,I)^T + b(O), rotated as above while in cache;  b may be absent, y and dy are S
-OP(linear_rotary_forward, (View x, View w, View b, Ints positions, View turns, int columns, View y))
+OP(linear_rotary_forward, (View x, View w, View b, Ints positions, View rotary_table, int columns, View y))
 OP(linear_rotary_backward,
-   (View dy, View x, View w, Ints positions, View turns, int columns, Grad dx, Grad dw, Grad db))
+   (View dy, View x, View w, Ints positions, View rotary_table, int columns, Grad dx, Grad dw, Grad db))
 
 // For each head: y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)) over the keys that the graph lets i see; a
-// row that sees nothing gives 0.  q, y (Nq,H D);  every kv[s] (Nk,2 G D): the keys of G heads, then their values, each of
-// which H / G heads of q read;  lse (Nq,H), A: log of the sum of exp, minus infinity where nothing is seen.
+// row that sees nothing gives 0.  q, y (Nq,H D);  every kv[s] (Nk,2 G D): the keys of G heads, then their values, each
+// of which H / G heads of q read;  lse (Nq,H), A: log of the sum of exp, minus infinity where nothing is seen.
 // Vaswani et al. 2017, equation 1; Ainslie et al. 2023
 OP(attention_forward, (View q, Views kv, const SegmentGraph& graph, AttentionRule rule, View y, View lse))
 OP(attention_backward,

@@ -7,18 +7,21 @@ namespace masquerade::DEVICE {
 namespace {
 
 template <class S, class A, bool add>
-HD void turn_row(Lanes lanes, const S* x, int position, const A* turns, A direction, S* y, int columns, int D, int C) {
-    rotary_row(lanes, x, turns + std::int64_t(position) * D, direction, y, add, columns, D, C);
+HD void turn_row(Lanes lanes, const S* x, int position, const A* rotary_table, A direction, S* y, int columns, int D,
+                 int C) {
+    rotary_row(lanes, x, rotary_table + std::int64_t(position) * D, direction, y, add, columns, D, C);
 }
 
-void turn(const View& x, const Ints& positions, const View& turns, int columns, double direction, const Grad& y) {
-    check_rotary(x, positions, turns, columns);
+void turn(const View& x, const Ints& positions, const View& rotary_table, int columns, double direction,
+          const Grad& y) {
+    check_rotary(x, positions, rotary_table, columns);
     expect_shape("rotary", "y", y.view, x.shape, x.dtype);
-    const int D = int(turns.columns()), C = int(x.columns());
+    const int D = int(rotary_table.columns()), C = int(x.columns());
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         auto run = [&](auto adds) {
-            for_each_row(x.rows(), row_call<turn_row<S, A, adds()>>(by_row<S>(x), by_row(positions), turns.as<A>(),
-                                                                    A(direction), by_row<S>(y), columns, D, C));
+            for_each_row(x.rows(),
+                         row_call<turn_row<S, A, adds()>>(by_row<S>(x), by_row(positions), rotary_table.as<A>(),
+                                                          A(direction), by_row<S>(y), columns, D, C));
         };
         if (y.add)
             run(std::true_type{});
@@ -29,12 +32,12 @@ void turn(const View& x, const Ints& positions, const View& turns, int columns, 
 
 }  // namespace
 
-void rotary_forward(View x, Ints positions, View turns, int columns, View y) {
-    turn(x, positions, turns, columns, 1, Grad{y, false});
+void rotary_forward(View x, Ints positions, View rotary_table, int columns, View y) {
+    turn(x, positions, rotary_table, columns, 1, Grad{y, false});
 }
 
-void rotary_backward(View dy, Ints positions, View turns, int columns, Grad dx) {
-    if (dx) turn(dy, positions, turns, columns, -1, dx);
+void rotary_backward(View dy, Ints positions, View rotary_table, int columns, Grad dx) {
+    if (dx) turn(dy, positions, rotary_table, columns, -1, dx);
 }
 
 }  // namespace masquerade::DEVICE

@@ -155,17 +155,17 @@ struct NormaliseGrad {
         const int head = int(i % of.heads), segment = int(i / of.heads), U = of.plan.blocks_of(segment),
                   first = of.plan.first_block[segment], K = of.K;
         const auto slope = [&](int u, int v) -> A& { return of.row(of.slopes, first + u, head)[v]; };
-        const auto wish = [&](bool column, int w) -> A& { return of.value(2 * K + 1 + column, first + w, head); };
+        const auto adjoint = [&](bool column, int w) -> A& { return of.value(2 * K + 1 + column, first + w, head); };
         each(lanes, U, [&](int w) {
-            wish(true, w) = -sum(OneLane{}, U, [&](int u) { return slope(u, w); });
-            wish(false, w) = -sum(OneLane{}, U, [&](int v) { return slope(w, v); });
+            adjoint(true, w) = -sum(OneLane{}, U, [&](int u) { return slope(u, w); });
+            adjoint(false, w) = -sum(OneLane{}, U, [&](int v) { return slope(w, v); });
         });
         for (int step = 2 * K; step > 0; step--) {
             const bool column = step % 2;
             meet(lanes);
             const auto share = [&](int w, int other) {  // gradient that w passes to `other` of the step before
                 const int u = column ? other : w, v = column ? w : other;
-                return wish(column, w) *
+                return adjoint(column, w) *
                        exp_of(of.row(of.scores, first + u, head)[v] - of.value(step, first + w, head) -
                               of.value(step - 1, first + other, head));
             };
@@ -173,7 +173,7 @@ struct NormaliseGrad {
                  [&](int uv) { slope(uv / U, uv % U) += column ? share(uv % U, uv / U) : share(uv / U, uv % U); });
             each(lanes, U, [&](int other) {
                 const A lost = sum(OneLane{}, U, [&](int w) { return share(w, other); });
-                wish(!column, other) = (step == 2 * K ? wish(!column, other) : A(0)) - lost;
+                adjoint(!column, other) = (step == 2 * K ? adjoint(!column, other) : A(0)) - lost;
             });
         }
         meet(lanes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Attention through a bounded state, backward. Each chain runs forward again for the gradients of its queries, then
-// backward for the gradients of its keys. The state of the backward part is called the wishes (engine/math/state.h).
+// backward for the gradients of its keys. The state of the backward part is called the adjoint (engine/math/state.h).
 #include "engine/ops/launch.h"
 #include "engine/ops/state_chains.h"
 
@@ -38,21 +38,21 @@ struct Backward {
             read_grad(lanes, chains.n, state, chains.query(q, head), dy_of(q, head), to, add, trace(q, head), work);
         });
     }
-    // Adds the queries of piece p to the wishes, last query first. Calls on_key(key) for every key when the wishes hold
-    // the queries that see the key.
+    // Adds the queries of piece p to the adjoint, last query first. Calls on_key(key) for every key when the adjoint
+    // holds the queries that see the key.
     template <class Lanes, class F>
-    HD void back(Lanes lanes, const State<A>& wishes, int p, int head, A* work, F on_key) const {
+    HD void back(Lanes lanes, const State<A>& adjoint, int p, int head, A* work, F on_key) const {
         const StatePlan& plan = chains.plan;
         const int at = p + plan.group[p], none = plan.key[plan.first_piece[plan.group[p]] + plan.group[p]];
         int q = plan.query[at + 1] - 1;
         const auto take_up = [&](int key) {
             for (; q >= plan.query[at] && plan.query_end[q] > key; q--)
-                add_query(lanes, chains.n, wishes, trace(q, head), chains.query(q, head), dy_of(q, head), work);
+                add_query(lanes, chains.n, adjoint, trace(q, head), chains.query(q, head), dy_of(q, head), work);
         };
         for (int key = plan.key[at + 1] - 1; key >= plan.key[at]; key--) {
             take_up(key);
             on_key(key);
-            if (chains.n.gated) fade_wishes(lanes, chains.n, wishes, chains.met(chains.place(key, head)).gate);
+            if (chains.n.gated) fade_adjoint(lanes, chains.n, adjoint, chains.met(chains.place(key, head)).gate);
         }
         take_up(none);
     }
@@ -61,31 +61,31 @@ struct Backward {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
         if (p == chains.plan.first_piece[g]) return;  // no piece comes before
         const State<A> own = chains.state(p + g, head);
-        clear_wishes(lanes, chains.n, own.count);
+        clear_adjoint(lanes, chains.n, own.count);
         back(lanes, own, p, head, chains.scratch(i), [](int) {});
     }
     template <class Lanes>
     HD void starts(Lanes lanes, std::int64_t i) const {
         const StatePlan& plan = chains.plan;
         const int g = int(i / chains.heads), head = int(i % chains.heads);
-        State<A> wishes = chains.state(plan.first_piece[g + 1] + g, head);
-        clear_wishes(lanes, chains.n, wishes.count);
+        State<A> adjoint = chains.state(plan.first_piece[g + 1] + g, head);
+        clear_adjoint(lanes, chains.n, adjoint.count);
         for (int p = plan.first_piece[g + 1] - 1; p > plan.first_piece[g]; p--) {
             const State<A> own = chains.state(p + g, head);
-            join_wishes(lanes, chains.n, own, wishes, chains.scratch(i));
-            wishes = own;
+            join_adjoint(lanes, chains.n, own, adjoint, chains.scratch(i));
+            adjoint = own;
         }
     }
     template <class Lanes>
     HD void keys(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads);
         A* work = chains.scratch(i);
-        const State<A> wishes = chains.state(p + chains.plan.group[p] + 1, head);
-        back(lanes, wishes, p, head, work, [&](int key) {
+        const State<A> adjoint = chains.state(p + chains.plan.group[p] + 1, head);
+        back(lanes, adjoint, p, head, work, [&](int key) {
             const auto at = chains.place(key, head);
             A* ds = dpack[at.source];
             S* d = dkv[at.source];
-            const A grown = key_grad(lanes, chains.n, wishes, chains.met(at), ds ? ds + at.pack : nullptr,
+            const A grown = key_grad(lanes, chains.n, adjoint, chains.met(at), ds ? ds + at.pack : nullptr,
                                      d ? d + at.key : nullptr, d ? d + at.value : nullptr, work);
             if (chains.n.gated && first(lanes)) growths[std::int64_t(key) * chains.heads + head] = grown;
         });

@@ -16,10 +16,10 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place) 
     if (o.rotary && !find_attention(o.attention).rotates)
         throw BadUsage(text("attention ", o.attention,
                             " has no place for rotary positions; leave rotary out, or set rotary=false"));
-    if (o.kv_heads > 0 && o.heads % o.kv_heads)
+    if (o.heads % o.key_heads())
         throw BadUsage(text("kv_heads is ", o.kv_heads, ", which does not divide heads, ", o.heads,
                             ": each head of keys is read by as many heads of queries"));
-    if (o.kv_heads > 0 && o.kv_heads != o.heads && !find_attention(o.attention).groups_heads)
+    if (o.key_heads() != o.heads && !find_attention(o.attention).groups_heads)
         throw BadUsage(text("attention ", o.attention, " has as many heads of keys as of queries; leave kv_heads out"));
     const double eps = o.pre_norm ? std::max(o.eps, 1e-6) : o.eps;
     const AttentionShape attention{o.width,    o.heads, o.deviation, o.rotary_value, o.positions, o.attention_options,
@@ -49,7 +49,7 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place) 
         }
         if (o.bias) head_bias_ = p.add("head.bias", {o.vocabulary}, {Init::zeros});
     }
-    if (o.rotary) turns_ = rotary_turns(o.positions, o.width / o.heads);
+    if (o.rotary) rotary_table_ = make_rotary_table(o.positions, o.width / o.heads);
 }
 
 void Backbone::add_embedding(Parameters& p, const AttentionShape& attention) {
@@ -95,8 +95,8 @@ Pass Backbone::pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph
     pass.dropout = float(options.dropout);
     pass.attention_dropout = float(options.attention_dropout);
     if (options.rotary)
-        pass.turns = tape.constant(prefix_ + "turns", {options.positions, options.width / options.heads},
-                                   arithmetic_of(tape.dtype), turns_.data());
+        pass.rotary_table = tape.constant(prefix_ + "rotary_table", {options.positions, options.width / options.heads},
+                                          arithmetic_of(tape.dtype), rotary_table_.data());
     if (!companion_) return pass;
     pass.companion = companion_->start();
     pass.documents = &tape.hold(names_of_documents(rows, graph));
@@ -140,7 +140,7 @@ std::vector<LayerState> Backbone::states(const Slots& slots) const {
 Tensor* Backbone::head(Tape& tape, Tensor* x) const {
     auto scope = tape.scope("head");
     x = head_dense_(tape, x, "dense");  // (N,E)
-    x = find_feed_forward(options.ffn).activate(tape, x, options.gelu, "gelu");
+    x = find_feed_forward(options.ffn).activate(tape, x, options.gelu);
     return (*head_norm_)(tape, x, "norm");
 }
 

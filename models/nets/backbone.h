@@ -31,6 +31,7 @@ struct BackboneOptions {
     double deviation = 0.02;  // of the first weights
     double dropout = 0, attention_dropout = 0;
     int embedding_width() const { return embedding > 0 ? embedding : width; }  // E
+    int key_heads() const { return kv_heads > 0 ? kv_heads : heads; }          // G
 };
 
 class Backbone {
@@ -99,8 +100,8 @@ class Backbone {
     std::shared_ptr<Companion> companion_;                             // null: the kind has none
     std::shared_ptr<const Norm> embedding_norm_, final_norm_, head_norm_;
     Linear embedding_project_, head_dense_;
-    Tensor* head_bias_ = nullptr;  // (V), or null
-    std::vector<double> turns_;    // (P,D)
+    Tensor* head_bias_ = nullptr;       // (V), or null
+    std::vector<double> rotary_table_;  // (P,D)
 };
 
 }  // namespace masquerade

@@ -94,7 +94,7 @@ void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
     c.add("types", &b.types, "segment ids there are", 1, 65536);
     c.add("embedding", &b.embedding, "E, width of the tables and the head; 0: the model's", 0, 65536);
     c.add("rotary_value", &b.rotary_value, "rotary positions turn values, too");
-    c.add("norm_eps", &b.eps, "epsilon of the layer norms", 0, 1);
+    c.add("norm_eps", &b.eps, "epsilon of the norms", 0, 1);
 }
 
 void RunSettings::adopt_reading(RunSettings& theirs) {

@@ -174,7 +174,7 @@ void Start::expect_same_sizes(const Stacks& ours) const {
     };
     Config of_a, of_b;
     for (const auto& [config, stack] : {std::pair{&of_a, &a}, {&of_b, &b}}) {
-        stack->embedding = stack->embedding_width();
+        stack->embedding = stack->embedding_width(), stack->kv_heads = stack->key_heads();
         RunSettings::declare_backbone(*config, *stack);
         RunSettings::declare_foreign(*config, *stack);
     }

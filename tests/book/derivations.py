@@ -328,7 +328,7 @@ def state_attention(x, s, k, v, seen, pack, read, a=None, floor=0):
     weight = lambda i, j: gates(i, j) * (exp(s[j]) if exponential else s[j])
 
     def reading(i):
-        """n and V of the slots, p, whether the sum is held, and of u the wishes dx, db, lost."""
+        """n and V of the slots, p, whether the sum is held, and of u the adjoint dx, db, lost."""
         w = Row(weight(i, j) for j in range(seen[i]))
         n = 0 * s[0] + seen[i] if counted else sum(w)
         K, V = (((w.T @ of[:seen[i]]).T / n).T for of in (k, v))
@@ -353,8 +353,8 @@ def state_attention(x, s, k, v, seen, pack, read, a=None, floor=0):
         for i, G in enumerate(dy):
             if not seen[i]:
                 continue
-            n, V, p, held, wishes = reading(i)
-            dx[i], db, lost = wishes(V @ G)
+            n, V, p, held, adjoint = reading(i)
+            dx[i], db, lost = adjoint(V @ G)
             for j in range(seen[i]):
                 dv[j] += weight(i, j) / n @ p * G
                 dk[j] += weight(i, j) / n @ db * x[i] / root

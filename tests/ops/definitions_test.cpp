@@ -135,10 +135,10 @@ TEST_CASE("definitions: layernorm, dropout, residual_norm, rotary") {
         }
 
         const std::int64_t P = 3, D = 2;
-        Values turns(type, {P, D});
+        Values rotary_table(type, {P, D});
         for (std::int64_t p = 0; p < P; p++)
-            turns.set(2 * p, std::cos(double(p))), turns.set(2 * p + 1, std::sin(double(p)));
-        rotary_forward(x.view(), rows.position, turns.view(), 4, y.view());
+            rotary_table.set(2 * p, std::cos(double(p))), rotary_table.set(2 * p + 1, std::sin(double(p)));
+        rotary_forward(x.view(), rows.position, rotary_table.view(), 4, y.view());
         expect_numbers("rotary", y, [&](std::int64_t i) {
             const double angle = position[std::size_t(i / C)];
             if (i % C >= 4) return x[i];
@@ -146,7 +146,7 @@ TEST_CASE("definitions: layernorm, dropout, residual_norm, rotary") {
                               : x[i] * std::cos(angle) + x[i - 1] * std::sin(angle);
         });
         stores_and_adds("rotary", type, shape,
-                        [&](Grad d) { rotary_backward(dy.view(), rows.position, turns.view(), 4, d); });
+                        [&](Grad d) { rotary_backward(dy.view(), rows.position, rotary_table.view(), 4, d); });
     }
 }
 

@@ -19,12 +19,12 @@ struct Projection {
     int columns;
     DType a;
     std::vector<int> places;
-    Values turns, x, w, b, dy, y, dx, dw, db;
+    Values rotary_table, x, w, b, dy, y, dx, dw, db;
     // `heads` of D numbers are turned, `more` are not.
     Projection(DType type, std::int64_t M, std::int64_t I, int heads, int D, int more)
         : columns(heads * D),
           a(arithmetic_of(type)),
-          turns(Values::random(a, {P, D}, 1)),
+          rotary_table(Values::random(a, {P, D}, 1)),
           x(Values::random(type, {M, I}, 2)),
           w(Values::random(type, {columns + more, I}, 3, 0.2)),
           b(Values::random(a, {columns + more}, 4)),
@@ -38,15 +38,15 @@ struct Projection {
     Ints positions() const { return {places.data(), std::int64_t(places.size())}; }
 
     void together(bool add) {
-        cpu::linear_rotary_forward(x.view(), w.view(), b.view(), positions(), turns.view(), columns, y.view());
-        cpu::linear_rotary_backward(dy.view(), x.view(), w.view(), positions(), turns.view(), columns, dx.grad(add),
-                                    dw.grad(add), db.grad(add));
+        cpu::linear_rotary_forward(x.view(), w.view(), b.view(), positions(), rotary_table.view(), columns, y.view());
+        cpu::linear_rotary_backward(dy.view(), x.view(), w.view(), positions(), rotary_table.view(), columns,
+                                    dx.grad(add), dw.grad(add), db.grad(add));
     }
     void one_by_one(bool add) {
         Values straight(y.dtype, y.shape, NAN), back(y.dtype, y.shape, NAN);
         cpu::linear_forward(x.view(), w.view(), b.view(), straight.view());
-        cpu::rotary_forward(straight.view(), positions(), turns.view(), columns, y.view());
-        cpu::rotary_backward(dy.view(), positions(), turns.view(), columns, back.grad());
+        cpu::rotary_forward(straight.view(), positions(), rotary_table.view(), columns, y.view());
+        cpu::rotary_backward(dy.view(), positions(), rotary_table.view(), columns, back.grad());
         cpu::linear_backward(back.view(), x.view(), w.view(), dx.grad(add), dw.grad(add), db.grad(add));
     }
 };
@@ -80,14 +80,14 @@ TEST_CASE("linear rotary: the bits of the two ops, in every type, size, instruct
 
 TEST_CASE("linear rotary: what does not fit is refused at the door") {
     Projection n(DType::f32, 4, 3, 2, 4, 1);
-    CHECK_THROWS_WITH_AS(cpu::linear_rotary_forward(n.x.view(), n.w.view(), n.b.view(), n.positions(), n.turns.view(),
-                                                    6, n.y.view("q")),
+    CHECK_THROWS_WITH_AS(cpu::linear_rotary_forward(n.x.view(), n.w.view(), n.b.view(), n.positions(),
+                                                    n.rotary_table.view(), 6, n.y.view("q")),
                          "rotary q (4,9): 6 columns in heads of 4; heads must be even and fill the columns", Error);
     n.places[2] = P;
     CHECK_THROWS_WITH_AS(cpu::linear_rotary_forward(n.x.view(), n.w.view(), n.b.view(), n.positions(),
-                                                    n.turns.view("turns"), 8, n.y.view()),
-                         "rotary: position 40 at place 2, expected in [0, 40), the rows of turns", Error);
-    CHECK_THROWS_AS(cpu::linear_rotary_backward(n.dy.view(), n.x.view(), n.w.view(), n.positions(), n.turns.view(), 8,
-                                                n.dx.grad(), {}, {}),
+                                                    n.rotary_table.view("rotary_table"), 8, n.y.view()),
+                         "rotary: position 40 at place 2, expected in [0, 40), the rows of rotary_table", Error);
+    CHECK_THROWS_AS(cpu::linear_rotary_backward(n.dy.view(), n.x.view(), n.w.view(), n.positions(),
+                                                n.rotary_table.view(), 8, n.dx.grad(), {}, {}),
                     Error);
 }

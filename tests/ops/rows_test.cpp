@@ -46,11 +46,11 @@ TEST_CASE("rows: a row that is not there is an error that names it") {
 }
 
 TEST_CASE("rotary: a position beyond the table is an error") {
-    Matrix x(2, "x"), y(2, "y"), turns(5, "turns");
+    Matrix x(2, "x"), y(2, "y"), rotary_table(5, "rotary_table");
     const std::vector<int> positions = {4, 5}, good = {4, 0};
-    CHECK_THROWS_WITH_AS(rotary_forward(x.view, ints(positions), turns.view, 4, y.view),
-                         "rotary: position 5 at place 1, expected in [0, 5), the rows of turns", Error);
-    CHECK_NOTHROW(rotary_forward(x.view, ints(good), turns.view, 4, y.view));
+    CHECK_THROWS_WITH_AS(rotary_forward(x.view, ints(positions), rotary_table.view, 4, y.view),
+                         "rotary: position 5 at place 1, expected in [0, 5), the rows of rotary_table", Error);
+    CHECK_NOTHROW(rotary_forward(x.view, ints(good), rotary_table.view, 4, y.view));
 }
 
 TEST_CASE("rows: of equal maxima the lowest row has the gradient; NaN is the maximum, and no rows are 0") {

@@ -52,9 +52,9 @@ Cost cost_of(const AttentionKind& kind, const SegmentGraph& graph, int N, int wi
         run_step(tape, "one", 1, std::uint32_t(number), false, [&] {
             const std::shared_ptr<Companion> stream = companion ? companion->start() : nullptr;
             Queries queries{rows};
-            Site site{{tape.ints(zeros), tape.ints(places)}, &graph};
-            site.companion = stream.get();
-            Tensor* y = (*attention)(tape, queries, {rows, tape.ints(places)}, site);
+            AttentionContext context{{tape.ints(zeros), tape.ints(places)}, &graph};
+            context.companion = stream.get();
+            Tensor* y = (*attention)(tape, queries, {rows, tape.ints(places)}, context);
             Tensor* weights = tape.constant("weights", {N}, arithmetic_of(type), ones.data());
             p.start_gradients();
             tape.backward(cross_entropy(tape, y, head, nullptr, tape.ints(zeros), weights, "loss"));

@@ -70,17 +70,17 @@ void linear_attention_backward(int N, int M, int D, const double* a, const doubl
             da[i * M + m] = gain / n;
         }
     }
-    State wishes(M, D);  // of the rows from the last one back
+    State adjoint(M, D);  // of the rows from the last one back
     for (int j = N - 1; j >= 0; j--) {
         std::vector<double> shares(a + j * M, a + (j + 1) * M);
         for (double& share : shares) share /= divisor[std::size_t(j)];
-        wishes.add(shares.data(), dy + j * D, along[std::size_t(j)]);
+        adjoint.add(shares.data(), dy + j * D, along[std::size_t(j)]);
         std::fill_n(dv + j * D, D, 0.0);
         for (int m = 0; m < M; m++) {
-            db[j * M + m] = -wishes.total[std::size_t(m)];
+            db[j * M + m] = -adjoint.total[std::size_t(m)];
             for (int d = 0; d < D; d++) {
-                db[j * M + m] += wishes.at(m, d) * v[j * D + d];
-                dv[j * D + d] += wishes.at(m, d) * b[j * M + m];
+                db[j * M + m] += adjoint.at(m, d) * v[j * D + d];
+                dv[j * D + d] += adjoint.at(m, d) * b[j * M + m];
             }
         }
     }

@@ -65,10 +65,10 @@ class Companion {
 };
 
 // The context of one attention call in a pass.
-struct Site {
+struct AttentionContext {
     RowNames rows;                                // names of the queries
     const SegmentGraph* graph = nullptr;          // mask from the queries to the sources of keys
-    Tensor* turns = nullptr;                      // rotary table (P,D); null: nothing is rotated
+    Tensor* rotary_table = nullptr;               // (P,D); null: nothing is rotated
     float dropout = 0;                            // rate for attention probabilities
     float hidden_dropout = 0;                     // rate for the rows of the companion
     Companion* companion = nullptr;               // read and changed by a kind that has one
@@ -96,7 +96,8 @@ class Attention {
   public:
     virtual ~Attention() = default;
     // Returns (Nq,C). Without queries the keys are only read into the state, and the result is null.
-    virtual Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const = 0;
+    virtual Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys,
+                               const AttentionContext& context) const = 0;
     // An empty decoding state for these slots. Throws BadUsage if the kind cannot generate token by token.
     virtual std::unique_ptr<AttentionState> state(const Slots& slots) const = 0;
 };

@@ -94,15 +94,15 @@ class KernelAttention : public StateAttention {
         return feature_map(tape, head_scores(tape, x, w, H, scale, name + ".projections"), has_norm(map_) ? x : nullptr,
                            H, scale, map_, name);
     }
-    Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* turns) const override {
-        return features(tape, query_.rotated(tape, x, positions, turns, shape_.width, name_ + ".query"),
+    Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table) const override {
+        return features(tape, query_.rotated(tape, x, positions, rotary_table, shape_.width, name_ + ".query"),
                         name_ + ".query_features");
     }
-    Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const override {
-        Tensor* k = key_.rotated(tape, x, positions, turns, shape_.width, name + ".key");
+    Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const override {
+        Tensor* k = key_.rotated(tape, x, positions, rotary_table, shape_.width, name + ".key");
         Tensor* gate = gate_.weight ? linear_unrounded(tape, x, gate_.weight, gate_.bias, name + ".gate") : nullptr;
-        Tensor* v =
-            value_.rotated(tape, x, positions, shape_.rotary_value ? turns : nullptr, shape_.width, name + ".value");
+        Tensor* v = value_.rotated(tape, x, positions, shape_.rotary_value ? rotary_table : nullptr, shape_.width,
+                                   name + ".value");
         return {features(tape, k, name + ".key_features"), v, gate};
     }
 

@@ -66,7 +66,7 @@ class LambdaAttention : public StateAttention {
         return {linear_unrounded(tape, x, key_.weight, key_.bias, name + ".key"), value_(tape, x, name + ".value")};
     }
     Tensor* beside(Tape& tape, Tensor* y, Tensor* q, const std::vector<Tensor*>& values,
-                   const Site& site) const override;
+                   const AttentionContext& context) const override;
     Tensor* next_near(Tape& tape, const SegmentGraph& graph, const std::vector<Tensor*>& values) const;
 
     Linear query_, key_, value_;
@@ -75,20 +75,20 @@ class LambdaAttention : public StateAttention {
 };
 
 Tensor* LambdaAttention::beside(Tape& tape, Tensor* y, Tensor* q, const std::vector<Tensor*>& kv,
-                                const Site& site) const {
+                                const AttentionContext& context) const {
     if (!distances_) return y;
     std::vector<Tensor*> values = kv;
-    const SegmentGraph* graph = site.graph;
-    if (site.step) {
-        Kept& near = static_cast<KeptState&>(*site.state).texts[1];
+    const SegmentGraph* graph = context.graph;
+    if (context.step) {
+        Kept& near = static_cast<KeptState&>(*context.state).texts[1];
         const std::int64_t n = y->rows();
-        if (site.step->written > 0) {
-            Tensor* old = embedding(tape, site.step->slots, near.tensor(), name_ + ".near");
+        if (context.step->written > 0) {
+            Tensor* old = embedding(tape, context.step->slots, near.tensor(), name_ + ".near");
             values = {reshape(tape, old, {n * reach_, shape_.width}, name_ + ".near.rows"), kv.back()};
-            graph = &tape.hold(near_graph(*site.graph, reach_));
+            graph = &tape.hold(near_graph(*context.graph, reach_));
         }
         Tensor* next = next_near(tape, *graph, values);
-        near.store(site.step->slots, reshape(tape, next, {n, reach_ * shape_.width}, name_ + ".near.slots"));
+        near.store(context.step->slots, reshape(tape, next, {n, reach_ * shape_.width}, name_ + ".near.slots"));
     }
     return add(tape, y, local_lambda(tape, q, distances_, values, *graph, shape_.heads, name_ + ".local"),
                name_ + ".sum");

@@ -23,13 +23,13 @@ class LinformerAttention : public StateAttention {
           key_value_(part(p, layer, "key_value", 2 * s.width)) {}
 
   private:
-    Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* turns) const override {
-        return query_.rotated(tape, x, positions, turns, shape_.width, name_ + ".query");
+    Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table) const override {
+        return query_.rotated(tape, x, positions, rotary_table, shape_.width, name_ + ".query");
     }
-    Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const override {
+    Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const override {
         Tensor* pack = convert(tape, embedding(tape, positions, positions_, name + ".weights"),
                                arithmetic_of(tape.dtype), name + ".pack");
-        return {pack, keys_and_values(tape, key_value_, x, positions, turns, name)};
+        return {pack, keys_and_values(tape, key_value_, x, positions, rotary_table, name)};
     }
     Tensor* positions_;  // E (P,H*R)
     Linear query_, key_value_;

@@ -37,16 +37,17 @@ class LshAttention : public ProjectedAttention {
                                                           independent, seed, path);
                                }});
     }
-    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override {
-        Tensor* q = query_.rotated(tape, keys.x, keys.positions, site.turns, shape_.width, name_ + ".query");  // (N,C)
+    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override {
+        Tensor* q = query_.rotated(tape, keys.x, keys.positions, context.rotary_table, shape_.width,
+                                   name_ + ".query");  // (N,C)
         Tensor* k = normalise(tape, q, name_ + ".key", shape_.heads);
-        Tensor* v = value_.rotated(tape, keys.x, keys.positions, shape_.rotary_value ? site.turns : nullptr,
+        Tensor* v = value_.rotated(tape, keys.x, keys.positions, shape_.rotary_value ? context.rotary_table : nullptr,
                                    shape_.width, name_ + ".value");
         Tensor* rotations = convert(tape, random_, arithmetic_of(tape.dtype), name_ + ".random");
         if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
         const LshRule rule{
-            {shape_.heads, site.dropout, {}, site.rows}, options_.rounds, options_.buckets, options_.chunk};
-        Tensor* y = lsh_attention(tape, q, k, v, rotations, *site.graph, queries.x->rows(), rule, name_);  // (Nq,C)
+            {shape_.heads, context.dropout, {}, context.rows}, options_.rounds, options_.buckets, options_.chunk};
+        Tensor* y = lsh_attention(tape, q, k, v, rotations, *context.graph, queries.x->rows(), rule, name_);  // (Nq,C)
         return output_(tape, y, name_ + ".output");
     }
     std::unique_ptr<AttentionState> state(const Slots&) const override { cannot_write(lsh_kind); }

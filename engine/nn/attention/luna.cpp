@@ -120,7 +120,7 @@ class LunaAttention : public ProjectedAttention {
         output_ = part(p, layer, "output", C);
         if (o.contextual) norm_ = find_norm(s.norm).make(p, layer + "." + name + ".norm_packed", C, s.eps);
     }
-    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override;
+    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override;
     std::unique_ptr<AttentionState> state(const Slots&) const override { return std::make_unique<KeptSlots>(); }
 
   private:
@@ -129,8 +129,8 @@ class LunaAttention : public ProjectedAttention {
         Kept memory;
         bool has_memory() override { return memory.tensor(); }
     };
-    Tensor* pack_queries(Tape& tape, const Groups& slots, const Site& site, const RowNames& names) const;
-    Tensor* pack(Tape& tape, const Keys& keys, const Site& site, const Groups& slots) const;
+    Tensor* pack_queries(Tape& tape, const Groups& slots, const AttentionContext& context, const RowNames& names) const;
+    Tensor* pack(Tape& tape, const Keys& keys, const AttentionContext& context, const Groups& slots) const;
     Tensor* key_values(Tape& tape, const Linear& project, Tensor* x, const std::string& name) const {
         Tensor* y = project(tape, x, name);
         return options_.tied ? twice(tape, y, name + ".tied") : y;
@@ -141,18 +141,19 @@ class LunaAttention : public ProjectedAttention {
     std::unique_ptr<const Norm> norm_;  // of P, if contextual
 };
 
-Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
+Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys,
+                                  const AttentionContext& context) const {
     const int l = options_.slots;
-    const Groups slots = slots_of(*site.graph);
-    auto* state = static_cast<KeptSlots*>(site.state);
-    if (!queries.x) return state->memory.take(*pack(tape, keys, site, slots)), nullptr;
+    const Groups slots = slots_of(*context.graph);
+    auto* state = static_cast<KeptSlots*>(context.state);
+    if (!queries.x) return state->memory.take(*pack(tape, keys, context, slots)), nullptr;
     if (state && !state->has_memory()) throw BadUsage("attention luna cannot write token by token; use luna_causal");
-    Tensor* kv = state ? state->memory.tensor() : pack(tape, keys, site, slots);
+    Tensor* kv = state ? state->memory.tensor() : pack(tape, keys, context, slots);
     SegmentGraph unpack;
-    unpack.documents = site.graph->documents;
+    unpack.documents = context.graph->documents;
     std::vector<int> read(slots.groups.size(), -1);  // key segment of a group
     for (std::size_t i = 0; i < slots.of.size(); i++) {
-        const QuerySegment& q = site.graph->queries[i];
+        const QuerySegment& q = context.graph->queries[i];
         const int g = slots.of[i];
         int count = 0;
         for (const auto& [source, begin, end] : slots.groups[std::size_t(g)].keys)
@@ -166,14 +167,16 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
     }
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
     Tensor* q = query_(tape, queries.x, name_ + ".query");
-    Tensor* y = attention(tape, q, {kv}, tape.hold(std::move(unpack)), shape_.heads, site.dropout, site.rows, name_);
+    Tensor* y =
+        attention(tape, q, {kv}, tape.hold(std::move(unpack)), shape_.heads, context.dropout, context.rows, name_);
     return output_(tape, y, name_ + ".output");  // (Nq,C)
 }
 
 // P of every group (G*l,C): the rows that the layer before left for the group or, if it did not have the group, the
 // learned rows.
-Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const Site& site, const RowNames& names) const {
-    const auto& before = static_cast<const PackedRows&>(*site.companion);
+Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const AttentionContext& context,
+                                    const RowNames& names) const {
+    const auto& before = static_cast<const PackedRows&>(*context.companion);
     if (before.x && before.groups == slots.groups) return before.x;
     const int l = options_.slots;
     // indices of learned rows; rows of the layer before; for each row, which of these replaces it
@@ -192,17 +195,17 @@ Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const Site&
     Tensor* kept = some ? gather_rows(tape, before.x, held(from), name_ + ".packed.kept") : nullptr;
     if (some && all) return kept;
     Tensor* p = embedding(tape, held(learned), before.learned, name_ + ".packed.learned");
-    p = dropout(tape, p, names, site.hidden_dropout, name_ + ".packed.learned.dropout");
+    p = dropout(tape, p, names, context.hidden_dropout, name_ + ".packed.learned.dropout");
     return some ? replace_rows(tape, p, held(which), kept, name_ + ".packed") : p;
 }
 
 // Keys and values of the slots (G*l,2C). Leaves P' for the next layer.
-Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const Site& site, const Groups& slots) const {
-    if (!site.companion) throw Error(text("attention luna ", name_, ": the pass brings no packed rows"));
-    auto& stream = static_cast<PackedRows&>(*site.companion);
+Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext& context, const Groups& slots) const {
+    if (!context.companion) throw Error(text("attention luna ", name_, ": the pass brings no packed rows"));
+    auto& stream = static_cast<PackedRows&>(*context.companion);
     const int l = options_.slots, G = int(slots.groups.size());
     SegmentGraph graph;
-    graph.documents = site.graph->documents;
+    graph.documents = context.graph->documents;
     std::vector<int> document, position;  // names of the rows of P
     for (int g = 0; g < G; g++) {
         const SlotGroup& group = slots.groups[std::size_t(g)];
@@ -210,23 +213,25 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const Site& site, cons
         for (const auto& [source, begin, end] : group.keys) seen.push_back({source, begin, end, 0});
         look(graph, g * l, (g + 1) * l, group.document, seen);
         document.resize(std::size_t(g + 1) * std::size_t(l),
-                        site.documents ? (*site.documents)[std::size_t(group.document)] : 0);
+                        context.documents ? (*context.documents)[std::size_t(group.document)] : 0);
         for (int i = 0; i < l; i++) position.push_back(slots.place[std::size_t(g)] * l + i);
     }
     const RowNames names{tape.ints(tape.hold(std::move(document))), tape.ints(tape.hold(std::move(position)))};
-    Tensor* p = pack_queries(tape, slots, site, names);
+    Tensor* p = pack_queries(tape, slots, context, names);
     const bool contextual = options_.contextual;
     Tensor* x = contextual && shape_.pre_norm ? (*norm_)(tape, p, name_ + ".norm_packed") : p;
     std::vector<Tensor*> kv;
     if (keys.memory) kv.push_back(key_values(tape, pack_key_value_, keys.memory, name_ + ".pack_memory"));
     kv.push_back(key_values(tape, pack_key_value_, keys.x, name_ + ".pack_key_value"));
     Tensor* q = pack_query_(tape, x, name_ + ".pack_query");
-    Tensor* y = attention(tape, q, kv, tape.hold(std::move(graph)), shape_.heads, site.dropout, names, name_ + ".pack");
+    Tensor* y =
+        attention(tape, q, kv, tape.hold(std::move(graph)), shape_.heads, context.dropout, names, name_ + ".pack");
     const ResidualNames parts{name_ + ".packed.dropout", name_ + ".packed.residual", name_ + ".norm_packed"};
     stream.groups = slots.groups;
-    stream.x = !contextual       ? p
-               : shape_.pre_norm ? add(tape, p, dropout(tape, y, names, site.hidden_dropout, parts.dropout), parts.sum)
-                                 : (*norm_)(tape, p, y, names, site.hidden_dropout, parts);
+    stream.x = !contextual ? p
+               : shape_.pre_norm
+                   ? add(tape, p, dropout(tape, y, names, context.hidden_dropout, parts.dropout), parts.sum)
+                   : (*norm_)(tape, p, y, names, context.hidden_dropout, parts);
     return key_values(tape, key_value_, y, name_ + ".key_value");
 }
 

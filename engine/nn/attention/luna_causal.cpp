@@ -46,11 +46,11 @@ class LunaCausalAttention : public StateAttention {
     }
 
   private:
-    Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* turns) const override {
-        return query_.rotated(tape, x, positions, turns, shape_.width, name_ + ".query");
+    Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table) const override {
+        return query_.rotated(tape, x, positions, rotary_table, shape_.width, name_ + ".query");
     }
-    Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const override {
-        if (turns && options_.tied)
+    Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const override {
+        if (rotary_table && options_.tied)
             throw BadUsage("luna_causal: keys that are values cannot be turned; set tied=false or rotary=false");
         // (l,C)
         Tensor* p = pack_query_(tape, embedding(tape, tape.ints(rows_), slots_, name + ".slots"), name + ".pack_query");
@@ -60,7 +60,7 @@ class LunaCausalAttention : public StateAttention {
         if (options_.pack != "softmax")
             s = feature_map(tape, s, nullptr, shape_.heads, 1,
                             options_.pack == "elu" ? FeatureKind::elu : FeatureKind::softplus, name + ".pack");
-        return {s, keys_and_values(tape, key_value_, x, positions, turns, name)};
+        return {s, keys_and_values(tape, key_value_, x, positions, rotary_table, name)};
     }
 
     LunaCausalOptions options_;

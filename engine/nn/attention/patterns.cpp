@@ -78,14 +78,14 @@ class PatternAttention : public SoftmaxAttention {
         options.settle(s.positions);
         pattern_ = options;
     }
-    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override {
-        SegmentGraph graph = site.graph ? *site.graph : SegmentGraph();
+    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override {
+        SegmentGraph graph = context.graph ? *context.graph : SegmentGraph();
         for (QuerySegment& q : graph.queries) {
             q.window = pattern_.window, q.dilation = pattern_.dilation;
             q.stride = pattern_.stride, q.globals = pattern_.globals;
             q.block = pattern_.block, q.block_before = pattern_.block_before, q.block_last = pattern_.block_last;
         }
-        Site narrowed = site;
+        AttentionContext narrowed = context;
         narrowed.graph = &tape.hold(std::move(graph));
         return SoftmaxAttention::operator()(tape, queries, keys, narrowed);
     }

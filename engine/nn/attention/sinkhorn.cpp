@@ -48,16 +48,18 @@ class SinkhornAttention : public SoftmaxAttention {
     SinkhornAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
                       const SinkhornOptions& o)
         : SoftmaxAttention(p, layer, name, s), rule_{s.heads, o.chunk, o.iterations, o.temperature} {}
-    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override {
-        Tensor* q = query_.rotated(tape, keys.x, keys.positions, site.turns, shape_.width, name_ + ".query");  // (N,C)
-        Tensor* kv = keys_and_values(tape, keys.x, keys.positions, site.turns, "key_value");                   // (N,2C)
-        Tensor* sorted = sinkhorn(tape, q, kv, *site.graph, rule_, name_ + ".sorted");
+    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override {
+        Tensor* q = query_.rotated(tape, keys.x, keys.positions, context.rotary_table, shape_.width,
+                                   name_ + ".query");                                                   // (N,C)
+        Tensor* kv = keys_and_values(tape, keys.x, keys.positions, context.rotary_table, "key_value");  // (N,2C)
+        Tensor* sorted = sinkhorn(tape, q, kv, *context.graph, rule_, name_ + ".sorted");
         if (queries.chosen.data) {
             queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
             q = gather_rows(tape, q, queries.chosen, name_ + ".chosen");
         }
-        const SegmentGraph& blocks = tape.hold(blocks_of(*site.graph, keys.x->rows(), q->rows(), rule_.block));
-        return output_(tape, attention(tape, q, {kv, sorted}, blocks, shape_.heads, site.dropout, site.rows, name_),
+        const SegmentGraph& blocks = tape.hold(blocks_of(*context.graph, keys.x->rows(), q->rows(), rule_.block));
+        return output_(tape,
+                       attention(tape, q, {kv, sorted}, blocks, shape_.heads, context.dropout, context.rows, name_),
                        name_ + ".output");
     }
     std::unique_ptr<AttentionState> state(const Slots&) const override { cannot_write(sinkhorn_kind); }

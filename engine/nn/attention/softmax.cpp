@@ -12,19 +12,21 @@ SoftmaxAttention::SoftmaxAttention(Parameters& p, const std::string& layer, cons
       key_value_(part(p, layer, "key_value", 2 * s.key_width())),
       output_(part(p, layer, "output", s.width)) {}
 
-Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
-    const std::vector<Tensor*> kv = sources(tape, keys, site);  // of (Nk,2 G D) each
+Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& keys,
+                                     const AttentionContext& context) const {
+    const std::vector<Tensor*> kv = sources(tape, keys, context);  // of (Nk,2 G D) each
     if (!queries.x) return nullptr;
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
-    Tensor* q = query_.rotated(tape, queries.x, site.rows.position, site.turns, shape_.width, name_ + ".query");
-    Tensor* a = attention(tape, q, kv, *site.graph, shape_.heads, site.dropout, site.rows, name_);  // (Nq,C)
+    Tensor* q =
+        query_.rotated(tape, queries.x, context.rows.position, context.rotary_table, shape_.width, name_ + ".query");
+    Tensor* a = attention(tape, q, kv, *context.graph, shape_.heads, context.dropout, context.rows, name_);  // (Nq,C)
     return output_(tape, a, name_ + ".output");
 }
 
-Tensor* SoftmaxAttention::keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* turns,
+Tensor* SoftmaxAttention::keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table,
                                           const char* name) const {
     const int turned = (shape_.rotary_value ? 2 : 1) * shape_.key_width();  // keys, or keys and values
-    return key_value_.rotated(tape, x, positions, turns, turned, name_ + "." + name);
+    return key_value_.rotated(tape, x, positions, rotary_table, turned, name_ + "." + name);
 }
 
 namespace {
@@ -43,17 +45,17 @@ std::unique_ptr<AttentionState> SoftmaxAttention::state(const Slots& slots) cons
     return state;
 }
 
-std::vector<Tensor*> SoftmaxAttention::sources(Tape& tape, const Keys& keys, const Site& site) const {
-    auto* state = static_cast<KeptKeys*>(site.state);
+std::vector<Tensor*> SoftmaxAttention::sources(Tape& tape, const Keys& keys, const AttentionContext& context) const {
+    auto* state = static_cast<KeptKeys*>(context.state);
     std::vector<Tensor*> all;
     if (state && state->has_memory()) all.push_back(state->memory.tensor());
-    if (keys.x) all.push_back(keys_and_values(tape, keys.x, keys.positions, site.turns, "key_value"));
+    if (keys.x) all.push_back(keys_and_values(tape, keys.x, keys.positions, context.rotary_table, "key_value"));
     // at position 0 the rotation is the identity; recorded last, because gradients are summed in the order of the
     // records
     if (keys.memory) all.insert(all.begin(), keys_and_values(tape, keys.memory, {}, nullptr, "memory"));
     if (!state || !keys.any()) return all;
-    if (!site.step) return state->memory.take(*all.back()), all;
-    state->own.store(site.step->rows, all.back());
+    if (!context.step) return state->memory.take(*all.back()), all;
+    state->own.store(context.step->rows, all.back());
     all.back() = state->own.tensor();
     return all;
 }

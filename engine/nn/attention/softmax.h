@@ -10,17 +10,17 @@ class SoftmaxAttention : public ProjectedAttention {
   public:
     SoftmaxAttention(Parameters& parameters, const std::string& layer, const std::string& name,
                      const AttentionShape& shape, const NoOptions& = {});
-    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override;
+    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override;
     std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 
   protected:
     // (Nk,2 G D) keys and values; `name` ends the path of the tensor.
-    Tensor* keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const;
+    Tensor* keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const char* name) const;
 
     Linear query_, key_value_, output_;
 
   private:
-    std::vector<Tensor*> sources(Tape& tape, const Keys& keys, const Site& site) const;
+    std::vector<Tensor*> sources(Tape& tape, const Keys& keys, const AttentionContext& context) const;
 };
 
 // The row of a kind whose keys and values may have fewer heads than its queries.

@@ -37,9 +37,10 @@ std::unique_ptr<AttentionState> StateAttention::state(const Slots& slots) const 
     return state;
 }
 
-Tensor* StateAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
-    auto* state = static_cast<KeptState*>(site.state);
-    const bool first = !site.step || site.step->written == 0;
+Tensor* StateAttention::operator()(Tape& tape, Queries& queries, const Keys& keys,
+                                   const AttentionContext& context) const {
+    auto* state = static_cast<KeptState*>(context.state);
+    const bool first = !context.step || context.step->written == 0;
     std::vector<Tensor*> packs, kvs, gates;
     const auto take_up = [&](const Taken& taken) {
         packs.push_back(taken.pack);
@@ -49,21 +50,21 @@ Tensor* StateAttention::operator()(Tape& tape, Queries& queries, const Keys& key
     if (state && state->has_memory() && first)
         take_up({state->pack.tensor(), state->kv.tensor(), state->gate.tensor()});
     if (keys.memory) take_up(take(tape, keys.memory, {}, nullptr, name_ + ".memory"));
-    if (keys.x) take_up(take(tape, keys.x, keys.positions, site.turns, name_));
-    if (state && !site.step && keys.any()) {
+    if (keys.x) take_up(take(tape, keys.x, keys.positions, context.rotary_table, name_));
+    if (state && !context.step && keys.any()) {
         state->pack.take(*packs.back()), state->kv.take(*kvs.back());
         if (!gates.empty()) state->gate.take(*gates.back());
     }
     if (!queries.x) return nullptr;
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
-    Site here = site;
-    if (site.step) here.graph = &tape.hold(graph_of_step(*site.graph, first));
-    Tensor* x = read(tape, queries.x, site.rows.position, site.turns);
+    AttentionContext here = context;
+    if (context.step) here.graph = &tape.hold(graph_of_step(*context.graph, first));
+    Tensor* x = read(tape, queries.x, context.rows.position, context.rotary_table);
     Tensor *before = nullptr, *after = nullptr;
-    if (!first) before = embedding(tape, site.step->slots, state->texts[0].tensor(), name_ + ".before");
+    if (!first) before = embedding(tape, context.step->slots, state->texts[0].tensor(), name_ + ".before");
     Tensor* y = state_attention(tape, x, packs, kvs, shape_.width, *here.graph, rule_, name_, before,
-                                site.step ? &after : nullptr, gates);
-    if (site.step) state->texts[0].store(site.step->slots, after);
+                                context.step ? &after : nullptr, gates);
+    if (context.step) state->texts[0].store(context.step->slots, after);
     return output_(tape, beside(tape, y, x, kvs, here), name_ + ".output");  // (Nq,C)
 }
 

@@ -11,7 +11,7 @@ namespace masquerade {
 
 class StateAttention : public ProjectedAttention {
   public:
-    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override;
+    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override;
     std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 
   protected:
@@ -34,18 +34,19 @@ class StateAttention : public ProjectedAttention {
                    const AttentionShape& shape, const StateRule& rule)
         : ProjectedAttention(name, shape), rule_(rule), output_(part(parameters, layer, "output", shape.width)) {}
     // (Nk,2C). Positions rotate the keys and, if rotary_value is set, the values.
-    Tensor* keys_and_values(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* turns,
+    Tensor* keys_and_values(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* rotary_table,
                             const std::string& name) const {
-        return project.rotated(tape, x, positions, turns, (shape_.rotary_value ? 2 : 1) * shape_.width,
+        return project.rotated(tape, x, positions, rotary_table, (shape_.rotary_value ? 2 : 1) * shape_.width,
                                name + ".key_value");
     }
-    virtual Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* turns) const = 0;
+    virtual Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table) const = 0;
     // The names of tensors start with `name`.
-    virtual Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const = 0;
+    virtual Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const = 0;
 
     // Adds to y, which was read from the state, what else a kind computes; q is from read(), kv from take() of each
     // source.
-    virtual Tensor* beside(Tape&, Tensor* y, Tensor* /*q*/, const std::vector<Tensor*>& /*kv*/, const Site&) const {
+    virtual Tensor* beside(Tape&, Tensor* y, Tensor* /*q*/, const std::vector<Tensor*>& /*kv*/,
+                           const AttentionContext&) const {
         return y;
     }
 

@@ -53,12 +53,12 @@ void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1,
 
 // Rotates these rows and columns of y in place. The first column may be inside a head.
 template <class S>
-void turn(const View& y, const Ints& positions, const View& turns, std::int64_t m0, std::int64_t m1, std::int64_t n0,
-          std::int64_t n1) {
-    const std::int64_t D = turns.columns();
+void turn(const View& y, const Ints& positions, const View& rotary_table, std::int64_t m0, std::int64_t m1,
+          std::int64_t n0, std::int64_t n1) {
+    const std::int64_t D = rotary_table.columns();
     for (std::int64_t m = m0; m < m1; m++) {
         S* row = y.as<S>() + m * y.columns();
-        const float* turn = turns.as<float>() + positions[m] * D;
+        const float* turn = rotary_table.as<float>() + positions[m] * D;
         for (std::int64_t n = n0, next; n < n1; n = next) {
             next = std::min(n1, n / D * D + D);
             rotary_pairs(OneLane{}, row + n, turn + n % D, 1.0f, row + n, false, int(next - n) / 2);
@@ -134,27 +134,27 @@ void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad d
     gemm(u.rows(), u.columns(), w.rows(), factor(dy), factor(w), to);
 }
 
-void linear_rotary_forward(View x, View w, View b, Ints positions, View turns, int columns, View y) {
-    check_rotary(y, positions, turns, columns);
+void linear_rotary_forward(View x, View w, View b, Ints positions, View rotary_table, int columns, View y) {
+    check_rotary(y, positions, rotary_table, columns);
     if (!runs_fast(y.dtype)) {
         forward(x, w, b, y, {});
-        return rotary_forward(y, positions, turns, columns, y);
+        return rotary_forward(y, positions, rotary_table, columns, y);
     }
     auto turn_part = [&](std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1) {
         n1 = std::min<std::int64_t>(n1, columns);
         if (y.dtype == DType::f32)
-            turn<float>(y, positions, turns, m0, m1, n0, n1);
+            turn<float>(y, positions, rotary_table, m0, m1, n0, n1);
         else
-            turn<bfloat16>(y, positions, turns, m0, m1, n0, n1);
+            turn<bfloat16>(y, positions, rotary_table, m0, m1, n0, n1);
     };
     forward(x, w, b, y, Epilogue(turn_part));
 }
 
-void linear_rotary_backward(View dy, View x, View w, Ints positions, View turns, int columns, Grad dx, Grad dw,
+void linear_rotary_backward(View dy, View x, View w, Ints positions, View rotary_table, int columns, Grad dx, Grad dw,
                             Grad db) {
     View back = dy;
     back.data = workspace<TurnedBack, char>(dy.bytes());
-    rotary_backward(dy, positions, turns, columns, Grad{back, false});
+    rotary_backward(dy, positions, rotary_table, columns, Grad{back, false});
     linear_backward(back, x, w, dx, dw, db);
 }
 

@@ -44,17 +44,17 @@ void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad d
     gelu_backward(da, u, kind, du);
 }
 
-void linear_rotary_forward(View x, View w, View b, Ints positions, View turns, int columns, View y) {
-    check_rotary(y, positions, turns, columns);
+void linear_rotary_forward(View x, View w, View b, Ints positions, View rotary_table, int columns, View y) {
+    check_rotary(y, positions, rotary_table, columns);
     linear_forward(x, w, b, y);
-    rotary_forward(y, positions, turns, columns, y);
+    rotary_forward(y, positions, rotary_table, columns, y);
 }
 
-void linear_rotary_backward(View dy, View x, View w, Ints positions, View turns, int columns, Grad dx, Grad dw,
+void linear_rotary_backward(View dy, View x, View w, Ints positions, View rotary_table, int columns, Grad dx, Grad dw,
                             Grad db) {
     View back = dy;
     back.data = workspace<TurnedBack, char>(std::int64_t(dy.bytes()));
-    rotary_backward(dy, positions, turns, columns, Grad{back, false});
+    rotary_backward(dy, positions, rotary_table, columns, Grad{back, false});
     linear_backward(back, x, w, dx, dw, db);
 }
 

@@ -15,12 +15,12 @@ namespace {
 
 // RoFormer's table of positions (P,D) as its files hold it: the sines of a row, then its cosines.
 std::vector<float> sines_and_cosines(int P, int D) {
-    const std::vector<double> turns = rotary_turns(P, D);
-    std::vector<float> table(turns.size());
+    const std::vector<double> rotary_table = make_rotary_table(P, D);
+    std::vector<float> table(rotary_table.size());
     for (std::size_t row = 0; row < table.size(); row += std::size_t(D))
         for (std::size_t i = 0, half = std::size_t(D) / 2; i < half; i++) {
-            table[row + i] = float(turns[row + 2 * i + 1]);
-            table[row + half + i] = float(turns[row + 2 * i]);
+            table[row + i] = float(rotary_table[row + 2 * i + 1]);
+            table[row + half + i] = float(rotary_table[row + 2 * i]);
         }
     return table;
 }

@@ -105,19 +105,20 @@ std::vector<double> result(const AttentionKind& kind, const BackboneOptions& o, 
                              numbers_of_name(salt + "/" + what, std::int64_t(count) * C).data());
     };
     const SegmentGraph graph = make_mask(mask.name, documents, example_details(documents));
-    const std::vector<double> turns = rotary_turns(P, C / o.heads);
-    Site site;
-    site.rows = {tape.ints(document), tape.ints(query_position)};
-    site.graph = &graph;
-    if (o.rotary) site.turns = tape.constant("turns", {P, C / o.heads}, DType::f64, turns.data());
+    const std::vector<double> rotary_table = make_rotary_table(P, C / o.heads);
+    AttentionContext context;
+    context.rows = {tape.ints(document), tape.ints(query_position)};
+    context.graph = &graph;
+    if (o.rotary)
+        context.rotary_table = tape.constant("rotary_table", {P, C / o.heads}, DType::f64, rotary_table.data());
     if (companion) companion = companion->start();
-    site.companion = companion.get();
+    context.companion = companion.get();
     Tensor* x = rows("x", query_position.size());
     Tensor* const keys = cross ? rows("keys", key_position.size()) : nullptr;
     Tensor* const memory = mask.rows == MaskRows::latent ? rows("memory", documents.size()) : nullptr;
     for (const auto& layer : layers) {
         Queries queries{x};
-        x = (*layer)(tape, queries, {cross ? keys : x, tape.ints(key_position), memory}, site);
+        x = (*layer)(tape, queries, {cross ? keys : x, tape.ints(key_position), memory}, context);
     }
     std::map<std::pair<int, int>, double> sums;
     const std::vector<double> times = numbers_of_name("times", x->shape.count());
@@ -251,10 +252,10 @@ TEST_CASE("attention golden: many features, as they are drawn, give what the ker
         std::vector<int> position;
         for (int i = 0; i < N; i++) position.push_back(i);
         Queries queries{tape.constant("x", {N, C}, DType::f64, numbers_of_name("x", N * C).data())};
-        Site site;
-        site.rows = {tape.ints(document), tape.ints(position)};
-        site.graph = &graph;
-        return numbers_of((*attention)(tape, queries, {queries.x, tape.ints(position)}, site)->view());
+        AttentionContext context;
+        context.rows = {tape.ints(document), tape.ints(position)};
+        context.graph = &graph;
+        return numbers_of((*attention)(tape, queries, {queries.x, tape.ints(position)}, context)->view());
     };
     const auto weight = [](const std::string& what, std::int64_t count) { return numbers_of_name(what, count, 0.6); };
     const auto write = [&](Parameters& p) {  // the same functions in all kinds

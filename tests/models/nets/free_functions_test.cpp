@@ -51,7 +51,7 @@ struct LinearWeights {
 struct Rows {
     Ints positions;
     SegmentGraph graph;
-    View turns;
+    View rotary_table;
     AttentionRule rule;
 };
 
@@ -90,9 +90,9 @@ struct Layer {
 
     void forward(View x, const Rows& rows) {
         linear_forward(x, key_value.w, key_value.b, kv);
-        rotary_forward(kv, rows.positions, rows.turns, C, kv_turned);  // the keys; values stay
+        rotary_forward(kv, rows.positions, rows.rotary_table, C, kv_turned);  // the keys; values stay
         linear_forward(x, query.w, query.b, q);
-        rotary_forward(q, rows.positions, rows.turns, C, q_turned);
+        rotary_forward(q, rows.positions, rows.rotary_table, C, q_turned);
         attention_forward(q_turned, Views{kv_turned}, rows.graph, rows.rule, attended, lse);
         linear_forward(attended, output.w, output.b, projected);
         add_forward(x, projected, sum1);
@@ -116,9 +116,9 @@ struct Layer {
         linear_backward(projected.d(), attended, output.w, attended.stored(), output.w.stored(), output.b.stored());
         attention_backward(attended.d(), q_turned, Views{kv_turned}, attended, lse, rows.graph, rows.rule,
                            q_turned.stored(), Grads{kv_turned.stored()});
-        rotary_backward(q_turned.d(), rows.positions, rows.turns, C, q.stored());
+        rotary_backward(q_turned.d(), rows.positions, rows.rotary_table, C, q.stored());
         linear_backward(q.d(), x, query.w, x.added(), query.w.stored(), query.b.stored());
-        rotary_backward(kv_turned.d(), rows.positions, rows.turns, C, kv.stored());
+        rotary_backward(kv_turned.d(), rows.positions, rows.rotary_table, C, kv.stored());
         linear_backward(kv.d(), x, key_value.w, x.added(), key_value.w.stored(), key_value.b.stored());
     }
 };
@@ -219,9 +219,9 @@ TEST_CASE("a Transformer trained by free functions alone == the tape, bit for bi
     Backbone declared(parameters, options());  // names, shapes and first values
     parameters.allocate(1);
     LanguageModel model(parameters, N);
-    std::vector<double> turns = rotary_turns(P, C / H);
+    std::vector<double> rotary_table = make_rotary_table(P, C / H);
     Matrix table({P, C / H}), weights({N}), m({parameters.length()}), v({parameters.length()}), norm({1}), control({3});
-    for (std::size_t i = 0; i < turns.size(); i++) table.numbers[i] = float(turns[i]);
+    for (std::size_t i = 0; i < rotary_table.size(); i++) table.numbers[i] = float(rotary_table[i]);
     std::copy(each.begin(), each.end(), weights.numbers.get());
     auto list = [](const std::vector<int>& numbers) { return Ints{numbers.data(), std::int64_t(numbers.size())}; };
     AttentionRule heads;
