@@ -44,12 +44,12 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place) 
     if (place.head) {
         const int E = o.embedding_width();
         if (o.head_rows > 0) {
-            head_dense_ = Linear(p, "head.dense", o.head_rows * o.width, E, o.deviation, o.bias);
+            head_dense_ = Linear(p, "head.dense", o.head_rows * o.width, E, o.deviation, o.biased_head());
             head_norm_ = norm("head.norm", E, o.eps);
         }
-        if (o.bias) head_bias_ = p.add("head.bias", {o.vocabulary}, {Init::zeros});
+        if (o.biased_head()) head_bias_ = p.add("head.bias", {o.vocabulary}, {Init::zeros});
     }
-    if (o.rotary) rotary_table_ = make_rotary_table(o.positions, o.width / o.heads);
+    if (o.rotary) rotary_table_ = make_rotary_table(o.positions, o.width / o.heads, o.rotary_base);
 }
 
 void Backbone::add_embedding(Parameters& p, const AttentionShape& attention) {

@@ -19,12 +19,14 @@ struct BackboneOptions {
     int positions = 512;                // P: positions 0 .. P-1 may occur
     bool rotary = true;                 // else an absolute table is added to the embedding
     bool rotary_value = false;          // rotary turns values, too
+    double rotary_base = 10000;         // position p turns pair i of a head by the angle p / base^(2i/D)
     std::string attention = "softmax";  // a name of attention_kinds()
     AttentionOptions attention_options = {};  // what is given of attention_settings()
     bool pre_norm = false;
     std::string norm = "layer";  // a name of norm_kinds()
     std::string ffn = "gelu";    // a name of feed_forward_kinds(); the head has its activation
     bool bias = true;            // of the linear layers and the head
+    bool head_bias = false;      // of the head, if bias is false
     int kv_heads = 0;            // G, heads of keys and values, a divisor of H; 0: H
     GeluKind gelu = GeluKind::erf;
     double eps = 1e-12;
@@ -32,6 +34,7 @@ struct BackboneOptions {
     double dropout = 0, attention_dropout = 0;
     int embedding_width() const { return embedding > 0 ? embedding : width; }  // E
     int key_heads() const { return kv_heads > 0 ? kv_heads : heads; }          // G
+    bool biased_head() const { return bias || head_bias; }
 };
 
 class Backbone {

@@ -94,6 +94,8 @@ void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
     c.add("types", &b.types, "segment ids there are", 1, 65536);
     c.add("embedding", &b.embedding, "E, width of the tables and the head; 0: the model's", 0, 65536);
     c.add("rotary_value", &b.rotary_value, "rotary positions turn values, too");
+    c.add("rotary_base", &b.rotary_base, "base of the rotary angles: a larger base turns more slowly", 1, 1e9);
+    c.add("head_bias", &b.head_bias, "the head has biases even if bias=false");
     c.add("norm_eps", &b.eps, "epsilon of the norms", 0, 1);
 }
 

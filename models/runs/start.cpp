@@ -165,7 +165,7 @@ void Start::expect_same_sizes(const Stacks& ours) const {
         throw BadInput(
             text(source(),
                  " has an encoder and a decoder, and this model is one stack; --init takes a run of one stack, "
-                 "or a BERT or RoFormer of Hugging Face's"));
+                 "or a Hugging Face BERT, RoFormer or NomicBERT"));
     BackboneOptions a = theirs.first, b = ours.first;
     auto same = [&](const std::string& key, const std::string& found, const std::string& expected) {
         if (found != expected)
@@ -175,11 +175,12 @@ void Start::expect_same_sizes(const Stacks& ours) const {
     Config of_a, of_b;
     for (const auto& [config, stack] : {std::pair{&of_a, &a}, {&of_b, &b}}) {
         stack->embedding = stack->embedding_width(), stack->kv_heads = stack->key_heads();
+        stack->head_bias = stack->biased_head();
         RunSettings::declare_backbone(*config, *stack);
         RunSettings::declare_foreign(*config, *stack);
     }
     for (const char* key : {"width", "heads", "inner", "types", "embedding", "rotary", "rotary_value", "pre_norm",
-                            "gelu", "norm_eps", "norm", "ffn", "bias", "kv_heads"})
+                            "gelu", "norm_eps", "norm", "ffn", "bias", "kv_heads", "head_bias", "rotary_base"})
         same(key, of_a.value(key), of_b.value(key));
     if (!a.rotary && a.positions != b.positions)
         throw BadInput(text(source(), " knows ", a.positions, " positions, and max_length, max_target and ",

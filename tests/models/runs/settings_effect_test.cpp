@@ -221,6 +221,7 @@ Values context_of(const std::string& key) {
         {"kl_schedule", {{"schedule_steps", "4"}}},
         {"commitment", {{"codes", "8"}}},
         {"positions", {{"rotary", "false"}}},
+        {"head_bias", {{"bias", "false"}}},
         {"words", {{"task", "copy"}}},
         {"held_out", {{"held_out", "2"}}},
         {"save_every", {{"save_every", "1"}, {"keep", "9"}}},
