@@ -31,7 +31,7 @@ TEST_CASE("hugging face: onto a device and back") {
     choice.compounds = {{2, 3, 3}, {}};
     choice.unk = 1;
     for (const TokenChoice& tokens : {TokenChoice(), choice})
-        for (const char* golden : {"bert_shards", "roformer_value"})
+        for (const char* golden : {"bert_shards", "roformer_value", "nomic_gelu", "nomic_2048"})
             for (DType storage : {DType::f32, DType::bf16}) {
                 CAPTURE(std::string(golden));
                 const std::string here = saved_from(golden, Device::cpu, storage, tokens);

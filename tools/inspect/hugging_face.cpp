@@ -151,10 +151,11 @@ void list(const std::string& folder, std::uint64_t seed) {
     const BackboneOptions& b = model.config.backbone;
     say("{}: {}\nlayers={} width={} heads={} inner={} vocabulary={} embedding={} types={} positions={} "
         "rotary={} "
-        "rotary_value={} gelu={} eps={} dropout={} attention_dropout={} deviation={}\n\n",
+        "rotary_value={} rotary_base={} ffn={} gelu={} bias={} head_bias={} eps={} dropout={} attention_dropout={} "
+        "deviation={}\n\n",
         folder, model.config.type, b.layers, b.width, b.heads, b.inner, b.vocabulary, b.embedding_width(), b.types,
-        b.positions, b.rotary, b.rotary_value, b.gelu == GeluKind::erf ? "erf" : "tanh", b.eps, b.dropout,
-        b.attention_dropout, b.deviation);
+        b.positions, b.rotary, b.rotary_value, b.rotary_base, b.ffn, b.gelu == GeluKind::erf ? "erf" : "tanh", b.bias,
+        b.biased_head(), b.eps, b.dropout, b.attention_dropout, b.deviation);
     std::size_t width = 8;
     for (const HuggingFaceTensor& t : model.weights.tensors) width = std::max(width, printable(t.name).size() + 2);
     say("{:{}}{:6}{:14}goes to\n", "tensor", width, "type", "shape");

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,35 +13,52 @@ namespace {
 
 using nlohmann::json;
 
-struct GeluName {
+struct ActivationName {
     const char* name;
-    GeluKind kind;
+    std::optional<GeluKind> gelu;
+    const char *plain, *gated;  // ffn by this activation, between two layers and as a gate; null: there is none
 };
 // Each name, and what transformers/activations.py computes for it. The first name of a kind is the one that is written.
-constexpr GeluName gelu_names[] = {{"gelu", GeluKind::erf},
-                                   {"gelu_python", GeluKind::erf},
-                                   {"gelu_new", GeluKind::tanh},
-                                   {"gelu_pytorch_tanh", GeluKind::tanh},
-                                   {"gelu_fast", GeluKind::tanh}};
+constexpr ActivationName activations[] = {{"gelu", GeluKind::erf, "gelu", "geglu"},
+                                          {"gelu_python", GeluKind::erf, "gelu", "geglu"},
+                                          {"gelu_new", GeluKind::tanh, "gelu", "geglu"},
+                                          {"gelu_pytorch_tanh", GeluKind::tanh, "gelu", "geglu"},
+                                          {"gelu_fast", GeluKind::tanh, "gelu", "geglu"},
+                                          {"silu", {}, nullptr, "swiglu"},
+                                          {"swish", {}, nullptr, "swiglu"},
+                                          {"relu2", {}, "relu2", nullptr}};
+
+bool is(const char* ffn, const std::string& name) { return ffn && name == ffn; }
+
+// Null: there is none for this kind of feed-forward part.
+const ActivationName* activation_of(const BackboneOptions& b) {
+    for (const ActivationName& a : activations)
+        if ((is(a.plain, b.ffn) || is(a.gated, b.ffn)) && a.gelu.value_or(b.gelu) == b.gelu) return &a;
+    return nullptr;
+}
 
 using B = BackboneOptions;
 
 // A number of a stack, and the values that config.json may give it.
 template <class T>
 struct Number {
-    const char* key;
+    const char *key, *old_key;  // old: of nomic-ai's own code
     T B::*member;
     T low, high;
-    std::optional<T> missing = {};  // what a file without the key means; none: it must be there
+    bool may_lack = false;  // a file may lack the key, and the stack then keeps its value
 };
-constexpr Number<int> whole_numbers[] = {
-    {"vocab_size", &B::vocabulary, 1, 1 << 24},  {"hidden_size", &B::width, 1, 65536},
-    {"num_hidden_layers", &B::layers, 1, 1024},  {"num_attention_heads", &B::heads, 1, 1024},
-    {"intermediate_size", &B::inner, 1, 262144}, {"type_vocab_size", &B::types, 1, 65536, 2}};
-constexpr Number<double> real_numbers[] = {{"layer_norm_eps", &B::eps, 0, 1, 1e-12},
-                                           {"initializer_range", &B::deviation, 0, 10, 0.02},
-                                           {"hidden_dropout_prob", &B::dropout, 0, 0.99, 0.1},
-                                           {"attention_probs_dropout_prob", &B::attention_dropout, 0, 0.99, 0.1}};
+constexpr Number<int> whole_numbers[] = {{"vocab_size", "", &B::vocabulary, 1, 1 << 24},
+                                         {"hidden_size", "n_embd", &B::width, 1, 65536},
+                                         {"num_hidden_layers", "n_layer", &B::layers, 1, 1024},
+                                         {"num_attention_heads", "n_head", &B::heads, 1, 1024},
+                                         {"intermediate_size", "n_inner", &B::inner, 1, 262144},
+                                         {"type_vocab_size", "", &B::types, 1, 65536, true},
+                                         {"max_position_embeddings", "n_positions", &B::positions, 1, 1 << 20, true}};
+constexpr Number<double> real_numbers[] = {{"layer_norm_eps", "layer_norm_epsilon", &B::eps, 0, 1, true},
+                                           {"initializer_range", "", &B::deviation, 0, 10, true},
+                                           {"hidden_dropout_prob", "resid_pdrop", &B::dropout, 0, 0.99, true},
+                                           {"attention_probs_dropout_prob", "attn_pdrop", &B::attention_dropout, 0,
+                                            0.99, true}};
 
 using Field = JsonField<BadInput>;
 
@@ -54,16 +70,110 @@ T number_in(const Field& field, T low, T high, std::optional<T> missing) {
 bool flag_in(const Field& field, bool missing) { return field.is_null() ? missing : field.boolean(); }
 std::string word_in(const Field& field, const char* missing) { return field.is_null() ? missing : field.string(); }
 
-GeluKind read_gelu(const Field& field) {
-    const std::string name = word_in(field, "gelu");
-    for (const GeluName& known : gelu_names)
-        if (name == known.name) return known.kind;
-    field.fail(
-        "gelu or gelu_python (by erf), or gelu_new, gelu_pytorch_tanh or gelu_fast (by tanh): another "
-        "activation is another model, for which there is no op here");
+const HuggingFaceFamily& family_in(const Field& field) {
+    const std::string type = word_in(field, "");
+    std::string known;
+    for (const HuggingFaceFamily& family : hugging_face_families()) {
+        if (type == family.type) return family;
+        known += text(known.empty() ? "\"" : "or \"", family.type, "\" ");
+    }
+    field.fail(known, "(old files have none: add it)");
+}
+
+void read_activation(const Field& field, bool gated, B& b) {
+    const std::string name = word_in(field, gated ? "silu" : "gelu");
+    for (const ActivationName& a : activations)
+        if (const char* ffn = gated ? a.gated : a.plain; ffn && name == a.name) {
+            b.ffn = ffn;
+            b.gelu = a.gelu.value_or(GeluKind::erf);
+            return;
+        }
+    field.fail("gelu or gelu_python (by erf), gelu_new, gelu_pytorch_tanh or gelu_fast (by tanh), or ",
+               gated ? "silu or swish" : "relu2",
+               ": another activation is another model, for which there is no op here");
+}
+
+// A key whose other values describe a model that is not computed here.
+struct Fixed {
+    const char* key;
+    json value;
+    bool required = false;  // nomic-ai's own code has another default, so its files must have the key
+};
+const std::vector<Fixed> nomic_fixed = {{"prenorm", false},
+                                        {"parallel_block", false},
+                                        {"causal", false},
+                                        {"use_rms_norm", false},
+                                        {"scale_attn_weights", true},
+                                        {"scale_attn_by_inverse_layer_idx", false},
+                                        {"qkv_proj_bias", false, true},
+                                        {"mlp_fc1_bias", false, true},
+                                        {"mlp_fc2_bias", false, true},
+                                        {"activation_function", "swiglu", true},
+                                        {"rotary_emb_fraction", 1, true},
+                                        {"rotary_emb_interleaved", false},
+                                        {"rotary_emb_scale_base", nullptr},
+                                        {"rotary_scaling_factor", nullptr},
+                                        {"partial_rotary_factor", 1}};
+
+// What NomicBERT alone has.
+void read_nomic(const Field& config, bool old, B& b) {
+    for (const Fixed& fixed : nomic_fixed)
+        if (const Field given = config[fixed.key]; (old && fixed.required) || !given.is_null())
+            if (given.value() != fixed.value)
+                given.fail(fixed.value.dump(), ": NomicBERT is read as transformers computes it");
+    if (const Field size = config["head_dim"]; !size.is_null() && size.number(1, 65536) * b.heads != b.width)
+        size.fail("hidden_size / num_attention_heads, ", b.width, " / ", b.heads);
+    b.rotary_base = number_in<double>(config["rope_theta"], 1, 1e9, b.rotary_base);
+    if (old) b.rotary_base = config["rotary_emb_base"].number(1.0, 1e9);
+    for (const char* key : {"rope_parameters", "rope_scaling"})
+        if (const Field rope = config[key]; !rope.is_null()) {
+            b.rotary_base = number_in<double>(rope["rope_theta"], 1, 1e9, b.rotary_base);
+            for (const auto& [name, value] : rope.value().items()) {
+                const bool type = name == "rope_type" || name == "type";
+                const json expected = type ? json("default") : name == "partial_rotary_factor" ? json(1) : json();
+                if (name != "rope_theta" && value != expected)
+                    rope[name].fail(expected.dump(), ": rotary positions without scaling are expected");
+            }
+        }
+    b.bias = false;
+    b.head_bias = true;
+}
+
+std::string word(bool flag) { return flag ? "true" : "false"; }
+
+// The family of a stack that is to be written. BadUsage where no family has all its options.
+const HuggingFaceFamily& family_for(const B& b) {
+    const HuggingFaceFamily* family = family_of(b);
+    if (!family)
+        throw BadUsage(text("ffn is ", b.ffn, " and rotary is ", word(b.rotary),
+                            ": Hugging Face has no such BERT; NomicBERT has ffn=swiglu or geglu with rotary=true"));
+    const auto same = [&](const char* setting, const auto& found, const auto& expected) {
+        if (found != expected)
+            throw BadUsage(text(setting, " is ", found, ", but ", expected, " in every ", family->title,
+                                " of Hugging Face's, where the weights would mean something else; only a stack with ",
+                                setting, "=", expected, " can be written"));
+    };
+    same("attention", b.attention, "softmax");
+    same("pre_norm", word(b.pre_norm), word(false));
+    same("norm", b.norm, "layer");
+    same("bias", word(b.bias), word(!family->gated));
+    same("kv_heads", b.kv_heads > 0 ? b.kv_heads : b.heads, b.heads);
+    if (!family->own_width) {
+        same("embedding", b.embedding_width(), b.width);
+        same("rotary_value", word(b.rotary_value), word(false));
+    }
+    if (family->rotary && !family->gated) same("rotary_base", b.rotary_base, family->base);
+    return *family;
 }
 
 }  // namespace
+
+const HuggingFaceFamily* family_of(const BackboneOptions& b) {
+    const ActivationName* activation = activation_of(b);
+    for (const HuggingFaceFamily& family : hugging_face_families())
+        if (activation && family.rotary == b.rotary && family.gated == is(activation->gated, b.ffn)) return &family;
+    return nullptr;
+}
 
 std::string file_of(const std::string& folder, const std::string& name) {
     namespace fs = std::filesystem;
@@ -82,65 +192,64 @@ HuggingFaceConfig read_hugging_face_config(const std::string& folder) {
     const json file = read_json(path);
     const Field config(path, file);
     HuggingFaceConfig c;
-    c.type = word_in(config["model_type"], "");
-    if (c.type != "bert" && c.type != "roformer")
-        config["model_type"].fail("\"bert\" or \"roformer\" (old files have none: add it)");
-    const bool rotary = c.type == "roformer";
-    if (!rotary && word_in(config["position_embedding_type"], "absolute") != "absolute")
+    const HuggingFaceFamily& family = family_in(config["model_type"]);
+    c.type = family.type;
+    if (!family.rotary && word_in(config["position_embedding_type"], "absolute") != "absolute")
         config["position_embedding_type"].fail("\"absolute\": there are no relative ones here");
+    // A config of nomic-ai's own code
+    const bool old = family.gated && !config["n_embd"].is_null();
     BackboneOptions& b = c.backbone;
-    for (const auto& n : whole_numbers) b.*n.member = number_in(config[n.key], n.low, n.high, n.missing);
-    for (const auto& n : real_numbers) b.*n.member = number_in(config[n.key], n.low, n.high, n.missing);
-    b.positions = number_in<int>(config["max_position_embeddings"], 1, 1 << 20, rotary ? 1536 : 512);
-    b.rotary = rotary;
-    if (rotary) {
+    b.positions = family.positions;
+    b.dropout = b.attention_dropout = family.dropout;
+    b.rotary_base = family.base;
+    const auto read = [&](const auto& n) {
+        const Field field = config[old && *n.old_key ? n.old_key : n.key];
+        if (!n.may_lack || !field.is_null() || (old && *n.old_key)) b.*n.member = field.number(n.low, n.high);
+    };
+    for (const auto& n : whole_numbers) read(n);
+    for (const auto& n : real_numbers) read(n);
+    b.rotary = family.rotary;
+    if (family.own_width) {
         const int E = number_in<int>(config["embedding_size"], 1, 65536, b.width);
         b.embedding = E == b.width ? 0 : E;
         b.rotary_value = flag_in(config["rotary_value"], false);
     }
-    if (b.width % b.heads || (rotary && b.width / b.heads % 2))
-        config["num_attention_heads"].fail("a divisor of hidden_size, ", b.width,
-                                           rotary ? ", that makes heads of an even size" : "");
-    if (rotary && b.positions > (1 << 26) / (b.width / b.heads))
-        config["max_position_embeddings"].fail("a number of positions for which heads of size ", b.width / b.heads,
-                                               " have at most ", 1 << 26, " turns");
-    b.gelu = read_gelu(config["hidden_act"]);
+    if (b.width % b.heads || (b.rotary && b.width / b.heads % 2))
+        config[old ? "n_head" : "num_attention_heads"].fail("a divisor of hidden_size, ", b.width,
+                                                            b.rotary ? ", that makes heads of an even size" : "");
+    if (b.rotary && b.positions > (1 << 26) / (b.width / b.heads))
+        config[old ? "n_positions" : "max_position_embeddings"].fail("a number of positions for which heads of size ",
+                                                                     b.width / b.heads, " have at most ", 1 << 26,
+                                                                     " turns");
+    read_activation(config["hidden_act"], family.gated, b);
+    if (family.gated) read_nomic(config, old, b);
     c.tied = flag_in(config["tie_word_embeddings"], true);
     c.pad = number_in<int>(config["pad_token_id"], 0, 1 << 24, 0);
     return c;
 }
 
 json hugging_face_sizes(const BackboneOptions& b) {
-    json sizes = {{"max_position_embeddings", b.positions}};
+    json sizes;
     for (const auto& n : whole_numbers) sizes[n.key] = b.*n.member;
     for (const auto& n : real_numbers) sizes[n.key] = b.*n.member;
-    const auto same_kind = [&](const GeluName& known) { return known.kind == b.gelu; };
-    sizes["hidden_act"] = std::find_if(std::begin(gelu_names), std::end(gelu_names), same_kind)->name;
+    const ActivationName* activation = activation_of(b);
+    sizes["hidden_act"] = activation ? activation->name : b.ffn;
     return sizes;
 }
 
 std::string hugging_face_config(const BackboneOptions& b, DType dtype, int pad) {
-    if (b.attention != "softmax")
-        throw BadUsage(text("attention is ", b.attention,
-                            ": Hugging Face's BERT and RoFormer read every key by softmax, so the weights would mean "
-                            "something else there"));
-    if (b.pre_norm)
-        throw BadUsage(
-            "pre_norm is true: Hugging Face has neither a BERT nor a RoFormer with pre-LN layers, so there "
-            "is nothing that could load it; only post-LN stacks are written");
-    if (!b.rotary && b.embedding_width() != b.width)
-        throw BadUsage(text("the embedding has a width of ", b.embedding, ", the layers of ", b.width,
-                            ": Hugging Face's BERT knows one width; only a rotary stack (RoFormer) is written so"));
+    const HuggingFaceFamily& family = family_for(b);
     json config = hugging_face_sizes(b);
-    config["architectures"] = {b.rotary ? "RoFormerForMaskedLM" : "BertForMaskedLM"};
-    config["model_type"] = hugging_face_type(b);
+    config["architectures"] = {family.architecture};
+    config["model_type"] = family.type;
     config["pad_token_id"] = pad;
     config["tie_word_embeddings"] = true;
     config["torch_dtype"] = dtype == DType::f64 ? "float64" : "float32";
-    if (b.rotary) {
+    if (family.own_width) {
         config["embedding_size"] = b.embedding_width();
         config["rotary_value"] = b.rotary_value;
     }
+    if (family.gated) config["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", b.rotary_base}};
     return config.dump(2) + '\n';
 }
 

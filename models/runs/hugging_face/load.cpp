@@ -80,13 +80,21 @@ void check_same(const std::string& path, const BackboneOptions& folder, const Ba
     };
     auto gelu = [](GeluKind kind) { return kind == GeluKind::erf ? "gelu (by erf)" : "gelu_new (by tanh)"; };
     auto layout = [](const BackboneOptions& o) {
-        return !o.rotary ? "bert" : o.rotary_value ? "roformer with rotary_value" : "roformer";
+        const HuggingFaceFamily* family = family_of(o);
+        return text(family ? family->type : "none", o.rotary_value ? " with rotary_value" : "");
     };
+    auto word = [](bool flag) { return std::string(flag ? "true" : "false"); };
     if (model.pre_norm)
         throw BadInput(text(path,
                             " describes post-LN layers, as all of Hugging Face's BERTs have; the model's are pre-LN "
                             "(pre_norm), for which these weights mean nothing"));
-    same("model_type", std::string(layout(folder)), std::string(layout(model)));
+    same("model_type", layout(folder), layout(model));
+    same("norm", folder.norm, model.norm);
+    same("ffn", folder.ffn, model.ffn);
+    same("bias", word(folder.bias), word(model.bias));
+    same("head_bias", word(folder.biased_head()), word(model.biased_head()));
+    same("kv_heads", folder.heads, model.kv_heads > 0 ? model.kv_heads : folder.heads);
+    if (folder.rotary) same("rope_theta", folder.rotary_base, model.rotary_base);
     same("hidden_size", folder.width, model.width);
     same("num_attention_heads", folder.heads, model.heads);
     same("hidden_act", std::string(gelu(folder.gelu)), std::string(gelu(model.gelu)));
@@ -118,7 +126,9 @@ class Loader {
         loaded.head = has_head();
         check_tied(loaded.head);
         for (const HuggingFaceName& name : hugging_face_names(model_))
-            if (loaded.head || !name.of_head()) places_[expect(name)] = name.place();
+            head_is_biased_ |= name.zeros > 0 && !find(name).name.empty();
+        for (const HuggingFaceName& name : hugging_face_names(model_))
+            if (loaded.head || !name.of_head()) expect(name);
         // Only now: sizes that the files do not bear out could ask for any amount of memory.
         if (!parameters_.values().data) parameters_.allocate(seed_);
         for (const HuggingFaceName& name : hugging_face_names(model_))
@@ -135,15 +145,16 @@ class Loader {
 
   private:
     void find_prefix() {
-        for (const char* prefix : {"bert.", "roformer.", ""})
-            if (files_.has(prefix + word_embeddings)) {
-                prefix_ = prefix;
-                return;
-            }
-        throw BadInput(
-            text(files_.path(), " has no ", word_embeddings, " among its ", files_.count(),
-                 " tensors, neither with \"bert.\" nor with \"roformer.\" before it; the weights of a BERT or "
-                 "RoFormer are expected"));
+        std::string tried;
+        for (const HuggingFaceFamily& family : hugging_face_families()) {
+            prefix_ = text(family.type, ".");
+            if (files_.has(prefix_ + word_embeddings)) return;
+            tried += text(", nor with \"", prefix_, "\" before it");
+        }
+        prefix_ = "";
+        if (!files_.has(word_embeddings))
+            throw BadInput(text(files_.path(), " has no ", word_embeddings, " among its ", files_.count(), " tensors",
+                                tried, "; the weights of a BERT, RoFormer or NomicBERT are expected"));
     }
 
     bool has_head() const {
@@ -153,12 +164,18 @@ class Loader {
         return false;
     }
 
-    // The name that the folder has for it; of several spellings the first. Empty: none of them.
-    std::string find(const std::string& name, bool of_head) const {
-        const std::string full = of_head ? name : prefix_ + name;
-        if (files_.has(full)) return full;
-        if (files_.has(old_norm_name(full))) return old_norm_name(full);
-        return name == head_bias && files_.has(tied_bias) ? tied_bias : "";
+    // Rows of a tensor in the files.
+    struct Found {
+        std::string name;  // empty: the files have no such tensor
+        RowPart rows;
+    };
+    // Looks for the name, then for the old one.
+    Found find(const HuggingFaceName& name) const {
+        const std::string prefix = name.of_head() ? "" : prefix_;
+        if (files_.has(prefix + name.name)) return {prefix + name.name, {}};
+        if (!name.old_name.empty() && files_.has(prefix + name.old_name))
+            return {prefix + name.old_name, name.old_rows};
+        return {};
     }
 
     const Tensor& parameter_of(const HuggingFaceName& name) const {
@@ -166,12 +183,14 @@ class Loader {
         throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
     }
 
-    // The name of the tensor in the files, where its shape is checked.
-    std::string expect(const HuggingFaceName& name) const {
+    // Checks the shape of the tensor in the files, and notes its place.
+    void expect(const HuggingFaceName& name) {
         const Tensor& parameter = parameter_of(name);
-        Shape shape = name.rows({nullptr, parameter.dtype, Device::cpu, parameter.shape, ""}).shape;
+        const auto [found, rows] = find(name);
+        Shape shape = name.rows.of({nullptr, parameter.dtype, Device::cpu, parameter.shape, ""}).shape;
         if (by_token(name)) shape.size[0] = config_.backbone.vocabulary;
-        const std::string found = find(name.name, name.of_head());
+        shape.size[0] *= rows.parts;
+        if (found.empty() && name.zeros > 0 && !head_is_biased_) return;
         if (found.empty())
             throw BadInput(text(files_.path(), " has no tensor ", name.of_head() ? "" : prefix_, name.name, " ", shape,
                                 ", which the model needs for ", name.place(),
@@ -184,27 +203,31 @@ class Loader {
                                 name.place(), ". Set the sizes in ", config_path_,
                                 " right, or take both files from one "
                                 "model"));
-        return found;
+        std::string& place = places_[found];
+        place += (place.empty() ? "" : "; ") + name.place();
     }
 
     static bool by_token(const HuggingFaceName& name) { return name.name == word_embeddings || name.name == head_bias; }
 
     // The tensor of this name into rows of a parameter, through the choice of tokens where it has a row for each.
     void take(const HuggingFaceName& name) const {
-        const std::string found = find(name.name, name.of_head());
+        const auto [found, rows] = find(name);
+        const View to = name.rows.of(parameters_.master(parameter_of(name)));
+        if (found.empty()) return write_numbers(to, std::vector<double>(std::size_t(name.zeros)).data());
         const TensorFile& file = *files_.holder(found);
-        const View to = name.rows(parameters_.master(parameter_of(name)));
         file.expect_finite(found, to.dtype);
-        if (by_token(name) && !(choice_.keep.empty() && choice_.compounds.empty()))
-            take_chosen(file, found, file.at(found).shape, to);
-        else
-            file.convert_to(found, to);
-    }
-
-    void take_chosen(const TensorFile& file, const std::string& name, const Shape& shape, const View& to) const {
+        const bool chosen = by_token(name) && !(choice_.keep.empty() && choice_.compounds.empty());
+        if (!chosen && !name.half_split && rows.parts == 1) return file.convert_to(found, to);
+        const Shape& shape = file.at(found).shape;
         std::vector<double> all(std::size_t(shape.count()));
-        file.convert_to(name, View{all.data(), DType::f64, Device::cpu, shape, name.c_str()});
-        write_numbers(to, choose_rows(choice_, all, int(shape[0])).data());
+        const View whole{all.data(), DType::f64, Device::cpu, shape, found.c_str()};
+        file.convert_to(found, whole);
+        if (chosen) return write_numbers(to, choose_rows(choice_, all, int(shape[0])).data());
+        const View some = rows.of(whole);
+        if (!name.half_split) return write_numbers(to, some.as<double>());
+        std::vector<double> ordered(std::size_t(some.count()));
+        reorder_heads(some, ordered.data(), model_.width / model_.heads, false);
+        write_numbers(to, ordered.data());
     }
 
     // This stack has one matrix for the words it reads and those it writes, and one bias.
@@ -232,6 +255,7 @@ class Loader {
     const std::uint64_t seed_;
     const WeightFiles files_;
     std::string prefix_;
+    bool head_is_biased_ = false;                // the files have biases that they may lack
     std::map<std::string, std::string> places_;  // of the tensors that were taken
 };
 

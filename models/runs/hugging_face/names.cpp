@@ -1,53 +1,130 @@
 // SPDX-License-Identifier: MIT
 #include "models/runs/hugging_face/names.h"
 
+#include <cstring>
+
 namespace masquerade {
+namespace {
 
-std::string HuggingFaceName::place() const { return parts == 1 ? path : path + (part == 0 ? ", keys" : ", values"); }
+using K = TensorKind;
+const RowPart keys{0, 2, "keys"}, values{1, 2, "values"}, gate{0, 2, "gate"}, gated{1, 2, "gated"};
 
-View HuggingFaceName::rows(const View& whole) const {
+const std::vector<TensorNames> bert_embedding = {{K::table, "embeddings.word_embeddings", "embedding.token"},
+                                                 {K::table, "embeddings.position_embeddings", "embedding.position"},
+                                                 {K::table, "embeddings.token_type_embeddings", "embedding.type"},
+                                                 {K::norm, "embeddings.LayerNorm", "embedding.norm"},
+                                                 {K::linear, "embeddings_project", "embedding.project"}};
+const std::vector<TensorNames> bert_layer = {
+    {K::linear, "encoder.layer.#.attention.self.query", "layer.#.attention.query"},
+    {K::linear, "encoder.layer.#.attention.self.key", "layer.#.attention.key_value", keys},
+    {K::linear, "encoder.layer.#.attention.self.value", "layer.#.attention.key_value", values},
+    {K::linear, "encoder.layer.#.attention.output.dense", "layer.#.attention.output"},
+    {K::norm, "encoder.layer.#.attention.output.LayerNorm", "layer.#.norm1"},
+    {K::linear, "encoder.layer.#.intermediate.dense", "layer.#.ffn.up"},
+    {K::linear, "encoder.layer.#.output.dense", "layer.#.ffn.down"},
+    {K::norm, "encoder.layer.#.output.LayerNorm", "layer.#.norm2"}};
+const std::vector<TensorNames> bert_head = {{K::linear, "cls.predictions.transform.dense", "head.dense"},
+                                            {K::norm, "cls.predictions.transform.LayerNorm", "head.norm"}};
+
+// The old names are those of nomic-ai's own code, where fc12 is the gate. transformers still saves under them.
+const std::vector<TensorNames> nomic_embedding = {{K::table, "embeddings.word_embeddings", "embedding.token"},
+                                                  {K::table, "embeddings.token_type_embeddings", "embedding.type"},
+                                                  {K::norm, "embeddings.LayerNorm", "embedding.norm", {}, "emb_ln"}};
+const std::vector<TensorNames> nomic_layer = {
+    {K::linear, "layers.#.self_attn.q_proj", "layer.#.attention.query", {}, "encoder.layers.#.attn.Wqkv", {0, 3}, true},
+    {K::linear,
+     "layers.#.self_attn.k_proj",
+     "layer.#.attention.key_value",
+     keys,
+     "encoder.layers.#.attn.Wqkv",
+     {1, 3},
+     true},
+    {K::linear,
+     "layers.#.self_attn.v_proj",
+     "layer.#.attention.key_value",
+     values,
+     "encoder.layers.#.attn.Wqkv",
+     {2, 3}},
+    {K::linear, "layers.#.self_attn.o_proj", "layer.#.attention.output", {}, "encoder.layers.#.attn.out_proj"},
+    {K::norm, "layers.#.post_attention_layernorm", "layer.#.norm1", {}, "encoder.layers.#.norm1"},
+    {K::linear, "layers.#.mlp.gate_proj", "layer.#.ffn.up", gate, "encoder.layers.#.mlp.fc12"},
+    {K::linear, "layers.#.mlp.up_proj", "layer.#.ffn.up", gated, "encoder.layers.#.mlp.fc11"},
+    {K::linear, "layers.#.mlp.down_proj", "layer.#.ffn.down", {}, "encoder.layers.#.mlp.fc2"},
+    {K::norm, "layers.#.post_mlp_layernorm", "layer.#.norm2", {}, "encoder.layers.#.norm2"}};
+const std::vector<TensorNames> nomic_head = {{K::linear, "cls.predictions.transform.dense", "head.dense"},
+                                             {K::norm, "cls.predictions.transform.layer_norm", "head.norm"}};
+
+// Norms as files made from Google's call them: gamma for weight, beta for bias; empty for other names.
+std::string google_norm_name(const std::string& name) {
+    for (const auto& [now, old] :
+         {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}})
+        if (const std::size_t at = name.rfind(now); at != name.npos) return name.substr(0, at) + old;
+    return "";
+}
+
+std::string numbered(std::string name, int layer) {
+    if (const std::size_t at = name.find('#'); at != name.npos) name.replace(at, 1, std::to_string(layer));
+    return name;
+}
+
+}  // namespace
+
+View RowPart::of(const View& whole) const {
     View some = whole;
     some.shape.size[0] /= parts;
     if (whole.data) some.data = static_cast<char*>(whole.data) + std::size_t(part) * some.bytes();
     return some;
 }
 
+std::string HuggingFaceName::place() const { return *rows.what ? path + ", " + rows.what : path; }
+
+const std::vector<HuggingFaceFamily>& hugging_face_families() {
+    static const std::vector<HuggingFaceFamily> all = {{"bert", "BERT", "BertForMaskedLM", false, false, false, 512,
+                                                        0.1, 10000, bert_embedding, bert_layer, bert_head},
+                                                       {"roformer", "RoFormer", "RoFormerForMaskedLM", true, false,
+                                                        true, 1536, 0.1, 10000, bert_embedding, bert_layer, bert_head},
+                                                       {"nomic_bert", "NomicBERT", "NomicBertForMaskedLM", true, true,
+                                                        false, 2048, 0, 1000, nomic_embedding, nomic_layer,
+                                                        nomic_head}};
+    return all;
+}
+
 std::vector<HuggingFaceName> hugging_face_names(const BackboneOptions& o) {
     std::vector<HuggingFaceName> names;
-    const auto add = [&](const std::string& name, const std::string& path) { names.push_back({name, path}); };
-    // weight and bias of a matrix or a norm
-    const auto add_pair = [&](const std::string& name, const std::string& path, int part = 0, int parts = 1) {
-        for (const char* end : {".weight", ".bias"}) names.push_back({name + end, path + end, part, parts});
+    const HuggingFaceFamily* family = family_of(o);
+    if (!family) return names;
+    const auto add = [&](const TensorNames& t, int layer) {
+        for (const char* end : {".weight", ".bias"}) {
+            const bool bias = end[1] == 'b', of_head = &t == &family->head[0];
+            if (bias && (t.kind == K::table || (t.kind == K::linear && !o.bias && !of_head))) continue;
+            const std::string name = numbered(t.name, layer) + end;
+            names.push_back({name, numbered(t.path, layer) + end, t.rows,
+                             *t.old_name ? numbered(t.old_name, layer) + end : google_norm_name(name), t.old_rows,
+                             t.half_split, bias && t.kind == K::linear && !o.bias ? o.embedding_width() : 0});
+        }
     };
-    add(word_embeddings, "embedding.token.weight");
-    if (!o.rotary) add("embeddings.position_embeddings.weight", "embedding.position.weight");
-    add("embeddings.token_type_embeddings.weight", "embedding.type.weight");
-    add_pair("embeddings.LayerNorm", "embedding.norm");
-    if (o.embedding_width() != o.width) add_pair("embeddings_project", "embedding.project");
-    for (int i = 0; i < o.layers; i++) {
-        const std::string theirs = text("encoder.layer.", i, "."), ours = text("layer.", i, ".");
-        add_pair(theirs + "attention.self.query", ours + "attention.query");
-        add_pair(theirs + "attention.self.key", ours + "attention.key_value", 0, 2);
-        add_pair(theirs + "attention.self.value", ours + "attention.key_value", 1, 2);
-        add_pair(theirs + "attention.output.dense", ours + "attention.output");
-        add_pair(theirs + "attention.output.LayerNorm", ours + "norm1");
-        add_pair(theirs + "intermediate.dense", ours + "ffn.up");
-        add_pair(theirs + "output.dense", ours + "ffn.down");
-        add_pair(theirs + "output.LayerNorm", ours + "norm2");
+    for (const TensorNames& t : family->embedding) {
+        const std::string path = t.path;
+        if ((path != "embedding.position" || !o.rotary) &&
+            (path != "embedding.project" || o.embedding_width() != o.width))
+            add(t, 0);
     }
-    add_pair("cls.predictions.transform.dense", "head.dense");
-    add_pair("cls.predictions.transform.LayerNorm", "head.norm");
-    add(head_bias, "head.bias");
+    for (int i = 0; i < o.layers; i++)
+        for (const TensorNames& t : family->layer) add(t, i);
+    for (const TensorNames& t : family->head) add(t, 0);
+    names.push_back({head_bias, "head.bias", {}, tied_bias, {}, false, o.bias ? 0 : o.vocabulary});
     return names;
 }
 
-std::string old_norm_name(const std::string& name) {
-    for (const auto& [now, old] :
-         {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}})
-        if (const std::size_t at = name.rfind(now); at != name.npos) return name.substr(0, at) + old;
-    return name;
+void reorder_heads(const View& from, void* to, int head_size, bool to_half_split) {
+    const std::size_t bytes = from.bytes() / std::size_t(from.rows());
+    for (std::int64_t row = 0; row < from.rows(); row++) {
+        const std::int64_t i = row % head_size;
+        const std::int64_t there = row - i + i / 2 + (i % 2) * (head_size / 2);  // in the half-split order
+        const auto [source, target] = to_half_split ? std::pair(row, there) : std::pair(there, row);
+        std::memcpy(static_cast<char*>(to) + std::size_t(target) * bytes,
+                    static_cast<const char*>(from.data) + std::size_t(source) * bytes, bytes);
+    }
 }
-
-const char* hugging_face_type(const BackboneOptions& options) { return options.rotary ? "roformer" : "bert"; }
 
 }  // namespace masquerade

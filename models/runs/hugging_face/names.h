@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The names in Hugging Face's folders: of files, of sizes in config.json and of tensors. For
+// The families of Hugging Face models, and the names in their folders: files, sizes in config.json and tensors. For
 // models/runs/hugging_face/*.cpp.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
@@ -10,35 +10,69 @@
 
 namespace masquerade {
 
+// One of several equal parts of the rows of a tensor.
+struct RowPart {
+    int part = 0, parts = 1;
+    const char* what = "";  // "keys"
+    View of(const View& whole) const;
+};
+
+struct HuggingFaceName {
+    std::string name;           // without the family's prefix; names that begin with "cls." never have a prefix
+    std::string path;           // of the parameter
+    RowPart rows = {};          // of the parameter: key_value holds the keys, then the values
+    std::string old_name = {};  // another name in the files; empty: none
+    RowPart old_rows = {};      // of the tensor with that name
+    bool half_split = false;    // the files pair the coordinates of a head in another order: reorder_heads()
+    int zeros = 0;              // size of a bias that the folder or the stack may lack, as zeros; 0: neither may
+
+    bool of_head() const { return name.compare(0, 4, "cls.") == 0; }
+    // "layer.0.attention.key_value.weight, keys"
+    std::string place() const;
+};
+
+enum class TensorKind { table, linear, norm };  // a weight; a weight and perhaps a bias; a weight and a bias
+
+// The names of a table, linear layer or norm, without ".weight" and ".bias". '#' stands for the number of a layer.
+struct TensorNames {
+    TensorKind kind;
+    const char *name, *path;
+    RowPart rows = {};
+    const char* old_name = "";
+    RowPart old_rows = {};
+    bool half_split = false;
+};
+
+// A family of models, and what distinguishes its stacks.
+struct HuggingFaceFamily {
+    const char *type, *title, *architecture;  // model_type, "BERT", architectures; the prefix of names is type + "."
+    bool rotary;
+    bool gated;      // gated feed-forward parts, and no biases of linear layers, except in the head
+    bool own_width;  // the embedding may have its own width, and rotary positions may turn values
+    int positions;   // default of max_position_embeddings
+    double dropout;  // default of both dropouts
+    double base;     // default of rope_theta; without gated parts, the only rotary base
+    const std::vector<TensorNames>&embedding, &layer, &head;
+};
+const std::vector<HuggingFaceFamily>& hugging_face_families();
+// The family whose positions and feed-forward parts a stack has, or null. It may lack other options of the stack.
+const HuggingFaceFamily* family_of(const BackboneOptions& options);
+
 // The path of a file of the folder. BadInput where it is not there, with what a folder of Hugging Face's holds.
 std::string file_of(const std::string& folder, const std::string& name);
 
 // The numbers of a stack and its activation, under Hugging Face's keys.
 nlohmann::json hugging_face_sizes(const BackboneOptions& options);
 
-// The text of config.json. BadUsage for a stack that is neither BERT nor RoFormer.
+// The text of config.json. BadUsage for a stack that no family has.
 std::string hugging_face_config(const BackboneOptions& options, DType dtype, int pad);
-
-struct HuggingFaceName {
-    std::string name;         // without "bert." or "roformer."; what begins with "cls." never has a prefix
-    std::string path;         // of the parameter
-    int part = 0, parts = 1;  // of its rows: key_value holds the keys, then the values
-
-    bool of_head() const { return name.compare(0, 4, "cls.") == 0; }
-    // "layer.0.attention.key_value.weight, keys"
-    std::string place() const;
-    // Its rows of a parameter, or of another tensor laid out as one.
-    View rows(const View& parameter) const;
-};
 
 // In the order of the files. No name of a pre-LN stack's final norm: Hugging Face has none.
 std::vector<HuggingFaceName> hugging_face_names(const BackboneOptions& options);
 
-// Norms as files made from Google's call them: gamma for weight, beta for bias; other names as they are.
-std::string old_norm_name(const std::string& name);
-
-// "bert" or "roformer", by the positions.
-const char* hugging_face_type(const BackboneOptions& options);
+// Rotary positions turn the coordinates of a head in pairs: 2i and 2i+1 here, i and i + D/2 in half-split files.
+// Copies the rows of query or key weights from one order to the other.
+void reorder_heads(const View& from, void* to, int head_size, bool to_half_split);
 
 const std::string word_embeddings = "embeddings.word_embeddings.weight";
 // The output matrix, which is the word embeddings once more, and the second name of its bias.

@@ -34,25 +34,37 @@ void save_hugging_face(const std::string& folder, const Backbone& backbone, cons
     if (vocabulary.size() > o.vocabulary)
         throw BadInput(text("the vocabulary has ", vocabulary.size(), " tokens, the model ", o.vocabulary,
                             "; a row for every token is expected"));
-    const std::string prefix = std::string(hugging_face_type(o)) + ".";
-    std::deque<OnHost> here;  // what lies on a GPU is copied
+    const HuggingFaceFamily& family = *family_of(o);
+    const std::string prefix = text(family.type, ".");
+    const int D = o.width / o.heads;
+    std::deque<OnHost> here;               // what lies on a GPU is copied
+    std::deque<std::vector<char>> others;  // numbers in another order, and zeros
     std::vector<StoredTensor> tensors;
     std::set<std::string> named;
     for (const HuggingFaceName& name : hugging_face_names(o)) {
         named.insert(name.path);
         const Tensor* parameter = parameters.find(name.path);
-        if (!parameter) throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
-        here.emplace_back(name.rows(parameters.master(*parameter)));
-        tensors.push_back(stored((name.of_head() ? "" : prefix) + name.name, here.back().view()));
+        if (!parameter && name.zeros == 0)
+            throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
+        const std::string full = (name.of_head() ? "" : prefix) + name.name;
+        if (!parameter) {
+            tensors.push_back({full, element_of(parameters.dtype()), {name.zeros}});
+            tensors.back().data = others.emplace_back(tensors.back().bytes()).data();
+            continue;
+        }
+        const View rows = here.emplace_back(name.rows.of(parameters.master(*parameter))).view();
+        tensors.push_back(stored(full, rows));
+        if (!name.half_split) continue;
+        tensors.back().data = others.emplace_back(rows.bytes()).data();
+        reorder_heads(rows, others.back().data(), D, true);
     }
     for (const Tensor& t : parameters.all()) {  // what the model has beside the stack
         if (named.count(t.path)) continue;
         here.emplace_back(parameters.master(t));
         tensors.push_back(stored(t.path, here.back().view()));
     }
-    const int D = o.width / o.heads;
     std::vector<float> positions;
-    if (o.rotary) {
+    if (family.own_width) {
         positions = sines_and_cosines(o.positions, D);
         tensors.push_back(
             {prefix + "encoder.embed_positions.weight", Element::f32, {o.positions, D}, positions.data()});

@@ -6,7 +6,7 @@ transformers.
     ./inspect checkpoint MODEL --save OUT --logits OUT/logits.safetensors <lines.txt
     tests/golden/hugging_face/check_saved.py OUT ...
 
-MODEL is any folder with a BERT or RoFormer, a golden one beside this file for example. Each OUT is loaded by
+MODEL is any folder with a BERT, RoFormer or NomicBERT, a golden one beside this file for example. Each OUT is loaded by
 AutoModelForMaskedLM, which must neither miss a tensor nor have one too many, and run in float and in double on
 the ids and types of logits.safetensors, as one padded batch with an attention_mask. Prints the largest
 differences of the logits; status 1 where that of float is above 1e-5 of the largest logit (at least 1).

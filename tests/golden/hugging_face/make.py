@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the folders beside this file anew: small random BERT and RoFormer checkpoints in the dialects in which
-such files come, and what transformers makes of a batch. Needs torch, transformers and safetensors; loads nothing.
+"""Writes the folders beside this file anew: small random BERT, RoFormer and NomicBERT checkpoints in the dialects in
+which such files come, and what transformers makes of a batch. Needs torch, transformers and safetensors; loads nothing.
 
     tests/golden/hugging_face/make.py
-    tests/golden/hugging_face/make.py base DIR   only the sizes of bert-base-chinese and roformer_chinese_char_base,
-                                                 random, into DIR, for check_saved.py
+    tests/golden/hugging_face/make.py NAME ...   only these folders
+    tests/golden/hugging_face/make.py base DIR   only the sizes of bert-base-chinese, roformer_chinese_char_base and
+                                                 nomic-bert-2048, random, into DIR, for check_saved.py
 
 A folder is a checkpoint, config.json and model.safetensors (or shards), and expected.safetensors: the ids, types
 and positions of all tokens, the sentences one after the other, `begin` of each, and for these rows `hidden.0` (what
@@ -19,8 +20,8 @@ import sys
 
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import (BertConfig, BertForMaskedLM, BertForPreTraining, BertModel, RoFormerConfig,
-                          RoFormerForMaskedLM)
+from transformers import (BertConfig, BertForMaskedLM, BertForPreTraining, BertModel, NomicBertConfig,
+                          NomicBertForMaskedLM, RoFormerConfig, RoFormerForMaskedLM)
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOKENS = ("[PAD] [UNK] [CLS] [SEP] [MASK] a b c d e f g h i j k l m n o p q r s t u v w x y z . , "
@@ -75,6 +76,51 @@ def without_positions(tensors):
     return {name: x for name, x in tensors.items() if "embed_positions" not in name}
 
 
+def module_names(tensors):
+    """The names of NomicBERT's modules. transformers saves others, those of nomic-ai's own code, and reads both."""
+    renamed = (("emb_ln", "embeddings.LayerNorm"), ("encoder.layers", "layers"), ("attn.out_proj", "self_attn.o_proj"),
+               ("fc11", "up_proj"), ("fc12", "gate_proj"), ("fc2", "down_proj"), ("norm1", "post_attention_layernorm"),
+               ("norm2", "post_mlp_layernorm"))
+    result = {}
+    for name, x in tensors.items():
+        for old, new in renamed:
+            name = name.replace(old, new)
+        parts = zip("qkv", x.chunk(3)) if "attn.Wqkv" in name else [("", x)]
+        for letter, part in parts:
+            result[name.replace("attn.Wqkv", f"self_attn.{letter}_proj")] = part.clone()
+    return result
+
+
+HEAD_BIASES = "cls.predictions.bias", "cls.predictions.transform.dense.bias"
+
+
+def no_head_biases(tensors):
+    return {name: torch.zeros_like(x) if name in HEAD_BIASES else x for name, x in tensors.items()}
+
+
+def nomic_2048(tensors):
+    """As nomic-bert-2048 was published: the prefix "bert.", the decoder, and no biases in the head."""
+    tensors = {name.replace("nomic_bert.", "bert."): x for name, x in tensors.items() if name not in HEAD_BIASES}
+    tensors["cls.predictions.decoder.weight"] = tensors["bert.embeddings.word_embeddings.weight"].clone()
+    return tensors
+
+
+def config_2048(config):
+    """The keys of nomic-ai's own code, in place of all of transformers'."""
+    new = dict(config)
+    config.clear()
+    config.update(
+        activation_function="swiglu", architectures=["NomicBertForPreTraining"], attn_pdrop=0.0, causal=False,
+        embd_pdrop=0.1, initializer_range=new["initializer_range"], layer_norm_epsilon=new["layer_norm_eps"],
+        mlp_fc1_bias=False, mlp_fc2_bias=False, model_type="nomic_bert", n_embd=new["hidden_size"],
+        n_head=new["num_attention_heads"], n_inner=new["intermediate_size"], n_layer=new["num_hidden_layers"],
+        n_positions=new["max_position_embeddings"], pad_vocab_size_multiple=64, parallel_block=False, prenorm=False,
+        qkv_proj_bias=False, resid_pdrop=0.0, rotary_emb_base=new["rope_parameters"]["rope_theta"],
+        rotary_emb_fraction=1.0, rotary_emb_interleaved=False, rotary_emb_scale_base=None, rotary_scaling_factor=None,
+        scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, type_vocab_size=new["type_vocab_size"],
+        use_rms_norm=False, vocab_size=new["vocab_size"])
+
+
 def expect(folder, kind, types):
     """What the folder's model makes of the batch, as transformers reads it."""
     model, info = kind.from_pretrained(folder, dtype=torch.float64, output_loading_info=True)
@@ -104,7 +150,10 @@ def expect(folder, kind, types):
 
 
 def make(name, saved_as, read_as, config, dtype=torch.float32, change=lambda tensors: tensors,
-         change_config=lambda config: None, **save):
+         change_config=lambda config: None, afterwards=None, **save):
+    """afterwards: the changes into a dialect that transformers does not read."""
+    if sys.argv[1:] and name not in sys.argv[1:]:
+        return
     folder = HERE / name
     shutil.rmtree(folder, ignore_errors=True)
     torch.manual_seed(sum(name.encode()))
@@ -113,6 +162,8 @@ def make(name, saved_as, read_as, config, dtype=torch.float32, change=lambda ten
         edit(folder, change, change_config)
     (folder / "generation_config.json").unlink(missing_ok=True)
     expect(folder, read_as, config.type_vocab_size)
+    if afterwards:
+        edit(folder, *afterwards)
     (folder / "vocab.txt").write_text("\n".join(TOKENS) + "\n")
 
 
@@ -137,11 +188,24 @@ def main():
     make("roformer_value", RoFormerForMaskedLM, RoFormerForMaskedLM,
          RoFormerConfig(**{**roformer, "hidden_size": 32}, embedding_size=12, rotary_value=True), dtype=torch.float16,
          change=lambda tensors: gamma_beta(without_positions(tensors)))
+    # The square of relu, in the layers and in the head.
+    make("bert_relu2", BertForMaskedLM, BertForMaskedLM,
+         BertConfig(**{**bert, "num_hidden_layers": 1}, hidden_act="relu2"))
+    nomic = NomicBertForMaskedLM, NomicBertForMaskedLM
+    make("nomic_plain", *nomic, NomicBertConfig(**roformer))
+    # A gate by gelu, another base of the rotary angles, three types; bf16, in shards.
+    make("nomic_gelu", *nomic,
+         NomicBertConfig(**roformer, hidden_act="gelu_new", type_vocab_size=3, layer_norm_eps=1e-3,
+                         rope_parameters={"rope_type": "default", "rope_theta": 50.0}),
+         dtype=torch.bfloat16, max_shard_size="5KB")
+    make("nomic_modules", *nomic, NomicBertConfig(**{**roformer, "num_attention_heads": 1}), change=module_names)
+    make("nomic_2048", *nomic, NomicBertConfig(**roformer), change=no_head_biases, afterwards=(nomic_2048, config_2048))
 
 
 def base(folder):
     for kind, config in ((BertForMaskedLM, BertConfig(vocab_size=21128)),
-                         (RoFormerForMaskedLM, RoFormerConfig(vocab_size=12000, max_position_embeddings=512))):
+                         (RoFormerForMaskedLM, RoFormerConfig(vocab_size=12000, max_position_embeddings=512)),
+                         (NomicBertForMaskedLM, NomicBertConfig())):
         torch.manual_seed(1)
         path = folder / config.model_type
         randomise(kind(config)).save_pretrained(path)
@@ -152,7 +216,7 @@ def base(folder):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["base"] and len(sys.argv) == 3:
         base(pathlib.Path(sys.argv[2]))
-    elif len(sys.argv) == 1:
-        main()
-    else:
+    elif any(name.startswith("-") or name == "base" for name in sys.argv[1:]):
         sys.exit(__doc__)
+    else:
+        main()

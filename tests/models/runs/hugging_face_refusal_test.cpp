@@ -41,12 +41,13 @@ TEST_CASE("hugging face: folders without weights that can be read") {
 TEST_CASE("hugging face: configs of other models") {
     using nlohmann::json;
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["model_type"] = "gpt2"; }),
-               "config.json: model_type is \"gpt2\", expected \"bert\" or \"roformer\" (old files have none: add it)");
+               "config.json: model_type is \"gpt2\", expected \"bert\" or \"roformer\" or \"nomic_bert\" (old files "
+               "have none: add it)");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c.erase("model_type"); }),
                "model_type is missing or null, expected \"bert\"");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["hidden_act"] = "relu"; }),
-               "hidden_act is \"relu\", expected gelu or gelu_python (by erf), or gelu_new, gelu_pytorch_tanh or "
-               "gelu_fast (by tanh)");
+               "hidden_act is \"relu\", expected gelu or gelu_python (by erf), gelu_new, gelu_pytorch_tanh or "
+               "gelu_fast (by tanh), or relu2");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["position_embedding_type"] = "relative_key"; }),
                "position_embedding_type is \"relative_key\", expected \"absolute\"");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["num_attention_heads"] = 5; }),
@@ -78,6 +79,71 @@ TEST_CASE("hugging face: configs of other models") {
                "aaa...\", expected gelu or");
     // of no consequence to an encoder
     CHECK(config_refused("bert_unilm", [](json& c) { c["is_decoder"] = c["add_cross_attention"] = true; }) == "");
+}
+
+TEST_CASE("hugging face: configs of a NomicBERT that is computed otherwise") {
+    using nlohmann::json;
+    auto said = [](const char* golden, const char* key, const json& value) {
+        return config_refused(golden, [&](json& c) { c[key] = value; });
+    };
+    CHECK_SAYS(said("nomic_plain", "hidden_act", "relu2"),
+               "hidden_act is \"relu2\", expected gelu or gelu_python (by erf), gelu_new, gelu_pytorch_tanh or "
+               "gelu_fast (by tanh), or silu or swish");
+    CHECK_SAYS(said("nomic_plain", "head_dim", 4), "head_dim is 4, expected hidden_size / num_attention_heads, 16 / 2");
+    CHECK_SAYS(said("nomic_plain", "rope_parameters", {{"rope_type", "yarn"}}),
+               "rope_parameters.rope_type is \"yarn\", expected \"default\": rotary positions without scaling");
+    CHECK_SAYS(said("nomic_plain", "rope_parameters", {{"partial_rotary_factor", 0.5}}),
+               "rope_parameters.partial_rotary_factor is 0.5, expected 1");
+    CHECK_SAYS(said("nomic_plain", "rope_parameters", {{"full_attention", {{"rope_theta", 5}}}}),
+               "rope_parameters.full_attention is an object, expected null");
+    CHECK_SAYS(said("nomic_plain", "rope_scaling", {{"factor", 2}}), "rope_scaling.factor is 2, expected null");
+    CHECK_SAYS(said("nomic_plain", "rope_parameters", {{"rope_theta", 0}}),
+               "rope_parameters.rope_theta is 0, expected a number from 1 to");
+    CHECK_SAYS(said("nomic_plain", "rope_parameters", 3), "rope_parameters is 3, expected an object");
+    CHECK_SAYS(said("nomic_plain", "partial_rotary_factor", 0.5), "partial_rotary_factor is 0.5, expected 1:");
+    for (const auto& [key, value] :
+         std::initializer_list<std::pair<const char*, json>>{{"prenorm", true},
+                                                             {"parallel_block", true},
+                                                             {"causal", true},
+                                                             {"use_rms_norm", true},
+                                                             {"qkv_proj_bias", true},
+                                                             {"mlp_fc1_bias", true},
+                                                             {"mlp_fc2_bias", nullptr},
+                                                             {"activation_function", "gelu"},
+                                                             {"rotary_emb_fraction", 0.5},
+                                                             {"rotary_emb_interleaved", true},
+                                                             {"rotary_emb_scale_base", 512},
+                                                             {"rotary_scaling_factor", 2}})
+        CHECK_SAYS(said("nomic_2048", key, value), text("config.json: ", key, " is "));
+    CHECK_SAYS(said("nomic_2048", "qkv_proj_bias", true),
+               "qkv_proj_bias is true, expected false: NomicBERT is read as transformers computes it");
+    for (const char* key : {"n_layer", "n_positions", "layer_norm_epsilon", "resid_pdrop", "rotary_emb_base"})
+        CHECK_SAYS(said("nomic_2048", key, nullptr), text(key, " is missing or null, expected a "));
+    CHECK_SAYS(said("nomic_2048", "n_head", 3), "n_head is 3, expected a divisor of hidden_size, 16");
+    // of no consequence here
+    CHECK(said("bert_unilm", "prenorm", true) == "");
+}
+
+TEST_CASE("hugging face: tensors of a NomicBERT that are missing or misshapen") {
+    const ChangedFolder folder("nomic_2048");
+    folder.tensor("bert.encoder.layers.1.attn.Wqkv.weight", {16, 16});
+    CHECK_SAYS(refused(folder.path), "attn.Wqkv.weight is (16,16); (48,16) is expected for layer.1.attention.query");
+    folder.tensor("bert.encoder.layers.1.attn.Wqkv.weight", {});
+    CHECK_SAYS(refused(folder.path), "has no tensor bert.layers.1.self_attn.q_proj.weight (16,16), which the model");
+    folder.tensor("bert.encoder.layers.1.attn.Wqkv.weight", {48, 16}, NAN);
+    CHECK_SAYS(refused(folder.path), "attn.Wqkv.weight (48,16) holds nan");
+    folder.tensor("bert.encoder.layers.1.attn.Wqkv.weight", {48, 16}, 1);
+    folder.tensor("cls.predictions.bias", {48}, 2);
+    CHECK_SAYS(refused(folder.path), "has no tensor cls.predictions.transform.dense.bias (16), which the model needs");
+    folder.tensor("cls.predictions.transform.dense.bias", {16}, 3);
+    CHECK(refused(folder.path) == "");
+    CHECK(LoadedModel(folder.path).master("head.dense.bias").as<float>()[15] == 3);
+    folder.tensor("cls.predictions.bias", {47});
+    CHECK_SAYS(refused(folder.path), "cls.predictions.bias is (47); (48) is expected for head.bias");
+    folder.tensor("bert.embeddings.word_embeddings.weight", {});
+    CHECK_SAYS(refused(folder.path),
+               "tensors, nor with \"bert.\" before it, nor with \"roformer.\" before it, nor with \"nomic_bert.\" "
+               "before it; the weights of a BERT, RoFormer or NomicBERT are expected");
 }
 
 TEST_CASE("hugging face: tensors that are missing, misshapen, or not tied") {
@@ -200,6 +266,19 @@ TEST_CASE("hugging face: models that were made otherwise than the folder says") 
     CHECK_SAYS(refused(bert, [](O& o) { o.vocabulary = 50; }),
                "vocab_size is 48, of which 48 tokens are chosen; the model has 50. Make it with as many");
     CHECK_SAYS(refused(bert, [](O& o) { o.types = 3; }), "token_type_embeddings.weight is (2,24); (3,24) is expected");
+    const std::string nomic = golden_folder("nomic_plain");
+    CHECK_SAYS(refused(bert, [](O& o) { o.norm = "rms"; }), "norm is layer, the model's is rms");
+    CHECK_SAYS(refused(bert, [](O& o) { o.ffn = "relu2"; }), "ffn is gelu, the model's is relu2");
+    CHECK_SAYS(refused(bert, [](O& o) { o.ffn = "swiglu"; }), "model_type is bert, the model's is none");
+    CHECK_SAYS(refused(roformer, [](O& o) { o.ffn = "geglu"; }), "the model's is nomic_bert with rotary_value");
+    CHECK_SAYS(refused(bert, [](O& o) { o.bias = false; }), "bias is true, the model's is false");
+    CHECK_SAYS(refused(bert, [](O& o) { o.kv_heads = 1; }), "kv_heads is 3, the model's is 1");
+    CHECK(refused(bert, [](O& o) { o.kv_heads = 3; }) == "");
+    CHECK_SAYS(refused(roformer, [](O& o) { o.rotary_base = 500; }), "rope_theta is 10000, the model's is 500");
+    CHECK_SAYS(refused(nomic, [](O& o) { o.rotary_base = 10000; }), "rope_theta is 1000, the model's is 10000");
+    CHECK_SAYS(refused(nomic, [](O& o) { o.bias = true; }), "bias is false, the model's is true");
+    CHECK_SAYS(refused(nomic, [](O& o) { o.head_bias = false; }), "head_bias is true, the model's is false");
+    CHECK_SAYS(refused(nomic, [](O& o) { o.ffn = "geglu"; }), "ffn is swiglu, the model's is geglu");
     CHECK(refused(bert, [](O& o) { o.layers = 1; }) == "");  // its first layer
     CHECK(refused(roformer, [](O& o) { o.positions = 64; }) == "");
 }
@@ -220,11 +299,30 @@ TEST_CASE("hugging face: stacks that it does not have") {
         return what;
     };
     CHECK_SAYS(said([](BackboneOptions& o) { o.pre_norm = true; }),
-               "pre_norm is true: Hugging Face has neither a BERT nor a RoFormer with pre-LN layers");
+               "pre_norm is true, but false in every RoFormer of Hugging Face's, where the weights would mean");
     CHECK_SAYS(said([](BackboneOptions& o) { o.attention = "window"; }),
-               "attention is window: Hugging Face's BERT and RoFormer read every key");
+               "attention is window, but softmax in every RoFormer of Hugging Face's, where the weights would mean "
+               "something else; only a stack with attention=softmax can be written");
     CHECK_SAYS(said([](BackboneOptions& o) { o.rotary = false, o.embedding = 6; }),
-               "the embedding has a width of 6, the layers of 8: Hugging Face's BERT knows one width");
+               "embedding is 6, but 8 in every BERT of Hugging Face's");
+    const auto nomic = [](BackboneOptions& o) { o.ffn = "swiglu", o.bias = false; };
+    const std::string too_many = "the vocabulary has 6 tokens, the model 5";  // the last thing that is said
+    CHECK_SAYS(said(nomic), too_many);
+    CHECK_SAYS(said([&](BackboneOptions& o) { nomic(o), o.rotary_base = 7, o.kv_heads = 2, o.head_bias = true; }),
+               too_many);
+    CHECK_SAYS(said([&](BackboneOptions& o) { nomic(o), o.rotary = false; }),
+               "ffn is swiglu and rotary is false: Hugging Face has no such BERT; NomicBERT has ffn=swiglu or geglu");
+    CHECK_SAYS(said([](BackboneOptions& o) { o.ffn = "swiglu"; }), "bias is true, but false in every NomicBERT");
+    CHECK_SAYS(said([&](BackboneOptions& o) { nomic(o), o.embedding = 6; }),
+               "embedding is 6, but 8 in every NomicBERT");
+    CHECK_SAYS(said([&](BackboneOptions& o) { nomic(o), o.rotary_value = true; }),
+               "rotary_value is true, but false in every NomicBERT");
+    CHECK_SAYS(said([](BackboneOptions& o) { o.bias = false; }), "bias is false, but true in every RoFormer");
+    CHECK_SAYS(said([](BackboneOptions& o) { o.norm = "rms"; }), "norm is rms, but layer in every RoFormer");
+    CHECK_SAYS(said([](BackboneOptions& o) { o.kv_heads = 1; }), "kv_heads is 1, but 2 in every RoFormer");
+    CHECK_SAYS(said([](BackboneOptions& o) { o.rotary_base = 500; }),
+               "rotary_base is 500, but 10000 in every RoFormer");
+    CHECK_SAYS(said([](BackboneOptions& o) { o.ffn = "relu2"; }), too_many);
     CHECK_SAYS(said([](BackboneOptions&) {}), "the vocabulary has 6 tokens, the model 5; a row for every token");
     folder.write("file", "");
     Parameters p;

@@ -267,6 +267,32 @@ TEST_CASE("start: two stacks start with a BERT of Hugging Face's, and keep its s
     CHECK_SAYS(said, "layers, embedding; new: cross-attention, head");
     const auto narrow = started<Seq2SeqRun>(*Start::open(golden + "roformer_narrow"), wanted, said);
     CHECK(narrow->model.encoder.options.embedding_width() < narrow->model.encoder.options.width);
+
+    const auto nomic = started<Seq2SeqRun>(*Start::open(golden + "nomic_plain"), wanted, said);
+    const BackboneOptions& options = nomic->model.encoder.options;
+    CHECK(options.ffn == "swiglu");
+    CHECK(options.rotary_base == 1000);
+    CHECK(!options.bias);
+    CHECK(nomic->parameters.find("head.bias"));
+    Config kept;
+    Seq2SeqSettings of_nomic = nomic->settings, same_again;
+    of_nomic.declare(kept);
+    Config reread;
+    same_again.declare(reread);
+    reread.from_json(kept.to_json(), "config.json");
+    CHECK(same_again.model.stack.rotary_base == 1000);
+    CHECK(same_again.model.stack.head_bias);
+}
+
+TEST_CASE("start: a run starts with a NomicBERT of Hugging Face's, and is written as one bit by bit") {
+    const std::string golden = "tests/golden/hugging_face/nomic_modules";
+    std::string said;
+    const auto run = started<UniLmRun>(*Start::open(golden), tiny_unilm("mlm"), said);
+    TemporaryFolder folder;
+    save_hugging_face(folder.path, *run->bert(), run->parameters, run->tokenizer.vocabulary());
+    const TensorFile theirs(golden + "/model.safetensors"), ours(folder.file("model.safetensors"));
+    for (const StoredTensor& tensor : theirs.tensors())
+        CHECK(std::memcmp(ours.at(tensor.name).data, tensor.data, tensor.bytes()) == 0);
 }
 
 TEST_CASE("start: other sizes and other models are refused, with what was found and expected") {
@@ -293,14 +319,17 @@ TEST_CASE("start: other sizes and other models are refused, with what was found 
     CHECK_SAYS(refused([](BackboneOptions& o) { o.pre_norm = true; }), "has pre_norm=false");
     CHECK_SAYS(refused([](BackboneOptions& o) { o.gelu = GeluKind::tanh; }), "has gelu=erf, this model tanh");
     CHECK_SAYS(refused([](BackboneOptions& o) { o.eps = 1e-5; }), "has norm_eps=1e-12, this model 1e-05");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.rotary_base = 1000; }), "has rotary_base=10000, this model 1000");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.bias = false; }), "has bias=true, this model false");
     CHECK_SAYS(refused([](BackboneOptions& o) { o.layers = 3; }), "has 2 layers to give, and layers is 3");
     CHECK_SAYS(message_of<BadInput>([&] {
                    started<Seq2SeqRun>(*to_two, Seq2SeqSettings(), said, [](auto& s) { s.model.decoder_layers = 4; });
                }),
                "has 2 layers to give, and decoder_layers is 4; choose at most 2");
 
-    CHECK_SAYS(message_of<BadInput>([&] { started<UniLmRun>(*Start::open(two.path()), UniLmSettings(), said); }),
-               "has an encoder and a decoder, and this model is one stack; --init takes a run of one stack, or a BERT");
+    CHECK_SAYS(
+        message_of<BadInput>([&] { started<UniLmRun>(*Start::open(two.path()), UniLmSettings(), said); }),
+        "has an encoder and a decoder, and this model is one stack; --init takes a run of one stack, or a Hugging");
     TemporaryFolder folder;
     CHECK_SAYS(message_of<BadInput>([&] { Start::open(folder.file("nowhere")); }), "there is no folder");
 }
