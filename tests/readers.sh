@@ -7,11 +7,12 @@ root=$PWD golden=$PWD/tests/golden/hugging_face
 mkdir "$folder/base" "$folder/case"
 cd "$folder/base"
 
-# ---- good files: BERTs and a RoFormer, a run, a tokenizer, pairs ----
+# ---- good files: BERTs, a RoFormer and a NomicBERT, a run, a tokenizer, pairs ----
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do printf 'the red cup %s is here\tcup %s\n' $i $i; done > pairs.tsv
 cp -r "$golden/bert_google" bert
 cp -r "$golden/bert_shards" shards
 cp -r "$golden/roformer_char" roformer
+cp -r "$golden/nomic_2048" nomic
 small="layers=1 width=16 heads=2 inner=16 vocabulary=64 max_length=16 max_target=8 batch_tokens=100"
 "$root/train" --device cpu unilm $small --data pairs.tsv --steps 2 --out run > ../made 2>&1 || { cat ../made; exit 1; }
 "$root/tokenize" --vocab bert/vocab.txt --rules hugging-face --write-json tokenizer.json 2> ../made ||
@@ -136,6 +137,13 @@ init bert | set_json bert/config.json pad_token_id -1
 init roformer | set_json roformer/config.json embedding_size -3
 init roformer | set_json roformer/config.json max_position_embeddings 1000000000
 init roformer | set_json roformer/config.json rotary_value 3
+init nomic | set_json nomic/config.json n_head 0
+init nomic | set_json nomic/config.json n_embd 24
+init nomic | set_json nomic/config.json rotary_emb_base 0
+init nomic | set_json nomic/config.json head_dim 4294967304
+init nomic | set_json nomic/config.json rope_parameters '[]'
+init nomic | set_json nomic/config.json rope_scaling '{"factor": 2}'
+init nomic | set_json nomic/config.json activation_function '"gelu"'
 # safetensors
 init bert | rm bert/model.safetensors
 init bert | text bert/model.safetensors ''

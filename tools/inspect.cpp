@@ -123,15 +123,16 @@ int main(int argc, char** argv) {
         checkpoint = app.command("checkpoint", "lists the tensors of a checkpoint, or saves it anew");
         checkpoint
             .input("path", shown.path, "PATH",
-                   "safetensors file, step folder, run folder, or BERT or RoFormer of Hugging Face's")
+                   "safetensors file, step folder, run folder, or Hugging Face BERT, RoFormer or NomicBERT")
             .required();
-        checkpoint.output("--save", shown.save, "DIR", "BERT, RoFormer: written anew to this folder");
+        checkpoint.output("--save", shown.save, "DIR", "BERT, RoFormer, NomicBERT: written anew to this folder");
         checkpoint.input(
             "--tokens", shown.tokens, "FILE",
             "... with these tokens alone: a vocabulary, or 'simplified', those that text can hold; or 'pad-first', all, [PAD] first");
-        checkpoint.output("--logits", shown.logits, "FILE",
-                          "BERT, RoFormer: of every token of standard input, into this safetensors file; a tab "
-                          "parts the two texts of a line");
+        checkpoint.output(
+            "--logits", shown.logits, "FILE",
+            "BERT, RoFormer, NomicBERT: of every token of standard input, into this safetensors file; a tab "
+            "parts the two texts of a line");
     };
     auto body = [&](const Common& common) {
         if (mask.chosen() && !svg.empty() && name.empty())

@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
                       "vocab.txt, tokenizer.json or their folder (default: learned from the text)");
             app.input(
                 "--init", a.wanted.initial, "FOLDER",
-                "start with the weights and the vocabulary of this run, or of a BERT or RoFormer of Hugging Face's");
+                "start with the weights and the vocabulary of this run, or of a Hugging Face BERT, RoFormer or NomicBERT");
             app.output("--out", a.wanted.out, "DIR", "run folder (default: runs/MODEL-NNN)");
             app.input("--resume", a.resume, "DIR",
                       "go on with this run, to the end of its schedule, or ten minutes more");

@@ -94,7 +94,7 @@ class Run {
     // Fits a prior to the latents of the training sentences and saves it in the step folder. Returns a message for the
     // user. BadInput if the run has no latents.
     virtual std::string fit_prior(const TrainingText& text);
-    // The stack that can be saved as a BERT or RoFormer checkpoint, or null.
+    // The stack that a Hugging Face checkpoint can hold, or null: two stacks cannot be held.
     virtual const Backbone* bert() const { return nullptr; }
     // Writes config.json of a checkpoint: the settings, and the sizes under Hugging Face's names.
     void save_config(const std::string& folder);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The start of a new run from the weights, sizes and vocabulary of another run or of a Hugging Face checkpoint (BERT or
-// RoFormer). "New" parts are initialised at random.
+// The start of a new run from the weights, sizes and vocabulary of another run or of a Hugging Face checkpoint (BERT,
+// RoFormer or NomicBERT). "New" parts are initialised at random.
 //
 //   from one stack (univae, unilm, classify, insertion-one-stack, kermit, BERT)
 //     to one stack     all weights are taken. Latents and slots are new if the other model has none of the same shape;

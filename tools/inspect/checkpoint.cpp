@@ -56,7 +56,7 @@ void list_checkpoint(const std::string& path) {
         if (fs::exists(folder + "/" + name)) list_tensors(folder + "/" + name);
 }
 
-// A run of one stack as BERT or RoFormer, for others.
+// A run of one stack as BERT, RoFormer or NomicBERT, for other programs.
 void save_run(const Run& run, const std::string& folder) {
     if (fs::exists(folder)) throw BadInput(text(folder, " is there already; choose another folder"));
     save_whole(folder, *run.bert(), run.parameters, run.tokenizer);
@@ -79,7 +79,7 @@ void inspect_checkpoint(const CheckpointSettings& s, std::uint64_t seed) {
     for (const auto& [option, value] : {std::pair{"--save", s.save}, {"--tokens", s.tokens}, {"--logits", s.logits}})
         if (!value.empty())
             throw BadUsage(text(option,
-                                " is for a folder with a BERT or RoFormer of Hugging Face's (--save alone also "
+                                " is for a folder with a Hugging Face BERT, RoFormer or NomicBERT (--save alone also "
                                 "for a run of unilm or univae), which ",
                                 s.path, " is not; without it the tensors are listed"));
     list_checkpoint(s.path);
