@@ -146,11 +146,11 @@ const HuggingFaceFamily& family_for(const B& b) {
     const HuggingFaceFamily* family = family_of(b);
     if (!family)
         throw BadUsage(text("ffn is ", b.ffn, " and rotary is ", word(b.rotary),
-                            ": Hugging Face has no such BERT; NomicBERT has ffn=swiglu or geglu with rotary=true"));
+                            ": Hugging Face has no such BERT; its NomicBERT has ffn=swiglu or geglu with rotary=true"));
     const auto same = [&](const char* setting, const auto& found, const auto& expected) {
         if (found != expected)
-            throw BadUsage(text(setting, " is ", found, ", but ", expected, " in every ", family->title,
-                                " of Hugging Face's, where the weights would mean something else; only a stack with ",
+            throw BadUsage(text(setting, " is ", found, ", but every Hugging Face ", family->title, " has ", setting,
+                                "=", expected, ", so the weights would mean something else there; only a stack with ",
                                 setting, "=", expected, " can be written"));
     };
     same("attention", b.attention, "softmax");

@@ -7,7 +7,8 @@ namespace masquerade {
 namespace {
 
 using K = TensorKind;
-const RowPart keys{0, 2, "keys"}, values{1, 2, "values"}, gate{0, 2, "gate"}, gated{1, 2, "gated"};
+const RowPart whole, keys{0, 2, "keys"}, values{1, 2, "values"}, gate{0, 2, "gate"}, gated{1, 2, "gated"};
+const RowPart first{0, 3}, second{1, 3}, third{2, 3};
 
 const std::vector<TensorNames> bert_embedding = {{K::table, "embeddings.word_embeddings", "embedding.token"},
                                                  {K::table, "embeddings.position_embeddings", "embedding.position"},
@@ -29,30 +30,24 @@ const std::vector<TensorNames> bert_head = {{K::linear, "cls.predictions.transfo
 // The old names are those of nomic-ai's own code, where fc12 is the gate. transformers still saves under them.
 const std::vector<TensorNames> nomic_embedding = {{K::table, "embeddings.word_embeddings", "embedding.token"},
                                                   {K::table, "embeddings.token_type_embeddings", "embedding.type"},
-                                                  {K::norm, "embeddings.LayerNorm", "embedding.norm", {}, "emb_ln"}};
+                                                  {K::norm, "embeddings.LayerNorm", "embedding.norm", whole, "emb_ln"}};
 const std::vector<TensorNames> nomic_layer = {
-    {K::linear, "layers.#.self_attn.q_proj", "layer.#.attention.query", {}, "encoder.layers.#.attn.Wqkv", {0, 3}, true},
-    {K::linear,
-     "layers.#.self_attn.k_proj",
-     "layer.#.attention.key_value",
-     keys,
-     "encoder.layers.#.attn.Wqkv",
-     {1, 3},
+    {K::linear, "layers.#.self_attn.q_proj", "layer.#.attention.query", whole, "encoder.layers.#.attn.Wqkv", first,
      true},
-    {K::linear,
-     "layers.#.self_attn.v_proj",
-     "layer.#.attention.key_value",
-     values,
-     "encoder.layers.#.attn.Wqkv",
-     {2, 3}},
-    {K::linear, "layers.#.self_attn.o_proj", "layer.#.attention.output", {}, "encoder.layers.#.attn.out_proj"},
-    {K::norm, "layers.#.post_attention_layernorm", "layer.#.norm1", {}, "encoder.layers.#.norm1"},
+    {K::linear, "layers.#.self_attn.k_proj", "layer.#.attention.key_value", keys, "encoder.layers.#.attn.Wqkv", second,
+     true},
+    {K::linear, "layers.#.self_attn.v_proj", "layer.#.attention.key_value", values, "encoder.layers.#.attn.Wqkv",
+     third},
+    {K::linear, "layers.#.self_attn.o_proj", "layer.#.attention.output", whole, "encoder.layers.#.attn.out_proj"},
+    {K::norm, "layers.#.post_attention_layernorm", "layer.#.norm1", whole, "encoder.layers.#.norm1"},
     {K::linear, "layers.#.mlp.gate_proj", "layer.#.ffn.up", gate, "encoder.layers.#.mlp.fc12"},
     {K::linear, "layers.#.mlp.up_proj", "layer.#.ffn.up", gated, "encoder.layers.#.mlp.fc11"},
-    {K::linear, "layers.#.mlp.down_proj", "layer.#.ffn.down", {}, "encoder.layers.#.mlp.fc2"},
-    {K::norm, "layers.#.post_mlp_layernorm", "layer.#.norm2", {}, "encoder.layers.#.norm2"}};
+    {K::linear, "layers.#.mlp.down_proj", "layer.#.ffn.down", whole, "encoder.layers.#.mlp.fc2"},
+    {K::norm, "layers.#.post_mlp_layernorm", "layer.#.norm2", whole, "encoder.layers.#.norm2"}};
 const std::vector<TensorNames> nomic_head = {{K::linear, "cls.predictions.transform.dense", "head.dense"},
                                              {K::norm, "cls.predictions.transform.layer_norm", "head.norm"}};
+
+const FamilyTensors bert{bert_embedding, bert_layer, bert_head}, nomic{nomic_embedding, nomic_layer, nomic_head};
 
 // Norms as files made from Google's call them: gamma for weight, beta for bias; empty for other names.
 std::string google_norm_name(const std::string& name) {
@@ -79,13 +74,10 @@ View RowPart::of(const View& whole) const {
 std::string HuggingFaceName::place() const { return *rows.what ? path + ", " + rows.what : path; }
 
 const std::vector<HuggingFaceFamily>& hugging_face_families() {
-    static const std::vector<HuggingFaceFamily> all = {{"bert", "BERT", "BertForMaskedLM", false, false, false, 512,
-                                                        0.1, 10000, bert_embedding, bert_layer, bert_head},
-                                                       {"roformer", "RoFormer", "RoFormerForMaskedLM", true, false,
-                                                        true, 1536, 0.1, 10000, bert_embedding, bert_layer, bert_head},
-                                                       {"nomic_bert", "NomicBERT", "NomicBertForMaskedLM", true, true,
-                                                        false, 2048, 0, 1000, nomic_embedding, nomic_layer,
-                                                        nomic_head}};
+    static const std::vector<HuggingFaceFamily> all = {
+        {"bert", "BERT", "BertForMaskedLM", false, false, false, 512, 0.1, 10000, bert},
+        {"roformer", "RoFormer", "RoFormerForMaskedLM", true, false, true, 1536, 0.1, 10000, bert},
+        {"nomic_bert", "NomicBERT", "NomicBertForMaskedLM", true, true, false, 2048, 0, 1000, nomic}};
     return all;
 }
 
@@ -95,7 +87,7 @@ std::vector<HuggingFaceName> hugging_face_names(const BackboneOptions& o) {
     if (!family) return names;
     const auto add = [&](const TensorNames& t, int layer) {
         for (const char* end : {".weight", ".bias"}) {
-            const bool bias = end[1] == 'b', of_head = &t == &family->head[0];
+            const bool bias = end[1] == 'b', of_head = &t == &family->tensors.head[0];
             if (bias && (t.kind == K::table || (t.kind == K::linear && !o.bias && !of_head))) continue;
             const std::string name = numbered(t.name, layer) + end;
             names.push_back({name, numbered(t.path, layer) + end, t.rows,
@@ -103,15 +95,15 @@ std::vector<HuggingFaceName> hugging_face_names(const BackboneOptions& o) {
                              t.half_split, bias && t.kind == K::linear && !o.bias ? o.embedding_width() : 0});
         }
     };
-    for (const TensorNames& t : family->embedding) {
+    for (const TensorNames& t : family->tensors.embedding) {
         const std::string path = t.path;
         if ((path != "embedding.position" || !o.rotary) &&
             (path != "embedding.project" || o.embedding_width() != o.width))
             add(t, 0);
     }
     for (int i = 0; i < o.layers; i++)
-        for (const TensorNames& t : family->layer) add(t, i);
-    for (const TensorNames& t : family->head) add(t, 0);
+        for (const TensorNames& t : family->tensors.layer) add(t, i);
+    for (const TensorNames& t : family->tensors.head) add(t, 0);
     names.push_back({head_bias, "head.bias", {}, tied_bias, {}, false, o.bias ? 0 : o.vocabulary});
     return names;
 }

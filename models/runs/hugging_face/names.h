@@ -43,6 +43,10 @@ struct TensorNames {
     bool half_split = false;
 };
 
+struct FamilyTensors {
+    const std::vector<TensorNames>&embedding, &layer, &head;
+};
+
 // A family of models, and what distinguishes its stacks.
 struct HuggingFaceFamily {
     const char *type, *title, *architecture;  // model_type, "BERT", architectures; the prefix of names is type + "."
@@ -52,7 +56,7 @@ struct HuggingFaceFamily {
     int positions;   // default of max_position_embeddings
     double dropout;  // default of both dropouts
     double base;     // default of rope_theta; without gated parts, the only rotary base
-    const std::vector<TensorNames>&embedding, &layer, &head;
+    const FamilyTensors& tensors;
 };
 const std::vector<HuggingFaceFamily>& hugging_face_families();
 // The family whose positions and feed-forward parts a stack has, or null. It may lack other options of the stack.

@@ -299,29 +299,34 @@ TEST_CASE("hugging face: stacks that it does not have") {
         return what;
     };
     CHECK_SAYS(said([](BackboneOptions& o) { o.pre_norm = true; }),
-               "pre_norm is true, but false in every RoFormer of Hugging Face's, where the weights would mean");
+               "pre_norm is true, but every Hugging Face RoFormer has pre_norm=false, so the weights would mean");
     CHECK_SAYS(said([](BackboneOptions& o) { o.attention = "window"; }),
-               "attention is window, but softmax in every RoFormer of Hugging Face's, where the weights would mean "
-               "something else; only a stack with attention=softmax can be written");
+               "attention is window, but every Hugging Face RoFormer has attention=softmax, so the weights would mean "
+               "something else there; only a stack with attention=softmax can be written");
     CHECK_SAYS(said([](BackboneOptions& o) { o.rotary = false, o.embedding = 6; }),
-               "embedding is 6, but 8 in every BERT of Hugging Face's");
+               "embedding is 6, but every Hugging Face BERT has embedding=8");
     const auto nomic = [](BackboneOptions& o) { o.ffn = "swiglu", o.bias = false; };
     const std::string too_many = "the vocabulary has 6 tokens, the model 5";  // the last thing that is said
     CHECK_SAYS(said(nomic), too_many);
     CHECK_SAYS(said([&](BackboneOptions& o) { nomic(o), o.rotary_base = 7, o.kv_heads = 2, o.head_bias = true; }),
                too_many);
-    CHECK_SAYS(said([&](BackboneOptions& o) { nomic(o), o.rotary = false; }),
-               "ffn is swiglu and rotary is false: Hugging Face has no such BERT; NomicBERT has ffn=swiglu or geglu");
-    CHECK_SAYS(said([](BackboneOptions& o) { o.ffn = "swiglu"; }), "bias is true, but false in every NomicBERT");
+    CHECK_SAYS(
+        said([&](BackboneOptions& o) { nomic(o), o.rotary = false; }),
+        "ffn is swiglu and rotary is false: Hugging Face has no such BERT; its NomicBERT has ffn=swiglu or geglu");
+    CHECK_SAYS(said([](BackboneOptions& o) { o.ffn = "swiglu"; }),
+               "bias is true, but every Hugging Face NomicBERT has bias=false");
     CHECK_SAYS(said([&](BackboneOptions& o) { nomic(o), o.embedding = 6; }),
-               "embedding is 6, but 8 in every NomicBERT");
+               "embedding is 6, but every Hugging Face NomicBERT has embedding=8");
     CHECK_SAYS(said([&](BackboneOptions& o) { nomic(o), o.rotary_value = true; }),
-               "rotary_value is true, but false in every NomicBERT");
-    CHECK_SAYS(said([](BackboneOptions& o) { o.bias = false; }), "bias is false, but true in every RoFormer");
-    CHECK_SAYS(said([](BackboneOptions& o) { o.norm = "rms"; }), "norm is rms, but layer in every RoFormer");
-    CHECK_SAYS(said([](BackboneOptions& o) { o.kv_heads = 1; }), "kv_heads is 1, but 2 in every RoFormer");
+               "rotary_value is true, but every Hugging Face NomicBERT has rotary_value=false");
+    CHECK_SAYS(said([](BackboneOptions& o) { o.bias = false; }),
+               "bias is false, but every Hugging Face RoFormer has bias=true");
+    CHECK_SAYS(said([](BackboneOptions& o) { o.norm = "rms"; }),
+               "norm is rms, but every Hugging Face RoFormer has norm=layer");
+    CHECK_SAYS(said([](BackboneOptions& o) { o.kv_heads = 1; }),
+               "kv_heads is 1, but every Hugging Face RoFormer has kv_heads=2");
     CHECK_SAYS(said([](BackboneOptions& o) { o.rotary_base = 500; }),
-               "rotary_base is 500, but 10000 in every RoFormer");
+               "rotary_base is 500, but every Hugging Face RoFormer has rotary_base=10000");
     CHECK_SAYS(said([](BackboneOptions& o) { o.ffn = "relu2"; }), too_many);
     CHECK_SAYS(said([](BackboneOptions&) {}), "the vocabulary has 6 tokens, the model 5; a row for every token");
     folder.write("file", "");
