@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The shared part of every form of attention: the checks of the arguments and the names of dropout's draws.
+// Shared by all forms of attention: the heads of a call, the checks of the arguments, and the random channels of
+// dropout.
 #pragma once
 #include <vector>
 
@@ -8,9 +9,9 @@
 
 namespace masquerade {
 
-// The heads of a call: H of queries, and G of keys and values, each of which is read by H / G heads of queries that follow
-// one another.  q (Nq,H D);  kv (Nk,2 G D): the keys of all heads, then the values.  G is H in Vaswani et al. 2017, 1 in
-// Shazeer 2019, and any divisor of H in Ainslie et al. 2023.
+// The heads of a call: H heads of queries, and G heads of keys and values. H / G consecutive heads of queries read the
+// same head of keys.  q (Nq,H D);  kv (Nk,2 G D): the keys of all heads, then the values.  G is H in Vaswani et al.
+// 2017, 1 in Shazeer 2019, and any divisor of H in Ainslie et al. 2023.
 struct AttentionHeads {
     int of_queries = 0, of_keys = 0, D = 0;  // H, G
     constexpr int C() const { return of_queries * D; }
@@ -24,7 +25,7 @@ inline AttentionHeads attention_heads(const View& q, const Views& kv, int heads)
     return {H, G < 1 ? 1 : G, D};
 }
 
-// Dropout's random channel of the visit `ordinal` (counted over the keys that this query sees) by a head.
+// The random channel of dropout for a head and a key; `ordinal` counts the keys that the query sees, in visiting order.
 constexpr std::uint32_t attention_channel(int head, int ordinal) {
     return (std::uint32_t(head) << 20) + std::uint32_t(ordinal);
 }
@@ -100,7 +101,7 @@ inline void check_attention_query(const char* op, const View& q, const Views& kv
         refuse("needs bits ", s.bits_begin, " to ", s.bits_begin + bits, " of ", 32 * graph.bits.size());
 }
 
-// Throws Error where shapes or the graph do not fit.
+// Throws Error if shapes or the graph do not fit.
 inline void check_attention(const char* op, const View& q, const Views& kv, const SegmentGraph& graph,
                             const AttentionRule& rule, const View& y, const View& lse) {
     check_attention_tensors(op, q, kv, rule, y, lse);
@@ -121,7 +122,7 @@ inline void check_attention_gradients(const char* op, const View& dy, const View
     }
 }
 
-// Finds for every query row whether a segment holds the row; throws if two segments hold it.
+// Sets covered[n] to whether a segment holds query row n. Throws Error if two segments hold a row.
 inline void find_covered_rows(const char* op, const View& q, const SegmentGraph& graph, std::vector<char>& covered) {
     covered.assign(std::size_t(q.rows()), 0);
     for (const QuerySegment& s : graph.queries)

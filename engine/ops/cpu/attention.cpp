@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attention on the CPU: checks at the door, then the definition in double or the fast form in float.
+// Attention on the CPU: checks the arguments, then runs the fast form (f32, bf16) or the definition (f64, c128).
 #include "engine/ops/cpu/attention_call.h"
 
 namespace masquerade::cpu {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The backward of attention in float. The probabilities are found again from lse, block by block as in the
+// The backward of attention in float arithmetic. It computes the probabilities again from lse, block by block as in the
 // forward.
 #include "engine/ops/cpu/attention_block.h"
 #include "engine/ops/cpu/workspace.h"
@@ -12,8 +12,9 @@ namespace {
 
 struct Memory;
 
-// In: scores s = q.k / sqrt(D) in `p`, dy.v in `ds`. Out: p = exp(s - lse) times the dropout factor, if any,
-// and ds = p (dp - sum of p dp), where dp = dy.v times the factor; 0 where a lane does not see.
+// In: `p` holds the scores s = q.k / sqrt(D), and `ds` holds dy.v. Out: `p` holds e keep, and `ds` holds
+// e (dp - sum of e dp), where e = exp(s - lse), dp = keep dy.v, and keep is the dropout factor. Both are 0 where a lane
+// does not see the key.
 void softmax_grad_visits(const DocumentPlan& plan, const QueryBlock& block, Vector lse, const float* factors, float* p,
                          float* ds) {
     Vector delta{};
@@ -36,7 +37,7 @@ void softmax_grad_visits(const DocumentPlan& plan, const QueryBlock& block, Vect
     }
 }
 
-// The heads of queries that read head `group` of the keys.
+// The backward of one document, for the heads of queries that read head `group` of the keys.
 template <class S>
 void backward_heads(const AttentionCall& call, const KeyOwners& owners, const DocumentPlan& plan, int group,
                     const View& dy, const View& lse, const Grad& dq, const Grads& dkv) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The products of a block of queries with the keys they see: tiles of sums that stay in registers.
+// The products of a block of queries with the keys that the queries see, in tiles whose sums stay in registers.
 #include "engine/ops/cpu/attention_block.h"
 
 #include "engine/ops/cpu/draws.h"
@@ -8,8 +8,8 @@
 namespace masquerade::cpu::blocks {
 namespace {
 
-// products[t][lane] for Keys packed rows after one another: eight sums at least, so that the multiply-adds of
-// one do not wait for each other. W: P in vectors, or 0 for any.
+// products[t][lane] for `Keys` consecutive packed rows, at least eight. As many sums run side by side, because each
+// multiply-add of one sum waits for the one before. W: the row length P in vectors; 0: any length.
 template <int Keys, int W>
 inline void dot_tile(int D, std::ptrdiff_t length, const float* columns, const float* packed, float* products) {
     const std::ptrdiff_t P = W ? W * lanes : length;
@@ -35,7 +35,7 @@ void dot_span(int D, std::ptrdiff_t P, const float* columns, const float* packed
     for (; t < count; t += 8) dot_tile<8, W>(D, P, columns, packed + t * P, products + t * lanes);
 }
 
-// sum[a][...] += weight of a * x[...] for the rows whose bit is set.
+// sum[a][...] += weights[a * stride] * x[...], for all rows a or for the rows whose bit is set.
 template <int Rows, int Vectors>
 inline void add_tile(Vector (&sum)[Rows][Vectors], const float* weights, int stride, const float* x) {
 #pragma GCC unroll 8
@@ -61,7 +61,7 @@ inline void store_tile(const Vector (&sum)[Rows][Vectors], int P, float* to) {
         for (int v = 0; v < Vectors; v++) store(to + a * P + v * lanes, sum[a][v]);
 }
 
-// Query rows [i, i + Rows), and Vectors of their columns.
+// One tile of sum_over_keys(): query rows [i, i + Rows), and `Vectors` vectors of their columns.
 template <int Rows, int Vectors>
 void sum_tile_over_keys(const KeyRun* run, const KeyRun* end, int i, int P, const float* weights, const float* packed,
                         float* to) {
@@ -80,7 +80,7 @@ void sum_tile_over_keys(const KeyRun* run, const KeyRun* end, int i, int P, cons
     store_tile(sum, P, to + i * P);
 }
 
-// The packed rows of Keys visits after one another, and Vectors of their columns.
+// One tile of add_to_keys(): the packed rows of `Keys` consecutive visits, and `Vectors` vectors of their columns.
 template <int Keys, int Vectors>
 void add_tile_to_keys(const std::uint16_t* seen_by, unsigned everyone, int count, int P, const float* weights,
                       const float* from, float* to) {
@@ -108,8 +108,8 @@ void add_tile_to_keys(const std::uint16_t* seen_by, unsigned everyone, int count
     store_tile(sum, P, to);
 }
 
-// f(Rows, Vectors, row, column), the first two as integral constants, for tiles that cover count x P: sixteen
-// sums in registers where there are 32, eight where there are 16.
+// Calls f(Rows, Vectors, row, column) for tiles that cover count x P; Rows and Vectors are integral constants. A tile
+// has up to 16 sums if the CPU has 32 vector registers, and up to 8 if it has 16.
 template <int Vectors, int Rows, class F>
 inline void each_tile_of_rows(int row, int count, int column, F f) {
     for (; row + Rows <= count; row += Rows)
@@ -126,7 +126,7 @@ inline void each_tile(int count, int P, F f) {
     for (; column < P; column += lanes) each_tile_of_rows<1, 8>(0, count, column, f);
 }
 
-// f(packed row, number of rows, first visit) for the stretches of packed rows visited one after the other.
+// Calls f(packed row, number of rows, first visit) for each stretch of consecutive packed rows that the block visits.
 template <class F>
 inline void each_span(const DocumentPlan& plan, const QueryBlock& block, F f) {
     int visit = 0;
@@ -183,7 +183,8 @@ void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const Que
         document[i] = std::uint32_t(call.rule.rows.document[block.row + i]);
         position[i] = std::uint32_t(call.rule.rows.position[block.row + i]);
     }
-    // First by the number of keys that a lane has seen; which is the visit where lanes go in step.
+    // Factors are drawn by ordinal: the number of keys that the lane has seen before. If the lanes go in step, the
+    // ordinal is the index of the visit.
     float* by_ordinal = block.in_step ? factors : drawn;
     const std::uint32_t first = attention_channel(head, 0) / 4;
     for (int b = 0; 4 * b < block.visits; b++) {

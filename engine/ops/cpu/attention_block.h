@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The inner parts of attention in float, for one head and a block of query rows of one segment.
+// The inner loops of attention in float arithmetic, for one head and a block of query rows of one segment.
 //
-// The queries of a block are the lanes of a vector, and every sum over keys runs key after key in the order
-// of visit. So a row's bits depend on the keys that it sees and on nothing beside: neither on the other rows
-// of the block, nor on keys that only those see (a lane skips them), nor on where a block begins or which
-// thread has it.
+// Each query of a block is a lane of a vector, and every sum over keys adds one key after another in visiting order.
+// The bits of a row therefore depend only on the row itself and the keys that it sees. They do not depend on the other
+// rows of the block, on keys that only other rows see (the lane skips them), on where the block begins, or on the
+// thread.
 #pragma once
 #include "engine/ops/cpu/attention_plan.h"
 #include "engine/ops/cpu/parallel.h"
@@ -16,11 +16,12 @@
 namespace masquerade::cpu::blocks {
 using namespace vectors;
 
-// Calls f(plan of a document, head of keys) for all of them, in pieces that are worth starting a thread for. The heads of
-// queries that read one head of keys stay in one call: it packs the keys once, and sums their gradients in one order.
+// Calls f(plan, head) for the plan of every document and every head of keys, in pieces that are worth waking a thread.
+// One call covers all heads of queries that read the head of keys: it packs the keys once, and sums their gradients in
+// one order.
 template <class F>
 void each_document_and_head(const AttentionCall& call, F f) {
-    std::int64_t pairs = 0;  // of queries and keys, as if all saw all
+    std::int64_t pairs = 0;  // of queries and keys, as if every segment were seen whole
     for (const QuerySegment& q : call.graph.queries)
         for (int v = q.sees_begin; v < q.sees_end; v++) {
             const KeySegment& key = call.graph.keys[call.graph.sees[v]];
@@ -40,11 +41,11 @@ void each_document_and_head(const AttentionCall& call, F f) {
     });
 }
 
-// D, rounded up to whole vectors: the length of a packed row. What lies past D is zero.
+// The length of a packed row: D rounded up to whole vectors. The numbers past D are 0.
 inline int padded(int D) { return (D + lanes - 1) / lanes * lanes; }
 
-// How far from a row's columns of a head those lie that are needed next: the columns of the next of `heads` heads, or of
-// the first head in the next document if that document is as long. They are fetched now, and are in the cache by then.
+// Offset from a row's columns of a head to the columns that are needed next, for prefetching. These are the next head's
+// columns of the row; after the last head, the first head's columns in the next document, if it has as many rows.
 inline std::ptrdiff_t next_turn(int head, int heads, int D, int rows, std::ptrdiff_t stride) {
     return head + 1 < heads ? D : rows * stride - std::ptrdiff_t(head) * D;
 }
@@ -79,11 +80,11 @@ inline void put_row(S* to, const float* from, int D, float factor, bool add) {
     for (; d < D; d++) put(to[d], from[d] * factor, add);
 }
 
-// The products of a block may run this many keys past the last: packed rows are followed by as many of
-// nobody, all zero, and what holds a vector for every visit by as much room.
+// The products of a block may run this many keys past the last key. The packed rows are therefore followed by as many
+// rows of zeros, and an array with a vector for every visit has room for as many vectors more.
 constexpr int overhang = 7;
 
-// Keys and values of a document's packed rows, for a head of them.
+// Packs one head of the document's keys and values into keys and values (plan.rows + overhang, P).
 template <class S>
 void pack_keys(const AttentionCall& call, const DocumentPlan& plan, int head, float* keys, float* values) {
     const int P = padded(call.D);
@@ -104,7 +105,8 @@ void pack_keys(const AttentionCall& call, const DocumentPlan& plan, int head, fl
     for (int d = 0; d < overhang * P; d += lanes) store(keys + end + d, Vector{}), store(values + end + d, Vector{});
 }
 
-// rows(lanes,P) of a block, and columns(P,lanes), the same transposed; rows past `count` are zero.
+// Packs one head of a block, times `factor`, into rows(lanes,P) and into the transpose columns(P,lanes). Rows past
+// `count` are 0.
 template <class S>
 void pack_block(const S* from, int C, int count, float factor, int D, std::ptrdiff_t next, float* rows,
                 float* columns) {
@@ -124,16 +126,17 @@ void pack_block(const S* from, int C, int count, float factor, int D, std::ptrdi
     }
 }
 
-// products[visit][lane] = key of the visit . column of the lane, over D in order.
+// products[visit][lane] = packed row of the visit . column of the lane, summed over D in order
 void dot_keys(const DocumentPlan& plan, const QueryBlock& block, int D, const float* columns, const float* packed,
               float* products);
-// to[query][...] = sum over visits of weights[visit][query] * packed key of the visit [...]
+// to[query][...] = sum over visits of weights[visit][query] * packed row of the visit [...]
 void sum_over_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* packed,
                    float* to);
-// packed key of a visit [...] += sum over queries of weights[visit][query] * from[query][...]
+// packed row of a visit [...] += sum over queries of weights[visit][query] * from[query][...]
 void add_to_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* from,
                  float* packed);
-// factors[visit][lane]: 0 where dropout takes a probability away, else 1 / (1 - rate). `drawn` is as large.
+// factors[visit][lane]: 0 if dropout removes the probability, else 1 / (1 - rate). `drawn` is scratch memory of the
+// same size.
 void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const QueryBlock& block, int head,
                   float* factors, float* drawn);
 

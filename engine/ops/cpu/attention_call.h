@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One attention call after the checks at its door, as the forms that compute it see it.
+// One attention call with checked arguments, as the definition and the fast form receive it.
 #pragma once
 #include "engine/ops/attention.h"
 
@@ -7,8 +7,8 @@
 
 namespace masquerade::cpu {
 
-// The query segments [first, last) of one document, the unit of work: what two documents read and write is
-// apart.
+// The query segments [first, last) of one document. A document is the unit of work: no two documents write to the same
+// row.
 struct DocumentRange {
     int first, last;
 };
@@ -23,22 +23,22 @@ struct AttentionCall {
     double scale;             // 1 / sqrt(D)
     std::uint32_t threshold;  // dropout keeps a probability whose random bits are at least this
     const std::vector<DocumentRange>& documents;
-    const std::vector<char>& covered;  // of every query row: whether a segment holds it
+    const std::vector<char>& covered;  // by query row: whether a segment holds the row
 
-    // Throws Error where shapes or the graph do not fit. Valid until the thread's next one is made.
+    // Throws Error if shapes or the graph do not fit. An AttentionCall is valid until its thread makes another one.
     AttentionCall(const char* op, const View& q, const Views& kv, const SegmentGraph& graph, const AttentionRule& rule,
                   const View& y, const View& lse);
 };
 
-// For every row of every key/value tensor, the first key segment that claims the row, or -1. Throws if documents
-// share a row: its gradients would be summed in an order that the threads decide. Valid until the thread's
-// next call.
+// For every row of every key/value tensor, the first key segment that holds the row and is visited, or -1. Throws Error
+// if two documents share a row: its gradients would be summed in an order that depends on the threads. Valid until the
+// thread makes another one.
 struct KeyOwners {
     const std::vector<int>* of[4];
     KeyOwners(const char* op, const AttentionCall& call);
 };
 
-// f64 and c128: the definition (math/attention.h).
+// f64 and c128: the definition (engine/math/attention.h).
 void attention_forward_reference(const AttentionCall& call, const View& y, const View& lse);
 void attention_backward_reference(const AttentionCall& call, const View& dy, const View& y, const View& lse,
                                   const Grad& dq, const Grads& dkv);

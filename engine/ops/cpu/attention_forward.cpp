@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The forward of attention in float: scores of a block of queries against the keys they see, softmax,
-// weighted sums of the values.
+// The forward of attention in float arithmetic. For each block of queries: the scores of the keys that the queries see,
+// the softmax, and the weighted sums of the values.
 #include "engine/ops/cpu/attention_block.h"
 #include "engine/ops/cpu/workspace.h"
 
@@ -10,8 +10,8 @@ namespace masquerade::cpu {
 using namespace blocks;
 namespace {
 
-// scores -> exp(score - top) times the dropout factor, if any; 0 where a lane does not see. Returns the sums
-// of exp(score - top); `top` is the largest score.
+// Replaces each score by exp(score - top) times the dropout factor, if any, or by 0 where a lane does not see the key.
+// Sets `top` to the largest score that each lane sees. Returns the sums of exp(score - top), without dropout factors.
 Vector softmax_visits(const DocumentPlan& plan, const QueryBlock& block, const float* factors, float* scores,
                       Vector& top) {
     const Vector nothing = splat(-INFINITY);
@@ -41,7 +41,7 @@ Vector softmax_visits(const DocumentPlan& plan, const QueryBlock& block, const f
 
 struct Memory;
 
-// The heads of queries that read head `group` of the keys.
+// The forward of one document, for the heads of queries that read head `group` of the keys.
 template <class S>
 void forward_heads(const AttentionCall& call, const DocumentPlan& plan, int group, const View& y, const View& lse) {
     const bool drops = call.rule.dropout > 0;
@@ -66,7 +66,7 @@ void forward_heads(const AttentionCall& call, const DocumentPlan& plan, int grou
             store(factor, sees ? 1 / total : Vector{});
             store(log_sum, total);
             for (int i = 0; i < lanes; i++) log_sum[i] = log_of(log_sum[i]);
-            store(log_sum, top + load(log_sum));  // of a row that sees nothing, minus infinity
+            store(log_sum, top + load(log_sum));  // minus infinity for a row that sees no key
             for (int i = 0; i < block.count; i++) {
                 S* row = y.as<S>() + at + std::ptrdiff_t(i) * call.C;
                 put_row(row, rows + std::size_t(i) * P, call.D, factor[i], false);

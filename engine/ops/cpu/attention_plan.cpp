@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// The keys that the query blocks of a document visit.
 #include "engine/ops/cpu/attention_plan.h"
 
 #include "engine/ops/visible.h"
@@ -45,8 +44,9 @@ void add_run(DocumentPlan& plan, QueryBlock& block, int key, int count, unsigned
     plan.runs.push_back({key, count, seen_by});
 }
 
-// Where a run of keys begins or ends for a query, its bit is toggled; what is set in between sees the key. The time
-// goes with the runs, not with the keys: under a window that is all the difference.
+// Adds the keys of a segment that some query does not see whole. At each place where a run of keys begins or ends for a
+// query, the query's bit is toggled; from there to the next such place, the queries whose bits are set see the keys.
+// The time grows with the number of runs, not of keys, which makes narrow windows cheap.
 void add_toggled_runs(const SegmentGraph& graph, const QuerySegment& segment, int index, DocumentPlan& plan,
                       QueryBlock& block) {
     const KeySegment& key = graph.keys[index];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The definition of attention on a segment graph, row after row: what every fast form is judged by.
+// The definition of attention on a segment graph, one row after another. Every fast form is compared with it.
 #include "engine/math/attention.h"
 #include "engine/ops/cpu/attention_call.h"
 #include "engine/ops/cpu/parallel.h"
@@ -18,11 +18,11 @@ struct Key {
     A *dk, *dv;
 };
 
-// The gradients of the key/value tensors, null where not wanted.
+// The gradients of the key/value tensors; null: not needed.
 template <class A>
 using Gradients = std::array<A*, 4>;
 
-// f(key) for every key that the query row sees, in the order of visit.
+// Calls f(key) for every key that the query row sees, in visiting order.
 template <class A, class F>
 void visit_keys(const AttentionCall& call, const QuerySegment& segment, int row, int head, const Gradients<A>& dkv,
                 F f) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the kernels of attention share: what they are called with, and what they do to a pair of tiles. A block has 128
-// threads, one head and one tile; heads wider than 128 are cut into chunks, and each block gives a chunk of the
-// columns.
+// Shared by the attention kernels: their arguments, the tables of a graph on the GPU, and the visibility within a pair
+// of tiles. A block has 128 threads and works on one tile of one head. A head wider than 128 columns is cut into chunks
+// of 128 columns; each block computes one chunk of the results.
 #pragma once
 #include <cstring>
 #include <string>
@@ -14,9 +14,9 @@
 namespace masquerade::DEVICE {
 
 constexpr int query_tile = 32;
-constexpr int key_tile(int width) { return width == 128 ? 32 : 64; }  // for chunks of `width` columns
+constexpr int key_tile(int width) { return width == 128 ? 32 : 64; }  // key rows, for chunks of `width` columns
 
-// A TilePlan with its graph, on the GPU.
+// A TilePlan and its graph, in GPU memory.
 struct Tables {
     SegmentTables graph;
     const QueryTile* query_tiles;
@@ -26,7 +26,7 @@ struct Tables {
     int query_tile_count, key_tile_count;
 };
 
-// What a kernel is called with. q (Nq,C), kv[s] (Nk,2 G D); see AttentionHeads.
+// The arguments of an attention kernel. q (Nq,H D), kv[s] (Nk,2 G D); see AttentionHeads.
 template <class S>
 struct AttentionInput {
     Tables tables;
@@ -35,15 +35,15 @@ struct AttentionInput {
     float scale;                     // 1 / sqrt(D)
     const int *document, *position;  // of the query rows, for dropout
     Stream stream;
-    std::uint32_t threshold;
-    float kept;  // what a probability is multiplied by that dropout keeps
+    std::uint32_t threshold;  // of attention_threshold(); 0: no dropout
+    float kept;               // factor of the probabilities that dropout keeps: 1 / (1 - rate)
 
-    __device__ const S* source(int s) const {  // no array that is looked up in local memory
-        return s == 0 ? kv[0] : s == 1 ? kv[1] : s == 2 ? kv[2] : kv[3];
-    }
+    // kv[s]. A computed index would make the compiler copy the array into local memory.
+    __device__ const S* source(int s) const { return s == 0 ? kv[0] : s == 1 ? kv[1] : s == 2 ? kv[2] : kv[3]; }
 };
 
-// to(i, j) = from[i][j] within rows x columns, 0 behind them as far as products read.
+// to(i, j) = from[i * stride + j] for i < rows and j < columns. The rest of the part that products read, as filled()
+// says, becomes 0.
 template <class S, int M, int N>
 __device__ void load_tile(Tile<S, M, N>& to, const S* from, std::int64_t stride, int rows, int columns) {
     const int height = filled(rows, M), width = filled(columns, N);
@@ -53,8 +53,9 @@ __device__ void load_tile(Tile<S, M, N>& to, const S* from, std::int64_t stride,
     }
 }
 
-// Of query row i of a visit, what the lane's columns lane, lane + 32, ... of the tile of keys are: seen or not, and
-// what dropout multiplies their probabilities by. All lanes of a warp ask for one row.
+// For query row i of a visit: whether the row sees each key of the tile, and the dropout factor of the key's
+// probability. A lane holds the keys lane, lane + 32, ... of the tile. All lanes of a warp must ask for the same row,
+// because they count the seen keys together.
 template <int keys>
 struct Sight {
     static constexpr int columns = keys / 32;
@@ -87,12 +88,13 @@ struct Sight {
     }
 };
 
-// The tables of a graph, kept for the next call: the layers of a model ask with one graph after the other, and their
-// backward once more. A graph is known by all that it holds, so nobody has to say that it has changed.
+// Keeps the tables of the last 8 graphs on the GPU: the layers of a model use the same graph one after another, and
+// their backward uses the graph again. An entry is found by the whole content of its graph, so a caller need not
+// announce that a graph has changed.
 //
 // Nothing here waits for the GPU or reads from it. A step that is captured as a CUDA graph sends the tables of its
-// masks itself, each once: what an earlier step has sent is not counted upon, so that steps of one bucket have the same
-// nodes.
+// masks itself, each once. Such a step never uses tables that an earlier step sent, so that all steps of one bucket
+// have the same nodes.
 class TableKeeper {
   public:
     Tables find(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered, int keys, bool counts) {
@@ -110,7 +112,7 @@ class TableKeeper {
         for (const Kept& kept : kept_)
             if (kept.name == name && kept.capture == capture_number()) return kept.tables;
         Kept& kept = kept_[next_++ % (sizeof kept_ / sizeof *kept_)];
-        kept.name.clear();  // until it is whole
+        kept.name.clear();  // if sending throws, no call finds this entry
         kept.tables = send(graph, plan_tiles(graph, kv, covered, query_tile, keys, counts), kept.upload);
         kept.name = name;
         kept.capture = capture_number();
@@ -120,7 +122,7 @@ class TableKeeper {
   private:
     struct Kept {
         std::string name;
-        std::uint64_t capture = 0;  // under whose number it was sent
+        std::uint64_t capture = 0;  // capture_number() when the tables were sent
         Upload upload;
         Tables tables{};
     };
@@ -136,7 +138,7 @@ class TableKeeper {
         f(plan.by_key, to.by_key), f(plan.seen_before, to.seen_before);
     }
 
-    // All tables in one piece, one after the other.
+    // Sends all tables to the GPU in one piece, one after another, each padded to a multiple of 16 bytes.
     static Tables send(const SegmentGraph& graph, const TilePlan& plan, Upload& upload) {
         Tables tables{};
         tables.query_tile_count = int(plan.query_tiles.size());
@@ -158,10 +160,10 @@ class TableKeeper {
     }
 };
 
-// One stream, one caller at a time.
+// Not thread-safe: all work goes to one stream, and only one thread calls ops on it.
 inline TableKeeper tables_of_graphs;
 
-// f(the width of a chunk of columns) for heads of D columns.
+// Calls f with the width of a chunk, as an integral constant, for heads of D columns.
 template <class F>
 void for_width(int D, F f) {
     if (D <= 32) return f(std::integral_constant<int, 32>{});
@@ -187,7 +189,7 @@ AttentionInput<S> attention_input(const char* op, const View& q, const Views& kv
     return input;
 }
 
-// A block for every tile, head and chunk of columns.
+// Launches the kernel with a block for every tile, head and chunk of columns.
 template <auto kernel, class... Arguments>
 void launch_tiles(int tiles, int heads, int D, int width, std::size_t shared_bytes, const Arguments&... arguments) {
     if (tiles == 0) return;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The backward of attention on CUDA: one kernel for dq, a block with a tile of queries that goes over tiles of keys,
-// and one for dk and dv, a block with a tile of keys that goes over the tiles of queries that see it. Both find the
-// probabilities again from lse. Each element of a gradient is summed by one thread in one order, and written once.
+// The backward of attention on CUDA, in three kernels. In those of delta and dq, a block has a tile of queries and goes
+// over the tiles of keys that the tile visits. In the kernel of dk and dv, a block has a tile of keys and goes over the
+// tiles of queries that visit it. All three compute the probabilities again from lse. Each element of a gradient is
+// summed by one thread in a fixed order, and written once.
 #include "engine/ops/cuda/attention.cuh"
 #include "engine/ops/cuda/workspace.cuh"
 #include "engine/ops/launch.h"
@@ -16,8 +17,9 @@ struct BackwardInput {
     const float *lse, *delta;  // (Nq,H)
 };
 
-// (Nq,H): delta = sum over j of p_j dp_j, by the very numbers that it is taken from afterwards. dy.y would be cheaper;
-// but y is rounded to S, and a row that sees one key would not have ds = 0 exactly.
+// Names the workspace of delta (Nq,H), delta = sum_j p_j dp_j, computed from the same p_j and dp_j from which
+// ds_j = p_j (dp_j - delta) / sqrt(D) is computed later. dy.y would be cheaper; but y is rounded to S, and ds of a row
+// that sees only one key would not be exactly 0.
 struct Delta {};
 
 template <class S, int W>
@@ -29,12 +31,13 @@ struct BackwardTiles {
     float lse[query_tile], delta[query_tile];
 };
 
-// Blocks for which a multiprocessor of an H100 has shared memory: ptxas need not save registers for more of them.
+// Number of blocks for which a multiprocessor of an H100 has shared memory: 227 KiB, of which a block takes 1 KiB more
+// than it asks for. Without this number, ptxas saves registers to fit more blocks, and spills.
 template <class S, int W>
 constexpr int blocks_at_once = int((std::size_t(227) << 10) / (sizeof(BackwardTiles<S, W>) + 1024));
 
-// The place of one block: where its rows begin in the tensors, its head of queries, and which columns of the head are its
-// own. A block of attention_dkv_kernel has one head of keys, and goes over the heads of queries that read it.
+// The part of one block: its head of queries, and its chunk [column, column + columns) of the head's columns. A block
+// of attention_dkv_kernel has one head of keys, and sets `head` to each head of queries that reads it.
 template <class S, int W>
 struct Backward {
     static constexpr int K = key_tile(W);
@@ -64,10 +67,9 @@ struct Backward {
         load_tile(tiles.k, kv, heads.kv_columns(), keys.rows, width);
         load_tile(tiles.v, kv + heads.values(), heads.kv_columns(), keys.rows, width);
     }
-    // For a pair of tiles: p keep, and ds = p (dp - delta) / sqrt(D), where dp = dy.v keep and keep is dropout's
-    // factor;
-    // 0 where a row does not see; or only the pair's part of delta. Data that the tiles hold already are not loaded
-    // again.
+    // Computes tiles.p = p keep and tiles.ds = p (dp - delta) / sqrt(D) of a pair of tiles, where keep is the dropout
+    // factor and dp = keep dy.v. Both are 0 where a row does not see a key. If `only_delta`, the function instead adds
+    // the pair's part of delta to tiles.delta. new_queries, new_keys: the tiles do not hold these rows yet.
     template <bool only_delta>
     __device__ void gradients_of_scores(const QueryTile& tile, const KeyTile& keys, int visit_index, bool new_queries,
                                         bool new_keys) const {
@@ -79,7 +81,7 @@ struct Backward {
         scores.clear(), dp.clear();
         for (int c = 0; c < chunks; c++) {
             const int from = c * W, width = D - from < W ? D - from : W;
-            __syncthreads();  // what was in the tiles has been used
+            __syncthreads();  // all threads have used the old tiles
             if (chunks > 1 || new_queries) load_queries(tile, from, width);
             if (chunks > 1 || new_keys) load_keys(keys, from, width);
             if (c == 0 && new_queries && thread < tile.rows) {
@@ -100,7 +102,7 @@ struct Backward {
         });
         const int height = filled(tile.rows, query_tile), width = filled(keys.rows, K);
         __syncthreads();
-        if (chunks > 1 && !only_delta) {  // the columns of this block once more
+        if (chunks > 1 && !only_delta) {  // the caller multiplies by the columns of this block
             load_queries(tile, column, columns);
             load_keys(keys, column, columns);
         }
@@ -142,7 +144,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
         const KeyTile keys = input.forward.tables.key_tiles[input.forward.tables.visits[v].key_tile];
         block.template gradients_of_scores<true>(tile, keys, v, v == tile.first, true);
     }
-    if (thread < tile.rows)  // behind the barrier of the last visit, or the thread's own 0
+    if (thread < tile.rows)  // the last visit ended with a barrier; without visits this is the thread's own 0
         to[std::int64_t(tile.row + thread) * input.forward.heads.of_queries + block.head] = block.tiles.delta[thread];
 }
 
@@ -166,7 +168,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
 
 template <class S>
 struct KeyGradients {
-    S* to[4];  // as kv, or null
+    S* to[4];  // shaped as kv[s]; null: not needed
     bool add[4];
 };
 
@@ -182,7 +184,7 @@ __global__ void __launch_bounds__(tile_threads)
 #pragma unroll
     for (int s = 0; s < 4; s++)
         if (s == keys.source) to = gradients.to[s], add = gradients.add[s];
-    if (!to) return;  // the whole block
+    if (!to) return;  // all threads of the block return, so no barrier waits for them
     TileSum<S, key_tile(W), W> dk, dv;
     dk.clear(), dv.clear();
     for (block.head = first_head; block.head < first_head + heads.readers(); block.head++)

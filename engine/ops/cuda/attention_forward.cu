@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The forward of attention on CUDA: a block goes with its tile of queries over the tiles of keys that it visits, and
-// keeps of each row the largest score, the sum of exponentials and the weighted sum of values so far. Whenever a larger
-// score comes, what was summed is made smaller (Milakov & Gimelshein 2018; Dao et al. 2022, algorithm 1).
+// The forward of attention on CUDA. A block has a tile of queries and goes over the tiles of keys that the tile visits.
+// For each row it keeps the largest score, the sum of exponentials and the weighted sum of values so far. If a larger
+// score comes, both sums are first multiplied by exp(old largest - new largest) (Milakov & Gimelshein 2018; Dao et al.
+// 2022, algorithm 1).
 #include "engine/ops/cuda/attention.cuh"
 #include "engine/ops/launch.h"
 
@@ -42,7 +43,7 @@ __global__ void __launch_bounds__(tile_threads)
         scores.clear();
         for (int c = 0; c < chunks; c++) {
             const int from = c * W, width = D - from < W ? D - from : W;
-            __syncthreads();  // what was in the tiles has been used
+            __syncthreads();  // all threads have used the old tiles
             if (chunks > 1 || v == tile.first) load_tile(tiles.q, q + from, C, tile.rows, width);
             load_tile(tiles.k, kv + from, kv_columns, keys.rows, width);
             if (c == 0) load_tile(tiles.v, kv + to_values + column, kv_columns, keys.rows, columns);
@@ -79,7 +80,7 @@ __global__ void __launch_bounds__(tile_threads)
                 if (j < width) tiles.weights.set(i, j, p * sight.keep[c]);
             }
             for (int d = 16; d > 0; d /= 2) total += lane_xor(total, d);
-            __syncwarp();  // all lanes have read the old one
+            __syncwarp();  // all lanes have read the old tiles.top[i]
             if (lane == 0) {
                 const float factor = before == top ? 1.0f : exp_of(before - top);
                 tiles.factor[i] = factor;
@@ -92,7 +93,7 @@ __global__ void __launch_bounds__(tile_threads)
         add_factors<Form::rows_by_columns>(y, tiles.weights, tiles.v, tile.rows, columns, keys.rows);
     }
     __syncthreads();
-    // If a row sees something, its total is 1 at least, or NaN.
+    // If a row sees a key, its total is at least 1, or NaN. A total of 0 means that the row sees no key.
     y.each([&](int i, int c, float x) {
         if (i >= tile.rows || c >= columns) return;
         const float total = tiles.total[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A segment graph cut into tiles, on the host: which tiles of keys a tile of queries visits, and the other way round.
-// Pairs of tiles of which nothing is visible are not listed, so nobody computes them.
+// Cuts a segment graph into tiles, on the host, and lists the tiles of keys that each tile of queries visits, and the
+// reverse. If nothing is visible in a pair of tiles, the pair is not listed and never computed.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -11,22 +11,24 @@
 
 namespace masquerade::DEVICE {
 
-// Query rows [row, row + rows) of one segment, and its visits [first, last); rows of nobody have segment -1 and none.
+// Query rows [row, row + rows) of one segment, and their visits [first, last). If the rows are in no segment, `segment`
+// is -1 and there are no visits.
 struct QueryTile {
     int row, rows, segment, first, last;
 };
-// Key rows [row, row + rows) of a source; the visits to it are by_key[first] to by_key[last - 1]. No row is in two
-// tiles, and every row of the sources is in one.
+// Key rows [row, row + rows) of a source; the visits to the tile are by_key[first] to by_key[last - 1]. Every row of
+// every source is in exactly one tile.
 struct KeyTile {
     int source, row, rows, first, last;
 };
-// A tile of queries looks at a tile of keys, as part of one of the key segments that hold it.
+// A pair of tiles in which something is visible. Several key segments may hold the tile of keys; this visit is for one
+// of them.
 struct Visit {
     int query_tile, key_tile, key_segment;
-    int whole;  // 1: every row sees every key; 0: visible() is asked
+    int whole;  // 1: every row sees every key; 0: the kernel must call visible()
 };
 
-// The tables of a SegmentGraph that a kernel reads; without `sees`, which the plan has used up.
+// The tables of a SegmentGraph that a kernel reads. `sees` is missing, because kernels read the visits instead.
 struct SegmentTables {
     const KeySegment* keys = nullptr;
     const QuerySegment* queries = nullptr;
@@ -37,21 +39,20 @@ struct SegmentTables {
 struct TilePlan {
     std::vector<QueryTile> query_tiles;
     std::vector<KeyTile> key_tiles;
-    std::vector<Visit> visits;  // by query tile, in the order of visit
-    std::vector<int> by_key;    // the same by key tile, each in the order of `visits`
-    std::vector<int>
-        seen_before;  // with dropout: of every visit and row of its query tile, the keys seen in visits before
+    std::vector<Visit> visits;     // sorted by query tile, in visiting order
+    std::vector<int> by_key;       // indices into `visits`: sorted by key tile, then ascending
+    std::vector<int> seen_before;  // for dropout, (visits, queries_a_tile): keys that the row saw in earlier visits
 };
 
 struct TilePlanner {
     const SegmentGraph& graph;
     const SegmentTables view;
     const int queries_a_tile, keys_a_tile;
-    const bool counts;  // whether seen_before is wanted
+    const bool counts;  // whether to fill seen_before
     TilePlan plan;
-    std::vector<int> tile_of[4];                  // of every row of every source
-    std::vector<std::vector<int> > seen_in_tile;  // of every tile of keys, by query row; empty between segments
-    std::vector<int> touched;                     // those that are not
+    std::vector<int> tile_of[4];                  // the key tile of each row of a source
+    std::vector<std::vector<int> > seen_in_tile;  // by key tile and query row: number of keys seen; empty: none
+    std::vector<int> touched;                     // the key tiles whose seen_in_tile is not empty
 
     TilePlanner(const SegmentGraph& g, int queries, int keys, bool counting)
         : graph(g),
@@ -60,7 +61,7 @@ struct TilePlanner {
           keys_a_tile(keys),
           counts(counting) {}
 
-    // Where segments of one source begin or end, tiles do, so a tile lies inside of a segment or outside.
+    // Cuts at the begin and the end of every segment of the source, so that a tile is inside or outside a segment.
     void cut_keys(int source, int rows) {
         std::vector<int> cuts = {0, rows};
         for (const KeySegment& key : graph.keys)
@@ -140,7 +141,8 @@ struct TilePlanner {
     }
 };
 
-// Tiles of at most so many rows; `covered`: of every query row, whether a segment holds it.
+// Plans tiles of at most `queries` and `keys` rows. covered[n]: whether a segment holds query row n. `counts`: whether
+// to fill seen_before.
 inline TilePlan plan_tiles(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered, int queries,
                            int keys, bool counts) {
     TilePlanner planner(graph, queries, keys, counts);
