@@ -61,7 +61,7 @@ HD Two<A> feature(A t, bool second, A half, A factor) {
     }
 }
 
-// The input of N H rows, stored one after the other. If x is null, D is 0.
+// The inputs of N H rows, stored one after another: a row is one head of one token. If x is null, D is 0.
 template <FeatureKind kind, class S, class A>
 struct FeatureRows {
     static constexpr int parts = is_double(kind) ? 2 : 1;
@@ -91,7 +91,7 @@ struct FeatureForward {
     }
 };
 // dt_r = dy_r phi'_r, summed over both halves;   dx = dhalf scale^2 x,   where dhalf = -sum dy for log features and
-// dhalf = sum dy y for `trigonometric`. A null dt or dx is not needed.
+// dhalf = sum dy y for `trigonometric`. A gradient whose pointer is null is not needed.
 template <FeatureKind kind, class S, class A>
 struct FeatureBackward {
     FeatureRows<kind, S, A> of;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The activations of feed-forward parts other than gelu, and the product of a gate and a value.
+// The activations of feed-forward parts besides gelu (engine/math/point.h), and the product of a gate and a value.
 #pragma once
 #include "engine/math/point.h"
 
@@ -27,7 +27,7 @@ HD A squared_relu_grad(A x) {
     return real_of(x) < 0 ? A(0) : A(2) * x;
 }
 
-// The gradient at x of a function of one number with this slope.
+// The gradient of a function of one number whose derivative is `slope`.
 template <class A, A slope(A)>
 HD A along(A dy, A x) {
     return dy * slope(x);

@@ -10,7 +10,7 @@
 
 #include "engine/tensor/dtype.h"
 
-// CUDA keywords are available to nvcc, and to g++ where the tests run kernels on the CPU.
+// nvcc knows the CUDA keywords; so does g++ when the tests run kernels on the CPU (CUDA_EMULATED).
 #if defined(__CUDACC__) || defined(CUDA_EMULATED)
 #define HAS_WARPS
 #define HD __host__ __device__ __forceinline__
@@ -95,11 +95,12 @@ HD auto sum(OneLane, int n, F f) {
     for (int k = 0; i + k < n; k++) part[k] += f(i + k);
     return sum_of_parts(part);
 }
-// Two sums computed in one pass.
+// Two numbers: two sums over one row, or a value and its derivative.
 template <class A>
 struct Two {
     A first, second;
 };
+// The sums of f and of g, in one pass.
 template <class F, class G>
 HD auto sums(OneLane, int n, F f, G g) {
     using A = decltype(f(0));

@@ -4,8 +4,8 @@
 //
 //     y_n = sum_o (e_o . q_n) v_(n+o) = lambda_n^T q_n,    lambda_n = sum_o e_o v_(n+o)^T,    |o| <= reach
 //
-// A row here is one head of one query row n. `keys` holds W = 2 reach + 1 entries for each n: 4 row + source for the
-// key at that distance, or -1 if n sees no key there.
+// A row here is one head of one query row n. For each n, `keys` holds an entry for each of the W = 2 reach + 1
+// distances: 4 row + source of the key at this distance, or -1 if n sees no key there.
 #pragma once
 #include "engine/math/lanes.h"
 
@@ -19,7 +19,8 @@ struct LocalRows {
     const S* e;     // (W,C)
     const S* v[4];  // (Nk,C)
     HD std::int64_t C() const { return std::int64_t(H) * D; }
-    // The D numbers of the value at window position o of a row; null if the row sees no key there.
+    // The value (D) at window position o of a row, 0 <= o < W, which is at distance o - reach; null if the row sees no
+    // key there.
     HD const S* value(std::int64_t row, int o) const {
         const int key = keys[row / H * W + o];
         return key < 0 ? nullptr : v[key & 3] + (key >> 2) * C() + row % H * D;

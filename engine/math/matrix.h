@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The definitions of the matrix ops: plain loops that fix the order of each sum, for any storage type S and arithmetic
-// type A. f64 and c128 run these, and every fast form is compared with them. Nothing is conjugated, so the complex step
-// passes through. A gradient whose pointer is null is not needed; `add` is the first-writer rule.
+// type A. f64 and c128 run these loops, and all fast forms are compared with them. Nothing is conjugated, so the
+// complex step passes through. A gradient whose pointer is null is not needed; `add` is the first-writer rule.
 #pragma once
 #include "engine/math/scalar.h"
 

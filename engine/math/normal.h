@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Normal random numbers from Philox words, equal on every device to 1e-6. A plain loop over normal_pair vectorises if
-// compiled with -fno-math-errno, which the square root needs.
+// Normal random numbers from Philox words. Devices agree to 1e-6. A plain loop over normal_pair() vectorises only with
+// -fno-math-errno, because of the square root.
 #pragma once
 #include "engine/base/random.h"
 #include "engine/math/scalar.h"

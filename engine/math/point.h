@@ -46,7 +46,8 @@ HD A tanh_grad(A y) {
     return (A(1) - y) * (A(1) + y);
 }
 
-// x * scale, scale = 1 / (1 - rate), if the random bits reach threshold = rate * 2^32, else 0.   Srivastava et al. 2014
+// x * scale if the random bits are at least the threshold, else 0.
+// scale = 1 / (1 - rate), threshold = rate * 2^32                                     Srivastava et al. 2014
 template <class A>
 HD A dropout(A x, std::uint32_t bits, std::uint32_t threshold, A scale) {
     return bits >= threshold ? x * scale : A(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Formulas for one row, written once for the CPU loop, the CUDA warp and the complex step. Each forward is followed by
-// its backward. `dx` is the gradient of `x`, null if it is not needed; `add` is the first-writer rule.
+// its backward. `dx` is the gradient of `x`; `add` is the first-writer rule.
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -79,7 +79,7 @@ HD void normalise_row_grad(Lanes lanes, const S* dy, const S* y, A inverse, S* d
     each(lanes, Z, [&](int i) { put(dx[i], inverse * (A(dy[i]) - along * A(y[i])), add); });
 }
 
-// A sample z of vMF(mu, kappa), given w = mu.z, which is drawn elsewhere, and normal noise e:
+// A sample z of vMF(mu, kappa) from w = mu.z, which the caller has drawn, and normal noise e:
 //     z = w mu + c nu,   c = sqrt(1 - w^2),   nu = u / |u|,   u = e - (e.mu) mu        Davidson et al. 2018
 template <class A, class Lanes>
 HD void vmf_sample_row(Lanes lanes, const A* mu, A w, const A* e, A* z, int Z) {
@@ -140,7 +140,7 @@ HD void gaussian_sample_row_grad(Lanes lanes, const A* dz, const A* x, const A* 
 }
 
 // KL(N(mu, exp l) || N(m, exp p)) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1), prior = m | p. A null prior
-// is the standard normal, m = p = 0.
+// is the standard normal, m = p = 0. If kls is Z, kl holds the Z terms; if kls is 1, it holds their sum.
 template <class A>
 struct GaussianTerm {
     A apart, narrow, ratio;  // mu - m, exp(-p), l - p
@@ -163,6 +163,7 @@ HD void gaussian_kl_row(Lanes lanes, const A* x, const A* prior, A* kl, int kls,
 }
 // dmu = dkl (mu - m) exp(-p),   dl = dkl (exp(l - p) - 1) / 2
 // dm = -dmu,   dp = dkl (1 - (mu - m)^2 exp(-p) - exp(l - p)) / 2
+// dx and dprior may be null.
 template <class A, class Lanes>
 HD void gaussian_kl_row_grad(Lanes lanes, const A* dkls, int kls, const A* x, const A* prior, A* dx, bool add,
                              A* dprior, bool add_prior, int Z) {

@@ -34,7 +34,7 @@ struct SlotDocuments {
     HD A posterior(std::int64_t row, std::int64_t j, int k) const {
         return exp_of(base[row * K + k] + z[j * K + k] - inner[j]);
     }
-    // sum_j share_j over the wanted tokens of slot m, and sum_j share_j rho_jk.
+    // Over the wanted tokens j of slot m: weight() is sum_j share_j, taken() is sum_j share_j rho_jk.
     HD A weight(std::int64_t m) const {
         A s(0);
         for (int j = begin[m]; j < begin[m + 1]; j++) s += shares[j];

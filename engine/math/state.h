@@ -143,7 +143,7 @@ template <class A>
 struct Reading {
     A *weights, *scores;
     A sum;      // divisor of a kernel: sum_r x_r n_r; for log features, relative to exp(largest score)
-    bool held;  // the divisor was set to the lower bound
+    bool held;  // |divisor| was below its lower bound, and the divisor was set to it
 };
 
 template <class A>
@@ -298,6 +298,7 @@ HD void join_adjoint(Lanes lanes, const StateShape& n, const State<A>& adjoint, 
     meet(lanes);
 }
 
+// Adds one query to the adjoint. `scratch` is (R).
 template <class Lanes, class S, class X, class A>
 HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const QueryTrace<A>& trace, const X* x,
                   const S* dy, A* scratch) {
