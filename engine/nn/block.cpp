@@ -33,7 +33,7 @@ Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
     return join(tape, x, f, names, pass.dropout, *norm2_, {"ffn.dropout", "residual2", "norm2"});
 }
 
-// The encoder's rows are not normed here: the encoder has a last norm of its own.
+// The encoder's rows pass through no norm here, because the encoder ends with a norm.
 Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const RowNames& names) const {
     if (!pass.cross_graph || !(pass.state ? pass.state->cross->has_memory() : pass.encoder != nullptr))
         throw Error(text(path, ": a layer with cross-attention, but the pass brings no encoder or no cross_graph"));
@@ -70,12 +70,12 @@ void Block::read_encoder(Tape& tape, const Pass& pass) const {
     (*cross_)(tape, none, {pass.encoder, pass.encoder_positions}, context(pass, pass.rows, true));
 }
 
-// The norm before a part of a pre-norm layer; a post-norm layer has none there.
+// The input of a part of the layer: the norm of x in a pre-norm layer, x itself in a post-norm layer.
 Tensor* Block::before(Tape& tape, const Norm& norm, Tensor* x, const char* name) const {
     return shape.pre_norm ? norm(tape, x, name) : x;
 }
 
-// x + dropout(f), normed in a post-norm layer.
+// The output of a part: x + dropout(f) in a pre-norm layer, the norm of this sum in a post-norm layer.
 Tensor* Block::join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const Norm& norm,
                     const ResidualNames& names) const {
     if (!shape.pre_norm) return norm(tape, x, f, rows, rate, names);

@@ -1,59 +1,60 @@
 // SPDX-License-Identifier: MIT
-// One Transformer layer: a norm, an attention, perhaps one to an encoder, and a feed-forward part.
+// One Transformer layer: self-attention, in a decoder also cross-attention to an encoder, and a feed-forward part, each
+// with a norm and a residual connection.
 #pragma once
 #include "engine/nn/attention/attention.h"
 #include "engine/nn/feed_forward.h"
 
 namespace masquerade {
 
-// The decoding state of a layer; null: none.
+// The decoding states of a layer's attentions; null: none.
 struct LayerState {
     std::unique_ptr<AttentionState> self, cross;
 };
 
-// The rows of one pass through a stack: their names, and what they see.
+// One pass through a stack: the names of the rows, what they see, and the decoding state.
 struct Pass {
     RowNames rows;                        // of x
-    const SegmentGraph* graph = nullptr;  // may change from layer to layer
-    Tensor* rotary_table = nullptr;       // (P,D), or null: positions were added to the embedding
+    const SegmentGraph* graph = nullptr;  // mask of self-attention; may change from layer to layer
+    Tensor* rotary_table = nullptr;       // (P,D); null: positions were added to the embedding
     float dropout = 0, attention_dropout = 0;
-    // Only these rows go on through the layer (the others are read as keys and end here); null data: all.
+    // Only these rows of x continue, with these names; the other rows are read as keys and end here. Null data: all.
     Ints query_rows;
     RowNames query_names;
-    // Keys and values that need no row of x: seen as source 0, before x's own. (B,C) input of the layer, at position 0.
+    // Rows (B,C) that are read only as keys, at position 0: source 0 of the mask, before the rows of x. Null: none.
     Tensor* memory = nullptr;
-    const LayerState* state = nullptr;  // null: the keys are those of the pass
-    const Step* step = nullptr;         // of writing; null: what is read becomes the memory of the state
-    // With cross-attention: the last hidden state of an encoder (Ne,C), and which rows of it each query row sees.
+    const LayerState* state = nullptr;  // null: all keys are in the pass itself
+    const Step* step = nullptr;         // decoding step; null: the keys are read into the memory of the state
+    // For cross-attention: the last hidden state of the encoder (Ne,C), and the mask from the query rows to its rows.
     Tensor* encoder = nullptr;
     const SegmentGraph* cross_graph = nullptr;
     Ints encoder_positions;                       // of the encoder's rows
-    bool rotates_cross = false;                   // rotary: cross-attention is rotated
-    std::shared_ptr<Companion> companion;         // null: the kind has none; a decoder takes over that of its encoder
-    const std::vector<int>* documents = nullptr;  // their names, for the companion
+    bool rotates_cross = false;                   // the rotary table also rotates cross-attention
+    std::shared_ptr<Companion> companion;         // null: the kind has none; a decoder receives its encoder's companion
+    const std::vector<int>* documents = nullptr;  // names of the documents, for the companion
     Tensor* cross_rotary_table() const { return rotates_cross ? rotary_table : nullptr; }
 };
 
 struct BlockShape : AttentionShape {
     int inner = 0;  // F
     GeluKind gelu = GeluKind::erf;
-    bool cross = false;            // a decoder's layer, which attends to an encoder as well
+    bool cross = false;            // the layer has cross-attention to an encoder
     std::string kind = "softmax";  // a name of attention_kinds()
     std::string ffn = "gelu";      // a name of feed_forward_kinds()
 };
 
 // Post-norm (BERT):  x = N1(x + Attention(x)),  x = N2(x + FFN(x))
 // or pre-norm:       x = x + Attention(N1(x)),  x = x + FFN(N2(x))
-// With cross-attention, between the two:  x = Nc(x + Cross(x, E))  or  x = x + Cross(Nc(x), E)   Vaswani et al. 2017
+// Cross-attention comes between the two:  x = Nc(x + Cross(x, E))  or  x = x + Cross(Nc(x), E)   Vaswani et al. 2017
 class Block {
   public:
     Block(Parameters& p, const std::string& path, const BlockShape& shape);
 
-    // (N,C) -> (N,C), or (Nq,C) where pass.query_rows are given
+    // (N,C) -> (N,C), or (Nq,C) if pass.query_rows is given
     Tensor* operator()(Tape& tape, Tensor* x, const Pass& pass) const;
-    // The decoding state of texts in these slots. Without slots, it holds only what the cross-attention reads.
+    // An empty decoding state for the texts in these slots. Without slots, only cross-attention has a state.
     LayerState state(const Slots& slots) const;
-    // The state of the pass reads its memory, or its encoder.
+    // Reads pass.memory into the state of self-attention, or pass.encoder into the state of cross-attention.
     void read_memory(Tape& tape, const Pass& pass) const;
     void read_encoder(Tape& tape, const Pass& pass) const;
 

@@ -51,7 +51,7 @@ struct SquaredReluFeedForward : TwoLayers {
     }
 };
 
-// (g(x W + b) * (x U + d)) V + c. The rows of W, then those of U, are one matrix.                     Shazeer 2020
+// (g(x W + b) * (x U + d)) V + c. up.weight (2F,C) holds W^T, then U^T.                               Shazeer 2020
 struct GatedFeedForward : TwoLayers {
     GateKind gate;
     GatedFeedForward(Parameters& p, const std::string& path, const FeedForwardShape& s, GateKind kind)

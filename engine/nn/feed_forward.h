@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The feed-forward part of a layer, on each row by itself. Each kind is a class, and a name in feed_forward_kinds();
-// layers and models know this interface alone.
+// The feed-forward part of a layer, which maps each row separately. Each kind is a class and a row of
+// feed_forward_kinds(); layers and models know only this interface.
 #pragma once
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@ namespace masquerade {
 
 struct FeedForwardShape {
     int width = 0, inner = 0;  // C, F
-    double deviation = 0.02;   // of the first weights
+    double deviation = 0.02;   // standard deviation of the initial weights
     bool bias = true;
     GeluKind gelu = GeluKind::erf;
 };
@@ -20,18 +20,18 @@ struct FeedForwardShape {
 class FeedForward {
   public:
     virtual ~FeedForward() = default;
-    virtual Tensor* operator()(Tape& tape, Tensor* x) const = 0;  // (N,C)
+    virtual Tensor* operator()(Tape& tape, Tensor* x) const = 0;  // (N,C) -> (N,C)
 };
 
 struct FeedForwardKind {
     const char *name, *what;
-    // The parameters lie at path.up and path.down.
+    // Declares the parameters at path.up.* and path.down.*
     std::unique_ptr<const FeedForward> (*make)(Parameters& parameters, const std::string& path,
                                                const FeedForwardShape& shape);
-    // The activation alone, as the head of the stack has it.
+    // The activation alone, which the head of the stack also uses.
     Tensor* (*activate)(Tape& tape, Tensor* x, GeluKind gelu);
 };
 const std::vector<FeedForwardKind>& feed_forward_kinds();
-const FeedForwardKind& find_feed_forward(const std::string& name);  // BadUsage, with the names there are
+const FeedForwardKind& find_feed_forward(const std::string& name);  // throws BadUsage, which lists the names
 
 }  // namespace masquerade

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layers: parameters, and a forward that reads like the paper. A layer owns nothing; its tensors are named slices of
-// the model's Parameters, and one layer may be called any number of times in a step.
+// The linear layer. It owns no memory: its tensors are named slices of the model's Parameters. One layer may be called
+// any number of times in a step.
 #pragma once
 #include "engine/nn/functions.h"
 #include "engine/nn/norm.h"
@@ -17,7 +17,7 @@ struct Linear {
     Tensor* operator()(Tape& tape, Tensor* x, const std::string& name) const {
         return linear(tape, x, weight, bias, name);
     }
-    // The same, its first `columns` columns rotated to the positions of the rows where there is a rotary table.
+    // As operator(); if rotary_table is not null, the first `columns` columns are rotated by the rows' positions.
     Tensor* rotated(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, int columns,
                     const std::string& name) const {
         return rotary_table ? linear_rotary(tape, x, weight, bias, positions, rotary_table, columns, name)

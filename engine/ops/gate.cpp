@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The activations of feed-forward parts other than gelu, and the gated linear unit.
+// silu and squared_relu, the activations of feed-forward parts besides gelu, and glu, the gated linear unit.
 #include "engine/math/gate.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"

@@ -6,8 +6,9 @@
 namespace masquerade::DEVICE {
 namespace {
 
+// The term of row n and column i in dw = sum over rows of dy * x * inverse.
 template <class S, class A>
-struct WeightTerm {  // of dw = sum over rows of dy * x * inverse
+struct WeightTerm {
     const S *dy, *x;
     const A* inverse;
     int C;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A stack with every kind of norm and feed-forward part, without biases, its four heads of queries reading one or two
-// heads of keys. The tables of kinds are the list, so a kind that is added is tested with them.
+// Options of stacks with every kind of norm and every kind of feed-forward part, without biases. Four heads of queries
+// read one or two heads of keys. The kinds come from their tables, so a new kind is tested without a change here.
 #pragma once
 #include <vector>
 
