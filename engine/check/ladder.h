@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The test ladder. One row of the table (engine/check/ops_table.cpp) describes the operands and the calls of an op.
-// Every check here follows from that row alone and reports faults by op and tensor:
+// Every check here is derived from that row alone and reports faults by op and tensor:
 //   check_calculus   the f64 backward against the complex step of the c128 forward, 1e-12
 //   check_precision  f32 and bf16 against f64, forward and every gradient, on every instruction set
 //   check_contract   gradients stored and added, outputs fully written, nothing else changed, absent gradients,
@@ -50,7 +50,7 @@ struct Operand {
     std::vector<double> numbers;
     bool weight = false;     // the gradient has type A, whatever the type of the value
     bool rounded = false;    // intermediate values are rounded to type S
-    bool of_row = false;     // row n depends only on row n: its bits are equal alone and in a batch
+    bool of_row = false;     // row n of the op depends only on its rows n: equal bits alone and in a batch
     bool any_rows = false;   // the op cannot detect surplus rows
     bool any_shape = false;  // the op cannot detect a wrong shape
     double length = 1;       // terms of the sum behind the output or the gradient
@@ -133,7 +133,7 @@ struct Case {
     }
 
     bool has_storage() const;
-    // Rows [begin, end) of the operands and indices that go by row; everything else unchanged.
+    // The case with only rows [begin, end) of the operands and indices that go by row; all others are unchanged.
     Case restricted(int begin, int end) const;
 
   private:
@@ -157,8 +157,8 @@ struct Op {
 // Makes the case of a row at the given sizes and draws its numbers.
 Case prepared(const Op& op, Sizes sizes);
 
-// Host memory for one tensor with guard bytes on both sides; and an equal block on the device if it has separate
-// memory.
+// Host memory for one tensor, with guard bytes on both sides. If the device has separate memory, also an equal block
+// there.
 class Guarded {
   public:
     Guarded(const Shape& shape, DType dtype, const char* path, Device device = Device::cpu);
@@ -189,8 +189,8 @@ double rounded(double x, DType type);
 // The largest absolute error of `found`, divided by the largest number of `exact` or `floor`; NaN if any error is NaN.
 double error_of(const View& found, const View& exact, double floor);
 
-// The memory of one case in one type, passed to the functions of the row. Inputs hold the case's numbers rounded to the
-// type `like`; outputs hold NaN.
+// The memory of one case in one type, passed to the functions of the row. Before the op runs, inputs hold the case's
+// numbers rounded to the type `like`, and outputs hold NaN.
 class Call {
   public:
     Call(const Case& of, DType type, DType like, Device device = Device::cpu);
@@ -252,8 +252,8 @@ struct Findings {
 void check_calculus(const Op& op, Findings& findings);
 void check_precision(const Op& op, Findings& findings);
 void check_contract(const Op& op, Findings& findings);
-// How the rows of an op alone must compare with the same rows in a batch: equal bits; or within the op's bound, for
-// cuBLASLt, which may choose another algorithm for another number of rows.
+// How an op's results for some rows alone must compare with its results for these rows in a batch: equal bits, or
+// within the op's bound. The bound is for cuBLASLt, which may choose another algorithm for another number of rows.
 enum class RowsAlone { same_bits, near };
 // The checks for ops on Device::cuda in device memory, against f64 on the CPU.
 void check_cuda_precision(const Op& op, Findings& findings);

@@ -33,7 +33,7 @@ struct Contract {
     void expect(bool good, const std::string& tensor, const std::string& kind) const {
         findings.expect(good, tensor, kind, text(name_of(type), at(sizes)));
     }
-    // Runs forward and backward. All gradients are computed and stored unless the caller has changed this.
+    // Runs forward and backward. All gradients are computed and stored, unless the caller has changed the call.
     void run(const Call& call) const {
         call.forward();
         if (c.backward) call.backward();
@@ -44,7 +44,7 @@ struct Contract {
         for (std::size_t i = 0; i < c.operands.size(); i++)
             if (has_gradient(i)) f(i, "d" + c.operands[i].name);
     }
-    // f(tensor name, memory in a, memory in b) for every result of the op.
+    // Calls f(tensor name, memory in a, memory in b) for every result of the op.
     template <class F>
     void each_result(const Call& a, const Call& b, F f) const {
         for (std::size_t i = 0; i < c.operands.size(); i++)
@@ -164,7 +164,7 @@ struct Contract {
         }
     }
 
-    // Checks that some rows alone have the bits that they have in the whole batch, or are close, as rows_alone says.
+    // Checks that some rows alone give the same bits as in the whole batch, or close numbers; rows_alone says which.
     void check_rows(const Call& all) const {
         const int n = c.rows;
         const std::pair<int, int> ranges[] = {{0, 1}, {n - 1, n}, {n / 3, n / 3 + (n + 1) / 2}};

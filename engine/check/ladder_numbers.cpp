@@ -96,7 +96,8 @@ Call exact_call(const Case& c, DType type) {
     return exact;
 }
 
-// Runs the case in `type` on the device and checks every result against its bound. `how` names the form in faults.
+// Runs the case in `type` on the device, and checks the error of every result against its bound. `how` names the
+// instruction set or the device in faults.
 void compare(const Call& exact, Sizes sizes, DType type, Device device, const std::string& how, Findings& findings) {
     const Case& c = exact.op;
     Call fast(c, type, type, device);
@@ -149,7 +150,7 @@ void check_calculus(const Op& op, Findings& findings) {
     if (!prepared(op, op.all.front()).backward) return;
     for (Sizes s : op.small) findings.attempt(s, [&] { check_elements(op, s, findings); });
     for (Sizes s : op.middle) findings.attempt(s, [&] { check_directions(op, s, findings); });
-    // An error that all types share from the second tile on shows in derivatives alone.
+    // If all types make the same error from the second tile on, check_precision cannot see it; the derivatives can.
     for (Sizes s : op.far)
         if (!op.costly) findings.attempt(s, [&] { check_directions(op, s, findings); });
 }

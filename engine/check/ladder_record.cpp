@@ -56,7 +56,7 @@ void poison(const Tensor* t) {
     if (t && t->bytes() > 0) std::memset(t->value, 0xff, t->bytes());
 }
 
-// Fills with NaN every tensor that is not kept: the memory plan may reuse its memory before the backward.
+// Fills every tensor that is not kept with NaN, because the memory plan may reuse its memory before the backward.
 void poison_what_is_free(const Record& r) {
     for (const auto& tensors : {r.in, r.out})
         for (const Tensor* t : tensors)
@@ -144,7 +144,7 @@ struct Check {
         }
     }
 
-    // The contract check covers the sum itself; this one compares the record with a direct call that adds.
+    // The contract check covers the sum itself; this function compares the record with a direct call that adds.
     void check_added() const {
         Call direct(c, type);
         OnTape added(c, type);

@@ -6,7 +6,7 @@
 
 namespace masquerade::ladder {
 
-// Runs the record of a row alone on a tape. The tensors use the memory of a Call.
+// Runs the record of one row of the table on a tape of its own. The tensors use the memory of a Call.
 class OnTape : Observer {
   public:
     OnTape(const Case& of, DType type);

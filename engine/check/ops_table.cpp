@@ -37,7 +37,7 @@ namespace {
 
 constexpr Kind arithmetic = Kind::arithmetic;
 
-// If x has no columns, the sum is 0.
+// x may have no columns (I = 0); every sum is then 0, and y is the bias.
 Case linear_case(Sizes n, bool bias, Kind of_y) {
     const int M = n.rows, I = n.columns, O = n.other;
     Case c;
@@ -254,7 +254,7 @@ Case rotary_case(Sizes n) {
     return c;
 }
 
-// A product whose first two heads of 2 * `other` columns are rotated; x has `columns` columns.
+// A product of which the first two heads of 2 * `other` columns are rotated; x has `columns` columns.
 Case linear_rotary_case(Sizes n) {
     const int M = n.rows, I = n.columns, D = 2 * n.other, O = 2 * D + 3, P = 50;
     Case c;
@@ -284,7 +284,7 @@ Case gather_rows_case(Sizes n, bool none) {
     return c;
 }
 
-// Every third row of x is replaced by a row of u, in another order.
+// Every third row of x, from row 0 on, is replaced by a row of u; the rows of u are used in random order.
 Case replace_rows_case(Sizes n) {
     const int B = (n.rows + 2) / 3;
     std::vector<int> order = different_below(B, B), which(static_cast<std::size_t>(n.rows), -1);
@@ -652,7 +652,7 @@ const std::vector<Op>& ops_table() {
         for (Op& op : all)
             if (op.name == "embedding")
                 op.far.push_back(
-                    {4700, 2, 300});  // a scan sorts the rows: 10 tiles of them have counts of 256 digits each
+                    {4700, 2, 300});  // radix sort on CUDA: 10 tiles x 256 digits, more counts than one scan takes
         for (const auto& more : {attention_ops(), state_ops(), bucket_ops(), insertion_ops(), code_ops()})
             all.insert(all.end(), more.begin(), more.end());
         return all;

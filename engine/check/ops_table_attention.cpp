@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of attention in the op table: every rule of a segment towards itself, further key sources, and patterns on
-// top of the rules. Sizes are query rows, head size, heads.
+// The rows of attention in the op table: every rule of a segment for its own keys, further key sources, and patterns
+// combined with rules. Sizes are query rows, head size, heads of keys.
 #include "engine/check/ops_table.h"
 
 #include <algorithm>
@@ -118,8 +118,8 @@ Layout blocked(int rows) {
     });
 }
 
-// Decoding: each document has five cached rows before the query rows, and sees the first two of them a second time.
-// Between documents there is a row of no document.
+// Decoding: each document has five cached rows before the query rows, and sees the first two cached rows a second time.
+// A document of more than two rows is followed by a row of no document.
 Layout cached(int rows) {
     Layout all = documents(rows, [](QuerySegment& q, Layout& layout) {
         q.rule = q.document % 2 ? Rule::causal : Rule::full;
@@ -134,7 +134,7 @@ Layout cached(int rows) {
     return all;
 }
 
-// Each head of keys is read by so many heads of queries.
+// `readers` heads of queries read each head of keys.
 Op attention_op(const std::string& use, const Build& build, float dropout = 0, int readers = 1) {
     Op op{"attention, " + use, [=](Sizes n) {
               const int N = n.rows, D = n.columns, H = readers * n.other, C = H * D, kv_columns = 2 * n.other * D;

@@ -57,7 +57,7 @@ Case reshape_case(Sizes n) {
     return c;
 }
 
-// Some rows of x in two orders; or each row twice, side by side.
+// Rows of x in pairs, side by side: some rows r, each with row r + 1 modulo N; or each row with itself.
 Case side_by_side_case(Sizes n, bool themselves) {
     const int M = n.rows, N = M + (themselves ? 0 : n.other);
     std::vector<int> both, first, second, one = different_below(M, N), other = one;
@@ -155,7 +155,7 @@ Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
     op.middle = {{17, 9, 3}};
     op.all = {{1, 1, 1}, {2, 33, 2}, {31, 5, 3}, {65, 3, 15}, {3, 129, 2}, {400, 2, 1}};
     op.far.clear();
-    if (mixed) op.far = {{1291, 3, 2}, {3, 1291, 2}, {3, 3, 1291}};  // the other uses leave parts of the same loops out
+    if (mixed) op.far = {{1291, 3, 2}, {3, 1291, 2}, {3, 3, 1291}};  // the other uses run only parts of these loops
     return op;
 }
 

@@ -81,8 +81,8 @@ Case distance_case(Sizes n) {
     return c;
 }
 
-// The last third of the documents is inert (weight 0). A few codes are used so rarely that they are dead and drawn
-// again.
+// The last third of the documents has weight 0 and changes nothing. A few codes are used so rarely that they are dead
+// and are drawn again.
 Case learn_codes_case(Sizes n) {
     const int B = n.rows, D = n.columns, M = n.other, there = B - B / 3;
     const CodeRule rule{groups, 0.9, 0.3, make_stream(5, "ladder", 2)};

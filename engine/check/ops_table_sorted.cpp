@@ -6,8 +6,8 @@
 namespace masquerade::ladder {
 namespace {
 
-// Documents that see themselves, followed by a row of no document. If `some` is true, only rows 1, 2, 3 and from 6 on
-// of each document are queries.
+// Documents that see themselves whole, followed by a row of no document. If `some` is true, only rows 1, 2, 3 and
+// all rows from 6 on of each document are queries.
 Layout whole(int rows, bool some) {
     Layout all = by_rule(Rule::full)(rows);
     all.keys[0]++;

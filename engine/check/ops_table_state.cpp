@@ -71,12 +71,12 @@ Op state_op(const std::string& use, StatePack pack, StateRead read, const Build&
     op.middle = {{70, 8, 3}};
     op.all = {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {33, 32, 2}, {129, 8, 1}, {9, 64, 3}, {40, 65, 1}};
     op.far = {{1291, 3, 1}};
-    if (!tied) op.far.push_back({3, 259, 2});  // if keys are values, as many terms are rounded twice
+    if (!tied) op.far.push_back({3, 259, 2});  // if the keys are the values, dkv is rounded as key and as value
     if (piece < 256 || pack == StatePack::gated) op.all = {{1, 1, 1}, {31, 8, 1}, {33, 4, 2}, {9, 33, 1}};
     return op;
 }
 
-// Causal; one row of a second source precedes each document and continues with it as one text.
+// Causal; one row of a second source precedes each document. For patterns, this row and the document are one text.
 Layout goes_on(int rows) {
     Layout all = with_latent(rows);
     for (QuerySegment& q : all.graph.queries) q.along = true, all.graph.keys[std::size_t(q.self)].place = 1;
