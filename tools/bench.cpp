@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./bench: how fast this engine is. tools/bench/compare.py runs it in turns with the fastest other program that does
-// the same, where that is installed.
+// ./bench measures the speed of this engine. tools/bench/compare.py runs it in turns with the fastest other software
+// for the same work, if that is installed.
 #include "tools/bench/bench.h"
 #include "tools/say.h"
 
@@ -17,9 +17,9 @@ constexpr Case cases[] = {{"tokenizer", "encoding, decoding and training of Word
                           {"attention", "attention alone, on full, causal and prefix masks", attention_case},
                           {"decode", "writing: UniVAE greedily, UniLM by beams", decode_case}};
 
-// A case that Ctrl-C stops ends well: its rows are whole.
+// Runs a case. After Ctrl-C, the rows that are finished are still written.
 void run(Bench& bench, const RunCase& work) {
-    stop_requested();  // from here on Ctrl-C asks
+    stop_requested();  // from here on, Ctrl-C sets a flag instead of ending the program
     bool complete = false;
     try {
         work(bench);

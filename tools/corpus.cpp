@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// corpus: what `make data` runs. Builds the default corpora from the distribution's package lists, or from
-// the built-in grammar of questions, and ends with a table of what was built.
+// corpus, run by `make data`: builds the default corpora from the distribution's package lists, or from the built-in
+// grammar of questions, and prints a table of the result.
 #include "data/catalogue.h"
 #include "data/corpus.h"
 #include "data/grammar.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What --device comes to.
+// Chooses the device for --device.
 #pragma once
 #include <string>
 
@@ -9,12 +9,12 @@
 
 namespace masquerade {
 
-// The part of a program's work that a GPU can do: nothing, its models, or, where it measures them, what was
-// asked for and nothing else: auto is the CPU then.
+// The work of a program that a GPU can do: none; models; or measurements, which use a GPU only on request, so that
+// --device auto means the CPU.
 enum class Work { none, models, measurements };
 
-// Why models cannot lie on a GPU, in one line; empty where they can. Any op may be asked of them, so none may be
-// missing.
+// The reason why models cannot run on a GPU, in one line; empty if they can. A model may use any op, so every op must
+// have a CUDA form.
 inline std::string why_no_gpu() {
     const std::string why_not = use_cuda();
     if (!why_not.empty()) return why_not;
@@ -23,11 +23,11 @@ inline std::string why_no_gpu() {
     return text("a GPU answers (", cuda_runtime().facts().name, "), but there is no CUDA form of ", missing);
 }
 
-// Whether the CUDA half has climbed the ladder on a GPU (docs/results/gpu.md). Until then only --device cuda uses it.
+// Whether the CUDA half has passed the ladder on a GPU (docs/results/gpu.md). Until then, only --device cuda uses it.
 constexpr bool proven_on_gpu = false;
 
-// The device for `wish`: auto, cpu or cuda. Where auto comes to the CPU although there is work for a GPU, one note says
-// why; where cuda is asked for and cannot be, that is an Error.
+// The device for `wish`: auto, cpu or cuda. If auto chooses the CPU although there is work for a GPU, a note says why.
+// Throws Error if cuda is requested but cannot be used.
 inline Device choose_device(const std::string& wish, const std::string& program, Work work) {
     if (wish == "cpu" || (wish == "auto" && work != Work::models)) return Device::cpu;
     if (work == Work::none)
@@ -48,7 +48,7 @@ inline Device choose_device(const std::string& wish, const std::string& program,
     return Device::cpu;
 }
 
-// "NVIDIA H200", or "8 threads"
+// The device as users see it: "NVIDIA H200", or "8 threads".
 inline std::string shown(Device device) {
     if (device == Device::cuda) return cuda_runtime().facts().name;
     return text(threads(), threads() == 1 ? " thread" : " threads");

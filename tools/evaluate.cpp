@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ./evaluate RUN: what a run knows of text it was not trained on.
+// ./evaluate RUN: measures a run on held-out text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ void print_json(const Measures& table) {
     say("{}\n", Lines{out.dump(2)});
 }
 
-// The groups of options for runs with latents, for runs that write targets, and for runs that insert.
+// The groups of options: for runs with latents, for runs that generate targets, and for runs that insert.
 struct Groups {
     Options latents, targets, insertion;
 
@@ -75,7 +75,7 @@ struct Groups {
     }
 };
 
-// A probe of the features of a run: what they say of labels.
+// Measures how well the labels of lines can be predicted from the vectors of a run.
 struct LabelMeasuring {
     std::string lines;
     std::vector<int> labels = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./generate RUN: samples, or what comes on standard input written again, or its targets; which of these, the run's
-// model decides. One line out for one line in.
+// ./generate RUN: depending on the model of the run, samples text, reconstructs the lines of standard input, or
+// generates a target for each of them. One line out for one line in.
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,9 +12,9 @@ using namespace masquerade;
 
 namespace {
 
-// Standard input, 64 lines at a time with the number of the first: a person at a terminal gets an answer to every line.
-// Nothing here asks whether to stop: so Ctrl-C ends the program at once, with status 130, also where it waits for a
-// line.
+// Calls use(lines, number of the first) for standard input: one line at a time on a terminal, so that every line is
+// answered at once; otherwise 64 lines. stop_requested() is never called here, so Ctrl-C ends the program at once, with
+// status 130, even while it waits for a line.
 template <class Use>
 void each_batch_of_lines(Use use) {
     LineReader reader(std::cin, "standard input");

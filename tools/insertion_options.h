@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The options of writing by insertion, of ./generate and ./evaluate.
+// The options for generation by insertion, shared by ./generate and ./evaluate.
 #pragma once
 #include "models/writing/canvas.h"
 #include "tools/program.h"
 
 namespace masquerade {
 
-// Declares them as a group of their own, and returns it.
+// Declares the options as a group, and returns the group.
 inline Options declare_insertion(Options& app, CanvasOptions& o) {
     Options group = app.group("of insertion");
     group.flag("--parallel", o.parallel,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./inspect: looks inside. Pictures of masks, the gradients of ops and of models against calculus, the tape of a
-// model, the curves of runs, the tensors of a checkpoint.
+// ./inspect: pictures of masks and of attention, checks of the gradients of ops and models, the tape of a model, the
+// curves of runs, a report on a run, the tensors of a checkpoint.
 #include <map>
 
 #include "engine/base/named.h"
@@ -41,7 +41,7 @@ void list_attention() {
     say("\n{:16}", "mask");
     const auto letter = [](const AttentionKind& kind) { return char('A' + (&kind - attention_kinds().data())); };
     for (const AttentionKind& kind : attention_kinds()) say("{}  ", letter(kind));
-    std::map<std::string, std::pair<std::string, std::string>> reasons;  // to letters of kinds and names of masks
+    std::map<std::string, std::pair<std::string, std::string>> reasons;  // reason: (letters of kinds, names of masks)
     for (const NamedMask& mask : named_masks()) {
         const Documents documents = {{6, 5}};
         const SegmentGraph graph = make_mask(mask.name, documents, example_details(documents));

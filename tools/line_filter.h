@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Standard input to standard output, one line out for one line in, on every thread. What has come is answered at
-// once, so that a program at the other end of a pipe gets its answers.
+// Filters standard input to standard output on all threads, one line out for one line in. Complete lines are answered
+// as soon as they arrive, so that a program that holds both ends of the pipe gets its answers.
 #pragma once
 #include <poll.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@
 
 namespace masquerade {
 
-// The lines of a text, without their line feeds.
+// Splits a text into lines, without their line feeds.
 inline std::vector<std::string_view> lines_of(std::string_view text) {
     std::vector<std::string_view> lines;
     while (!text.empty()) {
@@ -30,8 +30,8 @@ inline std::vector<std::string_view> lines_of(std::string_view text) {
     return lines;
 }
 
-// Reads what standard input has to give into buffer[end, size): waits for the first, not for more. The new end, the old
-// one where there is no more. BadInput where it cannot be read.
+// Reads into buffer[end, size) what is available on standard input. Waits for the first bytes only. Returns the new
+// end, which equals `end` at the end of the input. Throws BadInput if reading fails.
 inline std::size_t read_some(char* buffer, std::size_t end, std::size_t size) {
     const std::size_t first = end;
     while (end < size) {
@@ -46,12 +46,12 @@ inline std::size_t read_some(char* buffer, std::size_t end, std::size_t size) {
     return end;
 }
 
-// Calls use(block, number of its first line) with all that has come of standard input, whole lines; a last line
-// without a line feed counts. Blocks hold 4 MB, or one line that is longer.
+// Calls use(block, number of its first line) for standard input. A block consists of whole lines; the last line may
+// lack its line feed. The buffer holds 4 MiB, and grows when a line exceeds half of it.
 template <class Use>
 void each_block(Use use) {
     std::vector<char> buffer(4 << 20);
-    std::size_t held = 0;  // bytes that no line feed has followed yet
+    std::size_t held = 0;  // bytes of an unfinished line at the start of the buffer
     long number = 1;
     while (true) {
         if (2 * held > buffer.size()) buffer.resize(2 * buffer.size());
@@ -71,8 +71,8 @@ void each_block(Use use) {
     }
 }
 
-// work(i, out) appends what line i of `count` becomes, without its line feed; thousands of lines are worked on side by
-// side. When it throws, the lines before are written first.
+// Writes `count` lines. work(i, out) appends the output for line i, without a line feed; parts of 1,000 lines run in
+// parallel. If work() throws, the lines before it are written first.
 template <class Work>
 void write_lines(std::size_t count, Work work) {
     constexpr std::size_t together = 1000;
@@ -83,7 +83,7 @@ void write_lines(std::size_t count, Work work) {
     std::vector<Part> parts((count + together - 1) / together);
     parallel_each(std::int64_t(parts.size()), [&](std::int64_t p) {
         Part& part = parts[std::size_t(p)];
-        std::size_t whole = 0;  // bytes of the lines that are done
+        std::size_t whole = 0;  // bytes of the finished lines
         try {
             for (std::size_t i = std::size_t(p) * together; i < std::min(count, (std::size_t(p) + 1) * together); i++) {
                 work(i, part.out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of a program. CLI11 reads them, in tools/program/program.cpp alone: its headers are slow to compile.
+// The options of a program. Only tools/program/program.cpp includes CLI11, whose headers are slow to compile.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ class Option;
 
 namespace masquerade {
 
-// One option. It lives as long as the program's main.
+// One option: a handle on an option that lives as long as the program's main().
 class Option {
   public:
     explicit Option(CLI::Option* option = nullptr) : option_(option) {}
@@ -21,36 +21,36 @@ class Option {
     Option between(std::int64_t least, std::int64_t most) const;
     Option between(double least, double most) const;
     Option one_of(const std::vector<std::string>& words) const;
-    Option list() const;           // values with commas between
-    Option one_at_a_time() const;  // one value each time it is given, brackets a part of it
+    Option list() const;           // values separated by commas
+    Option one_at_a_time() const;  // may be repeated, with one value each; brackets are part of the value
     Option required() const;
     Option needs(Option other) const;
     Option excludes(Option other) const;
 
     bool given() const;
-    std::string name() const;     // --beam, or words
-    std::string heading() const;  // of --help, under which it stands
+    std::string name() const;     // as given: --beam, or words for a positional one
+    std::string heading() const;  // the heading in --help that lists the option
 
   private:
     CLI::Option* option_;
 };
 
-// The options of a program, of a command of it, or a group of them.
+// The options of a program or of one of its commands, or a group of options.
 class Options {
   public:
     explicit Options(CLI::App* app = nullptr) : app_(app) {}
 
     Option flag(const std::string& name, bool& value, const std::string& what);
-    // An option whose value --help shows as `shown`. T is defined for text, whole numbers, real ones, those that may be
-    // missing, and lists of text and of int.
+    // An option whose value --help shows as `shown`. T: std::string, int, int64_t, uint64_t, double, optional<double>,
+    // or a vector of std::string or int.
     template <class T>
     Option value(const std::string& name, T& value, const std::string& shown, const std::string& what);
-    // An option that names a file or a folder, or several: one that is read, or one that is written (tools/outputs.h).
+    // Options that name files or folders. input(): read; output(): written (checked by tools/outputs.h).
     Option input(const std::string& name, std::string& path, const std::string& shown, const std::string& what);
     Option input(const std::string& name, std::vector<std::string>& paths, const std::string& shown,
                  const std::string& what);
     Option output(const std::string& name, std::string& path, const std::string& shown, const std::string& what);
-    // A number from `least` to `most`, called `unit` in --help.
+    // A number from `least` to `most`; --help shows the value as `unit`.
     template <class T, class Number>
     Option number(const std::string& name, T& number, Number least, Number most, const std::string& what,
                   const std::string& unit = "N") {
@@ -62,20 +62,20 @@ class Options {
         return value(name, word, unit, what).one_of(words);
     }
 
-    void heading(const std::string& title);  // of what comes, in --help
+    void heading(const std::string& title);  // --help lists the options declared next under it
     void footer(const std::string& text);
-    Options group(const std::string& title);  // a heading of its own
+    Options group(const std::string& title);  // a group under its own heading
     Options command(const std::string& name, const std::string& what);
-    void expect_commands(int least);    // so many at least, one at most
-    bool chosen() const;                // the command
-    std::vector<Option> given() const;  // on the command line
-    std::string title() const;          // of a group
+    void expect_commands(int least);    // least: 0 or 1; at most one command can be given
+    bool chosen() const;                // whether this command was given
+    std::vector<Option> given() const;  // the options on the command line
+    std::string title() const;          // title of the group
 
   private:
     CLI::App* app_;
 };
 
-// Refuses the options of a group "of A and B" that are not of the run's model.
+// Throws BadUsage if an option of the group (titled "of A and B") is given, but the run has another model.
 void refuse_options(const Options& group, const std::string& run, const std::string& model);
 
 }  // namespace masquerade

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of samples of UniVAE, of ./generate and ./evaluate.
+// The options for samples from UniVAE, shared by ./generate and ./evaluate.
 #pragma once
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The words of a program about its work, on standard output: names, tables, numbers. Text that it makes, one line out
-// for one line in, is written by write_out (tools/program.h) as it is.
+// Prints what a program reports about its work to standard output: names, tables, numbers. Generated text is written
+// unchanged by write_out (tools/program.h).
 #pragma once
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 
 namespace masquerade {
 
-// A part with line breaks of its own, which are kept.
+// Marks a text of several lines: say() keeps its line breaks.
 struct Lines {
     std::string text;
 };
@@ -35,7 +35,8 @@ void say_values(fmt::string_view form, const Values&... values) {
     fmt::vprint(stdout, form, fmt::make_format_args(values...));
 }
 
-// fmt::print, with every text among the parts as one printable line: a name cannot end the line, nor steer a terminal.
+// fmt::print that makes each text argument printable on one line: a name can neither end the line nor control the
+// terminal.
 template <class... Parts>
 void say(fmt::format_string<Said<Parts>...> form, const Parts&... parts) {
     say_values(form, part_to_say(parts)...);

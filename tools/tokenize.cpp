@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// tokenize: text on standard input to tokens, ids or offsets, one line out for one line in; and back; and what there
-// is to know about a vocabulary and a text.
+// tokenize: encodes text on standard input as tokens, ids or offsets, one line out for one line in, and decodes them.
+// It also learns vocabularies, changes their form, and reports how they fit a text.
 #include "tools/tokenize/tokenize.h"
 
 #include "tools/program.h"
@@ -52,7 +52,7 @@ void add_options(Options& app, TokenizeSettings& s) {
     app.heading("Options");
 }
 
-// Refuses options that mean nothing together.
+// Refuses combinations of options that have no meaning.
 void check(const Options& app, const TokenizeSettings& s) {
     const int instead = s.decode + s.report + s.restore + (s.train > 0) + !s.simplify.empty() + !s.write_json.empty();
     if (instead > 1)

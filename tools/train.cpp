@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ./train: with no argument, UniVAE on the default corpus, sized for this machine.
+// ./train: trains a model. Without arguments: UniVAE on the default corpus, for ten minutes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,17 +26,18 @@ struct Arguments {
     double minutes = -1;
 };
 
-// BadUsage where an option is given that is none of these.
+// Throws BadUsage(why) if an option outside `names` is given.
 void expect_only(const Options& options, const std::set<std::string>& names, const char* why) {
     for (const Option& option : options.given())
         if (names.count(option.name()) == 0) throw BadUsage(why);
 }
 
-// A run that has no fitted prior, or an old one, gets it; nothing is trained.
+// Fits the prior of a run and stores it in the run's folder. Nothing is trained.
 void fit_prior_of(const Arguments& a, const Common& common) {
     expect_only(a.given, {"--fit-prior", "--threads", "--device"},
                 "--fit-prior takes a run as it is: only --threads and --device go with it");
-    const RunFolder alone = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // no other writer
+    const RunFolder alone =
+        RunFolder::resume(RunFolder::open(a.fit_prior).path());  // locks the folder against other writers
     const std::unique_ptr<Run> run = family_of_run(a.fit_prior).load(a.fit_prior, true, common.device);
     say("{}\n", run->fit_prior(read_again(origin_of(run->run_json, a.fit_prior + "/run.json"))));
 }
@@ -56,7 +57,7 @@ std::unique_ptr<Training> training_of(Arguments a, const Common& common) {
 }
 
 void train(const Arguments& a, const Common& common, std::chrono::steady_clock::time_point start) {
-    std::signal(SIGPIPE, SIG_IGN);  // where nobody reads any more the run is saved first
+    std::signal(SIGPIPE, SIG_IGN);  // if standard output is closed, the run is still saved
     const std::unique_ptr<Training> made = training_of(a, common);
     Training& t = *made;
     t.options.steps = a.steps;
@@ -100,7 +101,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
         reason == StopReason::asked ? "" : " --minutes 10");
 }
 
-// The settings of every model, under its name.
+// The table of settings of every model, for --help.
 std::string settings_tables() {
     std::string all;
     for (const Family& kind : families()) {

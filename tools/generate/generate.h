@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of ./generate, by what a run can have: a search, latents, sources, canvases.
+// The options of ./generate, grouped by what a model supports: search, latents, targets, insertion.
 #pragma once
 #include "models/runs/writer.h"
 #include "tools/program.h"
@@ -12,7 +12,7 @@ struct GenerateOptions {
     Options search, latents, targets, insertion;  // groups
 
     void declare(Options& app);
-    // BadUsage where options are given that are not of this family.
+    // Throws BadUsage if an option is given that this kind of model does not support.
     void expect_only_of(const Family& kind) const;
 };
 

@@ -26,7 +26,7 @@ bool is_letter(char c) {
            c == '_';
 }
 
-// A file without a name, for what passes between us and another program. Both read and write it from its begin.
+// A file without a name, which exchanges data with the drawing program. Both sides start at its beginning.
 struct TemporaryFile {
     const std::string what;
     FILE* const file = std::tmpfile();
@@ -124,7 +124,7 @@ std::string gnuplot_string(const std::string& words) {
     return s + "\"";
 }
 
-// Graphviz takes what stands behind & for a character's number, and \ for the begin of an escape.
+// In Graphviz, & starts a character code and \ starts an escape.
 std::string dot_string(const std::string& words) {
     const std::string name = printable(words, longest_name);
     std::string s = "\"";

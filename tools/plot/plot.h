@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Curves as a picture, drawn by gnuplot.
+// Draws curves as a picture with gnuplot.
 #pragma once
 #include <string>
 #include <utility>
@@ -16,22 +16,24 @@ struct Plot {
     bool log_x = false, log_y = false;
     std::vector<Curve> curves;
 };
-// A program that draws what a script on its standard input says, and writes the picture to its standard output. It
-// learns no name of a file, and no shell stands between.
+// A program that reads a script on standard input and writes a picture to standard output. It is started without a
+// shell and never receives a file name.
 struct Drawer {
-    const char *name, *package, *what;  // of Debian, if it is missing; what it draws
+    const char *name, *package,
+        *what;  // package: in Debian; what: the subject of the message if the program is missing
 };
 constexpr Drawer gnuplot{"gnuplot", "gnuplot-nox", "pictures are"}, dot{"dot", "graphviz", "graphs are"};
-// BadUsage where `file` ends neither in .svg nor in .png, BadInput where the program is missing: to be asked before
+// Throws BadUsage if `file` ends neither in .svg nor in .png, and BadInput if the program is missing. Call this before
 // long work.
 void check_picture(const std::string& file, const Drawer& by = gnuplot);
-// The whole picture, or an error and the old file. What the drawer says is shown only where it fails.
+// Draws into `file`. On failure, `file` is unchanged and the error shows what the program printed.
 void draw_by(const Drawer& by, const std::vector<std::string>& arguments, const std::string& file,
              const std::string& script);
-// Draws plots one below the other into such a file.
+// Draws the plots one below the other into a .svg or .png file.
 void draw(const std::string& file, const std::vector<Plot>& plots);
 
-// Words as a string of a script, in letters, digits and escapes alone: no byte of them means anything to the drawer.
+// Quotes text as a string of a script, with everything but letters and digits escaped, so that no character has a
+// meaning for the program.
 std::string gnuplot_string(const std::string& words);
 std::string dot_string(const std::string& words);
 

@@ -38,14 +38,14 @@ struct File {
     throw BadUsage(text(given, " ", what, " as well, and would be lost: give ", output.option, " another file"));
 }
 
-// Whether the path lies in a run under a name that the run keeps something by, be it there or not.
+// Whether the path, existing or not, lies in the run folder under a name that runs use.
 bool kept_by(const std::string& run, const std::string& path) {
     std::error_code none;
     const fs::path inside = fs::weakly_canonical(path, none).lexically_relative(fs::canonical(run, none));
     return !inside.empty() && RunFolder::keeps(inside.begin()->string());
 }
 
-// Whether a file is in a folder: of a run, among what the run keeps.
+// Whether the folder contains the file; for a run folder, only names that runs use count.
 bool holds(const std::string& folder, bool run, const File& file) {
     std::error_code none;
     for (fs::recursive_directory_iterator at(folder, none), end; file.regular && !none && at != end;
@@ -83,7 +83,7 @@ void refuse_to_read(const std::vector<Output>& outputs, const std::vector<std::s
     std::error_code none;
     for (const std::string& input : inputs) {
         if (fs::is_directory(input, none))
-            RunFolder::open(input);  // of a step its run is read, too
+            RunFolder::open(input);  // also marks the whole run as read if the input is one of its steps
         else
             before_reading(input);
     }

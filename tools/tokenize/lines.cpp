@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lines to tokens, and tokens to lines.
+// Encodes lines, and decodes tokens to lines.
 #include <algorithm>
 #include <string_view>
 
@@ -35,7 +35,7 @@ WordPiece open_tokenizer(const TokenizeSettings& s) {
 
 namespace {
 
-// Writes a line's tokens: for one thread.
+// Encodes lines and formats their tokens. Each thread has its own.
 class LineEncoder {
   public:
     LineEncoder(const WordPiece& tokenizer, const TokenizeSettings& settings)
@@ -63,7 +63,7 @@ class LineEncoder {
   private:
     struct Encoded {
         std::vector<int> ids;
-        std::vector<Piece> pieces;  // with offsets alone
+        std::vector<Piece> pieces;  // filled only if offsets are requested
     };
 
     void read(std::string_view text, Encoded& to) {
@@ -75,7 +75,7 @@ class LineEncoder {
         if (settings_.characters) to_code_points(text, to.pieces);
     }
 
-    // Cuts two texts to the room that special tokens leave.
+    // Returns how many tokens of each text are kept, so that they fit --max-length with the special tokens.
     Lengths cut(Lengths all, int special_tokens, long number) const {
         if (settings_.max_length == 0) return all;
         const std::string& which = settings_.truncate;
@@ -100,7 +100,7 @@ class LineEncoder {
             put(text.ids[i], text.pieces.empty() ? Piece{} : text.pieces[i], type, out);
     }
 
-    // An id or token, what was asked for beside it, and a space.
+    // Appends an id or token, the requested type and offsets, and a space.
     void put(int id, const Piece& piece, char type, std::string& out) const {
         if (settings_.ids) {
             char digits[12];
@@ -120,13 +120,13 @@ class LineEncoder {
     Encoded first_, second_;
 };
 
-// -1 where the field is no number.
+// The number in the field; -1 if it is not a number.
 int number_in(std::string_view field) {
     int number = -1;
     return read_number(field, number) ? number : -1;
 }
 
-// Fields separated by spaces: ids, or tokens as encoding prints them.
+// Reads ids, or tokens as encode_lines() prints them, separated by spaces.
 std::vector<int> read_ids(std::string_view line, long line_number, const Vocabulary& vocabulary, bool as_ids) {
     std::vector<int> ids;
     while (true) {
@@ -145,7 +145,7 @@ std::vector<int> read_ids(std::string_view line, long line_number, const Vocabul
     }
 }
 
-// work(line, its number, out) for each line of standard input, side by side.
+// Calls work(line, line number, out) for each line of standard input, in parallel.
 template <class Work>
 void filter_lines(Work work) {
     each_block([&](std::string_view block, long first) {
@@ -171,7 +171,8 @@ void decode_lines(const TokenizeSettings& s) {
     });
 }
 
-// Lines with [UNK] are left out: nothing can restore them. The first ten that differ are shown.
+// Counts the lines that decoding restores exactly. Lines with [UNK] are skipped, because they cannot be restored. The
+// first ten differences are printed.
 void measure_restoration(const TokenizeSettings& s) {
     const WordPiece tokenizer = open_tokenizer(s);
     Encoder encoder(tokenizer);

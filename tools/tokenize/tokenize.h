@@ -16,17 +16,17 @@ struct TokenizeSettings {
     int max_word = 0, max_length = 0, train = 0, min_count = 2;
 };
 
-// The tokenizer as its file says and the settings override; notes on it are logged.
+// Opens the tokenizer: the command line overrides the settings in its file. Logs notes about the file.
 WordPiece open_tokenizer(const TokenizeSettings& s);
 
-// Sets how text is read to what the command line says; the rest stays as a file says.
+// Overrides how text is read with the settings given on the command line.
 void override_reading(const TokenizeSettings& s, NormaliseOptions& options);
 
-// Standard input to standard output.
+// Filter standard input to standard output.
 void encode_lines(const TokenizeSettings& s);
 void decode_lines(const TokenizeSettings& s);
 
-// Standard input, a vocabulary or what is known of one; to the file named, or a table on standard output.
+// Learn a vocabulary from standard input, measure one on standard input, or write one to a file in another form.
 void learn_vocabulary(const TokenizeSettings& s);
 void measure_restoration(const TokenizeSettings& s);
 void report_text(const TokenizeSettings& s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Vocabularies: learned from text, reported on, made smaller, written in another form.
+// Learns a vocabulary from text, reports on it, makes it smaller, and writes it in another form.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ namespace masquerade {
 
 namespace {
 
-// Whether a new file can be written there: asked before hours of work, not after.
+// Throws BadUsage if a new file cannot be written there. Called before hours of work, not after.
 void check_new_file(const std::string& path, const char* option) {
     namespace fs = std::filesystem;
     std::error_code none;
@@ -41,7 +41,7 @@ class ProgressBar {
   public:
     ~ProgressBar() { clear(); }
 
-    // done: from 0 to 1, or below 0 where the end is not known. Called often: it draws ten times a second.
+    // done: from 0 to 1; negative if the total is unknown. May be called often: redraws at most ten times a second.
     void show(const std::string& what, double done, const std::string& detail = {}) {
         Clock::time_point now = Clock::now();
         if (!terminal_ || (drawn_ && now - last_ < std::chrono::milliseconds(100))) return;
@@ -69,13 +69,13 @@ class ProgressBar {
     Clock::time_point last_{};
 };
 
-// Bytes of standard input where it is a file; else 0.
+// The size of standard input in bytes; 0 if it is not a regular file.
 double input_size() {
     struct stat status {};
     return fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) ? double(status.st_size) : 0;
 }
 
-// The words of standard input; shows how far it is.
+// Counts the words of standard input, with a progress bar.
 WordCounts count_words(const NormaliseOptions& options) {
     WordCounts words(options);
     ProgressBar bar;
@@ -90,7 +90,7 @@ WordCounts count_words(const NormaliseOptions& options) {
 
 }  // namespace
 
-// Ctrl-C leaves no vocabulary behind.
+// The file appears only when it is complete, so Ctrl-C leaves none behind.
 void learn_vocabulary(const TokenizeSettings& s) {
     check_new_file(s.vocabulary, "--vocab");
     WordPiece::Options reading;
@@ -113,7 +113,7 @@ void learn_vocabulary(const TokenizeSettings& s) {
     say("{}", Lines{report(words, WordPiece(std::move(vocabulary), reading))});
 }
 
-// The table of a text; the words are counted as the tokenizer reads them.
+// Prints how the vocabulary fits the text. Words are counted as the tokenizer reads them.
 void report_text(const TokenizeSettings& s) {
     WordPiece tokenizer = open_tokenizer(s);
     for (const std::string& note : vocabulary_notes(tokenizer.vocabulary(), tokenizer.options()))
