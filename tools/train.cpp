@@ -36,8 +36,7 @@ void expect_only(const Options& options, const std::set<std::string>& names, con
 void fit_prior_of(const Arguments& a, const Common& common) {
     expect_only(a.given, {"--fit-prior", "--threads", "--device"},
                 "--fit-prior takes a run as it is: only --threads and --device go with it");
-    const RunFolder alone =
-        RunFolder::resume(RunFolder::open(a.fit_prior).path());  // locks the folder against other writers
+    const RunFolder alone = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // locks the folder
     const std::unique_ptr<Run> run = family_of_run(a.fit_prior).load(a.fit_prior, true, common.device);
     say("{}\n", run->fit_prior(read_again(origin_of(run->run_json, a.fit_prior + "/run.json"))));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ./bench attention: attention alone, forward and backward.
+// ./bench attention: measures attention alone, forward and backward.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention alone, on a packed batch of documents of one length, with numbers that another program can make, too.
+// Attention alone, on a packed batch of documents of equal length, with input numbers that another program can
+// reproduce.
 #pragma once
 #include "engine/ops/ops.h"
 #include "engine/tensor/buffer.h"
@@ -8,10 +9,10 @@
 namespace masquerade {
 
 struct AttentionSizes {
-    // of each document: full, causal, or prefix: its first half bidirectional, the second causal
+    // full, causal, or prefix (the first half of each document is bidirectional, the second half causal)
     std::string mask = "full";
-    int documents = 1, length = 1;  // tokens of a document
-    int heads = 12, size = 64;      // of a head
+    int documents = 1, length = 1;  // length: tokens per document
+    int heads = 12, size = 64;      // size: numbers per head
     DType type = DType::f32;
 
     int rows() const { return documents * length; }
@@ -24,10 +25,11 @@ class AttentionWork {
     AttentionWork(const AttentionWork&) = delete;
 
     void forward();
-    void backward();  // after forward: the gradients of queries, keys and values
-    // Multiply-adds of one of the two products over what the mask lets be seen; two are forward, four backward.
+    void backward();  // gradients of queries, keys and values; call after forward()
+    // Multiply-adds of one product (such as q k^T) over the visible pairs. The forward has two products, the backward
+    // four.
     double product_work() const { return pairs_ * sizes_.width(); }
-    // Means of absolute values, by which another program's are compared.
+    // Means of absolute values, to compare the results with those of another program.
     double mean_output() const { return mean_of(y_); }
     double mean_gradient() const { return mean_of(dq_); }
 
@@ -37,7 +39,7 @@ class AttentionWork {
         View view;
     };
     Block block(std::int64_t columns, DType type) const;
-    // Number i of a tensor of rows of `width` numbers: ((37 i + 11 salt) mod 97) / 48 - 1.
+    // Number i of each part of width C is ((37 i + 11 salt) mod 97) / 48 - 1; a block has one part per salt.
     void fill(const Block& block, const std::vector<int>& salts) const;
     static double mean_of(const Block& block);
 
@@ -49,18 +51,18 @@ class AttentionWork {
     Block q_, kv_, y_, lse_, dy_, dq_, dkv_;
 };
 
-// Every kind of attention, or some, on one document of each length.
+// Which kinds of attention to measure, on one document of each length.
 struct KindsOptions {
-    std::vector<std::string> kinds;  // of attention_kinds(), or "all"; none: not asked for
+    std::vector<std::string> kinds;  // of attention_kinds(), or "all"; empty: kinds are not measured
     std::vector<int> lengths = {256, 1024, 4096, 16384, 65536};
     std::string mask = "bert", plot;
     int width = 256, heads = 4;
     DType type = DType::f32;
-    double limit = 60;  // seconds that a call may be expected to take
+    double limit = 60;  // seconds; longer documents are skipped if a call is predicted to take more
 };
 void measure_kinds(Bench& bench, const KindsOptions& options);
 
-// Pairs of a row and a row that it sees.
+// Number of pairs of a query row and a key row that it sees.
 std::int64_t visible_pairs(const SegmentGraph& graph);
 
 }  // namespace masquerade

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first line a shell command prints; empty where the command fails.
+// The first line that a shell command prints; empty if the command fails.
 std::string first_line_of(const char* command) {
     std::unique_ptr<FILE, int (*)(FILE*)> out(popen(command, "r"), pclose);
     char line[200] = "";
@@ -36,13 +36,14 @@ std::string processor_name() {
     return uname(&name) == 0 ? name.machine : "unknown";
 }
 
-// The file `commit` beside the program, else git's; "+" where files have changed since.
+// Prints the file `commit` next to the program or, without that file, the commit of the git checkout, with "+" if
+// tracked files differ from it.
 constexpr const char* print_commit =
     "cd \"$(dirname \"$(readlink /proc/$PPID/exe)\")\" && "
     "{ cat commit || git describe --always --exclude '*' --dirty=+; } 2>/dev/null";
 
 Json json_of(const std::string& case_name, const Common& common) {
-    double load = -1;  // the mean of a minute; -1: not known
+    double load = -1;  // mean of the last minute; -1: unknown
     getloadavg(&load, 1);
     Json all = {{"case", case_name}, {"device", shown(common.device)}, {"seed", common.seed}};
     if (common.device == Device::cuda)
@@ -113,7 +114,7 @@ void Bench::begin(const Json& facts, const std::string& lines, const std::string
 void Bench::measure(Json row, Json about, const std::vector<Timed>& works,
                     const std::function<std::string(Json&)>& more) {
     const std::string name = row["name"];
-    std::vector<Json> all;  // ours, others of ours, the peer
+    std::vector<Json> all;  // the works of this engine, then the peer
     for (const Timed& work : works) all.push_back({{"name", work.name}});
     const bool asks = !about.is_null();
     if (asks) {
@@ -128,7 +129,7 @@ void Bench::measure(Json row, Json about, const std::vector<Timed>& works,
             all[w]["runs"].push_back(works[w].seconds());
         }
         const Json turn = asks ? ask("turn") : Json();
-        if (turn.is_null()) all.resize(works.size());  // no peer, or one that has failed
+        if (turn.is_null()) all.resize(works.size());  // there is no peer, or it has failed
         for (const auto& [key, value] : turn.items()) {
             if (key == "seconds")
                 all.back()["runs"].push_back(value);
@@ -158,7 +159,7 @@ void Bench::add(const Json& row, const std::string& line) {
     show(line);
 }
 
-// With what a peer says of itself: how it was called, what it computed and held.
+// The line of another work or of the peer. A peer also reports how it was called, what it computed, and its memory.
 std::string Bench::line_beside(const Json& row, const Json& one) {
     std::string lines = line_of("  " + one["name"].get<std::string>(), row, one);
     if (!one.contains("said")) return lines;

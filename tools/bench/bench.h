@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The parts that all cases of ./bench share. A case measures rows: a piece of work, run in turns with compare.py, which
-// asks other software for the same. A row becomes JSON and lines of text here. With --turns standard output is lines of
-// JSON: text to "show"; "work" and "turn", which wait for the other software's answer, a line on standard input.
+// What all cases of ./bench share. A case measures rows. A row is a piece of work, which compare.py can let other
+// software do in turns with this engine, and becomes JSON and lines of text. With --turns, standard output consists of
+// JSON messages, one per line: "show" has text to print; "work" and "turn" are requests to the other software, and each
+// waits for one line of JSON on standard input as the answer.
 #pragma once
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -14,21 +15,21 @@ namespace masquerade {
 
 using Json = nlohmann::ordered_json;
 
-struct Stopped {};  // Ctrl-C, or the program that takes turns has ended
+struct Stopped {};  // thrown after Ctrl-C, or if compare.py has ended
 
-// One run of a piece of work: seconds of one call.
+// A piece of work. seconds() runs it and returns the seconds of one call.
 struct Timed {
     std::string name;
     std::function<double()> seconds;
 };
 
-// A folder for files that another program reads; it goes away.
+// A temporary folder for files that another program reads; removed by the destructor.
 class SharedFolder {
   public:
     SharedFolder();
     SharedFolder(const SharedFolder&) = delete;
     ~SharedFolder();
-    // The path of a file of these bytes.
+    // Writes a file and returns its path.
     std::string write(const std::string& name, std::string_view bytes) const;
 
     std::string path;
@@ -43,19 +44,20 @@ class Bench {
     };
     Bench(const std::string& name, const Options& options, const Common& common);
 
-    // The machine and what the case says of its data: for the JSON, and lines for people. `columns` heads rows of its
-    // own.
+    // Starts the output with facts about the machine and about the data of the case: `facts` for the JSON, `text` for
+    // people. `columns` replaces the usual table head.
     void begin(const Json& facts = Json::object(), const std::string& text = "", const std::string& columns = "");
-    // One row. `row` has the name, the amount of work of one call with its unit, and further facts. The first work is
-    // ours; others of ours stand beside it. `about` goes to the peer with the row; null: no peer does this work. `more`
-    // completes the row, and gives lines that follow it.
+    // Measures one row. `row` has the name, the amount of work per call with its unit, and further facts. works[0] is
+    // the reference for the ratios; further works of this engine are shown beside it. `about` is sent to the peer
+    // together with the row; null if no peer can do this work. more(row) may complete the row and returns lines to
+    // print after it.
     void measure(Json row, Json about, const std::vector<Timed>& works,
                  const std::function<std::string(Json&)>& more = {});
-    // A row that a case has measured by itself, with its line of text; and a line of no row.
+    // add(): a row that the case has measured itself, with its line of text. table(): a line that belongs to no row.
     void add(const Json& row, const std::string& line);
     void table(const std::string& line) const { show(line); }
     void end(bool complete);
-    // One line on a terminal, which the next one overwrites; throws Stopped after Ctrl-C.
+    // Shows a line on the terminal, which the next one overwrites. Throws Stopped after Ctrl-C.
     void progress(const std::string& line) const;
 
     const Json& json() const { return all_; }
@@ -65,16 +67,17 @@ class Bench {
 
   private:
     void say(const char* what, Json message) const;
-    Json ask(const char* what, Json message = Json::object()) const;  // null: no peer; throws Stopped
+    Json ask(const char* what, Json message = Json::object()) const;  // the answer; null if there is no peer
     void show(const std::string& text) const;
     std::string line_beside(const Json& row, const Json& one);
     void save() const;
 
     Json all_;
-    std::string peer_version_;  // as it was printed last
+    std::string peer_version_;  // the last one printed, to print each only once
 };
 
-// A case adds its options and returns what runs it. A new case is a file beside this one and a row in tools/bench.cpp.
+// A case declares its options and returns the function that runs it. To add a case, add a file here and a row in
+// tools/bench.cpp.
 using RunCase = std::function<void(Bench&)>;
 RunCase tokenizer_case(Options& app);
 RunCase train_case(Options& app);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ./bench decode: writing by models of random weights, each sentence as long as one may be, as ./generate writes.
+// ./bench decode: generation as in ./generate, by models with random weights. Every sentence has the maximum length.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ struct BeamMark {
     const char* name;
     int layers, width, vocabulary;
 };
-// That of ./train unilm, but for its positions, which BERT adds; and a BERT-base.
+// The sizes of ./train unilm and of BERT-base. Both use BERT's position table instead of rotary positions.
 constexpr BeamMark beam_marks[] = {{"unilm-default", 3, 256, 4000}, {"unilm-base", 12, 768, 30522}};
 
 struct CaseOptions {
@@ -31,7 +31,7 @@ struct CaseOptions {
 };
 
 constexpr int cls = 2, sep = 3, first_ordinary = 5;
-constexpr int source_tokens = 64, target_tokens = 24;  // of a source with [CLS] and [SEP]
+constexpr int source_tokens = 64, target_tokens = 24;  // source_tokens includes [CLS] and [SEP]
 
 void expect_full(const Tokens& tokens, int count) {
     if (int(tokens.size()) != count) throw Error(text("a sentence has ", tokens.size(), " tokens, not ", count));
@@ -44,7 +44,7 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
     const UniVae model(parameters, options);
     parameters.allocate(common.seed);
     UniVaeDecoder::Special special;
-    special.forbidden.push_back(special.sep);  // so every sentence is as long as a sentence may be
+    special.forbidden.push_back(special.sep);  // so that every sentence has the maximum length
     UniVaeDecoder decoder(model, special);
     const int values = model.space.numbers(), tokens = options.max_length - 2;
     for (int batch : batches) {
@@ -55,11 +55,12 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
             requests[i].line = std::uint32_t(i);
             requests[i].start = model.start_position(tokens + 2);
         }
-        // Tokens are chosen on the host: a writing has ended when it returns.
+        // No wait is needed on a GPU: tokens are chosen on the host, so all work has ended when decoder.write()
+        // returns.
         auto write = [&] {
             for (const Tokens& t : decoder.write(requests, {}, common.seed)) expect_full(t, tokens);
         };
-        write();  // is not counted
+        write();  // warm-up, not timed
         bench.measure({{"name", fmt::format("{}, {}", mark, batch)},
                        {"amount", batch},
                        {"unit", "sentences"},
@@ -68,8 +69,8 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
     }
 }
 
-// Sources are read from left to right and have the segment id of targets, as a BERT reads that is made a decoder. No
-// token ends a target before it is full.
+// Sources are read causally and have the segment id of targets, as in a BERT that is used as a decoder. No target ends
+// before it has the maximum length.
 void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
     const Common& common = bench.common;
     BackboneOptions sizes;
@@ -112,7 +113,7 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
         return written;
     };
     const auto written = write();
-    Json about = Json::object();  // the weights, the sources and what ours wrote
+    Json about = Json::object();  // the weights, the sources, and the targets of this engine
     const SharedFolder folder;
     if (bench.options.turns) {
         std::vector<std::string> tokens(std::begin(special_tokens), std::end(special_tokens));

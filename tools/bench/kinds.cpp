@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ./bench attention --kinds: time and peak memory of every kind of attention against the length of one document.
+// ./bench attention --kinds: time and peak memory of every kind of attention as a function of the document length.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@
 namespace masquerade {
 namespace {
 
-// Milliseconds forward and backward, in all and beside the projections, and MiB at the peak.
+// Forward and backward: milliseconds in all, milliseconds without the linear projections, and peak memory in MiB.
 struct Cost {
     double all, inside, memory;
 };
@@ -30,7 +30,7 @@ std::int64_t resident_bytes() {
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-// Attention of one document of N rows to itself. Rows are a parameter, so that their gradient is made, too.
+// Measures self-attention on one document of N rows. The rows are a parameter, so their gradient is computed as well.
 Cost cost_of(const AttentionKind& kind, const SegmentGraph& graph, int N, int width, int heads, DType type,
              Device device, int repeats) {
     const std::int64_t before = resident_bytes();
@@ -62,7 +62,7 @@ Cost cost_of(const AttentionKind& kind, const SegmentGraph& graph, int N, int wi
         });
         tape.end();
     };
-    step(0);  // without a plan of its memory
+    step(0);  // the first step plans the memory
     std::ofstream("/proc/self/clear_refs") << "5";
     step(1);
     const double memory = double(peak_resident_bytes() - before) / (1 << 20);
@@ -82,7 +82,7 @@ Cost cost_of(const AttentionKind& kind, const SegmentGraph& graph, int N, int wi
     return {spread_of(all).median, spread_of(inside).median, memory};
 }
 
-// The same in a process of its own, whose peak of memory nothing else has raised.
+// Runs measure() in a child process, so that its peak memory does not include earlier work.
 Cost apart(const std::function<Cost()>& measure) {
     int ends[2];
     if (pipe(ends) != 0) throw BadInput("no pipe can be made");
@@ -107,7 +107,7 @@ Cost apart(const std::function<Cost()>& measure) {
     return cost;
 }
 
-// The slope of log y over log x, by least squares.
+// The slope of log y over log x by least squares, for x from 1024; NaN for fewer than two such points.
 double slope_of(const Curve& c) {
     double n = 0, x = 0, y = 0, xx = 0, xy = 0;
     for (const auto& [a, b] : c.points) {
@@ -117,7 +117,8 @@ double slope_of(const Curve& c) {
     return n < 2 ? NAN : (n * xy - x * y) / (n * xx - x * x);
 }
 
-// Where a curve goes below another for good, on straight lines between logarithms; absent where it never does.
+// The x from which one curve stays below the other, with linear interpolation of the logarithms; empty if there is
+// none.
 std::optional<double> crossing(const Curve& of, const Curve& other) {
     const std::size_t n = std::min(of.points.size(), other.points.size());
     const auto gap = [&](std::size_t i) { return std::log(of.points[i].second / other.points[i].second); };
@@ -150,7 +151,7 @@ void measure_kinds(Bench& bench, const KindsOptions& o) {
                 return;
             }
             const std::size_t n = time.points.size();
-            if (n >= 2) {  // as the last two lengths let expect
+            if (n >= 2) {  // extrapolate the time from the last two lengths; stop if it exceeds the limit
                 const auto& [x0, y0] = time.points[n - 2];
                 const auto& [x1, y1] = time.points[n - 1];
                 if (y1 * std::pow(N / x1, std::log(y1 / y0) / std::log(x1 / x0)) > 1e3 * o.limit) break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Timing: the seconds of a piece of work, and the median and spread of several such times.
+// Timing: the seconds of a piece of work, and the median and range of several times.
 #pragma once
 #include <fmt/format.h>
 
@@ -17,7 +17,8 @@ struct Spread {
     double median, least, most;
 };
 
-// The spread of one value or more; if their number is even, the median is the mean of the two in the middle.
+// Median, smallest and largest of at least one value. The median of an even number of values is the mean of the middle
+// two.
 inline Spread spread_of(std::vector<double> values) {
     if (values.empty()) throw std::logic_error("spread_of: there are no values");
     std::sort(values.begin(), values.end());
@@ -29,8 +30,8 @@ inline double steady_seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Seconds of one call of work(): the mean of as many as fill `budget`. A GPU is waited for after several: it would be
-// idle between calls.
+// Mean seconds of one call of work(), over as many calls as fill `budget` seconds. On a GPU, eight calls run between
+// two waits, because the GPU would be idle during a wait after each call.
 template <class Work, class Clock = double (*)()>
 double seconds_of(Work work, double budget = 0.2, Device device = Device::cpu, Clock now = steady_seconds) {
     const int together = device == Device::cpu ? 1 : 8;
@@ -44,7 +45,7 @@ double seconds_of(Work work, double budget = 0.2, Device device = Device::cpu, C
     }
 }
 
-// Three figures, as a table shows them: 1234, 312, 31.2, 3.12, 0.03.
+// Formats a number for a table: 1234, 312, 31.2, 3.12, 0.03.
 inline std::string figures(double value) {
     return fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ./bench tokenizer: encoding, decoding and training of WordPiece, on lines in memory.
+// ./bench tokenizer: measures encoding, decoding and training of WordPiece on lines in memory.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,10 +21,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int trained_size = 8000;     // tokens; tokenizer_peer.py trains as many
-constexpr double default_size = 16e6;  // bytes that the default text is repeated to
+constexpr int trained_size = 8000;     // tokens; tokenizer_peer.py must use the same number
+constexpr double default_size = 16e6;  // bytes; the default text is repeated to about this size
 
-// Where the results of work go that leaves nothing else behind, so that the compiler must do it.
+// Receives results that nothing else uses, so that the compiler cannot remove the work.
 volatile std::size_t seen = 0;
 
 struct CaseOptions {
@@ -35,7 +35,7 @@ struct CaseOptions {
 
 struct BenchText {
     std::string name, bytes;              // every line ends in a line feed
-    std::vector<std::string_view> lines;  // in `bytes`, without it
+    std::vector<std::string_view> lines;  // views into `bytes`, without line feeds
 
     double megabytes() const { return double(bytes.size()) / 1e6; }
 };
@@ -69,7 +69,8 @@ WordPiece tokenizer_of(HuggingFace read) {
     return WordPiece(std::move(read.vocabulary), std::move(read.options), std::move(read.added));
 }
 
-// The file of a vocabulary: of a model's folder that which read_tokenizer takes; learned where none is named.
+// The path of the vocabulary file. In a model's folder: the file that read_tokenizer() chooses. If no vocabulary is
+// given, one is learned from the text.
 std::string vocabulary_file(const CaseOptions& o, const BenchText& text, const SharedFolder& folder) {
     if (o.vocabulary.empty()) {
         WordPiece::Options options;
@@ -84,7 +85,8 @@ std::string vocabulary_file(const CaseOptions& o, const BenchText& text, const S
     return fs::exists(json) ? json : model / "vocab.txt";
 }
 
-// For the peer: every line's ids by the peer's rules, 32 bits each: how many, then those.
+// The ids of every line for comparison with the peer, encoded by the peer's rules: for each line the number of ids,
+// then the ids, 32 bits each.
 std::string ids_alike(const BenchText& text, const WordPiece& tokenizer) {
     WordPiece::Options rules = tokenizer.options();
     if (rules.rules == Rules::google) rules.rules = Rules::hugging_face, rules.max_word = 100;
@@ -128,7 +130,7 @@ void run(Bench& bench, const CaseOptions& o) {
                     vocabulary.empty() ? "learned from it" : vocabulary, tokenizer.vocabulary().size(),
                     rules.lower ? "lower case" : "cased"));
 
-    Json about;  // what the peer needs to do the same
+    Json about;  // what the peer needs for the same work
     if (bench.options.turns)
         about = {{"text", folder.write("text", text.bytes)},
                  {"ids", folder.write("ids", ids_alike(text, tokenizer))},
@@ -141,7 +143,7 @@ void run(Bench& bench, const CaseOptions& o) {
                    {"strip_accents", rules.strips()}}}};
     auto measure = [&](const std::string& name, const char* work, int count, const std::function<void()>& call) {
         const bool loads = work == std::string("load");
-        call();  // fills caches and memory
+        call();  // warm-up
         about["work"] = work;
         bench.measure({{"name", name},
                        {"amount", loads ? 1 : text.megabytes()},
@@ -166,7 +168,7 @@ void run(Bench& bench, const CaseOptions& o) {
     std::vector<Piece> pieces;
     measure("encode", "encode", 1, [&] { encode(all); });
     measure("encode with offsets", "pieces", 1, [&] { encode(pieces); });
-    constexpr std::size_t part = 1000;  // lines that a thread takes at a time
+    constexpr std::size_t part = 1000;  // lines per piece of work of a thread
     const std::size_t parts = (text.lines.size() + part - 1) / part;
     std::vector<std::vector<int>> of_parts(parts);
     for (int n : counts)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ./bench train: full training steps, where their time goes, and how well the device is used.
+// ./bench train: measures full training steps, where their time goes, and how well they use the device.
 #include <malloc.h>
 
 #include <fmt/format.h>
@@ -25,7 +25,8 @@ struct CaseOptions {
     bool no_graph = false;
 };
 
-// The most memory that was taken: by the process since the peak was forgotten, or of a GPU.
+// On the CPU, the peak memory of the process since forget_peak(). On a GPU, minus the free memory, so that the
+// difference of two calls is the memory taken in between.
 std::int64_t memory_taken(Device device) {
     return device == Device::cuda ? -std::int64_t(cuda_runtime().facts().bytes_free) : peak_resident_bytes();
 }
@@ -34,7 +35,7 @@ void forget_peak() {
     std::ofstream("/proc/self/clear_refs") << "5";
 }
 
-// y(S,S) = x(S,S) w(S,S)^T in one type, as fast as the device multiplies.
+// A large product y(S,S) = x(S,S) w(S,S)^T in one type, to measure how fast the device multiplies.
 struct LargeProduct {
     const std::int64_t side;
     const DType type;
@@ -47,7 +48,7 @@ struct LargeProduct {
         call();
         runs.push_back(seconds_of(call, budget, device));
     }
-    // Multiply-adds a second.
+    // Multiply-adds per second.
     double rate() const { return double(side) * double(side) * double(side) / spread_of(runs).median; }
     View view(const Buffer& block) const { return {block.data(), type, device, {side, side}, "large product"}; }
     Buffer filled() const {
@@ -58,7 +59,8 @@ struct LargeProduct {
     }
 };
 
-// Computes ours without dropout, and says from which weights: the peer is asked to compute the same.
+// Computes a step without dropout for comparison with the peer. Returns the weights and the noise, from which the peer
+// must compute the same numbers.
 Json check(Bench& bench, const TrainMark& mark, DType storage, bool graph, const SharedFolder& folder, Json& row) {
     OurTraining plain(mark, storage, bench.common.seed, false, bench.common.device);
     plain.graph = graph;
@@ -75,7 +77,7 @@ Json check(Bench& bench, const TrainMark& mark, DType storage, bool graph, const
     return about;
 }
 
-// Steps taken apart, the longest part first; the multiply-adds of one.
+// Measures the parts of a step and adds them to the row, longest first. Returns the multiply-adds of one step.
 double profile(OurTraining& training, double budget, Json& row) {
     StepProfile profile;
     training.waits = true;
@@ -102,7 +104,8 @@ double profile(OurTraining& training, double budget, Json& row) {
     return profile.multiply_adds / steps;
 }
 
-// How far the step is from one that is nothing but products, at the rate of a large one.
+// The floor: the time that the products of a step would take at the rate of the large product. `step`: seconds of a
+// step.
 Json floor_of(double products, double attention, double step, double rate) {
     const double work = products + attention;
     return {{"seconds", work / rate},     {"share_of_step", work / rate / step},
@@ -110,7 +113,7 @@ Json floor_of(double products, double attention, double step, double rate) {
             {"best_gflops", 2e-9 * rate}, {"reached_gflops", 2e-9 * work / step}};
 }
 
-// For people: what the mark is, what ours computes and holds, the parts of a step, the floor.
+// The lines for people: sizes of the mark, results without dropout, memory, the parts of a step, the floor.
 std::string details(const Json& row, std::int64_t side) {
     auto number = [&](const char* place) { return row.at(Json::json_pointer(place)).get<double>(); };
     const double latents = number("/sizes/latent_layers"), step = number("/profiled_step");
@@ -153,11 +156,11 @@ void run(Bench& bench, CaseOptions o) {
 
 }  // namespace
 
-// Ours takes its first steps before the peer starts: they take memory that the peer would hold.
+// The first steps of this engine run before the peer starts, because they need memory that the peer would occupy.
 void measure_training(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way) {
     const Device device = bench.common.device;
     const std::string precision = name_of(storage), name = mark.name + ", " + precision;
-    const std::int64_t side = way.brief ? 64 : device == Device::cuda ? 8192 : 2048;  // of the large product
+    const std::int64_t side = way.brief ? 64 : device == Device::cuda ? 8192 : 2048;  // side of the large product
     const double run_seconds = way.brief ? 0 : 1, product_seconds = 0.1 * run_seconds;
     Json row = {{"name", name},           {"mark", mark.name},
                 {"precision", precision}, {"amount", mark.tokens()},
@@ -178,7 +181,7 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
     training.graph = way.graph;
     bench.progress(name + ": the first steps");
     training.step();
-    malloc_trim(0);   // what the first step held without a plan
+    malloc_trim(0);   // releases the memory of the first, unplanned step
     training.step();  // the first step in planned memory
     bench.progress(name + ": where the time goes");
     const double products = profile(training, 1.5 * run_seconds, row);
@@ -187,7 +190,7 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
 
     LargeProduct large{side, storage, device};
     auto turn = [&] {
-        training.step();  // meets the caches as another program left them
+        training.step();  // untimed: the peer has filled the caches with its own data
         const double seconds = seconds_of([&] { training.step(); }, run_seconds);
         large.run(product_seconds);
         return seconds;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What ./bench train measures: models of fixed sizes, each with one batch of random tokens.
-// The full training step of this engine on the batch of a mark: all that ./bench train knows of models is here.
+// The marks of ./bench train: models of fixed sizes, each with one batch of random tokens; and the full training step
+// of this engine on the batch of a mark.
 #pragma once
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,29 +18,29 @@ namespace masquerade {
 struct TrainMark {
     std::string name;
     bool univae = false;
-    UniVaeOptions model;  // of a BERT only the backbone counts
+    UniVaeOptions model;  // a BERT uses only the backbone
     AdamWRule rule;
     double learning_rate = 1e-4;
-    std::vector<std::vector<int>> sentences;  // ids; of UniVAE [CLS] ... [SEP]
-    std::vector<std::vector<int>> targets;    // of a BERT, one for each token
+    std::vector<std::vector<int>> sentences;  // token ids; of UniVAE: [CLS] ... [SEP]
+    std::vector<std::vector<int>> targets;    // of a BERT: one label per token
 
-    // The number of tokens that a step is said to train on: a BERT all its tokens, UniVAE all but the [CLS] it writes
-    // from.
+    // The number of tokens that a step trains on: all tokens for a BERT; for UniVAE all except [CLS], from which it
+    // generates.
     int tokens() const;
     nlohmann::ordered_json sizes() const;
-    // Describes what a peer needs to build and train the same.
+    // What a peer needs to build the same model and train it on the same batch.
     nlohmann::ordered_json about() const;
 };
 
-// The names of all marks, or of those that are measured on a device if none is named (docs/results/cpu.md, gpu.md).
+// The names of all marks; or, given a device, of the marks that it measures by default (docs/results/cpu.md, gpu.md).
 std::vector<std::string> train_mark_names(std::optional<Device> device = {});
 TrainMark train_mark(const std::string& name, std::uint64_t seed);
 
-// Multiply-adds of a record of the tape, if it is a linear layer or the loss: the same on every device. Attention's
-// depend on its mask (OurTraining::attention_multiply_adds).
+// Multiply-adds of a record of the tape: of linear layers and losses; 0 for other ops. The work of attention depends on
+// the mask and is counted by OurTraining::attention_multiply_adds().
 double count_products(const Record& record, bool backward);
 
-// Watches steps: the seconds of each op, and the multiply-adds of all.
+// Observes steps: the seconds of each op, and the multiply-adds of all linear layers and losses.
 struct StepProfile : Clock {
     void before(const Record& record, bool backward) override {
         multiply_adds += count_products(record, backward);
@@ -51,33 +51,35 @@ struct StepProfile : Clock {
 
 class OurTraining {
   public:
-    // storage: f32, or bf16 with f32 masters. Without dropout the loss can be compared with another program's.
+    // storage: f32, or bf16 with f32 master weights. Without dropout, the loss can be compared with another program.
     OurTraining(const TrainMark& mark, DType storage, std::uint64_t seed, bool dropout, Device device = Device::cpu);
     ~OurTraining();
 
-    // Noise, forward, backward, clipping, AdamW; the loss before the update. All of it has ended on return.
+    // One full step: noise, forward, backward, clipping, AdamW. Waits for its end, and returns the loss before the
+    // update.
     double step();
-    // The loss of the weights as they are, without dropout, with the noise of the first step.
+    // The loss of the current weights, with the noise of the first step and without an update.
     double loss();
 
-    double norm() const { return optimiser_.norm(); }  // of the last gradient
-    // The seconds of the last clipping and AdamW; on a device only while steps are waited for in parts.
+    double norm() const { return optimiser_.norm(); }  // gradient norm of the last step
+    // The seconds of the last clipping and AdamW update; on a GPU valid only if `waits` is set.
     double update_seconds() const { return update_seconds_; }
     std::int64_t parameters() const { return parameters_.count(); }
     std::size_t activation_bytes() const { return arena_.planned_bytes(); }
-    // Multiply-adds of the products that attention needs, forward and backward, over what its mask lets be seen.
+    // Multiply-adds of the products in attention, forward and backward, over the pairs that the mask lets see each
+    // other.
     double attention_multiply_adds() const;
     void observe(Observer* observer) { tape_.observe(observer); }
     void ignore(Observer* observer) { tape_.ignore(observer); }
 
-    // The masters, all in one row, and where each begins, in bytes.
+    // weights(): the f32 master weights, all in one row. weight_places(): the offset of each tensor in it, in bytes.
     OnHost weights() const { return OnHost(parameters_.values()); }
     nlohmann::ordered_json weight_places() const;
-    // The noise of the first step; null where the model has none.
+    // The noise of the first step; null if the model uses none.
     nlohmann::ordered_json noise() const;
 
-    bool waits = false;  // the device is waited for before and after the update, too
-    bool graph = true;   // on a device: a step as one graph, or op by op
+    bool waits = false;  // also wait for the device before and after the update
+    bool graph = true;   // on a GPU, a step is one CUDA graph; false: op by op
 
   private:
     struct Model;
@@ -97,11 +99,11 @@ class OurTraining {
 };
 
 struct TrainWay {
-    bool graph = true, deterministic = false;  // on a GPU: as ./train has them
-    bool brief = false;                        // a few steps
+    bool graph = true, deterministic = false;  // on a GPU, as the settings of ./train
+    bool brief = false;                        // only a few steps
 };
 class Bench;
-// One row: full training steps, where their time goes, and how far the floor is.
+// Measures one row: full training steps, where their time goes, and how close that is to the device's limit.
 void measure_training(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way);
 
 }  // namespace masquerade

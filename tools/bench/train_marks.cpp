@@ -10,21 +10,21 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int cls = 2, sep = 3, first_word = 5;
-constexpr int shortest = 8, longest = 20;  // tokens of a sentence with [CLS] and [SEP]
-constexpr int document_tokens = 64;        // of a BERT
+constexpr int shortest = 8, longest = 20;  // tokens per sentence, including [CLS] and [SEP]
+constexpr int document_tokens = 64;        // tokens per document of a BERT
 
 struct Sizes {
     int width, heads, inner, layers, vocabulary;
 };
 constexpr Sizes small = {256, 4, 1024, 6, 8000}, base = {768, 12, 3072, 12, 21128};
-enum class Kind { bert, univae, settings };  // settings: those of ./train without arguments
+enum class Kind { bert, univae, settings };  // settings: the defaults of ./train
 
 struct Row {
     const char* name;
     Kind kind;
     Sizes sizes;
-    int sentences, tokens;  // as many sentences, or as fit so many tokens
-    bool on_cpu, on_gpu;    // measured there where no mark is named
+    int sentences, tokens;  // number of sentences; 0: as many as fit into `tokens`
+    bool on_cpu, on_gpu;    // whether it is measured there by default
 };
 constexpr Row rows[] = {{"bert-small", Kind::bert, small, 32, 0, true, false},
                         {"bert-base", Kind::bert, base, 8, 0, true, false},

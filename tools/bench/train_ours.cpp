@@ -9,8 +9,8 @@
 
 namespace masquerade {
 
-// y = x w^T; from dy(M,O): dx = dy w and dw = dy^T x, each where somebody asks for it. cross_entropy computes logits
-// and, in the same pass, the gradients.
+// A linear layer computes y = x w^T forward and, if needed, dx = dy w and dw = dy^T x backward. cross_entropy computes
+// the logits and both gradients in its forward.
 double count_products(const Record& r, bool backward) {
     const std::string_view op = r.op;
     auto products = [](const Tensor* x, const Tensor* w, int number) {  // x(M,I) and w(O,I)
@@ -19,7 +19,7 @@ double count_products(const Record& r, bool backward) {
     if (op == "token_losses") return products(r.in[0], r.in[1], 1);
     if (op == "cross_entropy")
         return products(r.in[0], r.in[1], backward ? 0 : 1 + r.in[0]->needs_grad + r.in[1]->needs_grad);
-    const bool after_gelu = op == "gelu_linear";  // which keeps what came before the gelu
+    const bool after_gelu = op == "gelu_linear";  // its first input is the value before the GELU
     if (!after_gelu && op != "linear" && op != "linear_gelu" && op != "linear_rotary") return 0;
     const Tensor *x = r.in[after_gelu], *w = r.in[after_gelu + 1];
     return products(x, w, backward ? r.in[0]->needs_grad + w->needs_grad : 1);
@@ -27,10 +27,10 @@ double count_products(const Record& r, bool backward) {
 
 struct OurTraining::Model {
     virtual ~Model() = default;
-    // The batch of the step; its bucket.
+    // Makes the batch of the step and returns its bucket.
     virtual std::string prepare(std::uint64_t seed, std::uint32_t step) = 0;
     virtual Tensor* loss(Tape& tape) = 0;
-    virtual std::int64_t pairs() const = 0;  // of queries and keys, over all layers
+    virtual std::int64_t pairs() const = 0;  // visible pairs of query and key, summed over the layers
     virtual nlohmann::ordered_json noise() const { return nullptr; }
 };
 
@@ -64,7 +64,7 @@ struct OurTraining::Bert : Model {
     std::int64_t pairs() const override { return std::int64_t(backbone.layers.size()) * visible_pairs(graph); }
 };
 
-// As models/runs/univae_task.cpp does it: the batch is packed and its noise drawn at every step.
+// As in models/runs/univae_task.cpp, every step packs the batch and draws its noise.
 struct OurTraining::Sentences : Model {
     UniVae univae;
     std::vector<Sentence> sentences;
@@ -89,7 +89,7 @@ struct OurTraining::Sentences : Model {
         if (K > 0) n += (L - 2) * visible_pairs(batch.source_graph) + visible_pairs(batch.cls_graph);
         return n;
     }
-    // The noise of the real documents, which come first.
+    // The noise of the sentences. Their documents come first in the batch; the rest is padding.
     nlohmann::ordered_json noise() const override {
         LatentNoise real = drawn;
         for (auto& w : real.w) w.resize(sentences.size());
@@ -147,7 +147,7 @@ double OurTraining::loss() {
     return value;
 }
 
-// q k^T and p v forward; dp, dv, dq and dk backward.
+// Six products: q k^T and p v forward; dp, dv, dq and dk backward.
 double OurTraining::attention_multiply_adds() const { return 6.0 * double(model_->pairs()) * width_; }
 
 nlohmann::ordered_json OurTraining::weight_places() const {

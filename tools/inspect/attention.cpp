@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Who reads whom in one sentence, and how much. An observer of the tape sees each attention as it is computed: its
-// queries, its keys and the log of its sums are there, so it makes the probabilities again by the formula. Rows carry
-// the names of their tokens along.
+// Draws the attention probabilities in one sentence. An observer of the tape recomputes the probabilities of each
+// attention from its queries, its keys and its logsumexp. It also tracks which token each row belongs to, to label rows
+// and columns.
 #include <cmath>
 
 #include "engine/base/log.h"
@@ -19,7 +19,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// One attention: p[head][row][column], -1 where the row does not see the column.
+// The probabilities of one attention: p[head][row][column], -1 if the row does not see the column.
 struct AttentionMap {
     std::string path;
     Names rows, columns;
@@ -40,8 +40,8 @@ class AttentionReader : public Observer {
     }
 
   private:
-    // The names of the rows that a record makes: tokens at the table of tokens; those of chosen rows; else those of the
-    // first input that has as many rows.
+    // The names of the rows of a record's output. An embedding lookup names the tokens; gather_rows copies the names of
+    // the gathered rows; any other op copies the names of its first named input with as many rows.
     Names names_after(const Record& r) const {
         Names names;
         const std::string op = r.op, &path = r.out[0]->path;
@@ -71,8 +71,8 @@ class AttentionReader : public Observer {
         AttentionMap m{r.path, {}, {}, std::vector<std::vector<std::vector<double>>>(std::size_t(rule.heads))};
         std::vector<std::vector<double>> kv;
         for (std::size_t i = 1; i < r.in.size(); i++) kv.push_back(numbers_of(r.x(int(i))));
-        std::map<std::pair<int, int>, std::size_t> column;  // of a key row, by its source and its place there
-        const auto each_key = [&](auto f) {                 // f(query segment, key segment)
+        std::map<std::pair<int, int>, std::size_t> column;  // column of a key row, by (source, row)
+        const auto each_key = [&](auto f) {                 // f(query segment, index of key segment)
             for (const QuerySegment& s : graph->queries)
                 for (int v = s.sees_begin; s.document == 0 && v < s.sees_end; v++) f(s, graph->sees[std::size_t(v)]);
         };
@@ -83,7 +83,7 @@ class AttentionReader : public Observer {
                     m.columns.push_back((kv.size() > 1 && key.source == 0 ? "memory " : "") +
                                         name_of(r.in[std::size_t(1 + key.source)], row));
         });
-        std::map<int, std::size_t> line;  // of a query row
+        std::map<int, std::size_t> line;  // line of a query row
         for (const QuerySegment& s : graph->queries)
             for (int row = s.begin; s.document == 0 && row < s.end; row++) {
                 line.emplace(row, m.rows.size());
@@ -112,7 +112,7 @@ class AttentionReader : public Observer {
     std::map<const Tensor*, Names> names_;
 };
 
-// Rows are queries, columns keys: the darker a field, the more is read there. Small ones are without words.
+// Draws probabilities: rows are queries, columns are keys, and darker fields are larger. A small picture has no labels.
 std::string picture(const std::string& title, const AttentionMap& m, const std::vector<std::vector<double>>& p,
                     bool small) {
     std::size_t longest = 0;
@@ -150,7 +150,7 @@ std::vector<std::vector<double>> mean_of_heads(const AttentionMap& m) {
         for (std::size_t k = 0; k < mean[i].size(); k++) {
             double sum = 0;
             for (const auto& head : m.p) sum += head[i][k];
-            mean[i][k] = sum / double(m.p.size());  // -1 of a field that none sees stays
+            mean[i][k] = sum / double(m.p.size());  // a field that no row sees stays -1
         }
     return mean;
 }
@@ -196,7 +196,7 @@ TrainingText first_line(const TrainingText& text) {
     return one;
 }
 
-// A line of the user for a run that reads such text: a sentence, or a pair.
+// The line that the user gave with --text: a sentence or a pair, as the run requires.
 TrainingText given_line(const std::string& line, TextKind wanted, const std::string& path) {
     const std::size_t tab = line.find('\t');
     if (wanted == TextKind::none) throw BadUsage(text("--text: ", path, " makes its examples itself"));

@@ -44,7 +44,7 @@ void list_tensors(const std::string& path) {
     say("{} tensors, {} numbers\n", file.tensors().size(), numbers);
 }
 
-// A safetensors file, a step folder, or a run folder: then its latest step.
+// Lists a safetensors file, a step folder, or the latest step of a run folder.
 void list_checkpoint(const std::string& path) {
     if (!fs::is_directory(path)) return list_tensors(path);
     std::string folder = path;
@@ -56,7 +56,7 @@ void list_checkpoint(const std::string& path) {
         if (fs::exists(folder + "/" + name)) list_tensors(folder + "/" + name);
 }
 
-// A run of one stack as BERT, RoFormer or NomicBERT, for other programs.
+// Saves a run with a single stack as a Hugging Face BERT or RoFormer.
 void save_run(const Run& run, const std::string& folder) {
     if (fs::exists(folder)) throw BadInput(text(folder, " is there already; choose another folder"));
     save_whole(folder, *run.bert(), run.parameters, run.tokenizer);

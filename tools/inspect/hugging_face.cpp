@@ -22,7 +22,7 @@ namespace masquerade {
 namespace fs = std::filesystem;
 namespace {
 
-// With the tokens that were chosen.
+// A Hugging Face model, loaded with the chosen tokens.
 struct Model {
     HuggingFaceConfig config;
     std::optional<WordPiece> tokenizer;
@@ -30,7 +30,7 @@ struct Model {
     Backbone backbone;
     HuggingFaceWeights weights;
 
-    // Without a tokenizer it has all tokens, and cannot be saved.
+    // Without a choice and a tokenizer, the model has all tokens and cannot be saved.
     Model(const std::string& folder, std::uint64_t seed, const HuggingFaceConfig& c, const TokenChoice& choice = {},
           std::optional<WordPiece> reader = {})
         : config(with_choice(c, choice)), tokenizer(std::move(reader)), backbone(parameters, config.backbone) {
@@ -42,7 +42,8 @@ struct Model {
     }
 };
 
-// All special tokens and added ones stay; those beyond the model's own stay behind them.
+// Keeps the tokens that text can contain, and all special and added tokens. Added tokens beyond the model's vocabulary
+// stay last.
 ChosenTokens simplified(const WordPiece& reader) {
     const Vocabulary& all = reader.vocabulary();
     std::vector<std::string> first;
@@ -98,7 +99,8 @@ void save(const Model& model, const std::string& folder) {
     say("{}: {} tokens, {} numbers\n", folder, model.config.backbone.vocabulary, model.parameters.count());
 }
 
-// "first" or "first<TAB>second", framed by [CLS] and [SEP], cut to the positions that the model has.
+// Reads standard input. Each line is "first" or "first<TAB>second", gets [CLS] and [SEP], and is cut to the positions
+// of the model.
 void read_lines(const Model& model, TokenRows& rows, Documents& documents) {
     const WordPiece& tokenizer = *model.tokenizer;
     const Vocabulary& v = tokenizer.vocabulary();
@@ -171,7 +173,7 @@ void list(const std::string& folder, std::uint64_t seed) {
 
 }  // namespace
 
-// Not a run of ours, nor a step of one, which hold what nobody else's folders do.
+// Runs have a run.json and their steps a state.safetensors, which a Hugging Face folder does not have.
 bool is_hugging_face(const std::string& path) {
     auto holds = [&](const char* name) { return fs::exists(path + "/" + name); };
     return fs::is_directory(path) && !holds("run.json") && !holds("state.safetensors") &&
@@ -186,7 +188,7 @@ void inspect_hugging_face(const CheckpointSettings& s, std::uint64_t seed) {
     }
     const Model model = open_model(s, seed);
     if (!s.save.empty()) save(model, s.save);
-    if (!s.save.empty()) before_reading(s.save);  // the logits are none of its files
+    if (!s.save.empty()) before_reading(s.save);  // refuses a --logits file inside the --save folder
     if (!s.logits.empty()) write_logits(model, s.logits);
 }
 

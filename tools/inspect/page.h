@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One page of HTML with its pictures in it: nothing is fetched from anywhere.
+// Builds a self-contained HTML page: its pictures are embedded, and nothing is fetched.
 #pragma once
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace masquerade {
 
 using Points = std::vector<std::array<double, 2>>;
 
-// Points scaled into a picture of this size, the second number upwards.
+// Scales points into a picture of fixed size; the second coordinate points upwards.
 class Frame {
   public:
     static constexpr int width = 420, height = 260, side = 56;
@@ -30,7 +30,7 @@ class Frame {
     }
     double x(double v) const { return side + (width - side - 10) * (v - low_[0]) / (high_[0] - low_[0]); }
     double y(double v) const { return height - 30 - (height - 60) * (v - low_[1]) / (high_[1] - low_[1]); }
-    // `inner` within axes, with the extremes of both.
+    // The picture: `inner` with axes, which show the smallest and the largest value.
     std::string picture(const std::string& title, const std::string& inner) const {
         std::string s = fmt::format(
             "<svg viewBox=\"0 0 {} {}\" role=\"img\"><title>{}</title><text x=\"10\" y=\"18\" class=\"title\">{}</text>",
@@ -64,7 +64,7 @@ inline std::string line_chart(const std::string& title, const Points& points) {
     return frame.picture(title, fmt::format("<path d=\"{}\" class=\"line\"/>", path));
 }
 
-// A point has a group, by which it is coloured, and words that a browser shows under the mouse.
+// A point is coloured by its group. A browser shows its text under the mouse pointer.
 inline std::string scatter(const std::string& title, const Points& points, const std::vector<std::size_t>& group,
                            const std::vector<std::string>& words) {
     const Frame frame({points});
@@ -85,7 +85,7 @@ inline std::string bars(const std::string& title, const std::vector<std::pair<st
     return s + "</table>\n";
 }
 
-// Rows of cells; the first row is the head.
+// A table; the first row is its head.
 inline std::string table(const std::vector<std::vector<std::string>>& rows) {
     std::string s = "<table>";
     for (std::size_t r = 0; r < rows.size(); r++) {

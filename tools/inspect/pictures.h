@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures of a step: what flows where, which block of memory lives when, which op ran when.
+// Pictures of a step: the graph of its ops, its memory, and a timeline.
 #pragma once
 #include <chrono>
 #include <string>
@@ -10,13 +10,15 @@
 
 namespace masquerade {
 
-// Ops in the boxes of their scopes, by Graphviz; a blue line brings a gradient back, a grey one does not.
+// Draws the ops in boxes for their scopes, with Graphviz. Gradients flow back along blue lines, but not along grey
+// ones.
 void draw_graph_of(const Tape& tape, const std::string& file);
 
-// An SVG: ticks of the step from left to right, the forward's and then the backward's; bytes of its buffer from below.
+// An SVG of the memory plan. The x axis counts the ticks of the step, forward then backward; the y axis is the offset
+// in the arena.
 std::string memory_picture(const Tape& tape, const std::vector<ArenaBlock>& plan);
 
-// When each op began and ended, as the trace event format of Chrome has it.
+// Records when each op began and ended; json() is in Chrome's trace event format.
 class Timeline : public Observer {
   public:
     void before(const Record& record, bool backward) override;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ./inspect plot: what the log.jsonl of runs say over the steps, a plot for each of their numbers, a curve for each
-// run.
+// ./inspect plot: draws the numbers in the log.jsonl of runs, with one plot per number and one curve per run.
 #include "tools/plot/plot.h"
 
 #include <filesystem>
@@ -15,7 +14,7 @@
 
 namespace masquerade {
 
-// A last line that was torn by a crash, and lines without a step, are left out.
+// Skips a last line that a crash has cut off, and lines without `x`.
 Curves curves_of(const std::string& path, const std::string& x) {
     Curves curves;
     const std::string bytes = read_file(path);

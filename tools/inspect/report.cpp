@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./inspect report: what a run has learned, on one page: settings and curves of any run; for a univae also what it
-// writes and what its latents hold.
+// ./inspect report: one page on a run, with its settings, curves and attention; for a univae with latents also
+// reconstructions, samples and statistics of the latents.
 #include <cmath>
 #include <filesystem>
 #include <numeric>
@@ -23,7 +23,7 @@ namespace {
 using Vectors = std::vector<std::vector<double>>;
 constexpr std::size_t shown = 8;
 
-// The two directions in which vectors vary most, by the power method: each vector's place along them.
+// Projects vectors onto their two principal directions, which are found by the power method.
 Points flattened(Vectors v) {
     Points places(v.size());
     if (v.empty()) return places;
@@ -43,7 +43,7 @@ Points flattened(Vectors v) {
                 for (std::size_t i = 0; i < D; i++) next[i] += along * row[i];
             }
             const double length = std::sqrt(std::inner_product(next.begin(), next.end(), next.begin(), 0.0));
-            if (!(length > 0)) break;  // they do not vary any more
+            if (!(length > 0)) break;  // no variance is left
             for (std::size_t i = 0; i < D; i++) axis[i] = next[i] / length;
         }
         for (std::size_t n = 0; n < v.size(); n++) {
@@ -54,7 +54,7 @@ Points flattened(Vectors v) {
     return places;
 }
 
-// The line that shares most tokens with a text, as a share of those that either has.
+// The line whose set of tokens is most similar to `tokens`: the largest intersection over union.
 std::string nearest(const std::vector<Sentence>& train, const std::vector<std::string>& lines, const Tokens& tokens) {
     const std::set<int> own(tokens.begin(), tokens.end());
     double best = -1;
@@ -92,7 +92,7 @@ std::string settings(Run& run, const Family& kind) {
     return table(rows);
 }
 
-// The part on latents: reconstructions, samples and statistics on held-out lines.
+// The section on latents: reconstructions, samples and statistics on held-out lines.
 std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettings& s, std::uint64_t seed) {
     const UniVae& model = run.model;
     const LatentSpace& space = model.space;
@@ -213,7 +213,7 @@ void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
         body += attention_section(pictures);
     const auto of = kind.options == Family::of_latents ? load_run<UniVaeRun>(s.run, false, device) : nullptr;
     if (of && of->model.options.latent_layers > 0) {
-        text.held_out_targets.clear();  // of pairs; labels come with --data
+        text.held_out_targets.clear();  // targets of pairs are not labels; labels come with --data
         if (!text.train_targets.empty()) text.train = text.train_targets;
         if (!s.data.empty()) {
             const Text other = read_text(s.data);

@@ -9,7 +9,7 @@
 namespace masquerade {
 namespace {
 
-// Settings of a small model, each for the kinds that know it.
+// The settings of a small model. A setting that the kind does not have is skipped.
 std::unique_ptr<RunSettings> small_settings(const Family& kind, const std::vector<std::string>& words,
                                             std::uint64_t seed) {
     std::unique_ptr<RunSettings> settings = kind.settings();
@@ -31,7 +31,8 @@ std::unique_ptr<RunSettings> small_settings(const Family& kind, const std::vecto
     return settings;
 }
 
-// Questions, or what a task makes. If pairs are read, the target of a question is the next one.
+// Examples of the task or, without a task, questions. If the model reads pairs, the target of a question is the next
+// question.
 TrainingText small_text(const Family& kind, RunSettings& settings, std::uint64_t seed) {
     const int count = std::clamp(settings.batch_tokens / 4, 200, 12000);
     TrainingText t;
@@ -53,7 +54,7 @@ TrainingText small_text(const Family& kind, RunSettings& settings, std::uint64_t
     return t;
 }
 
-constexpr std::int64_t step = 1;  // the last of a schedule of one step: a KL weighs what it weighs in the end
+constexpr std::int64_t step = 1;  // the last step of a schedule of one step, so that the KL has its final weight
 
 }  // namespace
 

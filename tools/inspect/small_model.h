@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model small enough to be looked at, of any kind and with any settings, in the middle of a training step. It
-// reads questions of the built-in grammar.
+// A small model of any kind and with any settings, and one training step of it. Its text is questions from the built-in
+// grammar, or the examples of the task in its settings.
 #pragma once
 #include <optional>
 
@@ -12,12 +12,12 @@ namespace masquerade {
 // Whether these words name a model or its settings.
 bool describes_model(const std::vector<std::string>& words);
 
-// The model of these words and seed, and one step of it; always on the same batch, so that steps in two types can be
+// The model that `words` describe, and one step of it. The batch is always the same, so that steps in two types can be
 // compared.
 struct SmallStep {
-    // Stored in the precision of its settings, unless another type is given.
+    // The storage type is `type` or, without it, the precision in the settings.
     SmallStep(const std::vector<std::string>& words, std::uint64_t seed, std::optional<DType> type = {});
-    // Begins the step on the tape; what the forward left there stays until tape.end().
+    // Begins the step and computes the loss. The tensors of the forward stay on the tape until tape.end().
     Tensor* loss();
     void backward(Tensor* loss);
 

@@ -19,8 +19,7 @@ struct Plot {
 // A program that reads a script on standard input and writes a picture to standard output. It is started without a
 // shell and never receives a file name.
 struct Drawer {
-    const char *name, *package,
-        *what;  // package: in Debian; what: the subject of the message if the program is missing
+    const char *name, *package, *what;  // package: in Debian; what: for the message if it is missing
 };
 constexpr Drawer gnuplot{"gnuplot", "gnuplot-nox", "pictures are"}, dot{"dot", "graphviz", "graphs are"};
 // Throws BadUsage if `file` ends neither in .svg nor in .png, and BadInput if the program is missing. Call this before
