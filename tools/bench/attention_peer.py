@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""scaled_dot_product_attention of PyTorch, measured for compare.py attention; see peer.serve."""
+"""Measures PyTorch's scaled_dot_product_attention for compare.py attention. See peer.serve."""
 import sys
 
 sys.dont_write_bytecode = True
@@ -14,7 +14,7 @@ class Attention:
         import torch
 
     def tensor(self, request, salt):
-        """The numbers of tools/bench/attention.h."""
+        """The same numbers as AttentionWork::fill() in tools/bench/attention.h."""
         b, n, h, d = (request[name] for name in ("documents", "length", "heads", "size"))
         dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[request["precision"]]
         numbers = ((37 * torch.arange(b * n * h * d) + 11 * salt) % 97).float() / 48 - 1

@@ -22,9 +22,9 @@ PEERS = {
     "decode": ("generate", "decode_peer.py"),
 }
 VARIANTS = ("eager", "eager-sdpa", "compiled", "compiled-sdpa")  # of a model in PyTorch
-# They make OpenBLAS slower than it is, and a comparison with it unfair.
+# These variables can slow OpenBLAS down, which would make the comparison unfair, so the peer does not get them.
 HIDDEN = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
-# glibc keeps memory and does not give it back to the system, so that a step costs no page faults.
+# The first three make glibc keep freed memory, so that training steps cause no page faults.
 GIVEN = {
     "MALLOC_MMAP_THRESHOLD_": "8589934592",
     "MALLOC_TRIM_THRESHOLD_": "17179869184",
@@ -35,18 +35,19 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class PeerError(Exception):
-    """It did not start, ended, or said that something is wrong."""
+    """The peer did not start, has ended, or has reported an error."""
 
 
 class Peer:
-    """`python script` with so many threads, told and answering in lines of JSON. It ends with compare.py."""
+    """The process `python script` with the given number of threads. Requests and answers are lines of JSON. The process
+    ends together with compare.py."""
 
     def __init__(self, python, script, threads):
         self.python, self.said = python, tempfile.TemporaryFile()
         variables = {name: value for name, value in os.environ.items() if name not in HIDDEN}
         some = {"OMP_NUM_THREADS": str(threads), "RAYON_NUM_THREADS": str(threads)}
         some["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
-        try:  # in a session of its own: Ctrl-C is for compare.py, which then ends it
+        try:  # in its own session, so that only compare.py receives Ctrl-C; it then ends the peer
             self.child = subprocess.Popen(
                 [python, os.path.join(HERE, script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said,
                 env={**variables, **GIVEN, **some}, start_new_session=True,
@@ -55,7 +56,7 @@ class Peer:
             raise PeerError(f"the peer {python} does not start: {error.strerror}") from None
 
     def ask(self, do, **request):
-        """The answer. After a PeerError the child has ended."""
+        """Sends a request and returns the answer. After a PeerError, the child process has ended."""
         send(self.child.stdin, {"do": do, **request})
         answer = self.child.stdout.readline()
         try:
@@ -74,7 +75,7 @@ class Peer:
         raise PeerError(f"the peer {self.python} {what}" + (f"; it said: {last}" if last else ""))
 
     def end(self):
-        """With the compilers it may have started."""
+        """Ends the child process and all processes that it has started, such as compilers."""
         if self.child.returncode is None:
             os.killpg(self.child.pid, signal.SIGKILL)
             self.child.communicate()
@@ -86,7 +87,7 @@ class Comparison:
         self.options, self.peer, self.kept, self.told = options, None, {}, set()
 
     def run(self):
-        """The exit status."""
+        """Runs ./bench, answers its requests, and returns its exit status."""
         command = [self.options.bench, self.options.case, *self.options.words, "--turns"]
         bench = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         try:
@@ -95,15 +96,15 @@ class Comparison:
                     send(bench.stdin, self.answer(message))
         except KeyboardInterrupt:
             for number in SIGNALS:
-                signal.signal(number, signal.SIG_IGN)  # what ends is ending
+                signal.signal(number, signal.SIG_IGN)  # already ending: ignore further signals
         self.end_peers()
-        bench.stdin.close()  # after Ctrl-C ./bench ends, too: nobody takes turns with it any more
+        bench.stdin.close()  # after Ctrl-C, this makes ./bench end as well
         for message in map(json.loads, bench.stdout):
             show(message)
         return bench.wait()
 
     def answer(self, message):
-        """What the peer says of the work, or of its turn; None where there is none."""
+        """The answer of the peer to a request of ./bench; None if there is no peer."""
         try:
             if message.pop("say") == "turn":
                 return self.peer and self.peer.ask("turn")
@@ -120,14 +121,15 @@ class Comparison:
         return Peer(self.options.peer, PEERS[self.options.case][1], request["threads"])
 
     def same(self, request):
-        """The process that did the work before with so many threads, and what it says of this one."""
+        """The peer for this number of threads, which is kept for later requests, and its answer to this one."""
         threads = request["threads"]
         if threads not in self.kept or self.kept[threads].said.closed:
             self.kept[threads] = self.start(request)
         return self.kept[threads], self.kept[threads].ask("work", **request)
 
     def fastest(self, request):
-        """Of the variants, each in a process of its own: its memory is measured."""
+        """The peer with the fastest variant, and its answer. A variant has its own process, so that its memory can be
+        measured."""
         self.end_peers()
         best = None
         for variant in self.options.variants:
@@ -166,7 +168,7 @@ def send(stream, value):
         stream.write(json.dumps(value, sort_keys=True, separators=(",", ":")).encode() + b"\n")
         stream.flush()
     except OSError:
-        pass  # it has ended: who reads its answer learns why
+        pass  # the process has ended; reading its answer will report that
 
 
 def note(text):

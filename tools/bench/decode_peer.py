@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""generate of Hugging Face's transformers, measured for compare.py decode; see peer.serve. A BERT is made a decoder,
-and goes on from sources of one length; of the ways of calling generate the fastest is kept."""
+"""Measures generate of Hugging Face transformers for compare.py decode. See peer.serve. A BERT is used as a decoder,
+which continues sources of equal length. Several ways of calling generate are tried, and the fastest is kept."""
 import sys
 
 sys.dont_write_bytecode = True
@@ -41,7 +41,7 @@ class Generate:
                 try:
                     seconds = self.turn()["seconds"]
                     tried[f"{attention}, {'static' if cache else 'dynamic'} cache"] = seconds, self.way
-                except Exception as error:  # a library that lacks this way
+                except Exception as error:  # this version of the library does not support it
                     why = error
         if not tried:
             raise why
@@ -54,18 +54,18 @@ class Generate:
             "tried": {name: seconds for name, (seconds, _) in tried.items()},
             "same_targets": same,
             "score_error": error,
-            "agrees": same >= 0.9 * len(self.source) and error < 1e-5,  # hypotheses may tie within rounding
+            "agrees": same >= 0.9 * len(self.source) and error < 1e-5,  # hypotheses can be tied up to rounding
         }
 
     def generate(self, scored=False):
         model, cache = self.way
         found = model.generate(self.source, output_scores=scored, **self.options, **cache)
-        ids = found.sequences[:, self.source.shape[1] :].tolist()  # a GPU has ended then
-        scores = getattr(found, "sequences_scores", None)  # none of a greedy search
+        ids = found.sequences[:, self.source.shape[1] :].tolist()  # also waits for a GPU
+        scores = getattr(found, "sequences_scores", None)  # a greedy search has no scores
         return ids, [] if scores is None else scores.tolist()
 
     def compare(self, written):
-        """How many of the best targets are ours, and how far their scores differ."""
+        """How many best targets equal those of ./bench, and the largest difference of their scores."""
         ids, scores = self.generate(scored=True)
         same = sum(one == tokens for one, (tokens, _) in zip(ids, written))
         return same, max((abs(one - score) for one, (_, score) in zip(scores, written)), default=0.0)

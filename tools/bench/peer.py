@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The process that other software runs in, how it answers compare.py, and how it is timed: as ours is."""
+"""Runs other software in its own process, answers compare.py, and times the work in the same way as ./bench."""
 import ctypes
 import json
 import os
@@ -10,12 +10,14 @@ import time
 
 
 def serve(kind):
-    """A line of JSON on standard input is answered by one on standard output. {"do": "work", ...}: kind().work(request) makes
-    ready, and answers with "version", "said" (how it is called, what it computed) and "agrees" (with ours). {"do": "turn"}:
-    kind().turn() answers with "seconds" of a call. What goes wrong is {"error": WHY}. It ends with its parent."""
+    """Answers each line of JSON on standard input with one line on standard output. Ends together with its parent.
+      {"do": "work", ...}  kind().work(request) prepares the work. The answer has "version", "said" (how the software is
+                           called and what it computed) and "agrees" (whether the results equal those of ./bench).
+      {"do": "turn"}       kind().turn() measures. The answer has "seconds", the time of one call.
+    If something fails, the answer is {"error": WHY}."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever else is printed is no answer
+    os.dup2(2, 1)  # other output goes to standard error, so that it is not read as an answer
     bench = None
     for line in iter(sys.stdin.readline, ""):
         try:
@@ -28,8 +30,8 @@ def serve(kind):
 
 
 def prepare(torch, request):
-    """What every measurement asks of PyTorch: a GPU where one is named, so many threads, products in f32 as f32. How the
-    device is waited for."""
+    """Checks that a requested GPU exists, sets the number of threads, and keeps products of f32 in f32. Returns a
+    function that waits for the device."""
     if request["device"] == "cuda" and not torch.cuda.is_available():
         raise RuntimeError(f"torch {torch.__version__} finds no GPU")
     torch.set_num_threads(request["threads"])
@@ -38,7 +40,7 @@ def prepare(torch, request):
 
 
 def seconds_of(work, budget=0.2, wait=lambda: None, together=1):
-    """Of one call: the mean of as many as fill the budget; a GPU is waited for after several."""
+    """Mean seconds of one call, over as many calls as fill the budget; waits after every `together` calls."""
     wait()
     start, calls, passed = time.perf_counter(), 0, 0
     while calls == 0 or passed < budget:

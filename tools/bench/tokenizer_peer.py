@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Hugging Face tokenizers, measured for compare.py tokenizer; see peer.serve. Of the library's ways to encode or decode
-the fastest on a part of the text is measured."""
+"""Measures Hugging Face tokenizers for compare.py tokenizer. See peer.serve. The library can encode and decode in
+several ways; the way that is fastest on a part of the text is measured."""
 import array
 import gc
 import sys
@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 import peer  # noqa: E402
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-SAMPLE = 20000  # lines to choose a way by
+SAMPLE = 20000  # lines on which the ways are compared
 
 
 def blocks(items, size):
@@ -28,7 +28,7 @@ class Tokenizers:
         self.lines = None
 
     def open(self, request):
-        """Once: all works are of one text and one vocabulary. Counts the lines whose ids differ from ours."""
+        """Called once: all works share a text and a vocabulary. Counts the lines whose ids differ from those of ./bench."""
         self.request = request
         with open(request["text"], encoding="utf-8", newline="\n") as file:
             self.lines = file.read().split("\n")[:-1]
@@ -36,7 +36,7 @@ class Tokenizers:
         for block in blocks(self.lines, 1000):
             self.ids += [e.ids for e in self.tokenizer.encode_batch(block, add_special_tokens=False)]
         ours, at, self.different = array.array("i"), 0, 0
-        with open(request["ids"], "rb") as file:  # of each line how many ids, then those, 32 bits each
+        with open(request["ids"], "rb") as file:  # for each line: the number of ids, then the ids, 32 bits each
             ours.frombytes(file.read())
         for theirs in self.ids:
             line = ours[at + 1 : at + 1 + ours[at]]
@@ -51,7 +51,7 @@ class Tokenizers:
         return tokenizer
 
     def load(self):
-        """A tokenizer.json has its own normalizer, and knows whether "[SEP]" in the text is that token."""
+        """Loads the vocabulary. A tokenizer.json has its own normalizer and says whether "[SEP]" in text is a token."""
         vocabulary = self.request["vocabulary"]
         if vocabulary.endswith(".json"):
             tokenizer = Tokenizer.from_file(vocabulary)
@@ -69,7 +69,7 @@ class Tokenizers:
         ))
 
     def ways(self, work, step):
-        """The library's ways to do the work for each line or some, by name."""
+        """The ways in which the library can do the work, by name, on every `step`-th line."""
         t, items, more = self.tokenizer, self.lines[::step], {"add_special_tokens": False}
         if work == "load":
             return {"from_file": self.load}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Training steps in PyTorch, measured for compare.py train; see peer.serve. Bert and Sentences: a batch with a loss(),
-the mean over the scored tokens. Parameters have the names and sizes that ours have. A variant is eager or compiled,
-with attention written out or, "-sdpa", scaled_dot_product_attention. bf16 is autocast, which keeps f32 weights as ours
-does; f32 is multiplied as f32 on a GPU, never as TF32."""
+"""Measures training steps in PyTorch for compare.py train. See peer.serve. Bert and Sentences are batches with a
+loss(), the mean over the scored tokens. Parameters have the same names and sizes as in the engine. A variant is eager
+or compiled; attention is written out or, in variants "-sdpa", scaled_dot_product_attention. bf16 means autocast, which
+keeps f32 weights as the engine does; f32 products on a GPU never use TF32."""
 import math
 import sys
 
@@ -14,7 +14,7 @@ import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
 
-NOTHING = -1e9  # added to the score of a key that is not seen
+NOTHING = -1e9  # added to the score of a masked key
 
 
 def drop(x, rate):
@@ -22,7 +22,7 @@ def drop(x, rate):
 
 
 def turned(x, turns):
-    """Pairs (2i, 2i + 1) of every head turned; turns is the cosines and the sines, (n, D/2) each."""
+    """Rotates the pairs (2i, 2i + 1) of every head; `turns` is (cosines, sines), each (n, D/2)."""
     cosine, sine = turns
     a, b = x[..., 0::2], x[..., 1::2]
     return torch.stack((a * cosine - b * sine, b * cosine + a * sine), -1).flatten(-2)
@@ -40,7 +40,8 @@ class Attention(nn.Module):
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def forward(self, x, bias, turns, memory, first_only):
-        """bias: added to the scores, or None, or "causal"; memory (B,C): one more key at position 0, in front."""
+        """bias: None, "causal", or a tensor that is added to the scores. memory: None, or one extra key (B,C) in
+        front, at position 0."""
         width, rows = self.width, x[:, :1] if first_only else x
         if first_only:
             query = F.linear(rows, self.joined.weight[:width], self.joined.bias[:width])
@@ -112,13 +113,13 @@ class Head(nn.Module):
         self.bias = nn.Parameter(torch.zeros(sizes["vocabulary"]))
 
     def forward(self, x, words, targets):
-        """The mean loss of x (N,C); words (V,C): the embedding."""
+        """The mean loss of x (N,C); words (V,C) is the embedding table."""
         h = self.norm(F.gelu(self.dense(x)))
         return F.cross_entropy(F.linear(h, words, self.bias).float(), targets)
 
 
 class Latent(nn.Module):
-    """Von Mises-Fisher: y = In x, mu = y / |y|, z around mu, Out z."""
+    """Von Mises-Fisher latent: y = In x, mu = y / |y|, z is drawn around mu, and the result is Out z."""
 
     def __init__(self, sizes):
         super().__init__()
@@ -126,7 +127,7 @@ class Latent(nn.Module):
         self.out = nn.Linear(sizes["latent_size"], sizes["width"])
 
     def forward(self, x, w, e):
-        """w (B): the share of mu; e (B,Z): normal numbers."""
+        """w (B): the component of z along mu. e (B,Z): standard normal numbers."""
         with torch.autocast(x.device.type, enabled=False):
             y = F.linear(x.float(), self.into.weight.float(), self.into.bias.float())
             mu = F.normalize(y, dim=-1, eps=1e-6)
@@ -159,7 +160,7 @@ class Model(nn.Module):
 
 
 class Bert:
-    """All documents as long as each other; the second half of each is causal and sees the first."""
+    """Documents of equal length; the second half of each is causal and sees the first half."""
 
     def __init__(self, sizes, batch):
         self.ids = torch.tensor(batch["ids"])
@@ -179,8 +180,8 @@ class Bert:
 
 
 class Sentences:
-    """UniVAE in split form: an encoder pass through layer L - 2, a decoder pass with one key for each latent; the loss
-    on real tokens. Sentences are padded to the longest."""
+    """UniVAE in split form: an encoder pass up to layer L - 2, and a decoder pass with one extra key per latent. The
+    loss covers real tokens only. Sentences are padded to the longest."""
 
     def __init__(self, sizes, batch):
         self.ids = nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in batch["ids"]], batch_first=True)
@@ -207,7 +208,7 @@ class Sentences:
         return model.score(x.flatten(0, 1)[self.scored], self.targets)
 
     def encode(self, model, noise):
-        """Out z of every latent layer."""
+        """The vectors Out z of all latent layers."""
         found, (w, e) = [], noise
         x = model.embedding(self.ids, self.zeros)
         turns, last = model.turns(0, x.shape[1]), len(model.layer) - 1
@@ -254,11 +255,11 @@ class Training:
         }
 
     def turn(self):
-        self.step()  # meets the caches as another program left them
+        self.step()  # untimed: ./bench has filled the caches with its own data
         return {"seconds": peer.seconds_of(self.step, self.request["budget"]), "peak_bytes": self.peak_bytes()}
 
     def build(self, dropout=True):
-        """The model with our weights."""
+        """Builds the model with the weights of ./bench, the optimiser and, if compiled, the loss."""
         request, rule = self.request, self.request["rule"]
         with torch.device(request["device"]):
             self.model = Model(request["sizes"], request["variant"].endswith("sdpa"))
@@ -289,14 +290,15 @@ class Training:
         return value
 
     def check(self):
-        """Without dropout, from our weights with our noise; eager: what is compared is not the compiler."""
+        """The numbers of one step without dropout, with the weights and noise of ./bench. Never compiled, because the
+        compiler is not what is checked."""
         self.build(dropout=False)
         loss, norm = self.step(), float(self.norm)
         with torch.no_grad(), self.arithmetic:
             return {"loss": loss, "norm": norm, "next": self.loss(self.model, self.noise).item()}
 
     def load_weights(self):
-        """Our weights, found by our names."""
+        """Loads the weights of ./bench by their names."""
         with open(self.request["weights"], "rb") as file, torch.no_grad():
 
             def read(name, to):
@@ -305,7 +307,7 @@ class Training:
                 to.copy_(torch.frombuffer(data, dtype=torch.float32).view(to.shape))
 
             for name, p in self.model.named_parameters():
-                name = name.replace(".kind.", ".type.").replace(".into.", ".in.")  # a module cannot have ours
+                name = name.replace(".kind.", ".type.").replace(".into.", ".in.")  # type and in cannot be attributes
                 if "joined" in name:
                     width = self.request["sizes"]["width"]
                     read(name.replace("joined", "query"), p[:width])
@@ -321,7 +323,7 @@ class Training:
                 file.write("5")
 
     def peak_bytes(self):
-        """The most that was resident, or held in the GPU's memory."""
+        """The peak resident memory, or the peak memory on the GPU."""
         if self.request["device"] == "cuda":
             return torch.cuda.max_memory_allocated()
         with open("/proc/self/status") as status:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-# Printers and commands for gdb (tools/gdb/gdbinit loads them; docs/debugging.md shows them at work).
-#   print X            a Tensor, View, Grad, Shape, Ints, Record or SegmentGraph in one line, a bfloat16 as a number; print/r X shows its fields
+# Printers and commands for gdb. tools/gdb/gdbinit loads them, and docs/debugging.md shows how to use them.
+#   print X            a Tensor, View, Grad, Shape, Ints, Record or SegmentGraph in one line, a bfloat16 as a number;
+#                      print/r X shows the fields
 #   tensor EXPR|PATH   path, shape, type, first numbers, min, max, mean, count of numbers that are not finite
 #   gradstep [PATTERN] run to the next backward of an op, or to the next one whose path matches PATTERN
-#   program            the records of the tape, the one that is running marked with an arrow
-#   mask GRAPH [N]     the mask of document N (0) of a SegmentGraph, drawn
+#   runto TEXT         run to the next line of the current file that contains TEXT
+#   program            the records of the tape; an arrow marks the running one
+#   mask GRAPH [N]     draws the mask of document N (default: 0) of a SegmentGraph
 import array
 import fnmatch
 import math
@@ -14,13 +16,13 @@ import struct
 import gdb
 from gdb.FrameDecorator import FrameDecorator
 
-# DType -> its name, how array reads it, and how many of these are one number
+# For each DType: its name, the type code for array, and the number of array elements per number
 TYPES = (("f32", "f", 1), ("bf16", "H", 1), ("f64", "d", 1), ("c128", "d", 2))
 FIRST = 4
 
 
 def text_of(string):
-    """A std::string, or a const char*."""
+    """The text of a std::string or a const char*."""
     if string.type.strip_typedefs().code == gdb.TYPE_CODE_PTR:
         return string.string() if int(string) else ""
     return string["_M_dataplus"]["_M_p"].string(length=int(string["_M_string_length"]))
@@ -41,8 +43,8 @@ def shape_text(shape):
 
 
 def read_numbers(value, data, most=None):
-    """The numbers at `data`, all or the first of them, of the type and shape of `value` (of complex: real parts); or
-    a word, why there are none."""
+    """The numbers at `data`, which have the type and shape of `value`: all, or the first `most`; real parts if they are
+    complex. If they cannot be read, a string that says why."""
     if not int(data):
         return "absent"
     if int(value["device"]) != 0:
@@ -61,7 +63,7 @@ def read_numbers(value, data, most=None):
 
 
 def first_of(value, data):
-    """The first few numbers: what fits into the line of a printer."""
+    """The first few numbers, for a printer that shows one line."""
     numbers = read_numbers(value, data, FIRST)
     if isinstance(numbers, str):
         return numbers
@@ -70,7 +72,7 @@ def first_of(value, data):
 
 
 def summary_of(value, data):
-    """All numbers: first, smallest, largest, mean; the finite ones alone where some are not."""
+    """A summary of all numbers: the first ones, and the minimum, maximum and mean of the finite ones."""
     numbers = read_numbers(value, data)
     if isinstance(numbers, str):
         return numbers
@@ -87,7 +89,7 @@ def summary_of(value, data):
 
 
 def head_of(value):
-    """path (70,16) f32"""
+    """Path, shape and type: "path (70,16) f32"."""
     path = text_of(value["path"])
     return "%s%s %s" % (path + " " if path else "", shape_text(value["shape"]), TYPES[int(value["dtype"])][0])
 
@@ -103,7 +105,7 @@ def view_line(value):
 def grad_line(value):
     if not int(value["view"]["data"]):
         return "not wanted"
-    if not value["add"]:  # what lies there now is not its numbers yet
+    if not value["add"]:  # not written yet, so the memory holds other numbers
         return "store " + head_of(value["view"])
     return "add to " + view_line(value["view"])
 
@@ -152,7 +154,7 @@ class OneLine:
 
     def to_string(self):
         name = type_name(self.value)
-        # As an argument of a frame: path and shape alone (gdb 13 and later tell).
+        # In a backtrace, show only path and shape (gdb 13 and later report this case).
         short = getattr(gdb, "print_options", dict)().get("summary", False)
         if short and name in ("masquerade::Tensor", "masquerade::View"):
             return head_of(self.value)
@@ -167,14 +169,14 @@ gdb.pretty_printers.insert(0, masquerade)
 
 
 def object_of(value):
-    """The thing itself behind pointers and references."""
+    """The object behind pointers and references."""
     while value.type.strip_typedefs().code in (gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
         value = value.referenced_value()
     return value
 
 
 def frames():
-    """The selected frame and those that called it, with their names."""
+    """The selected frame and its callers, each with its name."""
     frame = gdb.selected_frame()
     while frame is not None:
         yield frame, frame.name() or ""
@@ -182,7 +184,7 @@ def frames():
 
 
 def tape():
-    """The Tape whose member function is on the stack, seen from the selected frame."""
+    """The Tape that runs in the selected frame or in one of its callers."""
     for frame, name in frames():
         if name.startswith("masquerade::Tape::"):
             return object_of(frame.read_var("this"))
@@ -190,13 +192,13 @@ def tape():
 
 
 def running_record():
-    """The record that runs in the selected frame or in one that called it. In a forward the tape does not list it yet."""
+    """The record that runs in the selected frame or in one of its callers. The tape lists it only after its forward."""
     for frame, name in frames():
         for place, variable in ((r"record_(forward|backward)\b", "r"), ("^masquerade::Tape::", "record")):
             if re.search(place, name):
                 try:
                     return object_of(frame.read_var(variable))
-                except ValueError:  # this frame has none
+                except ValueError:  # this frame has no such variable
                     pass
     return None
 
@@ -243,7 +245,7 @@ A path names a tensor of the tape on the stack: tensor decoder.layer.0.norm1"""
 
 
 def tensor_of_backward(frame):
-    """The first view of a cpu::*_backward, the gradient it receives; None where no argument is known."""
+    """The first View argument of a cpu::*_backward, which is the gradient of its output; None if there is none."""
     block = frame.block()
     while block is not None and block.function is None:
         block = block.superblock
@@ -252,7 +254,7 @@ def tensor_of_backward(frame):
 
 
 class BackwardStop(gdb.Breakpoint):
-    """One op's backward on the CPU; disabled but while gradstep runs."""
+    """A breakpoint on the backward of one op on the CPU. Enabled only while gradstep runs."""
     wanted = "*"
 
     def __init__(self, function):
@@ -294,7 +296,7 @@ With a pattern (decoder.layer.3.*, * any run of characters) to the next one whos
             return
         frame = gdb.newest_frame()
         if not re.fullmatch(r"masquerade::cpu::\w+_backward", frame.name() or ""):
-            print(report.strip())  # something else stopped it: a breakpoint, a signal, an exception
+            print(report.strip())  # stopped by something else: a breakpoint, a signal, an exception
             return
         view = tensor_of_backward(frame)
         where = frame.find_sal()
@@ -358,7 +360,7 @@ mask graph in attention_backward. Rows are queries, columns keys."""
 
 
 class Named(FrameDecorator):
-    """A frame under its plain name, without template arguments."""
+    """Shows a frame under its name without template arguments."""
 
     def function(self):
         name, before = (self.inferior_frame().name() or "?").replace("(anonymous namespace)::", ""), None
@@ -368,7 +370,7 @@ class Named(FrameDecorator):
 
 
 class WithoutDispatch:
-    """Backtraces without the frames that choose device, type and thread; `backtrace -no-filters` has them."""
+    """Hides the frames that choose device, type and thread from backtraces; `backtrace -no-filters` shows them."""
     name, enabled, priority = "masquerade", True, 100
     dispatch = ("engine/ops/table.h", "engine/ops/launch.h", "engine/ops/calls.h", "engine/ops/cpu/parallel.h",
                 "engine/ops/cpu/parallel.cpp")
@@ -383,7 +385,7 @@ class WithoutDispatch:
                 yield Named(frame)
 
 
-# `step` goes from a line of a formula to the next, not into the verbs and small helpers it is written with.
+# `step` skips small helper functions, so that it goes from one line of a formula to the next.
 PASSED_OVER = ["*engine/math/lanes.h", "*engine/math/scalar.h", "*engine/ops/check.h", "*engine/tensor/*.h",
                "*engine/base/error.h", "/usr/include/c++/*", "/usr/include/c++/*/bits/*"]
 

@@ -74,7 +74,7 @@ void draw_graph_of(const Tape& tape, const std::string& file) {
 }
 
 std::string memory_picture(const Tape& tape, const std::vector<ArenaBlock>& plan) {
-    std::map<int, std::pair<std::string, bool>> names;  // by block: the path of its tensor, and whether it is the gradient
+    std::map<int, std::pair<std::string, bool>> names;  // by block: path of its tensor, whether it is a gradient
     for (const Record& r : tape.records())
         for (const Record::Tensors* some : {&r.in, &r.out})
             for (const Tensor* t : *some)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# tools/make/book.sh FOLDER: the book as a site in FOLDER/site, by MkDocs and its theme Material. It opens from the disk, without a server.
+# tools/make/book.sh FOLDER: builds the book as a site in FOLDER/site, with MkDocs and its theme Material. The site can
+# be opened from disk, without a server.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 command -v mkdocs > /dev/null || { echo 'error: no mkdocs here; apt-get install mkdocs mkdocs-material' >&2; exit 1; }
@@ -8,11 +9,11 @@ to=$1
 rm -rf "$to/pages"
 mkdir -p "$to"
 cp -r docs "$to/pages"
-# Links that leave docs/: the README is a page of the site, of other files the path remains.
+# Links out of docs/: the README becomes a page of the site; a link to another file becomes plain text.
 sed -E 's/\]\(docs\//](/g; s/\]\(LICENSE\)/]/g' README.md > "$to/pages/masquerade.md"
 sed -i -E 's/\]\(\.\.\/README\.md\)/](masquerade.md)/g; s/\[([^]]*)\]\(\.\.\/[a-z]+\/[^)]*\)/\1/g' "$to"/pages/*.md
 echo '.md-grid { max-width: 75rem } .md-typeset pre > code { font-size: 0.72rem } .md-typeset table:not([class]) :is(th, td) { min-width: 3rem; padding: 0.5em 0.8em } .md-typeset td code { word-break: normal; overflow-wrap: normal }' > "$to/pages/book.css"
-# A folder of labs, ops or results in the list becomes its pages, in order.
+# In the navigation, a folder (labs, ops, results) is replaced by its pages, in order.
 awk -v pages="$to/pages" '
     /^  - [A-Z][a-z]*: [a-z]+$/ {
         print "  - " $2; folder = $3
@@ -22,7 +23,8 @@ awk -v pages="$to/pages" '
     }
     { print }' tools/make/book.yml > "$to/mkdocs.yml"
 mkdocs build --quiet --strict -f "$to/mkdocs.yml"
-# A page that is read from a disk may neither fetch the index of the search nor start its worker by an address: both go into one script.
+# A page opened from disk may neither fetch the search index nor start the search worker by URL, so both are put into
+# one script.
 python3 - "$to/site" <<'PY'
 import glob, json, os, sys
 site = sys.argv[1]

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# make deps: installs the Debian packages named on the command line, or says how. Nothing to do without arguments.
+# deps.sh PACKAGE..., run by `make deps`: installs these Debian packages, or says how. Without arguments it does
+# nothing.
 set -u
 
 if [ $# = 0 ]; then
@@ -26,7 +27,7 @@ trap 'rm -f "$log"' EXIT
 install() {
     "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends "$@" >"$log" 2>&1
 }
-# The package lists may be absent or old; they are fetched only when the first try fails.
+# The package lists may be missing or old; they are fetched only if the first try fails.
 install "$@" || { "${root[@]}" apt-get update -qq && install "$@"; } || {
     cat "$log" >&2
     echo "deps: apt-get could not install $*" >&2

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Writes build/config.mk to standard output: what this machine has, found by compiling small programs.
-#   MISSING, MISSING_TESTS   Debian packages that the build, and the tests alone, cannot do without
-#   WANTED, TEST_LIBS        packages that only `make deps` asks for, and what the tests then link
-#   DEPS_FLAGS, FMT_LIB      how to reach headers in DEPS, and what to link where fmt is not among them
-#   WIDE_VECTORS             the flag that lets g++ use vectors of 512 bits where the machine has them
-#   NVCC_WORKS               1 if nvcc makes a shared library
-#   GPU_ARCHS, ALL_ARCHS     the architectures of the GPUs that answer here, and those of a library that is made for others
-#   NOTES                    one line, in quotes, for each optional thing that is not here
-# Called with CXX, NVCC and DEPS in the environment; DEPS: a folder with fmt/, nlohmann/, CLI/, doctest/, or empty.
+# detect.sh: writes build/config.mk to standard output. It finds out what this machine has by compiling small programs.
+#   MISSING                  missing Debian packages that the build needs
+#   MISSING_TESTS            missing Debian packages that only the tests need
+#   WANTED                   missing optional packages, which only `make deps` installs
+#   TEST_LIBS                optional libraries that the tests link
+#   DEPS_FLAGS, FMT_LIB      flags for the headers in DEPS, and the library to link if fmt is not among them
+#   WIDE_VECTORS             the flag that lets g++ use vectors of 512 bits if the target has them
+#   NVCC_WORKS               1 if nvcc can build a shared library
+#   GPU_ARCHS                architectures of the GPUs of this machine
+#   ALL_ARCHS                architectures of a CUDA library for other machines
+#   NOTES                    a quoted line for each optional thing that is missing
+# The environment gives CXX, NVCC and DEPS. DEPS is empty, or a folder with fmt/, nlohmann/, CLI/, doctest/.
 set -u
 
 compiles() {  # compiles SOURCE [FLAG ...]
@@ -35,7 +38,7 @@ has_header CLI/CLI.hpp || missing+=" libcli11-dev"
 has_header doctest/doctest.h || missing_tests+=" doctest-dev"
 command -v pkg-config > /dev/null || wanted+=" pkgconf"  # tests/examples.sh
 command -v python3 > /dev/null || wanted+=" python3"     # tests/*.sh
-command -v gnuplot > /dev/null || wanted+=" gnuplot-nox"  # ./inspect plot, which pages and labs type
+command -v gnuplot > /dev/null || wanted+=" gnuplot-nox"  # ./inspect plot, used by pages and labs
 command -v clang-format > /dev/null || wanted+=" clang-format"  # make format
 command -v dot > /dev/null || wanted+=" graphviz"         # ./inspect program --graph
 if has_header utf8proc.h; then test_libs="-lutf8proc"; else wanted+=" libutf8proc-dev"; fi
@@ -45,7 +48,7 @@ compiles 'int main() {}' $wide_vectors || wide_vectors=""
 
 command -v gdb >/dev/null || notes+=" 'gdb is not here (Debian: gdb): nothing to step through a backward pass with'"
 
-# A CUDA library for other machines holds code for these GPUs: A100, H100, and the newest that this nvcc knows.
+# A CUDA library for other machines has code for the A100, the H100 and the newest architecture that this nvcc knows.
 nvcc_works=0 archs="" here=""
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# format.sh [check]: formats all C++ and CUDA code as .clang-format says; `check` changes nothing, names the files that would
-# change, and fails if there are any. Another version of clang-format breaks lines in other places, so it is refused.
+# format.sh [check]: formats all C++ and CUDA code with .clang-format. `check` changes nothing, but lists the files that
+# would change and fails if there are any. Other versions of clang-format break lines differently, so they are refused.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# gpu_half_hour.sh STAGE OUT [PACK [NAME ...]]: a part of what is to be seen on a GPU, nine minutes at most.
-#   1  every op up the ladder, whole models, a few ops under compute-sanitizer, and how fast ours is
-#   2  ours beside PyTorch, eager          3  beside torch.compile, in one setting
-#   4  what failed so far in OUT, or the NAMEs, again and in ways that help to find out why
-#   5  the kernels of a few training steps, by Nsight Compute
+# gpu_half_hour.sh STAGE OUT [PACK [NAME ...]]: runs one stage of the tests and measurements on a GPU, in nine minutes.
+#   1  every op on the ladder, whole models, a few ops under compute-sanitizer, the speed of this engine
+#   2  this engine beside eager PyTorch     3  beside torch.compile, in one setting
+#   4  what failed so far in OUT, or the items NAME, again and in ways that help to find the cause
+#   5  the kernels of a few training steps, profiled by Nsight Compute
 # Longer: `test`, every op under compute-sanitizer (make gpu-test); `bench`, PyTorch's settings searched (gpu-bench).
-# OUT gets at most 8 files of a stage, each whole at any moment: stage-N.log, stage-N.json, stage-N-MEASUREMENT.json.
-# PACK: where the programs are, by default build/gpu-pack (gpu_pack.sh) or build/release; what does not start is built.
-# Also: GPU_PYTHON, one that has torch; GPU_SECONDS of a stage, GPU_LIMIT of a case, GPU_JOBS at a time; GPU_BRIEF=1
-# tries the script itself.
-# Status 1 and one line where something fails or no GPU answers. Ctrl-C ends it; what is in OUT stays.
+# A stage writes at most 8 files to OUT, complete at any time: stage-N.log, stage-N.json, stage-N-MEASUREMENT.json.
+# PACK: the folder of the programs, by default build/gpu-pack (gpu_pack.sh) or build/release. Programs that do not start
+# are built.
+# Environment: GPU_PYTHON, a Python with torch; GPU_SECONDS, seconds per stage; GPU_LIMIT, seconds per case; GPU_JOBS,
+# cases at a time; GPU_BRIEF=1, tiny sizes to try the script itself.
+# The status is 1, with one line of explanation, if an item fails or no GPU answers. Ctrl-C ends the stage; the files in
+# OUT stay.
 set -uo pipefail
 usage() { sed -n '3,8p' "$0" | cut -c 3- >&2; exit 2; }
 [ $# -ge 2 ] || usage
@@ -24,11 +26,11 @@ seconds=${GPU_SECONDS:-$seconds} limit=${GPU_LIMIT:-$limit}
 deadline=$seconds jobs=1
 . tools/make/gpu_items.sh
 
-# until_percent PERCENT: of the stage's time, for what follows
+# until_percent PERCENT: sets the deadline of the following items to PERCENT of the stage's time
 until_percent() { deadline=$((seconds * $1 / 100)); }
 
 # ---- what is here ---------------------------------------------------------------------------------------------------
-# no_gpu WHY: the line of ./bench, or a reason
+# no_gpu WHY: ends the script; WHY is the error line of ./bench or another reason
 no_gpu() {
     local why=${1#error: --device cuda: }
     why=${why#no GPU answers: }
@@ -53,7 +55,7 @@ build() {
     log "error: stage $stage: the programs can be neither started nor made; $out/stage-$stage.log says why"
     exit 1
 }
-# cuBLASLt may lie with the CUDA Toolkit or with PyTorch, where no program looks by itself.
+# cuBLASLt may be in the folders of the CUDA Toolkit or of PyTorch, which the loader does not search by default.
 find_cublas() {
     local folder
     ! PATH=$PATH:/sbin ldconfig -p 2>/dev/null | grep -q libcublasLt || return 0
@@ -71,7 +73,7 @@ find_python() {
     python=none
     log "note: ${GPU_PYTHON:-python3} does not import torch; name one that does in GPU_PYTHON"
 }
-# find_tool NAME: one of the CUDA Toolkit's
+# find_tool NAME: prints the path of a program of the CUDA Toolkit
 find_tool() {
     local file
     for file in "$(command -v "$1")" /usr/local/cuda/bin/"$1" /opt/nvidia/nsight-compute/*/"$1"; do
@@ -87,14 +89,14 @@ if [ -n "${GPU_BRIEF-}" ]; then
     marks=(univae-default) brief=(--brief) attention=(--lengths 16 --tokens 32 --heads 2 --precision bf16 --repeats 1)
     decode=(--models unilm-default --sources 1 --beams 1 --repeats 1)
 fi
-setting=compiled-sdpa  # of PyTorch, in stage 3
-later=${#marks[@]}     # measurements to come
+setting=compiled-sdpa  # variant of PyTorch in stage 3
+later=${#marks[@]}     # number of measurements still to run
 sanitized=(linear_forward linear_backward attention_forward attention_backward cross_entropy_forward
     cross_entropy_backward embedding_forward embedding_backward layernorm_forward layernorm_backward)
 
-# run_case NAME [OPTION...]: one test case in a process of its own
+# run_case NAME [OPTION...]: runs one test case in its own process
 run_case() { start "$1" "$limit" "$pack/tests" --test-case="${1//,/\\,}" "${@:2}"; }
-# sanitize TOOL NAME: a case at its smallest sizes
+# sanitize TOOL NAME: runs a test case at its smallest sizes under compute-sanitizer
 sanitize() {
     [ -n "$sanitizer" ] || return 0
     start "$1 $2" "$limit" env MASQUERADE_SMALL_LADDER=1 "$sanitizer" --tool "$1" --error-exitcode 9 "$pack/tests" \
@@ -106,7 +108,7 @@ find_sanitizer() {
     sanitizer=
     log 'note: compute-sanitizer does not start here; accesses and races were not looked at'
 }
-cases() {  # the ops first, then what runs whole models
+cases() {  # runs the test cases: the ops first, then whole models
     local all name
     jobs=${GPU_JOBS:-4}
     mapfile -t all < <(timeout 60 "$pack/tests" --list-test-cases --test-case='gpu: *' | grep '^gpu: ')
@@ -124,7 +126,8 @@ cases() {  # the ops first, then what runs whole models
     drain
     until_percent 100
 }
-# measure NAME FILE [OPTION...]: alone; for each of those that are left 40 seconds are kept, or an equal share
+# measure NAME FILE [OPTION...]: runs one measurement alone. It leaves 40 seconds for each later measurement or, if
+# there is less time, takes an equal share.
 measure() {
     local name=$1 file=$2 left=$((deadline - SECONDS))
     shift 2
@@ -133,17 +136,17 @@ measure() {
         "${bench[@]}" "${name%% *}" --device cuda "$@" --save "$out/stage-$stage-$file.json"
     drain
 }
-measure_training() {  # measure_training [OPTION...]: every mark
+measure_training() {  # measure_training [OPTION...]: measures every mark
     local mark
     for mark in "${marks[@]}"; do measure "train $mark" "train-$mark" --marks "$mark" "${brief[@]}" "$@"; done
 }
-measure_all() {  # measure_all [OPTION of train...]
+measure_all() {  # measure_all [OPTION of ./bench train...]
     later=$((later + 2))
     measure_training "$@"
     measure attention attention "${attention[@]}"
     measure decode decode "${decode[@]}"
 }
-# again NAME: what it was, and what each way of running it tells apart
+# again NAME: runs an item again, in several ways that help to find the cause of its failure
 again() {
     local bench=("$pack/bench" "${1%% *}" --device cuda) blocking=(env CUDA_LAUNCH_BLOCKING=1)
     case $1 in
@@ -174,7 +177,7 @@ kernels() {
         log 'note: ncu does not start here; no kernel was looked at'
         return
     fi
-    # Past the first step, which is compared and not timed; then part of a step that is.
+    # Skips the first step, which is only compared and not timed; profiles part of a timed step.
     start 'ncu' 400 "$ncu" --set basic --launch-skip 1500 --launch-count "${GPU_KERNELS:-400}" --force-overwrite \
         --export "$report" "$pack/bench" train --device cuda --marks "${marks[0]}" --brief
     drain

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# Running many commands within one time limit, to be sourced by bash: each has a limit of its own, a line in
-# $out/stage-$stage.log and a line in $out/stage-$stage.json, which is whole at any moment. Needs: stage, out, commit,
-# gpu, jobs (how many at a time), and deadline (the latest moment, by SECONDS).
-declare -A name_of=() file_of=() begun_at=() limit_of=()  # of the commands that run, by their process
+# Runs many commands within one time limit; to be sourced by bash. Each command has its own limit, a line in
+# $out/stage-$stage.log and a line in $out/stage-$stage.json, which is complete at any time. Needs: stage, out, commit,
+# gpu, jobs (commands at a time) and deadline (the end of the time limit, as a value of SECONDS).
+declare -A name_of=() file_of=() begun_at=() limit_of=()  # of the running commands, by process id
 items=() failed=() not_run=() stopped='' number=0
-shows=''  # not empty: what a command printed goes into the log though it ended well
+shows=''  # not empty: the output of successful commands is logged, too
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'stopped=yes; kill -TERM "${!name_of[@]}" 2>/dev/null' INT TERM HUP
 
 log() { printf '%s\n' "$*" | tee -a "$out/stage-$stage.log"; }
 
-# quoted TEXT: as a string of JSON
+# quoted TEXT: prints TEXT as a JSON string
 quoted() {
     local LC_ALL=C text=$1
     text=${text//[^[:print:]]/ }
@@ -20,7 +20,7 @@ quoted() {
     printf '"%s"' "${text//\"/\\\"}"
 }
 
-# write_json COMPLETE: the file of the stage, under another name first
+# write_json COMPLETE: writes the JSON file of the stage under another name, then renames it
 write_json() {
     local file=$out/stage-$stage.json item separator=''
     {
@@ -31,7 +31,7 @@ write_json() {
     } >"$file.new" && mv "$file.new" "$file"
 }
 
-# record NAME RESULT SECONDS [FAULT]: ok, FAILED, timed out, crashed or not run
+# record NAME RESULT SECONDS [FAULT]: records an item. RESULT: ok, FAILED, timed out, crashed or not run
 record() {
     items+=("{\"name\": $(quoted "$1"), \"result\": \"$2\", \"seconds\": $3, \"fault\": $(quoted "${4-}")}")
     case $2 in ok) ;; 'not run') not_run+=("$1") ;; *) failed+=("$1") ;; esac
@@ -39,13 +39,14 @@ record() {
     write_json false
 }
 
-# start NAME LIMIT COMMAND...: in the background, once fewer than $jobs run; for so many seconds at most
+# start NAME LIMIT COMMAND...: waits until fewer than $jobs commands run, then starts COMMAND in the background, for at
+# most LIMIT seconds
 start() {
     local name=$1 limit=$2 left
     shift 2
     while [ ${#name_of[@]} -ge "$jobs" ]; do collect; done
     [ -z "$stopped" ] || return 0
-    left=$((deadline - SECONDS - 5))  # what does not end when told to is killed five seconds later
+    left=$((deadline - SECONDS - 5))  # a command that ignores SIGTERM is killed after 5 s
     [ "$limit" -le $left ] || limit=$left
     if [ "$limit" -lt 3 ]; then record "$name" 'not run' 0 'no time was left'; return; fi
     number=$((number + 1))
@@ -53,23 +54,24 @@ start() {
     name_of[$!]=$name file_of[$!]=$work/$number begun_at[$!]=$SECONDS limit_of[$!]=$limit
 }
 
-# first_fault FILE: the line in which the tests, compute-sanitizer, ncu or a program say what went wrong; else the last
+# first_fault FILE: prints the first line in which the tests, compute-sanitizer, ncu or a program report an error;
+# without one, the last line
 first_fault() {
     local sanitizer='s/^========= \(Inv\|Err\|Race\|Warn\|Pot\|Prog\|Mis\|Out\)/\1/p'
     sed -n "s/.*\bERROR: //p; $sanitizer; s/^==ERROR== //p; s/^error: //p" "$1" | head -n 1 | grep . ||
         grep . "$1" | tail -n 1
 }
 
-# collect: waits until a command ends, and records how
+# collect: waits until a command ends, and records the result
 collect() {
     local process
-    wait -n "${!name_of[@]}" 2>/dev/null  # its status may be another's: one that a signal ended is forgotten here
+    wait -n "${!name_of[@]}" 2>/dev/null  # the status is not used: it may belong to another command
     for process in "${!name_of[@]}"; do
         if ! kill -0 "$process" 2>/dev/null; then wait "$process" 2>/dev/null; ended "$process" $?; fi
     done
 }
 
-# ended PROCESS STATUS
+# ended PROCESS STATUS: records the result of a command that has ended
 ended() {
     local name=${name_of[$1]} file=${file_of[$1]} limit=${limit_of[$1]} result=ok fault=''
     local seconds=$((SECONDS - begun_at[$1]))
@@ -93,10 +95,10 @@ ended() {
     fi
 }
 
-# drain: waits for all
+# drain: waits for all running commands
 drain() { while [ ${#name_of[@]} -gt 0 ]; do collect; done; }
 
-# finish: the last line, and the status
+# finish: waits, prints the last line, and exits with the status of the stage
 finish() {
     local names=''
     drain

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# gpu_pack.sh [FOLDER]: builds into FOLDER (build/gpu-pack) what a bare machine with an H100 or H200 needs: programs for
-# any x86-64 with AVX2, the CUDA library for sm_90, the commit, and the headers for `make DEPS=FOLDER/headers` there.
-# FOLDER lies two folders below the root of the tree and travels with it.
+# gpu_pack.sh [FOLDER]: builds everything that a bare machine with an H100 or H200 needs into FOLDER (default:
+# build/gpu-pack): programs for x86-64 with AVX2, the CUDA library for sm_90, the commit, and headers for
+# `make DEPS=FOLDER/headers`. FOLDER must be two levels below the root of the tree and is copied together with it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 pack=${1:-build/gpu-pack}
@@ -14,7 +14,7 @@ fail() { echo "error: gpu_pack.sh: $*" >&2; exit 1; }
 rm -rf "$pack"
 mkdir -p "$pack/headers"
 
-# header_folder HEADER: where the compiler finds it
+# header_folder HEADER: prints the folder in which the compiler finds HEADER
 header_folder() {
     echo "#include <$1>" | ${CXX:-g++} -std=c++17 ${DEPS:+-isystem "$DEPS"} -x c++ -M - 2>/dev/null |
         tr ' ' '\n' | grep -m 1 "/$1\$" | xargs -r dirname
@@ -31,7 +31,7 @@ make BUILDS=$builds CONFIG=release MARCH=x86-64-v3 CUDA_ARCHS=90 DEPS="$PWD/$pac
 cp "${targets[@]}" "$pack"
 (cd "$pack" && strip libmasquerade_cuda.so "${files[@]}")
 
-# The machine it goes to has the C and C++ runtimes, and nothing else for sure.
+# The target machine is only sure to have the C and C++ runtime libraries.
 foreign=$(readelf -d "$pack"/*.so "$pack"/{tests,bench,train,generate,evaluate} |
     sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u | grep -vE '^(lib(c|m|dl|stdc\+\+|gcc_s)\.so\.|ld-linux)' || true)
 [ -z "$foreign" ] || fail "these libraries may be missing where the pack goes: $foreign; link without them"

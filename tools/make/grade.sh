@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# tools/make/grade.sh FOLDER...: a line for each submission, a column for each lab that has a check: its points.
-# A submission is a clone of the repository, or a folder with 02.cpp and so on. Only the files that the student was to write are
-# used; checks are those of this tree, so an edited one changes nothing, and is named.
-# A submission is a program, so it never runs beside the check. Each file is copied to a folder of its own, compiled there
-# without access to other submissions (docs/labs/remote/confine.cpp), and run as a process that can compute and answer the check's
-# questions and nothing else (docs/labs/remote/cage.h). Each may take 2 GiB and LAB_SECONDS
-# (default 60) to run, and as much and LAB_COMPILE_SECONDS (default 60) to be compiled. LAB_CHECKS: a folder with NN/check.o made already.
+# tools/make/grade.sh FOLDER...: prints the points, one line per submission and one column per lab that has a check. A
+# submission is a clone of the repository, or a folder with 02.cpp and so on. Only the files that the student had to
+# write are used. The checks are those of this tree, so editing a check has no effect; an edited check is reported. A
+# submission is untrusted, so it never runs in the process of the check. Each file is copied to its own folder, compiled
+# there without access to other submissions (docs/labs/remote/confine.cpp), and run as a process that can only compute
+# and answer the questions of the check (docs/labs/remote/cage.h). Limits: 2 GiB and LAB_SECONDS (default 60) to run; 2
+# GiB and LAB_COMPILE_SECONDS (default 60) to compile. LAB_CHECKS: a folder with compiled checks, NN/check.o.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 [ $# -gt 0 ] || { echo 'usage: tools/make/grade.sh FOLDER...' >&2; exit 2; }
@@ -17,7 +17,8 @@ own() { "$cxx" -std=c++17 -I "$root" "$@" || { echo "error: the grader's own fil
 own "$root/docs/labs/remote/confine.cpp" -o "$work/confine"
 "$work/confine" --check || exit 1
 
-# prepare LAB: flags and links of the lab; its judge, and the server that a submission is linked with, once.
+# prepare LAB: sets the flags and libraries of the lab. On the first call for a lab, also builds its judge, and the
+# server that a submission is linked with.
 prepare() {
     local folder=$root/docs/labs/$1 check=$root/docs/labs/$1/check.cpp
     flags=-O0 links=() readable=()
@@ -34,9 +35,9 @@ prepare() {
     own "${flags[@]}" -w -D_GLIBCXX_ASSERTIONS -DLAB_JUDGE "$check" "$folder/remote.cpp" "$work/judge.o" -pthread "${links[@]}" \
         ${links:+-lfmt} -o "$work/judge-$1"
 }
-# is_own FOLDER FILE: a file that lies in the folder itself, and is not a link to another student's.
+# is_own FOLDER FILE: whether FILE is a file of at most 1 MB inside FOLDER, not a link to the file of another student.
 is_own() { [ -f "$2" ] && [[ $(realpath "$2") = "$(realpath "$1")"/* ]] && [ "$(stat -c %s "$2")" -le 1000000 ]; }
-# points LAB FILE
+# points LAB FILE: prints the points of FILE as "3/4", or error, late or failed.
 points() {
     local said status here=$work/submission
     rm -rf "$here"

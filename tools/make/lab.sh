@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# tools/make/lab.sh NN CHECK FILE PROGRAM: links FILE, which a student wrote for lab NN, with CHECK (.cpp, or its object) to PROGRAM.
-# docs/labs/NN/flags, where it is there, has the flags of a lab that needs others than -O0; its word "library" is for a lab
-# that calls the engine, which `make` has built.
+# tools/make/lab.sh NN CHECK FILE PROGRAM: compiles FILE, which a student wrote for lab NN, together with CHECK (a .cpp
+# or .o file) to PROGRAM. docs/labs/NN/flags, if it exists, replaces the flag -O0; the word "library" in it links the
+# engine, which `make` must have built.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 flags=-O0

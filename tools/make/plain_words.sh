@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# plain_words.sh [--list]: comments and pages that are hard to read for somebody whose first language is not English:
-# sentences that start with "Of", "What" or "By" and have no subject, and words that stand for the field's own word.
-# A report: the status is 0.
+# plain_words.sh [--list]: counts lines in comments and pages that are hard to read for somebody whose first language is
+# not English: sentences that start with "Of", "What" or "By" and have no subject, and phrases that replace the standard
+# term. It is only a report: the status is always 0.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

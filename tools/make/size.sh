@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# size.sh [COMMIT]: the size of the code by folder, of the working tree or of a commit: files, tokens and kilobytes. A token
-# is a word, a number or one punctuation character; comments are not counted, and neither are line breaks. C++ and CUDA only.
+# size.sh [COMMIT]: prints the size of the C++ and CUDA code by folder, in files, tokens and kilobytes, for the working
+# tree or a commit. A token is a word, a number or one punctuation character; comments and line breaks are not counted.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -12,7 +12,7 @@ if [ $# = 1 ]; then
     git archive "$1" | tar -x -C "$tree"
 fi
 cd "$tree"
-# without_comments FILE ...: a // that follows a colon or a quote is part of a string.
+# without_comments FILE ...: removes // comments. A // after a colon or a quote is part of a string and stays.
 without_comments() { sed -E 's@(^|[^:"])//.*@\1@' "$@"; }
 folders=(input engine/{base,tensor,math,ops,tape,nn,io,train,check} tokenizer data
     models/{masks,batch,latent,nets,density,tasks,writing,scoring,runs} tools docs tests)

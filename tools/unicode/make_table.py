@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes tokenizer/characters_table.h: what the tokenizer knows of Unicode.
+"""Writes tokenizer/characters_table.h, the tokenizer's tables of Unicode.
 
     tools/unicode/make_table.py > tokenizer/characters_table.h
 
-BERT's reference tokenizer is a Python program, so Python's unicodedata is the judge of the main tables. The
-second set, of what the Hugging Face library does otherwise, is found by asking that library about every code
-point, so writing the table anew needs `pip install tokenizers`; nothing else does. Hangul syllables decompose
-by arithmetic and are left out. Takes about half a minute.
+BERT's reference tokenizer is a Python program, so Python's unicodedata defines the main tables. A second set of tables
+has the code points that the Hugging Face library treats differently; it is found by asking the library about every code
+point, which needs `pip install tokenizers`. Hangul syllables are decomposed by arithmetic and are not in the tables.
+Takes about half a minute.
 """
 import itertools
 import os
@@ -34,7 +34,7 @@ FLAGS = {
 
 
 class Tables:
-    """Facts of every code point under one judge; `lower` and `strip` hold what does not stay itself."""
+    """The tables of one judge: the flags of every code point, and what `lower` and `strip` change."""
 
     def __init__(self, judge):
         self.flags = {c: judge.flags(c) for c in POINTS}
@@ -44,7 +44,7 @@ class Tables:
         check(judge, self.flags, self.lower, self.strip)
 
     def check_stripping(self, decomposition):
-        """That `strip` is the full decomposition without marks: it is not written, the tokenizer derives it."""
+        """Checks that `strip` is the full decomposition without marks: the tokenizer derives it, so no table has it."""
         def full(c):
             return [x for d in decomposition[c] for x in full(d)] if c in decomposition else [c]
         for c, flags in self.flags.items():
@@ -57,7 +57,7 @@ class Tables:
 
 
 def runs(values):
-    """[skipped, length, value] of neighbours with equal values; the code points ascend."""
+    """Runs of neighbouring code points with equal values, as [skipped, length, value]. The keys must ascend."""
     found, end = [], 0
     for c, value in values.items():
         if found and end == c and found[-1][2] == value:
@@ -69,7 +69,8 @@ def runs(values):
 
 
 def shifts(changes):
-    """[first, count, step, offset] of code points that move by one offset; step 2: capitals, small letters by turns."""
+    """Runs of code points that change by one offset, as [first, count, step, offset]. step is 2 if upper and lower case
+    alternate."""
     left, found = {c: to - c for c, (to,) in changes.items()}, []
     for c in sorted(left):
         if c in left:
@@ -83,7 +84,7 @@ def shifts(changes):
 
 
 def neighbours(changes, gap):
-    """(first, what each becomes) of code points less than `gap` apart; those between them stay themselves."""
+    """Groups of code points less than `gap` apart, as (first, results). Code points in between map to themselves."""
     found, end = [], 0
     for c in sorted(changes):
         more = [[x] for x in range(end, c)] + [changes[c]] if c - end < gap else []
@@ -100,7 +101,7 @@ def joined(texts):
 
 
 def written(points):
-    """As it stands in a string: letters that run from left to right as they are, others by number."""
+    """The code points as in a string literal: left-to-right letters as they are, others as escapes."""
     def one(c):
         x = chr(c)
         if 32 < c < 127 and x not in '"\\' or unicodedata.category(x)[0] == "L" and unicodedata.bidirectional(x) == "L":
@@ -114,7 +115,7 @@ def columns(text):
 
 
 class Header:
-    """Writes tables, and hashes their numbers as 32 bits each, in the order written."""
+    """Prints tables, and hashes their numbers, 32 bits each, in the printed order."""
 
     def __init__(self):
         self.hash = 0xCBF29CE484222325
@@ -149,13 +150,13 @@ class Header:
 
 
 def differences(ours, theirs):
-    """Code points for which the second table has another entry than the first; none: itself."""
+    """The entries of `theirs` that differ from `ours`. A missing entry means that the code point maps to itself."""
     points = sorted(ours.keys() | theirs.keys())
     return {c: theirs.get(c, [c]) for c in points if ours.get(c, [c]) != theirs.get(c, [c])}
 
 
 def one_step(c):
-    """The canonical decomposition of UnicodeData.txt: one or two code points; empty: none."""
+    """The canonical decomposition in UnicodeData.txt: one or two code points; empty if there is none."""
     fields = unicodedata.decomposition(chr(c)).split()
     return [] if not fields or fields[0].startswith("<") else [int(x, 16) for x in fields]
 
