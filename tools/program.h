@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all programs share: the common options, one `error: ...` line, the exit status (0 success, 1 failure, 2 wrong
+// Shared by all programs: the common options, one `error: ...` line, the exit status (0 success, 1 failure, 2 wrong
 // usage), Ctrl-C, and the width of the terminal.
 #pragma once
 #include <cstdint>

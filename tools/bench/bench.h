@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What all cases of ./bench share. A case measures rows. A row is a piece of work, which compare.py can let other
-// software do in turns with this engine, and becomes JSON and lines of text. With --turns, standard output consists of
-// JSON messages, one per line: "show" has text to print; "work" and "turn" are requests to the other software, and each
-// waits for one line of JSON on standard input as the answer.
+// The parts that all cases of ./bench share. A case measures rows. A row is a piece of work, which compare.py can let
+// other software do in turns with this engine, and becomes JSON and lines of text. With --turns, standard output
+// consists of JSON messages, one per line: "show" has text to print; "work" and "turn" are requests to the other
+// software, and each waits for one line of JSON on standard input as the answer.
 #pragma once
 #include <functional>
 #include <nlohmann/json.hpp>

@@ -28,7 +28,7 @@ class Tokenizers:
         self.lines = None
 
     def open(self, request):
-        """Called once: all works share a text and a vocabulary. Counts the lines whose ids differ from those of ./bench."""
+        """Called once: all works share a text and vocabulary. Counts lines whose ids differ from those of ./bench."""
         self.request = request
         with open(request["text"], encoding="utf-8", newline="\n") as file:
             self.lines = file.read().split("\n")[:-1]

@@ -28,7 +28,7 @@ struct TrainMark {
     // generates.
     int tokens() const;
     nlohmann::ordered_json sizes() const;
-    // What a peer needs to build the same model and train it on the same batch.
+    // Everything that a peer needs to build the same model and train it on the same batch.
     nlohmann::ordered_json about() const;
 };
 

@@ -41,7 +41,7 @@ Option Option::excludes(Option other) const { return Option(option_->excludes(ot
 bool Option::given() const { return option_->count() > 0; }
 std::string Option::name() const { return option_->get_name(); }
 std::string Option::heading() const { return option_->get_group(); }
-// By default, CLI11 would read [UNK] as a list with the element UNK.
+// CLI11 would otherwise read [UNK] as a list with the element UNK.
 Option Option::one_at_a_time() const { return Option(option_->expected(1)->take_all()->allow_extra_args(false)); }
 
 Option Options::flag(const std::string& name, bool& value, const std::string& what) {
