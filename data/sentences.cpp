@@ -102,7 +102,7 @@ std::vector<const Sentence*> SentenceSource::take(std::size_t tokens) {
 }
 
 void SentenceSource::move_to(const std::vector<std::uint64_t>& numbers) {
-    if (numbers.size() != 2) throw BadInput("the checkpoint does not say where in the data it stands");
+    if (numbers.size() != 2) throw BadInput("the checkpoint does not record its position in the data");
     epoch_ = numbers[0];
     next_ = numbers[1];
     if (next_ > order_.size())

@@ -99,7 +99,7 @@ void expect_same(const std::string& file, std::uint64_t found, std::uint64_t exp
     if (found != expected)
         throw BadInput(text(
             file,
-            " has changed since the run was started; it is read again as it was (./evaluate reads another with --data)"));
+            " has changed since the run was started; expected the same text (./evaluate --data measures another one)"));
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ TrainingText find_training_text(const std::string& file, const std::string& held
                                 const PairOptions& made) {
     if (wanted == TextKind::none || made.any()) {
         if (!file.empty() || !held_out_file.empty())
-            throw BadUsage("--data and --dev: this model makes its own examples (task=...)");
+            throw BadUsage("--data and --dev: this model generates its own examples (task=...): leave the options out");
         return made.any() ? made_text(made) : no_text();
     }
     if (!file.empty()) return text_of(file, file, held_out_file, wanted);
@@ -121,12 +121,13 @@ TrainingText find_training_text(const std::string& file, const std::string& held
                                  : "there is no corpus/ here (make data builds one), and the built-in grammar",
                             " holds no pairs; give --data FILE with source<TAB>target on every line"));
     if (!here) {
-        log_line("note: there is no corpus/ here (make data builds one): a built-in grammar of questions serves");
+        log_line("note: there is no corpus/ here (make data builds one): using questions from the built-in grammar");
         return grammar_text(held_out_file);
     }
     if (wanted == TextKind::translations && !translated)
         log_line(
-            "note: corpus/ holds no translations (make data FORCE=1 builds them where package lists have German descriptions): its other pairs serve");
+            "note: corpus/ holds no translations: using its other pairs (make data FORCE=1 adds translations if the "
+            "package lists have German descriptions)");
     const std::string* files = translated                                   ? corpus.translations
                                : wanted != TextKind::sentences && has_pairs ? corpus.pairs
                                                                             : corpus.sentences;

@@ -50,7 +50,7 @@ is 'nohup: to the end' 1 "$(grep -c '^done after 500 steps' report)"
 # unheard NAME: the run of this name ended with status 1 and one error line, and was saved
 unheard() {
     is "$1: status" 1 "$(cat status)"
-    is "$1: error" 1 "$(grep -c "^error: standard output cannot be written: .*saved: go on with --resume $1\$" error)"
+    is "$1: error" 1 "$(grep -c "^error: standard output cannot be written: .*saved: continue with --resume $1\$" error)"
     is "$1: one error" 1 "$(grep -c '^error: ' error)"
     is "$1: it writes" 2 "$(generate "$1" --count 2 | wc -l)"
 }

@@ -44,7 +44,7 @@ for model in $("$root/inspect" models | sed -n 's/^\([a-z0-9]\+\) .*/\1/p'); do
     for setting in $small; do known "$model" "${setting%%=*}" && settings="$settings $setting"; done
     known "$model" pairs && known "$model" latent && settings="$settings pairs=true"
     "$root/train" --device cpu $model $settings --data pairs.tsv --dev pairs.tsv --vocab vocab.txt --precision f32 --steps 400 --out $model > log 2> error ||
-        { is "$model: reads no pairs" 1 "$(grep -c 'makes its own examples' error)"; continue; }
+        { is "$model: reads no pairs" 1 "$(grep -c 'generates its own examples' error)"; continue; }
     families=$((families + 1))
     "$root/evaluate" --device cpu $model --data pairs.tsv > table 2> error
     is "$model: status" 0 $?

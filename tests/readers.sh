@@ -308,7 +308,7 @@ is 'settings from standard input' 'width 32,' "$(echo width=32 | config /dev/std
 rm -rf made
 header bert/model.safetensors 's/bert.pooler.dense/bert.stooge.dense/g'
 init bert 2>&1 > made.txt | grep '^warning' > said
-is 'unknown tensors' 'warning: bert: 2 tensors are not of this model and were left out; the first is bert.stooge.dense.bias' "$(cat said)"
+is 'unknown tensors' 'warning: bert: 2 tensors do not belong to this model and were ignored; the first is bert.stooge.dense.bias' "$(cat said)"
 rm -rf bert && cp -a ../base/bert bert
 printf '\377\377\377\177' | dd of=bert/model.safetensors bs=1 seek=$(($(stat -c %s bert/model.safetensors) - 400)) conv=notrunc status=none
 header bert/model.safetensors ''

@@ -40,7 +40,7 @@ refused() {
     case $status in 1 | 2) status='1 or 2' ;; esac
     is "$1: status" '1 or 2' "$status"
     is "$1: error lines" 1 "$(grep -ac '^error: ' <<< "$message")"
-    is "$1: in our words" '' "$(grep -aE 'another kind or size than|terminate|what\(\)' <<< "$message")"
+    is "$1: in our words" '' "$(grep -aE 'unexpected kind or size|terminate|what\(\)' <<< "$message")"
     is "$1: what it made" "$before" "$(ls -AR)"
     rm -rf out runs
 }
@@ -117,7 +117,7 @@ refuses 'killed before a checkpoint: --resume' 1 'was the run stopped before its
 train unilm $pairs --steps 2 --out early > /dev/null
 is 'killed before a checkpoint: the same --out' 0 $?
 is 'killed before a checkpoint: a whole run' 'log.jsonl run.json' "$(ls early/*.json* 2> /dev/null | xargs -n 1 basename | xargs)"
-refuses 'a run is in the way' 1 'early holds something already; go on with --resume early' train unilm $pairs --steps 1 --out early
+refuses 'a run is in the way' 1 'early holds something already; continue with --resume early' train unilm $pairs --steps 1 --out early
 refuses 'a name of a checkpoint' 1 'is the name of a checkpoint in a run folder' train unilm $pairs --steps 1 --out step-000010
 
 # ---- a copy by something that follows links ----

@@ -100,7 +100,7 @@ for model in unilm seq2seq; do
     is "$model: --forbid [SEP]" 0 "$(generate $model --forbid '[SEP]' --maximum 7 < sources.txt | awk 'NF <= 3' | wc -l)"
     sed 's/$/\tthe grey door is made of clay/' sources.txt | generate $model > of_pairs 2> error
     is "$model: pairs" "$(cat greedy)" "$(cat of_pairs)"
-    is "$model: pairs" 'note: standard input: of a line with a tab the source before it is read' "$(cat error)"
+    is "$model: pairs" 'note: standard input: if a line has a tab, only the source before the tab is read' "$(cat error)"
     { yes 'the red cup is made of tin' | head -n 20000 | generate $model 2> error; echo "${PIPESTATUS[2]}" > status; } |
         head -n 1 > first
     is "$model: a closed pipe" 'tin red cup 141 ' "$(cat first status error | tr '\n' ' ')"
@@ -140,13 +140,13 @@ for model in unilm seq2seq; do
     refuses "$model: no text" 1 'none.tsv' train $model --data none.tsv --steps 1 --out refused
     refuses "$model: no corpus" 1 'the built-in grammar holds no pairs; give --data FILE' train $model --steps 1 --out refused
     is "$model: what is refused leaves no folder" 0 "$(ls -d refused 2> /dev/null | wc -l)"
-    refuses "$model: a folder that is there" 1 "go on with --resume $model" train $model $on_pairs --out $model
-    refuses "$model: a resume with settings" 2 '--resume goes on as the run was started' \
+    refuses "$model: a folder that is there" 1 "continue with --resume $model" train $model $on_pairs --out $model
+    refuses "$model: a resume with settings" 2 '--resume keeps the settings of the run' \
         train $model --resume $model --steps 500
     refuses "$model: no such prior" 1 "a run of $model, which has no latents" train --fit-prior $model
-    refuses "$model: options of univae" 2 "--reconstruct is an option of univae, and $model is a run of $model" \
+    refuses "$model: options of univae" 2 "--reconstruct is an option of univae, but $model is a run of $model" \
         generate $model --reconstruct
-    refuses "$model: --count" 2 '--count is of models of one text' generate $model --count 3
+    refuses "$model: --count" 2 '--count needs a model that samples text' generate $model --count 3
     refuses "$model: a token that is not" 2 'there is no token copper in the vocabulary' generate $model --forbid copper
     refuses "$model: --n-best alone" 2 'give --beam 4 or more' generate $model --n-best 4
     refuses "$model: --n-best of samples" 2 'give --samples 4 in place of it' generate $model --n-best 4 --top-k 5
@@ -210,8 +210,8 @@ for model in unilm seq2seq; do
     is "$model: has learned to reverse held-out words" 100.000 "$(awk '$1 == "exact" { print $2 }' table)"
     is "$model: writes it" 'w1 w7 w4|w0|' "$(printf 'w4 w7 w1\nw0\n' | generate made-$model | tr '\n' '|')"
 done
-refuses 'a task and a text' 2 'makes its own examples' train seq2seq task=copy $on_pairs --steps 1 --out refused
-refuses 'a task and a vocabulary' 2 'brings its vocabulary' train seq2seq task=copy --vocab seq2seq/vocab.txt --steps 1 --out refused
+refuses 'a task and a text' 2 'generates its own examples' train seq2seq task=copy $on_pairs --steps 1 --out refused
+refuses 'a task and a vocabulary' 2 'has its own vocabulary' train seq2seq task=copy --vocab seq2seq/vocab.txt --steps 1 --out refused
 refuses 'a task and weights of another text' 1 'the vocabulary is not that of task copy' \
     train seq2seq task=copy --init seq2seq --steps 1 --out refused
 train seq2seq $made layers=2 words=12 --init made-seq2seq --steps 1 --out made-more > report
@@ -225,7 +225,7 @@ is 'lm: samples' 3 "$(generate lm --count 3 --seed 2 | wc -l)"
 is 'lm: continues lines' 9 "$(generate lm < sources.txt | wc -l)"
 train unilm $small layers=1 objective=lm $on_pairs --steps 5 --out lm-of-pairs > /dev/null
 is 'lm of pairs: a target for each source' 9 "$(generate lm-of-pairs < sources.txt | wc -l)"
-refuses 'lm of pairs has no samples' 2 '--count is of models of one text' generate lm-of-pairs --count 3
+refuses 'lm of pairs has no samples' 2 '--count needs a model that samples text' generate lm-of-pairs --count 3
 train unilm objective=unilm --init lm $on_pairs --steps 1 batch_tokens=200 --out after > /dev/null
 is 'after lm: status' 0 $?
 cmp -s lm/vocab.txt after/vocab.txt
@@ -236,17 +236,17 @@ is 'two objectives, two losses' 'mlm.loss unilm.loss' "$(evaluate both | awk '/\
 train seq2seq $small layers=1 objective=mass --data sentences.txt --steps 5 --out mass > /dev/null
 is 'mass needs no pairs' 0 $?
 train unilm $small layers=1 objective=mlm --data sentences.txt --steps 5 --out mlm > /dev/null
-refuses 'mlm does not write' 2 'objective mlm does not teach to go on with a text' generate mlm
-refuses 'mlm writes no outputs' 2 '--outputs: targets are written for pairs; mlm was trained on mlm' \
+refuses 'mlm does not write' 2 'objective mlm does not train to continue a text' generate mlm
+refuses 'mlm writes no outputs' 2 '--outputs: targets are written only for pairs; mlm was trained on mlm' \
     evaluate mlm --outputs none.tsv
-refuses 'other sizes' 1 'its sizes must be those of the checkpoint' \
+refuses 'other sizes' 1 'sizes must equal those of the checkpoint' \
     train unilm --init lm width=48 $on_pairs --steps 1 --out refused
-refuses 'more layers' 1 'has 2 layers to give, and layers is 3; choose at most 2' \
+refuses 'more layers' 1 'has only 2 layers, but layers is 3; choose at most 2' \
     train unilm --init lm layers=3 $on_pairs --steps 1 --out refused
-refuses 'a vocabulary of its own' 2 '--init brings its vocabulary' \
+refuses 'a vocabulary of its own' 2 '--init has its own vocabulary' \
     train unilm --init lm --vocab lm/vocab.txt $on_pairs --steps 1 --out refused
 refuses 'no folder' 1 'there is no folder none' train unilm --init none $on_pairs --steps 1 --out refused
-refuses 'two stacks in one' 1 'has an encoder and a decoder, and this model is one stack' \
+refuses 'two stacks in one' 1 'has an encoder and a decoder, but this model is one stack' \
     train unilm --init seq2seq $on_pairs --steps 1 --out refused
 refuses 'keep_tokens of nothing' 2 'keep_tokens makes the vocabulary of --init smaller' train unilm $on_pairs keep_tokens=true --steps 1 --out refused
 train univae --init lm --data sentences.txt --steps 1 keep_tokens=true max_length=20 latent_layers=1 batch_tokens=200 --out latents > warm.txt
@@ -257,12 +257,12 @@ is 'what its latents carry' 'kl.0 active_units mutual_information swap.content s
     "$(awk '/^(kl\.|active|mutual|probe|clusters|swap\.(content|form|0.content_a))/ { print $1 }' table | xargs)"
 is 'latents drawn anew, thrice' 3 "$(head -n 1 sentences.txt | generate latents --resample 2:9 --each 3 2> /dev/null | tr '\t' '\n' | wc -l)"
 refuses 'each of nothing' 2 'requires --resample' generate latents --each 3
-refuses 'a length that changes nothing' 2 '--length is of models with free_length=true' generate latents --length 5
+refuses 'a length that changes nothing' 2 '--length needs a model with free_length=true' generate latents --length 5
 is 'intervals in JSON' 'low high' "$(evaluate latents --data sentences.txt --limit 5 --importance 1 --samples 5 --swap --json | grep -A6 '"swap.form"' | grep -oE 'low|high' | xargs)"
 evaluate mlm --limit 5 --labelled labelled.tsv --labels 1,5 --draws 3 --json > table
 is 'labels from the states of an mlm' 'probe.1 probe_neighbours.1 probe_words.1 probe.5 probe_neighbours.5 probe_words.5 clusters' "$(grep -oE '(probe[a-z_.0-9]*|clusters)' table | xargs)"
 is 'the draws of labels, their mean between the least and the most' 6 "$(awk -F '[:,]' '/value/ { v = $2 } /low/ { l = $2 } /high/ { n += l <= v && v <= $2 } END { print n }' table)"
-refuses 'vectors of a run that has none' 2 'seq2seq has no vector of a line' evaluate seq2seq --limit 5 --labelled labelled.tsv
+refuses 'vectors of a run that has none' 2 'seq2seq gives no vectors of lines' evaluate seq2seq --limit 5 --labelled labelled.tsv
 refuses 'labels of nothing' 2 'requires --labelled' evaluate mlm --labels 5
 train unilm $small layers=1 objective=lm --data sentences.txt --steps 5 --out judge > /dev/null
 is 'a judge of samples' 1 "$(evaluate latents --limit 20 --importance 1 --samples 20 --judge judge | grep -cE '^samples_judged +[0-9.]+ +[0-9.]+  a word')"
@@ -271,17 +271,17 @@ train univae $latent latent_layers=0 --data sentences.txt --steps 5 --out plain 
 awk 'NR < 9 { print; print $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0 }' sentences.txt > longer.txt
 head -n 8 sentences.txt > shorter.txt
 is 'nats a character are those of lines that are read whole' '50.000 0.000 same' "$(for f in longer shorter; do evaluate plain --data $f.txt --samples 5; done | awk '/^cut/ { printf "%s ", $2 } /^nll_character/ { n = n ? (n == $2 ? "same" : "not") : $2 } END { print n }')"
-refuses 'swaps of no latents' 2 '--swap is of latents' evaluate plain --swap
+refuses 'swaps of no latents' 2 '--swap needs latents' evaluate plain --swap
 refuses 'a swap with nobody' 1 '--swap needs two sentences' evaluate latents --limit 1 --samples 5 --swap
 is 'one sentence has no other' 0 "$(evaluate latents --limit 1 --samples 5 --importance 1 | grep -c reconstruction_other)"
 refuses 'points of nothing' 2 'requires --interpolate' generate latents --points 3
 refuses 'more than can be written' 2 '--minimum 100 is more than the 20 tokens' generate latents --minimum 100
-is 'a vocabulary and its size' 1 "$(train univae --init latents vocabulary=90 max_length=20 latent_layers=1 batch_tokens=200 --data sentences.txt --steps 1 --out sized 2>&1 | grep -c 'vocabulary=90 is of a vocabulary that is learned, and --init brings one')"
+is 'a vocabulary and its size' 1 "$(train univae --init latents vocabulary=90 max_length=20 latent_layers=1 batch_tokens=200 --data sentences.txt --steps 1 --out sized 2>&1 | grep -c 'vocabulary=90 is ignored: no vocabulary is learned, because --init has one')"
 refuses 'labels twice' 2 '--labels has a number twice' evaluate latents --labelled labelled.tsv --labels 1,1 --limit 5 --samples 5
 refuses 'a judge that is none' 2 'mlm is no language model; a run of ./train unilm objective=lm is expected' evaluate latents --limit 5 --judge mlm
 train univae $latent pairs=true $on_pairs --steps 5 --out paraphrase > /dev/null
 is 'latents of pairs' 0 $?
-is 'pairs whose targets are left out' 1 "$(train univae $latent $on_pairs --steps 1 --out sources-alone 2>&1 | grep -c 'holds pairs, of which the sources alone are read; pairs=true reads both')"
+is 'pairs whose targets are left out' 1 "$(train univae $latent $on_pairs --steps 1 --out sources-alone 2>&1 | grep -c 'holds pairs; only their sources are read (pairs=true reads both)')"
 is 'latents of pairs are measured by their targets' 'reconstruction exact samples_perplexity' "$(evaluate paraphrase --limit 5 --importance 2 --samples 9 | awk '/^(reconstruction|exact|samples_perplexity) / { print $1 }' | xargs)"
 refuses 'pairs that are none' 1 'expected source<TAB>target on every line' evaluate paraphrase --data sentences.txt
 refuses 'pairs that are none to train on' 1 'pairs=true, and sentences.txt holds no pairs; expected source<TAB>target on every line' train univae pairs=true --data sentences.txt --steps 1 --out refused
@@ -316,21 +316,21 @@ is 'insertion: a canvas is kept' 'red, then box' "$(printf 'the grey cup is made
 is 'insertion: closed slots' 'red box' "$(printf 'the red box is made of tin\t_ red _ box _\n' | generate insertion --canvas)"
 is 'insertion: rounds are measured' 'rounds rounds.fewest passes ended' \
     "$(evaluate insertion --parallel | awk '/^(rounds|passes|ended)/ { print $1 }' | xargs)"
-refuses 'insertion has no beams' 2 '--beam is of models that write token by token' generate insertion --beam 4
-refuses 'insertion: nothing to count' 2 '--count is of models of one text' generate insertion --count 3
-refuses 'a threshold of nothing' 2 'a threshold chooses slots of parallel insertion' generate insertion --threshold 0.5
+refuses 'insertion has no beams' 2 '--beam applies to models that write token by token' generate insertion --beam 4
+refuses 'insertion: nothing to count' 2 '--count needs a model that samples text' generate insertion --count 3
+refuses 'a threshold of nothing' 2 '--threshold applies only to parallel insertion' generate insertion --threshold 0.5
 printf 'a\tthe red box the red box the red box\n' > long.tsv
 refuses 'a long canvas' 1 'is longer than the longest target' generate insertion --canvas < long.tsv
-refuses 'seq2seq does not insert' 2 '--parallel is an option of insertion, and seq2seq is a run of seq2seq' generate seq2seq --parallel
+refuses 'seq2seq does not insert' 2 '--parallel is an option of insertion, but seq2seq is a run of seq2seq' generate seq2seq --parallel
 refuses 'seq2seq has no rounds' 2 '--end-penalty is an option of insertion' evaluate seq2seq --end-penalty 2
 train insertion $small layers=1 decoder_layers=1 $on_pairs finalization=sequence --steps 2 --out sequence > /dev/null
-refuses 'sequence finalization is serial' 2 'parallel insertion needs slot finalization' generate sequence --parallel
+refuses 'sequence finalization is serial' 2 'parallel insertion needs finalization=slot' generate sequence --parallel
 refuses 'an order of no file' 1 'none.txt' train insertion $small $on_pairs order=none.txt --steps 2 --out refused
 seq 10 > order.txt
 refuses 'an order of another vocabulary' 1 'order.txt has 10 numbers, expected one for each of' \
     train insertion $small $on_pairs order=order.txt --steps 2 --out refused
 refuses 'two objectives' 2 'insertion has one objective, found 2' train insertion $small $on_pairs objective=insertion:1,kermit:1 --steps 2 --out refused
-refuses 'kermit has two sides' 2 'order=left_to_right is of the other objectives' \
+refuses 'kermit has two sides' 2 'order=left_to_right needs another objective' \
     train insertion $small $on_pairs objective=kermit order=left_to_right --steps 2 --out refused
 train insertion --init lm objective=insertion-one-stack $on_pairs --steps 1 batch_tokens=200 --out inserted > warm.txt
 is 'insertion starts with one stack: slots are new' 1 "$(grep -c 'new.*slots' warm.txt)"

@@ -73,7 +73,7 @@ is 'classify: files are cut' 'warning: 20 of 60 files (33 %) have more than 20 b
 # ---- messages ----
 printf '\tone\n\ttwo\n' > tabs.txt
 refuses 'pairs without sources' 1 'tabs.txt: none of 2 lines with a tab has both a source before it and a target behind it' train unilm --data tabs.txt
-refuses 'an option without its value' 2 '--minutes: a value is expected, and none follows' train --minutes
+refuses 'an option without its value' 2 '--minutes: a value is expected, but none follows' train --minutes
 refuses 'an option that is given twice' 2 '--minutes is given more than once' train --minutes 1 --minutes 2
 refuses 'a number in another base' 2 '--steps: a whole number is expected, found 0x10' train --steps 0x10
 refuses 'a window without its sign' 2 '"window" has no number; expected window=3' train univae mask='A causal window 3; B causal' --data lines.txt

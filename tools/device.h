@@ -41,8 +41,8 @@ inline Device choose_device(const std::string& wish, const std::string& program,
     }
     if (why_not.empty())
         why_not = text("a GPU answers (", cuda_runtime().facts().name,
-                       "), but what it computes has not been tested yet "
-                       "(make gpu-test); --device cuda takes it all the same");
+                       "), but its results have not been tested yet "
+                       "(make gpu-test); --device cuda uses it anyway");
     if (wish == "cuda") throw Error(text("--device cuda: ", why_not, "; --device cpu runs everywhere"));
     log_line("note: ", why_not, "; using the CPU");
     return Device::cpu;

@@ -51,21 +51,23 @@ struct Groups {
 
     void declare(Options& app, Measuring& how) {
         latents = app.group("of univae");
-        latents.number("--importance", how.importance, 1, 100000, "importance samples a sentence (default: 20)", "S");
-        latents.number("--samples", how.samples, 1, 1000000, "samples of the model (default: 1000)");
+        latents.number("--importance", how.importance, 1, 100000, "importance samples per sentence (default: 20)", "S");
+        latents.number("--samples", how.samples, 1, 1000000, "number of samples from the model (default: 1000)");
         declare_samples(latents, how.sampling);
         latents.input("--judge", how.judge, "RUN",
                       "a language model (unilm objective=lm): the samples' perplexity under it");
-        latents.flag("--swap", how.swap,
-                     "put the latents of layers of another sentence in: what is of which in the result");
+        latents.flag(
+            "--swap", how.swap,
+            "swap the latents of layers with another sentence, and measure which sentence the result resembles");
         targets = app.group("of unilm and seq2seq");
         targets.number("--beam", how.search.beams, 1, 1024, "targets by beam search of this width (default: 1, greedy)",
                        "K");
         targets.number("--length-penalty", how.search.length_penalty, -100.0, 100.0,
                        "alpha of a beam's score (default: 1)", "ALPHA");
-        targets.flag("--characters", how.characters, "ROUGE and BLEU over characters: for Chinese");
-        targets.output("--outputs", how.outputs, "FILE",
-                       "write source<TAB>output<TAB>reference there, and the reference as it was read to be compared");
+        targets.flag("--characters", how.characters, "ROUGE and BLEU over characters, for Chinese");
+        targets.output(
+            "--outputs", how.outputs, "FILE",
+            "write source<TAB>output<TAB>reference, and the reference as it was tokenized for the comparison");
         insertion = declare_insertion(app, how.search.canvas);
     }
     void expect_only_of(const Family& kind, const std::string& run) const {
@@ -84,12 +86,12 @@ struct LabelMeasuring {
     void declare(Options& app) {
         Options own = app.group("of labelled lines, for univae and unilm");
         const Option file = own.input("--labelled", lines, "FILE",
-                                      "text<TAB>label on every line: what the model's vectors say of labels");
-        own.value("--labels", labels, "N,...", "... from so many lines of each label (default: 0, all)")
+                                      "text<TAB>label on every line: how well the model's vectors predict the labels");
+        own.value("--labels", labels, "N,...", "train the classifiers on N lines of each label (default: 0, all)")
             .list()
             .between(std::int64_t(0), std::int64_t(1000000))
             .needs(file);
-        own.number("--draws", draws, 1, 1000, "... drawn so often: the mean, the least and the most (default: 1)")
+        own.number("--draws", draws, 1, 1000, "repeat with N random splits: mean, lowest and highest (default: 1)")
             .needs(file);
     }
     void measure(const Run& run, const std::string& name, std::uint64_t seed, std::vector<Measure>& rows) const {
@@ -99,7 +101,7 @@ struct LabelMeasuring {
         const std::vector<std::vector<double>> vectors = run.features(file.source);
         if (vectors.empty())
             throw BadUsage(
-                text("--labelled: ", name, " has no vector of a line; a univae with latents and a unilm have"));
+                text("--labelled: ", name, " gives no vectors of lines; expected a univae with latents, or a unilm"));
         const std::vector<Sentence> words = encode_lines(run.tokenizer, file.source, INT_MAX);
         const std::pair<std::string, std::function<double(const LabelledSplit&)>> classifiers[] = {
             {"probe", [&](const LabelledSplit& s) { return linear_probe(vectors, s); }},
@@ -150,10 +152,10 @@ int main(int argc, char** argv) {
         argc, argv, "evaluate", "Measures a run on held-out text.",
         [&](Options& app) {
             app.input("run", how.run, "RUN", "run folder, or one of its steps").required();
-            app.input("--data", how.data, "FILE", "other text than what the run held out");
-            app.number("--average", average, 1, 1000000, "the mean weights of the last N checkpoints");
-            app.number("--limit", how.limit, 1, 100000000, "at most so many lines (default: 1000)");
-            app.flag("--json", json, "the same as JSON");
+            app.input("--data", how.data, "FILE", "measure on this text instead of the held-out text of the run");
+            app.number("--average", average, 1, 1000000, "use the mean weights of the last N checkpoints");
+            app.number("--limit", how.limit, 1, 100000000, "maximum number of lines (default: 1000)");
+            app.flag("--json", json, "print JSON");
             groups.declare(app, how);
             labels.declare(app);
         },

@@ -41,11 +41,11 @@ int main(int argc, char** argv) {
     int average = 1;
     return run_program(
         argc, argv, "generate",
-        "Writes by a run: univae samples, or writes lines of standard input again; unilm, seq2seq and insertion "
-        "write a target for every line of standard input.",
+        "Generates text with a run: univae samples, or reconstructs lines of standard input; unilm, seq2seq and "
+        "insertion write a target for every line of standard input.",
         [&](Options& app) {
             app.input("run", how.run, "RUN", "run folder, or one of its steps").required();
-            app.number("--average", average, 1, 1000000, "the mean weights of the last N checkpoints");
+            app.number("--average", average, 1, 1000000, "use the mean weights of the last N checkpoints");
             options.declare(app);
         },
         [&](const Common& common) {

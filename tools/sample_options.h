@@ -11,12 +11,12 @@ namespace masquerade {
 
 inline void declare_samples(Options& group, SampleOptions& o) {
     group.choice("--prior", o.prior, {"fitted", "uniform"},
-                 "of the latents: fitted after training (default, where there is one), or uniform, as in training");
+                 "prior of the latents: fitted after training (default, if there is one), or uniform, as in training");
     group.number("--latent-temperature", o.latent_temperature, 0.0, 100.0,
-                 fmt::format("how far latents of the fitted prior stray from known ones (default: {})",
+                 fmt::format("how far latents from the fitted prior may be from known ones (default: {})",
                              LatentPrior::default_temperature),
                  "T");
-    group.number("--refine", o.refine, 0, 1000, "read every sample and write it again so often (default: 0)");
+    group.number("--refine", o.refine, 0, 1000, "how often each sample is encoded and reconstructed (default: 0)");
 }
 
 }  // namespace masquerade

@@ -35,7 +35,7 @@ void expect_only(const Options& options, const std::set<std::string>& names, con
 // Fits the prior of a run and stores it in the run's folder. Nothing is trained.
 void fit_prior_of(const Arguments& a, const Common& common) {
     expect_only(a.given, {"--fit-prior", "--threads", "--device"},
-                "--fit-prior takes a run as it is: only --threads and --device go with it");
+                "--fit-prior does not change the run: it can be combined only with --threads and --device");
     const RunFolder alone = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // locks the folder
     const std::unique_ptr<Run> run = family_of_run(a.fit_prior).load(a.fit_prior, true, common.device);
     say("{}\n", run->fit_prior(read_again(origin_of(run->run_json, a.fit_prior + "/run.json"))));
@@ -45,8 +45,8 @@ std::unique_ptr<Training> training_of(Arguments a, const Common& common) {
     if (!a.resume.empty()) {
         expect_only(
             a.given, {"--resume", "words", "--steps", "--minutes", "--threads", "--device", "--trace"},
-            "--resume goes on as the run was started: only --steps, --minutes, --threads, --device, --trace and "
-            "settings of the optimiser (learning_rate=...) go with it");
+            "--resume keeps the settings of the run: it can be combined only with --steps, --minutes, --threads, "
+            "--device, --trace and settings of the optimiser (learning_rate=...)");
         return std::make_unique<Training>(a.resume, a.wanted.words, common.device);
     }
     if (!a.precision.empty()) a.wanted.words.push_back("precision=" + a.precision);
@@ -90,7 +90,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     const std::string run = shell_word(t.folder.path());
     if (reason == StopReason::unheard)
         throw BadInput(text("standard output cannot be written: was it closed, is the disk full? Stopped after ",
-                            trainer.step(), " steps, saved: go on with --resume ", run));
+                            trainer.step(), " steps, saved: continue with --resume ", run));
     const char* why = reason == StopReason::asked ? "stopped as asked" : "done";
     say("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(), t.folder.path(),
         double(peak_resident_bytes()) / (1 << 20));
@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
             a.given = app;
             app.value("words", a.wanted.words, "[MODEL] [KEY=VALUE ...]",
                       "univae (default), unilm, seq2seq, insertion or classify, then settings as key=value");
-            app.input("--config", a.wanted.config, "FILE", "settings from a file; key=value goes over it");
+            app.input("--config", a.wanted.config, "FILE", "settings from a file; key=value overrides it");
             app.input(
                 "--data", a.wanted.data, "FILE",
                 "text, one sentence a line, or source<TAB>target for unilm, seq2seq and insertion (default: corpus/)");
@@ -135,12 +135,12 @@ int main(int argc, char** argv) {
                 "start with the weights and the vocabulary of this run, or of a Hugging Face BERT, RoFormer or NomicBERT");
             app.output("--out", a.wanted.out, "DIR", "run folder (default: runs/MODEL-NNN)");
             app.input("--resume", a.resume, "DIR",
-                      "go on with this run, to the end of its schedule, or ten minutes more");
-            app.input("--fit-prior", a.fit_prior, "RUN", "train nothing: fit the prior of this run's latents anew");
-            app.number("--steps", a.steps, std::int64_t(1), std::int64_t(1) << 40, "stop after so many steps");
-            app.number("--minutes", a.minutes, 0.0, 1e6, "stop after so long (default: 10; 0: no limit)", "M");
+                      "continue this run to the end of its schedule, or for ten minutes if that has passed");
+            app.input("--fit-prior", a.fit_prior, "RUN", "train nothing: fit the latent prior of this run again");
+            app.number("--steps", a.steps, std::int64_t(1), std::int64_t(1) << 40, "stop after N steps");
+            app.number("--minutes", a.minutes, 0.0, 1e6, "stop after M minutes (default: 10; 0: no limit)", "M");
             app.choice("--precision", a.precision, {"f32", "bf16"},
-                       "f32, or bf16 with f32 masters (default: bf16 where the device multiplies it)", "TYPE");
+                       "f32, or bf16 with f32 master weights (default: bf16 if the device multiplies it fast)", "TYPE");
             app.choice("--trace", a.trace, {"nan"}, "nan: stop at the first number that is not finite", "WHAT");
             app.footer(settings_tables());
         },

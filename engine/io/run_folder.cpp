@@ -157,7 +157,7 @@ void RunFolder::expect_free(const std::string& path) {
         if (!is_killed_work(path, other) &&
             !(begun &&
               (is_temporary(other) || std::count(std::begin(before_a_step), std::end(before_a_step), other) > 0)))
-            throw BadInput(text(path, " holds something already; go on with --resume ", shell_word(path),
+            throw BadInput(text(path, " holds something already; continue with --resume ", shell_word(path),
                                 ", or choose another --out"));
 }
 
@@ -344,7 +344,7 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
                 text(e.what(), "; there is no earlier checkpoint: make room and start again with the same --out"));
         if (error) earlier = step_name(steps().back());
         throw BadInput(text(e.what(), "; the earlier checkpoint ", earlier,
-                            " is intact: make room and go on with --resume ", shell_word(path_)));
+                            " is intact: make room and continue with --resume ", shell_word(path_)));
     }
     chosen_ = -1;  // from now on, follow `latest`
     prune(step);

@@ -41,28 +41,32 @@ std::int64_t last_step(const TrainOptions& o, std::uint64_t schedule_steps) {
 }  // namespace
 
 void TrainOptions::declare(Config& c) {
-    c.add("seed", &seed, "of every random number of the run; --seed sets it, too");
-    c.add("optimiser", &optimiser, "moves the parameters by their gradients", names_of(optimiser_kinds()));
+    c.add("seed", &seed, "seed of all random numbers of the run; --seed sets it, too");
+    c.add("optimiser", &optimiser, "rule that updates the parameters", names_of(optimiser_kinds()));
     c.add("learning_rate", &learning_rate, "peak of the learning rate", 0, 1);
     c.add("warmup", &warmup, "steps of linear warm-up", 0, 1000000);
     c.add("clip", &clip, "largest global norm of the gradient; 0: no clipping", 0, 1e9);
-    c.add("beta1", &beta1, "of adamw: the first decay; of apollo: the only one", 0, 0.999999);
-    c.add("beta2", &beta2, "of adamw: the second decay", 0, 0.999999);
-    c.add("eps", &eps, "of adamw: epsilon", 1e-30, 1);
-    c.add("apollo_eps", &apollo_eps, "of apollo: epsilon", 1e-30, 1);
-    c.add("weight_decay", &weight_decay, "of matrices; AdamW: decoupled, Apollo: added to the gradient", 0, 10);
-    c.add("schedule_start", &schedule_start, "step at which the learning rate begins to fall; 0: chosen", 0,
+    c.add("beta1", &beta1, "adamw: decay of the first moment; apollo: its only decay", 0, 0.999999);
+    c.add("beta2", &beta2, "adamw: decay of the second moment", 0, 0.999999);
+    c.add("eps", &eps, "adamw: epsilon", 1e-30, 1);
+    c.add("apollo_eps", &apollo_eps, "apollo: epsilon", 1e-30, 1);
+    c.add("weight_decay", &weight_decay, "weight decay of matrices; adamw: decoupled, apollo: added to the gradient", 0,
+          10);
+    c.add("schedule_start", &schedule_start, "step at which the learning rate starts to decay; 0: chosen", 0,
           1000000000);
-    c.add("schedule_steps", &schedule_steps, "step at which it has fallen; 0: --steps, or chosen from measured speed",
-          0, 1000000000);
+    c.add("schedule_steps", &schedule_steps,
+          "step at which the decay ends; 0: --steps, or chosen from the measured speed", 0, 1000000000);
     c.add("save_every", &save_every, "steps between checkpoints; 0: every minute", 0, 1000000000);
-    c.add("keep", &keep, "the last checkpoints that stay, beside the best one; --average takes their mean", 1, 1000000);
-    c.add("recompute", &recompute, "scopes computed again in the backward, as decoder.layer.*");
-    c.add("plan_memory", &plan_memory, "planned memory; false: loose blocks");
-    c.add("tf32", &tf32, "on a GPU in f32, factors of products rounded to TF32: faster, ten bits behind the point");
+    c.add("keep", &keep, "number of latest checkpoints that are kept, besides the best one; --average can use them", 1,
+          1000000);
+    c.add("recompute", &recompute, "scopes that are recomputed in the backward, such as decoder.layer.*");
+    c.add("plan_memory", &plan_memory,
+          "place the tensors of a step in one planned block of memory; false: in separate blocks");
+    c.add("tf32", &tf32,
+          "on a GPU in f32, round the factors of products to TF32: faster, but only 10 bits of mantissa");
     c.add("deterministic", &deterministic,
-          "on a GPU, products by the engine's own kernels: a document has the same bits in any batch; slower");
-    c.add("graph", &graph, "on a GPU, a step as one CUDA graph; false: op by op, as a debugger wants it");
+          "on a GPU, use the engine's own kernels for products: results are bit-identical in any batch; slower");
+    c.add("graph", &graph, "on a GPU, run a step as one CUDA graph; false: op by op, for debuggers");
 }
 
 Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const TrainOptions& options)
@@ -152,8 +156,9 @@ std::string Trainer::advice() const {
     if (steps.empty())
         return text("; there is no checkpoint yet: start again with a lower learning_rate than ",
                     options_.learning_rate, " or a longer warmup than ", options_.warmup);
-    return text("; the last checkpoint, ", folder_.step_folder(steps.back()), ", is healthy: ./train --resume ",
-                shell_word(folder_.path()), " learning_rate=", options_.learning_rate / 2, " goes on from there",
+    return text("; the last checkpoint, ", folder_.step_folder(steps.back()),
+                ", is healthy; resume it with a lower learning rate: ./train --resume ", shell_word(folder_.path()),
+                " learning_rate=", options_.learning_rate / 2,
                 std::filesystem::exists(folder_.file("best")) ? text("; the best one is ", folder_.file("best")) : "");
 }
 

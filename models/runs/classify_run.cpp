@@ -45,7 +45,7 @@ class ClassifyTask : public Task {
     // The next example, and a hash of the files.
     std::vector<std::uint64_t> place() const override { return {next_, run_.source->hash()}; }
     void move_to(const std::vector<std::uint64_t>& place) override {
-        if (place.size() != 2) throw BadInput("the checkpoint does not say at which example it stands");
+        if (place.size() != 2) throw BadInput("the checkpoint does not record the number of the next example");
         if (place[1] != run_.source->hash())
             throw BadInput(text("the files of ", run_.settings.task.task, " have changed since the run was started"));
         next_ = place[0];
@@ -86,18 +86,18 @@ ClassifySettings::ClassifySettings() {
 void ClassifySettings::declare(Config& c) {
     c.add_path("task", &task.task, "what is asked; a path: a folder with a folder of text files for each class",
                names_of(task_kinds()));
-    c.add("pairs", &task.pairs, "recall: pairs of key and value", 1, 65536);
-    c.add("length", &task.length, "recall, copy, induction: words", 1, 65536);
-    c.add("vocabulary", &task.vocabulary, "recall, copy, induction: different words; half of recall's are keys", 2,
-          65536);
-    c.add("dashes", &task.dashes, "pathfinder: of a curve; 6, 9 and 14 are easy, middling and hard", 1, 14);
+    c.add("pairs", &task.pairs, "recall: number of key-value pairs", 1, 65536);
+    c.add("length", &task.length, "recall, copy, induction: number of words", 1, 65536);
+    c.add("vocabulary", &task.vocabulary,
+          "recall, copy, induction: number of different words; in recall half of them are keys", 2, 65536);
+    c.add("dashes", &task.dashes, "pathfinder: dashes of a curve; 6, 9 and 14 are easy, medium and hard", 1, 14);
     c.add("levels", &task.levels, "pathfinder: levels of grey", 4, 256);
-    c.add("max_length", &task.max_length, "files: bytes that are read; more is cut", 1, 65536);
+    c.add("max_length", &task.max_length, "files: bytes that are read of each file; the rest is cut", 1, 65536);
     declare_mask(c);
     declare_backbone(c, model);
     c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
-    c.add("held_out", &held_out, "held-out examples that are measured at a checkpoint, at most; fewer of long ones", 1,
-          100000000);
+    c.add("held_out", &held_out, "maximum number of held-out examples measured at a checkpoint; fewer if they are long",
+          1, 100000000);
     declare_training(c);
 }
 

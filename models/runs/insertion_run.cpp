@@ -76,19 +76,16 @@ Numbers from_file(const InsertionRun& run, const TrainingText&) {
 
 const std::vector<Order>& orders() {
     static const std::vector<Order> all = {
-        {"left_to_right", "the next word alone", nullptr},
-        {"binary_tree", "the middle first", nullptr},
-        {"uniform", "all alike", nullptr},
-        {"frequency", "frequent words first", by_frequency},
-        {"length", "long words first", by_length},
-        {"alphabetical", "by the alphabet", by_alphabet},
-        {"random", "by numbers drawn of the seed", by_chance},
+        {"left_to_right", "only the next word", nullptr}, {"binary_tree", "the middle word first", nullptr},
+        {"uniform", "all with equal weight", nullptr},    {"frequency", "frequent words first", by_frequency},
+        {"length", "long words first", by_length},        {"alphabetical", "in alphabetical order", by_alphabet},
+        {"random", "in random order", by_chance},
     };
     return all;
 }
 
 const Order& find_order(const std::string& name) {
-    static const Order file{"FILE", "by the numbers of a file", from_file};
+    static const Order file{"FILE", "in the order of the numbers in a file", from_file};
     for (const Order& o : orders())
         if (o.name == name) return o;
     return file;
@@ -107,22 +104,23 @@ void InsertionSettings::declare(Config& c) {
     for (const Order& o : orders()) rules += text(o.name, " (", o.what, "), ");
     c.add("objective", &objective, "insertion: an encoder and a decoder; or insertion-one-stack, kermit");
     c.add_path("order", &order,
-               "which words a slot is asked for: " + rules +
-                   "or a file with a number for every token, small ones first",
+               "which of its missing words a slot learns: " + rules +
+                   "or a file with a number for every token (small numbers first)",
                names_of(orders()));
     c.add("tau", &tau, "temperature of an order: share ~ exp(-distance / tau)", 1e-3, 1e9);
     c.add("content_location", &content_location, "p(c,l): p(c|l) p(l), or one softmax over words and slots",
           {{"factorised", Location::factorised}, {"joint", Location::joint}});
-    c.add("contextual_bias", &model.contextual_bias, "a bias of all slots from their maximum");
-    c.add("mixture", &model.mixture, "K, softmaxes that are mixed", 1, 64);
+    c.add("contextual_bias", &model.contextual_bias, "add a bias for all slots, computed from their maximum");
+    c.add("mixture", &model.mixture, "K, number of softmaxes in the mixture", 1, 64);
     c.add("slot_projection", &model.projection,
-          "the two rows of a slot are projected to the width of the embedding; false: they meet "
-          "a matrix of their own");
-    c.add("finalization", &finalization,
-          "the end is asked for in every slot that lacks no word, or where no word is missing at all",
-          {{"slot", End::slot}, {"sequence", End::sequence}});
-    c.add("end_weight", &end_weight, "of a slot that is asked for the end, beside 1", 0, 1000);
-    c.add("canvases", &canvases, "parts of a target in a step, which share a pass of the encoder", 1, 16);
+          "project the two rows of a slot to the width of the embedding; false: use a separate output "
+          "matrix");
+    c.add(
+        "finalization", &finalization,
+        "which slots learn to end: slot, every slot without a missing word; sequence, only slots of a complete target",
+        {{"slot", End::slot}, {"sequence", End::sequence}});
+    c.add("end_weight", &end_weight, "weight of slots that learn to end; other slots have weight 1", 0, 1000);
+    c.add("canvases", &canvases, "partial targets per sentence in a step; they share one encoder pass", 1, 16);
     declare_backbone(c, model.stacks.stack);
     declare_decoder(c, model.stacks);
     declare_reading(c, model.stacks.stack);
@@ -161,7 +159,7 @@ InsertionOptions InsertionSettings::net(int vocabulary_size) const {
         std::max(stack.positions, o.one_stack ? max_length + max_target + 1 : std::max(max_length, max_target + 1));
     expect_types(stack);
     if (order == "left_to_right" && form() == InsertionForm::either_side)
-        throw BadUsage("kermit inserts in source and target: order=left_to_right is of the other objectives");
+        throw BadUsage("kermit inserts into source and target, so order=left_to_right needs another objective");
     return o;
 }
 
@@ -230,7 +228,7 @@ Canvas InsertionRun::canvas_of(const std::string& line) const {
 std::vector<Written> InsertionRun::insert(const std::vector<const Sentence*>& sources, const SearchOptions& options,
                                           std::vector<Canvas> starts) const {
     if (options.beams > 1 || options.samples > 0)
-        throw BadUsage("insertion writes greedily, or in parallel (--parallel): it has no beams and no draws");
+        throw BadUsage("insertion writes greedily, or in parallel (--parallel): beams and samples are not possible");
     CanvasOptions how = options.canvas;
     const bool sequence =
         settings.order == "left_to_right" || settings.finalization == InsertionSettings::End::sequence;

@@ -13,7 +13,7 @@ class ByInsertion : public RunWriter {
         : how_(how), run_(run), options_(how.options_for(run, true)) {
         if (how.count > 0)
             throw BadUsage(
-                "--count is of models of one text; insertion writes a target for each line of standard input");
+                "--count needs a model that samples text; insertion writes a target for each line of standard input");
         run.insert({}, options_, {});  // throws on wrong options before lines are read
     }
 

@@ -55,8 +55,7 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("width", &b.width, "C, model width", 2, 65536);
     c.add("heads", &b.heads, "H, attention heads", 1, 1024);
     c.add("inner", &b.inner, "F, inner width of the feed-forward layer", 1, 262144);
-    c.add("rotary", &b.rotary,
-          "rotary positions; false: an absolute table, the default where the attention cannot rotate");
+    c.add("rotary", &b.rotary, "rotary positions; false: a position table, the default if the attention cannot rotate");
     c.add("kv_heads", &b.kv_heads, "G, heads of keys and values, a divisor of heads; 0: as many as heads", 0, 1024);
     c.add("pre_norm", &b.pre_norm, "norms stand before attention and feed-forward part; false: after them, as in BERT");
     c.add("norm", &b.norm, "kind of the norms: layer norm, or RMSNorm, which has no mean and no bias",
@@ -66,8 +65,7 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("bias", &b.bias, "biases of the layers and the head; false: none but those of layer norms");
     c.add("gelu", &b.gelu, "exact, or the tanh approximation, in ffn=gelu and geglu",
           {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
-    c.add("attention", &b.attention, "kind of the attention; ./inspect attention lists them",
-          names_of(attention_kinds()));
+    c.add("attention", &b.attention, "kind of attention; ./inspect attention lists them", names_of(attention_kinds()));
     c.follows("rotary", [&b, start = b.rotary] { b.rotary = start && find_attention(b.attention).rotates; });
     for (const AttentionSetting& s : attention_settings()) {
         const auto declare = [&](auto& value) {
@@ -87,13 +85,13 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
         if (kind.drops) dropping.push_back(kind.name);
     c.add("attention_dropout", &b.attention_dropout, of_kinds(dropping) + "dropout of attention probabilities", 0,
           0.99);
-    c.add("deviation", &b.deviation, "standard deviation of the first weights", 1e-6, 10);
+    c.add("deviation", &b.deviation, "standard deviation of the initial weights", 1e-6, 10);
 }
 
 void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
-    c.add("types", &b.types, "segment ids there are", 1, 65536);
-    c.add("embedding", &b.embedding, "E, width of the tables and the head; 0: the model's", 0, 65536);
-    c.add("rotary_value", &b.rotary_value, "rotary positions turn values, too");
+    c.add("types", &b.types, "number of segment ids", 1, 65536);
+    c.add("embedding", &b.embedding, "E, width of the embedding tables and the head; 0: C", 0, 65536);
+    c.add("rotary_value", &b.rotary_value, "rotate values, too");
     c.add("rotary_base", &b.rotary_base, "base of the rotary angles: a larger base turns more slowly", 1, 1e9);
     c.add("head_bias", &b.head_bias, "the head has biases even if bias=false");
     c.add("norm_eps", &b.eps, "epsilon of the norms", 0, 1);
@@ -111,13 +109,14 @@ void RunSettings::adopt_reading(RunSettings& theirs) {
 
 void RunSettings::declare_mask(Config& c) {
     c.add("mask", &mask,
-          "masks in words, over the usual ones: 'A full; B causal | layers 2: A full; B causal sees A[0]'");
+          "masks in words, in place of the usual ones: 'A full; B causal | layers 2: A full; B causal sees A[0]'");
 }
 
 void RunSettings::declare_tokenizer(Config& c) {
-    c.add("vocabulary", &vocabulary, "V, tokens of a vocabulary that is learned", 64, 1000000);
+    c.add("vocabulary", &vocabulary, "V, size of a learned vocabulary", 64, 1000000);
     c.add("cased", &cased, "keep case and accents");
-    c.add("keep_tokens", &keep_tokens, "with --init: of its vocabulary the tokens that the text has; false: all");
+    c.add("keep_tokens", &keep_tokens,
+          "with --init: keep only the tokens of its vocabulary that the text has; false: keep all");
 }
 
 void RunSettings::declare_training(Config& c) {
@@ -132,7 +131,7 @@ Run::Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Devi
     expect_trainable(tokenizer.vocabulary(), "vocab.txt", "(echo '[PAD]'; grep -vxF '[PAD]' vocab.txt) >new.txt");
     if (tokenizer.vocabulary().size() == int(special_tokens().size()))
         throw BadInput(masquerade::text("the vocabulary holds ", tokenizer.vocabulary().size(),
-                                        " special tokens alone; expected tokens of the text beside them"));
+                                        " special tokens and nothing else; expected tokens of the text as well"));
 }
 
 std::vector<int> Run::special_tokens() const {
@@ -148,8 +147,9 @@ void Run::average_checkpoints(int count) {
     std::vector<std::int64_t> steps = folder.steps();
     steps.erase(std::upper_bound(steps.begin(), steps.end(), step), steps.end());
     if (int(steps.size()) < count)
-        throw BadUsage(masquerade::text("a mean of ", count, " checkpoints is asked for, and ", folder.path(), " has ",
-                                        steps.size(), " up to step ", step, "; ./train keep=", count, " keeps more"));
+        throw BadUsage(masquerade::text("--average ", count, " needs ", count, " checkpoints, but ", folder.path(),
+                                        " has only ", steps.size(), " up to step ", step, "; train with keep=", count,
+                                        " to keep more"));
     steps.erase(steps.begin(), steps.end() - count);
     averaged = count > 1;
     std::vector<double> sum(std::size_t(parameters.length()));
@@ -173,15 +173,16 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const T
         const auto unknown = [&](const StoredTensor& t) { return !parameters.find(t.name); };
         const auto first = std::find_if(weights.tensors().begin(), weights.tensors().end(), unknown);
         log_line("warning: ", weights.path(), ": ", weights.tensors().size() - parameters.all().size(),
-                 " tensors are not of this model and were left out; the first is ", first->name);
+                 " tensors do not belong to this model and were ignored; the first is ", first->name);
     }
     run_json = read_file(folder.file("run.json"));
     const nlohmann::json record = parse_input<BadInput>(run_json, folder.file("run.json"));
     const auto resumed = record.find("resumed");
     if (!record.is_object() || (resumed != record.end() && !resumed->is_array()))
-        throw BadInput(masquerade::text(folder.file("run.json"),
-                                        " is not a run's record: an object is expected, with a list \"resumed\" ",
-                                        "where it was resumed; was it edited?"));
+        throw BadInput(masquerade::text(
+            folder.file("run.json"),
+            " is not the record of a run: expected an object whose \"resumed\", if there is one, is a list; ",
+            "was it edited?"));
     salt = record.value("salt", "");  // is a string: open_model() has checked it
     loaded(record);
     const std::string path = folder.file("tokenizer.json");
@@ -200,7 +201,7 @@ void Run::save_tokenizer(const RunFolder& folder) const {
 }
 
 std::string Run::fit_prior(const TrainingText&) {
-    throw BadInput(masquerade::text(step_folder, " is of a run of ", common().family(),
+    throw BadInput(masquerade::text(step_folder, " belongs to a run of ", common().family(),
                                     ", which has no latents: there is no prior to fit"));
 }
 
@@ -245,7 +246,7 @@ Vocabulary vocabulary_of(const RunFolder& folder) {
                                            : path,
                                 " has changed since the run was started",
                                 same_lines || both ? "" : ", or tokenizer.json beside it was removed",
-                                "; the weights belong to the old one: put that back"));
+                                "; the weights belong to the old file: restore it"));
     }
     return Vocabulary::load(path);
 }
@@ -297,7 +298,8 @@ const Family& family_of_run(const std::string& path) {
     const std::string found = model_type(config_of(config_path));
     for (const Family& kind : families())
         if (kind.name == found) return kind;
-    throw BadInput(text(config_path, " describes a model of type ", found, ", which is none of a run's"));
+    throw BadInput(text(config_path, " describes a model of type ", found, ", but runs are of type ",
+                        joined(names_of(model_kinds()))));
 }
 
 }  // namespace masquerade

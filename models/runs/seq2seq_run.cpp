@@ -12,12 +12,12 @@ Seq2SeqSettings::Seq2SeqSettings() {
 }
 
 void Seq2SeqSettings::declare(Config& c) {
-    c.add("objective", &objective, "what it is trained to do; both with weights: seq2seq:2,mass:1");
+    c.add("objective", &objective, "training objective; both with weights: seq2seq:2,mass:1");
     declare_backbone(c, model.stack);
     declare_decoder(c, model);
     declare_reading(c, model.stack);
     declare_mask(c);
-    c.add("span", &span, "mass: share of the tokens that are hidden", 0, 1);
+    c.add("span", &span, "mass: share of the tokens that are masked", 0, 1);
     declare_rest(c, model.stack);
 }
 

@@ -50,7 +50,7 @@ void warn_of_unknown(const std::string& path, std::vector<std::string> names) {
     names.erase(std::remove_if(names.begin(), names.end(), known), names.end());
     if (!names.empty())
         log_line("warning: ", path, ": ", names.size(),
-                 " tensors are not of this model and were left out; the first is ", names[0]);
+                 " tensors do not belong to this model and were ignored; the first is ", names[0]);
 }
 
 class FromHuggingFace : public Start {
@@ -155,7 +155,7 @@ std::string layers(int taken, int there) {
 void Start::expect_layers(const char* key, int wanted, int there) const {
     if (wanted > there)
         throw BadInput(
-            text(source(), " has ", there, " layers to give, and ", key, " is ", wanted, "; choose at most ", there));
+            text(source(), " has only ", there, " layers, but ", key, " is ", wanted, "; choose at most ", there));
 }
 
 // Checks the sizes, including settings that shapes cannot show.
@@ -164,13 +164,13 @@ void Start::expect_same_sizes(const Stacks& ours) const {
     if (theirs.decoder && !ours.decoder)
         throw BadInput(
             text(source(),
-                 " has an encoder and a decoder, and this model is one stack; --init takes a run of one stack, "
+                 " has an encoder and a decoder, but this model is one stack; --init needs a run of one stack, "
                  "or a Hugging Face BERT, RoFormer or NomicBERT"));
     BackboneOptions a = theirs.first, b = ours.first;
     auto same = [&](const std::string& key, const std::string& found, const std::string& expected) {
         if (found != expected)
-            throw BadInput(text(source(), " has ", key, "=", found, ", this model ", expected,
-                                "; its sizes must be those of the checkpoint: leave ", key, " out"));
+            throw BadInput(text(source(), " has ", key, "=", found, ", but this model has ", expected,
+                                "; sizes must equal those of the checkpoint: leave ", key, " out"));
     };
     Config of_a, of_b;
     for (const auto& [config, stack] : {std::pair{&of_a, &a}, {&of_b, &b}}) {
@@ -183,8 +183,8 @@ void Start::expect_same_sizes(const Stacks& ours) const {
                             "gelu", "norm_eps", "norm", "ffn", "bias", "kv_heads", "head_bias", "rotary_base"})
         same(key, of_a.value(key), of_b.value(key));
     if (!a.rotary && a.positions != b.positions)
-        throw BadInput(text(source(), " knows ", a.positions, " positions, and max_length, max_target and ",
-                            "positions ask for ", b.positions, "; choose them so that it is as many"));
+        throw BadInput(text(source(), " has ", a.positions, " positions, but max_length, max_target and ",
+                            "positions need ", b.positions, "; choose them so that they need ", a.positions));
     expect_layers("layers", b.layers, a.layers);
     if (!ours.decoder) return;
     expect_layers("decoder_layers", ours.decoder->layers, theirs.decoder ? theirs.decoder->layers : a.layers);
@@ -203,9 +203,10 @@ void Start::extend(const std::vector<std::string>& words, const std::string& tas
     const WordPiece reader = all_tokens();
     for (int id = 0; id < reader.vocabulary().size(); id++)
         if (const std::string& token = reader.vocabulary().token(id); wanted.id(token) < 0)
-            throw BadInput(text("the vocabulary is not that of task ", task, ", which brings its own ", words.size(),
-                                " words: that of ", source(), " has ", clipped(token),
-                                ", which is none of them; --init expects weights whose words are all of the task"));
+            throw BadInput(text("the vocabulary is not that of task ", task, ": ", source(), " has the token ",
+                                clipped(token), ", which is none of the ", words.size(),
+                                " words of the task; --init expects weights ",
+                                "whose tokens are all words of the task"));
     if (wanted.lines() != reader.vocabulary().lines()) extended_ = std::move(wanted);
 }
 

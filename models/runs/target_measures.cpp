@@ -116,8 +116,9 @@ Measures TargetRun::measures(const Measuring& how) {
         refuse_sentences(how.data.empty() ? t.origin.name : how.data);
     if (!pairs || !writes()) {
         if (!how.outputs.empty())
-            throw BadUsage(masquerade::text("--outputs: targets are written for pairs; ", how.run, " was trained on ",
-                                            objective(), pairs ? "" : ", and there are no pairs"));
+            throw BadUsage(masquerade::text("--outputs: targets are written only for pairs; ", how.run,
+                                            " was trained on ", objective(),
+                                            pairs ? "" : ", and the text holds no pairs"));
         return table;
     }
     std::vector<std::string> written = write_lines(all, how.search, how.seed, rows);

@@ -99,13 +99,14 @@ void TargetSettings::start_with(BackboneOptions& stack, int layers) {
 void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     std::vector<std::string> tasks = names_of(pair_tasks());
     tasks.insert(tasks.begin(), "none");
-    c.add("task", &made.task, "pairs made on the fly: of words, or edges of a graph and a way in it; none: from a text",
-          tasks);
-    c.add("length", &made.length, "copy, reverse, sort: words at most", 0, 4096);
-    c.add("words", &made.words, "different words; 0: 32, and of star_graph as many as a graph has nodes", 0, 65536);
-    c.add("level", &made.level, "star_graph: its size", names_of(star_levels()));
-    c.add("max_length", &max_length, "longest source with [CLS] and [SEP]; more is cut", 3, 65536);
-    c.add("max_target", &max_target, "longest target with its [SEP]; more is cut", 2, 65536);
+    c.add("task", &made.task,
+          "task whose pairs are generated: of words, or of a graph and a path in it; none: read a text", tasks);
+    c.add("length", &made.length, "copy, reverse, sort: maximum number of words", 0, 4096);
+    c.add("words", &made.words, "number of different words; 0: 32, or for star_graph as many as a graph has nodes", 0,
+          65536);
+    c.add("level", &made.level, "star_graph: size of the graph", names_of(star_levels()));
+    c.add("max_length", &max_length, "longest source with [CLS] and [SEP]; longer ones are cut", 3, 65536);
+    c.add("max_target", &max_target, "longest target with its [SEP]; longer ones are cut", 2, 65536);
     c.add("source_type", &source_type, "segment id of a source", 0, 65535);
     c.add("target_type", &target_type, "segment id of a target", 0, 65535);
     const auto longest = [this] { return made.any() ? find_pair_task(made).size(made) : PairTask::Size{}; };
@@ -138,9 +139,9 @@ void TargetSettings::declare_decoder(Config& c, EncoderDecoderOptions& stacks) {
 
 void TargetSettings::declare_rest(Config& c, BackboneOptions& stack, bool smooths) {
     if (smooths)
-        c.add("label_smoothing", &label_smoothing, "share of the target that is spread over all words, in training", 0,
-              0.99);
-    c.add("positions", &stack.positions, "P, positions at least; 0: as many as the lengths need", 0, 1000000);
+        c.add("label_smoothing", &label_smoothing,
+              "share of the target probability that is spread over all words in training", 0, 0.99);
+    c.add("positions", &stack.positions, "P, minimum number of positions; 0: as many as the lengths need", 0, 1000000);
     c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
     declare_tokenizer(c);
     declare_training(c);
@@ -180,11 +181,13 @@ std::vector<Sentence> TargetRun::endings(const std::vector<std::string>& lines) 
 void TargetRun::expect_to_write(bool backward) const {
     if (const std::string why = unwritable(); !backward && !why.empty()) throw BadUsage(why);
     if (backward && !writes_backward())
-        throw BadUsage(masquerade::text("objective ", objective(),
-                                        " does not teach what comes before a text; lm-reverse of ./train unilm does"));
+        throw BadUsage(masquerade::text(
+            "objective ", objective(),
+            " does not train to generate what precedes a text; ./train unilm objective=lm-reverse does"));
     if (!backward && !writes())
-        throw BadUsage(masquerade::text("objective ", objective(),
-                                        " does not teach to go on with a text; ./evaluate measures what it does"));
+        throw BadUsage(
+            masquerade::text("objective ", objective(),
+                             " does not train to continue a text; ./evaluate measures what the run has learned"));
 }
 
 std::vector<std::vector<Hypothesis>> TargetRun::write_before(const std::vector<const Sentence*>& endings,

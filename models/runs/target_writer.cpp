@@ -32,13 +32,13 @@ class FromSources : public RunWriter {
         run.expect_to_write(before_);
         if (how.count > 0 && !before_ && !after_)
             throw BadUsage(
-                "--count is of models of one text; this one writes a target for each line of standard input");
+                "--count needs a model that samples text; this one writes a target for each line of standard input");
     }
 
     int samples() const override { return how_.count; }
     std::string write(std::vector<std::string> lines, std::uint32_t first) override {
         if (!before_ && !after_ && keep_sources(lines) && !std::exchange(noted_, true))
-            log_line("note: standard input: of a line with a tab the source before it is read");
+            log_line("note: standard input: if a line has a tab, only the source before the tab is read");
         std::vector<Sentence> sources = before_  ? run_.endings(lines)
                                         : after_ ? run_.beginnings(lines)
                                                  : run_.sentences(lines);

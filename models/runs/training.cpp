@@ -30,8 +30,8 @@ nlohmann::json changed(RunSettings& settings, const std::vector<std::string>& wo
     for (const std::string& word : words) {
         const std::string key = word.substr(0, word.find('='));
         if (std::find(may_change.begin(), may_change.end(), key) == may_change.end())
-            throw BadUsage(text("--resume goes on as the run was started: ", key, " stays as it is; ",
-                                joined(may_change), " can be changed"));
+            throw BadUsage(text("--resume keeps the settings of the run: ", key, " cannot be changed; only ",
+                                joined(may_change), " can"));
         keys.set(word);
         changes[key] = keys.value(key);
     }
@@ -43,7 +43,7 @@ std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initi
                                          const Config& config, const RunSettings& settings, const TrainingText& text) {
     const bool brings_words = !settings.words().empty();
     if (settings.keep_tokens && !initial)
-        throw BadUsage("keep_tokens makes the vocabulary of --init smaller, and there is no --init");
+        throw BadUsage("keep_tokens makes the vocabulary of --init smaller, but there is no --init");
     if (initial) {
         if (settings.keep_tokens)
             initial->keep(text);
@@ -79,7 +79,7 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
     kind = &kind_of(wanted.words);
     const std::unique_ptr<RunSettings> settings = default_settings(*kind, wanted.device);
     if (!wanted.initial.empty() && !wanted.vocabulary.empty())
-        throw BadUsage("--init brings its vocabulary: --vocab does not go with it");
+        throw BadUsage("--init has its own vocabulary: leave out --vocab");
     const std::unique_ptr<Start> start = wanted.initial.empty() ? nullptr : Start::open(wanted.initial);
     if (start) start->adopt(*settings);
     HuggingFace brought;  // the tokenizer of --vocab
@@ -96,15 +96,16 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
     made.seed = settings->train.seed;
     text = find_training_text(wanted.data, wanted.held_out, settings->wants(kind->reads), made);
     if (text.sources_alone)
-        log_line("note: ", wanted.data, " holds pairs, of which the sources alone are read; pairs=true reads both");
+        log_line("note: ", wanted.data, " holds pairs; only their sources are read (pairs=true reads both)");
     const bool brings_words = !settings->words().empty();
     if (!wanted.vocabulary.empty() && brings_words)
-        throw BadUsage(masquerade::text("--vocab: the task of ", kind->name, " brings its vocabulary"));
+        throw BadUsage(
+            masquerade::text("--vocab: the task of ", kind->name, " has its own vocabulary: leave out --vocab"));
     if ((start || !wanted.vocabulary.empty()) && !brings_words)
         for (const std::string& word : wanted.words)
             if (word.rfind("vocabulary=", 0) == 0)
-                log_line("note: ", word, " is of a vocabulary that is learned, and ", start ? "--init" : "--vocab",
-                         " brings one");
+                log_line("note: ", word, " is ignored: no vocabulary is learned, because ",
+                         start ? "--init" : "--vocab", " has one");
     const std::optional<WordPiece> reader =
         given_tokenizer(wanted, start.get(), std::move(brought), config, *settings, text);
     run = kind->fresh(*settings, reader ? reader->vocabulary() : learn_vocabulary(*settings, text), settings->precision,

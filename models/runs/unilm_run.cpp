@@ -16,14 +16,14 @@ UniLmSettings::UniLmSettings() {
 }
 
 void UniLmSettings::declare(Config& c) {
-    c.add("objective", &objective, "what it is trained to do; several with weights: mlm:2,unilm:1");
+    c.add("objective", &objective, "training objective; several with weights: mlm:2,unilm:1");
     declare_backbone(c, model);
     declare_reading(c, model);
     c.add("fixed_target_start", &fixed_target_start,
-          "a target's positions start at max_length; false: after its source, which tells the source's length");
+          "start the positions of targets at max_length; false: after the source, which reveals its length");
     declare_mask(c);
-    c.add("hidden", &hidden, "mlm: share of the tokens that are hidden", 0, 1);
-    c.add("predicted", &predicted, "plm: share of the tokens that are asked for", 0, 1);
+    c.add("hidden", &hidden, "mlm: share of the tokens that are masked", 0, 1);
+    c.add("predicted", &predicted, "plm: share of the tokens that are predicted", 0, 1);
     declare_rest(c, model);
 }
 
@@ -33,7 +33,7 @@ BackboneOptions UniLmSettings::net(int vocabulary_size) const {
     o.positions = std::max(o.positions, max_length + max_target);
     expect_types(o);
     if (!mask.empty() && mixture().has(Objective::ranks))
-        throw BadUsage(text("objective ", objective, " has a mask of ranks: mask= cannot stand in its place"));
+        throw BadUsage(text("objective ", objective, " needs its own mask of ranks: leave out mask="));
     return o;
 }
 
@@ -124,7 +124,7 @@ std::vector<std::vector<double>> UniLmRun::features(const std::vector<std::strin
 std::unique_ptr<SourceReader> UniLmRun::backward_reader(int most) const {
     if (!writes_backward()) return nullptr;
     if (!settings.mask.empty())
-        throw BadUsage("a run with a mask in words (mask=) writes from left to right alone, not --backward");
+        throw BadUsage("a run with a mask in words (mask=) generates only from left to right: leave out --backward");
     ReadingOptions r;
     r.backward = true;
     r.source_type = r.target_type = settings.source_type;

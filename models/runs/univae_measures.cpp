@@ -104,7 +104,8 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
         };
         if (some.empty() || beside.empty())
             log_line(
-                "note: --judge: it reads no line whole, so it does not judge: its vocabulary, or its max_length, is another than this text needs");
+                "note: --judge: the language model can read no line without [UNK] and within its max_length, so "
+                "samples are not judged");
         else
             rows.push_back(
                 {"samples_judged",
@@ -156,7 +157,7 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
 
 void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder,
                    const std::vector<const Sentence*>& sentences, std::uint64_t seed, std::vector<Measure>& rows) {
-    if (train.empty()) throw BadInput("--swap needs the text of the training, which says what words are frequent");
+    if (train.empty()) throw BadInput("--swap needs the training text, to count which words are frequent");
     if (sentences.size() < 2) throw BadInput("--swap needs two sentences, found one");
     constexpr int frequent = 120;
     const Swaps all = swap_latents(run.model, decoder, sentences, most_frequent(train, frequent), seed);
@@ -198,8 +199,8 @@ std::vector<bool> measure_whole(const UniVaeRun& run, const std::vector<std::str
 Measures UniVaeRun::measures(const Measuring& how) {
     choose_prior(how.sampling.prior, how.sampling.latent_temperature);
     if (model.options.latent_layers == 0 && (how.swap || how.sampling.refine > 0))
-        throw BadUsage(masquerade::text(how.swap ? "--swap" : "--refine", " is of latents; ", how.run,
-                                        " is a language model without any (latent_layers=0)"));
+        throw BadUsage(masquerade::text(how.swap ? "--swap" : "--refine", " needs latents; ", how.run,
+                                        " is a language model without latents (latent_layers=0)"));
     const std::optional<Judge> judged =
         how.judge.empty() ? std::nullopt : std::optional<Judge>(std::in_place, how.judge, how.device);
     const TrainingText text = text_of(*this, how);

@@ -33,48 +33,52 @@ UniVaeSettings::UniVaeSettings() {
 
 void UniVaeSettings::declare(Config& c) {
     declare_backbone(c, model.backbone);
-    c.add("latent_layers", &model.latent_layers, "K, the upper layers with a latent; 0: a plain language model", 0,
-          1023);
+    c.add("latent_layers", &model.latent_layers, "K, number of upper layers with a latent; 0: a plain language model",
+          0, 1023);
     std::vector<std::pair<std::string, LatentKind>> kinds;
     for (const LatentKindRow& row : latent_kinds()) kinds.emplace_back(row.name, row.kind);
     c.add("latent", &model.latent.kind, "distribution of the latents", kinds);
-    c.add("latent_size", &latent_sizes, "Z, numbers of one latent layer; or of each, as in 16,16,32");
+    c.add("latent_size", &latent_sizes,
+          "Z, numbers per latent; one value, or one for each latent layer, as in 16,16,32");
     c.add("latent_at", &latent_at,
-          "layers at whose input the latents stand, as in 2,4,5, in place of latent_layers; empty: the upper ones");
+          "layers with a latent at their input, as in 2,4,5, in place of latent_layers; empty: the upper layers");
     c.add("latent_projection", &model.latent.projects,
-          "In and Out stand around a latent; else it is the row of [CLS] itself, and latent_size = width");
+          "project the row of [CLS] to a latent and back; false: the row is the latent, and latent_size = width");
     c.add("latent_deviation", &model.latent.out_deviation,
-          "of the first weights of Out; 0: such that Out(z) is as large as a token", 0, 100);
-    c.add("latent_norm", &model.latent.norm, "layer norm of what replaces [CLS]");
-    c.add("kappa", &model.latent.kappa, "of vmf and power_spherical: concentration", 0, 1e6);
+          "standard deviation of the initial weights of Out; 0: such that Out(z) is as large as a token", 0, 100);
+    c.add("latent_norm", &model.latent.norm, "apply a layer norm to the row that replaces [CLS]");
+    c.add("kappa", &model.latent.kappa, "vmf, power_spherical: concentration", 0, 1e6);
     c.add("learn_kappa", &model.latent.learn_kappa,
-          "of vmf and power_spherical: kappa of each latent layer is learned, from the setting's on");
-    c.add("free_bits", &model.latent.free_bits, "nats of a latent layer below which its KL costs no more", 0, 1e6);
-    c.add("free_bits_of", &model.latent.free_bits_of,
-          "... of each sentence, each number of its latent (an equal share), or of the batch's mean",
-          {"sentence", "number", "batch"});
-    c.add("flow_steps", &model.latent.flow_steps, "of flow: steps", 1, 64);
-    c.add("flow_width", &model.latent.flow_width, "of flow: inner width of its nets", 1, 65536);
-    c.add("levels", &model.latent.levels, "of fsq: of each number", 2, 65536);
-    c.add("codes", &model.latent.codes, "of vq: rows of a codebook", 1, 1000000);
-    c.add("groups", &model.latent.groups, "of vq: parts of a latent, each with a codebook", 1, 65536);
-    c.add("commitment", &model.latent.commitment, "of vq: weight of the distance to the codes", 0, 1000);
-    c.add("decay", &model.latent.decay, "of vq: of the moving averages that codebooks are", 0, 1);
-    c.add("beta", &beta, "of gaussian, gaussian_chain and flow: weight of the KL; of a learned kappa, too", 0, 1000);
-    c.add("kl_schedule", &kl_schedule,
-          "of gaussian, gaussian_chain and flow: how that weight is reached; of a learned kappa, too",
+          "vmf, power_spherical: learn the kappa of each latent layer, starting from the setting kappa");
+    c.add("free_bits", &model.latent.free_bits, "nats per latent layer below which the KL is not reduced further", 0,
+          1e6);
+    c.add(
+        "free_bits_of", &model.latent.free_bits_of,
+        "free_bits applies to each sentence, to each number of a latent (an equal share), or to the mean of the batch",
+        {"sentence", "number", "batch"});
+    c.add("flow_steps", &model.latent.flow_steps, "flow: number of steps", 1, 64);
+    c.add("flow_width", &model.latent.flow_width, "flow: inner width of its networks", 1, 65536);
+    c.add("levels", &model.latent.levels, "fsq: number of levels of each number", 2, 65536);
+    c.add("codes", &model.latent.codes, "vq: number of codes in a codebook", 1, 1000000);
+    c.add("groups", &model.latent.groups, "vq: number of parts of a latent, each with its own codebook", 1, 65536);
+    c.add("commitment", &model.latent.commitment, "vq: weight of the distance to the codes", 0, 1000);
+    c.add("decay", &model.latent.decay, "vq: decay of the codebooks' moving average", 0, 1);
+    c.add("beta", &beta, "gaussian, gaussian_chain, flow, or a learned kappa: weight of the KL", 0, 1000);
+    c.add("kl_schedule", &kl_schedule, "gaussian, gaussian_chain, flow, or a learned kappa: schedule of beta",
           {"constant", "linear", "cyclical"});
-    c.add("word_dropout", &word_dropout, "share of the words that the decoder half reads as [UNK], in training", 0, 1);
-    c.add("pairs", &pairs, "reads source<TAB>target: the latents are of the source, and the target is what is written");
-    c.add("max_length", &model.max_length, "longest sentence with [CLS] and [SEP]; where the decoder half starts", 3,
-          65536);
-    c.add("free_length", &model.free_length, "the decoder half starts at the sentence's own length instead");
+    c.add("word_dropout", &word_dropout, "share of the words that the decoder half reads as [UNK] in training", 0, 1);
+    c.add("pairs", &pairs, "read source<TAB>target: encode the source into the latents, and generate the target");
+    c.add("max_length", &model.max_length,
+          "longest sentence with [CLS] and [SEP]; position at which the decoder half starts", 3, 65536);
+    c.add("free_length", &model.free_length,
+          "start the decoder half at the length of the sentence instead of max_length");
     declare_mask(c);
     declare_foreign(c, model.backbone);
-    c.add("positions", &model.backbone.positions, "P, positions at least; 0: as many as both halves need", 0, 1000000);
+    c.add("positions", &model.backbone.positions, "P, minimum number of positions; 0: as many as both halves need", 0,
+          1000000);
     c.add("batch_tokens", &batch_tokens, "tokens of the encoder half of a batch", 2, 1000000);
     c.add("prior_sentences", &prior_sentences,
-          "training sentences that a prior of the latents is fitted to when training ends; 0: none", 0, 100000000);
+          "number of training sentences to which the latent prior is fitted after training; 0: no prior", 0, 100000000);
     declare_tokenizer(c);
     declare_training(c);
 }
@@ -142,7 +146,7 @@ bool UniVaeRun::load_prior() {
 
 void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> temperature) {
     if (asked == "uniform" && temperature)
-        throw BadUsage("--latent-temperature is of the fitted prior, and does not go with --prior uniform");
+        throw BadUsage("--latent-temperature applies only to the fitted prior: leave out --prior uniform");
     const std::string word = temperature && asked.empty() ? "fitted" : asked;
     prior_temperature = temperature.value_or(LatentPrior::default_temperature);
     if (model.options.latent_layers == 0 && !word.empty())
@@ -154,7 +158,8 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
                    ? masquerade::text("the mean of several checkpoints (--average) has no fitted prior: ", so)
                    : masquerade::text(prior_file(step_folder), " is not there: ", so, "; ./train --fit-prior makes it");
     };
-    if (!word.empty()) throw BadInput(missing(averaged ? "leave out one of the two" : "the run has no fitted prior"));
+    if (!word.empty())
+        throw BadInput(missing(averaged ? "leave out --average or --prior" : "the run has no fitted prior"));
     log_line("note: ", missing("latents are drawn from the prior of training"));
 }
 

@@ -33,8 +33,8 @@ class FromLatents : public RunWriter {
     FromLatents(UniVaeRun& run, const Writing& a) : a_(a), run_(run), decoder_(run.model, run.special()) {
         const int longest = run.model.options.max_length;
         if (a.length > 0 && !run.model.options.free_length)
-            throw BadUsage(text("--length is of models with free_length=true; ", a.run, " starts to write at ", longest,
-                                " whatever the length"));
+            throw BadUsage(text("--length needs a model with free_length=true; ", a.run,
+                                " starts to write at position ", longest, " for every length"));
         if (a.length > longest - 2)
             throw BadUsage(text("--length ", a.length, " is more than the ", longest - 2, " pieces that ", a.run,
                                 " can write (max_length less [CLS] and [SEP])"));
@@ -52,13 +52,16 @@ class FromLatents : public RunWriter {
         if (!a.has_maximum) options_.maximum = longest;
         const bool draws = !a.rewrites() || !a.resample.empty();
         if (!draws && (!a.sampling.prior.empty() || a.sampling.latent_temperature))
-            throw BadUsage("--prior and --latent-temperature are of drawn latents: of --count and --resample");
+            throw BadUsage(
+                "--prior and --latent-temperature apply only where latents are drawn: to samples and --resample");
         if ((a.rewrites() || language_model) && a.sampling.refine > 0)
-            throw BadUsage("--refine is of samples from latents: it goes with --count alone");
+            throw BadUsage("--refine applies only to samples from latents: leave it out here");
         if (draws) run.choose_prior(a.sampling.prior, a.sampling.latent_temperature);
         for (const std::string& word : {a.resample, a.swap})
             if (!word.empty()) slice_ = slice_of(word, run.model);
-        if (a.rewrites() && a.count > 0) throw BadUsage("--count is of samples: it does not go with what reads lines");
+        if (a.rewrites() && a.count > 0)
+            throw BadUsage(
+                "--count draws samples and reads no lines: leave out either --count or the option that reads lines");
     }
 
     int samples() const override { return a_.rewrites() ? 0 : a_.count > 0 ? a_.count : 10; }

@@ -13,12 +13,11 @@ namespace masquerade {
 void check(const CanvasOptions& o) {
     if (o.parallel && o.finalization == Finalization::sequence)
         throw BadUsage(
-            "parallel insertion needs slot finalization: a model of sequence finalization does not say which slots end");
+            "parallel insertion needs finalization=slot: with finalization=sequence, no single slot can end");
     if (o.threshold != 0 && !o.parallel)
-        throw BadUsage("a threshold chooses slots of parallel insertion, and this is serial");
+        throw BadUsage("--threshold applies only to parallel insertion: give --parallel as well");
     if (o.sure_end > 0 && o.finalization == Finalization::sequence)
-        throw BadUsage(
-            "how sure an end must be is asked of slots, and a model of sequence finalization does not say which slots end");
+        throw BadUsage("--sure-end needs finalization=slot: with finalization=sequence, no single slot can end");
     if (!(o.threshold >= 0) || !(o.sure_end >= 0 && o.sure_end <= 1) || !std::isfinite(o.end_penalty) ||
         o.longest < 0 || o.most_rounds < 0)
         throw BadUsage(text(

@@ -131,7 +131,7 @@ TEST_CASE("run folder: new ones are numbered, existing ones refused") {
     { RunFolder::create(path).write("run.json", "{}"); }
     CHECK(read_file(path + "/run.json") == "{}");
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::create(path); }),
-               "holds something already; go on with --resume " + path);
+               "holds something already; continue with --resume " + path);
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::create(path + "/run.json"); }), "cannot make the folder");
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(folder.file("absent")); }), "there is no run folder");
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(path + "/run.json"); }), "is a file; a run folder");
@@ -195,9 +195,9 @@ TEST_CASE("run folder: before its first checkpoint a run is in nobody's way") {
         CHECK(hidden_names(path).empty());
         CHECK(read_file(path + "/run.json") == "{}");
     }
-    CHECK_SAYS(refusal(), "holds something already; go on with --resume");
+    CHECK_SAYS(refusal(), "holds something already; continue with --resume");
     fs::rename(path + "/run.json", path + "/.run.json");  // a crash between the step and its record
-    CHECK_SAYS(refusal(), "holds something already; go on with --resume");
+    CHECK_SAYS(refusal(), "holds something already; continue with --resume");
     CHECK(RunFolder::resume(path).latest_step() == 1);
     CHECK(read_file(path + "/run.json") == "{}");
     fs::remove_all(path);
@@ -339,7 +339,8 @@ TEST_CASE("run folder: a full disk loses nothing") {
         if (!full_disk) break;
         full_at(name);
         CHECK_SAYS(says, "cannot write " + path + "/step-000200/" + name + ": No space left on device");
-        CHECK_SAYS(says, "; the earlier checkpoint step-000100 is intact: make room and go on with --resume " + path);
+        CHECK_SAYS(says,
+                   "; the earlier checkpoint step-000100 is intact: make room and continue with --resume " + path);
         CHECK(run.steps() == std::vector<std::int64_t>{100});
         CHECK(target_of(path + "/latest") == "step-000100");
         CHECK(target_of(path + "/best") == "step-000100");

@@ -161,7 +161,7 @@ TEST_CASE("--device: a GPU that has all ops is used, the run says so, and goes o
         INFO(device);
         CHECK(r.status == 0);
         const bool used = proven_on_gpu || device != std::string("--device auto");
-        CHECK(r.count("has not been tested yet (make gpu-test)") == !used);
+        CHECK(r.count("have not been tested yet (make gpu-test)") == !used);
         CHECK(r.count("using the CPU") == !used);
         CHECK((run_of_gpu.record().find("\"device\": \"cuda\"") != std::string::npos) == used);
         if (used) CHECK(run_of_gpu.record().find("\"dtype\": \"bf16\"") != std::string::npos);

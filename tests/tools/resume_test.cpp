@@ -172,7 +172,7 @@ PROGRAM_CASE("resume: what the optimiser does may change, is kept, and is said i
     CHECK(config.find("\"schedule_steps\": 20") != std::string::npos);
     const Place::Ended refused = place.run("train", "--resume run width=32");
     CHECK(refused.status == 2);
-    CHECK_SAYS(refused.line(), "width stays as it is; learning_rate, ");
+    CHECK_SAYS(refused.line(), "width cannot be changed; only learning_rate, ");
 }
 
 PROGRAM_CASE("resume: a held-out text or a vocabulary that has changed is refused in one line") {

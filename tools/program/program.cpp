@@ -135,7 +135,7 @@ std::vector<Option> Options::given() const {
 
 void refuse_options(const Options& group, const std::string& run, const std::string& model) {
     for (const Option& option : group.given())
-        throw BadUsage(text(option.name(), " is an option ", group.title(), ", and ", run, " is a run of ", model));
+        throw BadUsage(text(option.name(), " is an option ", group.title(), ", but ", run, " is a run of ", model));
 }
 
 bool is_terminal(FILE* file) { return isatty(fileno(file)); }
@@ -259,7 +259,7 @@ std::string reason_of_refusal(const CLI::ParseError& error) {
     const std::string said = error.what(), name = said.substr(0, said.find(':'));
     if (error.get_name() != "ArgumentMismatch") return said;
     return said.find("At Most") != said.npos ? name + " is given more than once"
-                                             : name + ": a value is expected, and none follows";
+                                             : name + ": a value is expected, but none follows";
 }
 
 // The message for the exception being handled. Messages of libraries say nothing about files and settings.
@@ -273,8 +273,8 @@ std::string reason_of_failure() {
     } catch (const std::runtime_error& e) {
         return e.what();
     } catch (...) {  // thrown by a container or by JSON: the data is not what earlier checks assumed
-        return "a file or a setting holds a value of another kind or size than is expected; is the run "
-               "folder as ./train wrote it?";
+        return "a file or a setting holds a value of an unexpected kind or size; is the run folder as "
+               "./train wrote it?";
     }
 }
 
@@ -294,7 +294,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
             app.set_version_flag("--version", std::string("masquerade ") + version);
             options.choice("--device", device, {"auto", "cpu", "cuda"}, "auto, cpu or cuda (default: auto)");
             options.number("--threads", common.threads, 1, 1024, "CPU threads (default: all this process may use)");
-            const Option seed = options.value("--seed", common.seed, "N", "of every random number (default: 1)");
+            const Option seed = options.value("--seed", common.seed, "N", "seed of all random numbers (default: 1)");
             setup(options);
             check_values(app);
             app.parse(argc, argv);

@@ -22,8 +22,8 @@ struct KernelOptions {
     int features = 64, redraw = 0;
     bool gate = false;
     void declare_features(AttentionSettings& s) {
-        s.add("features", &features, "random features of a head", 1, 65536);
-        s.add("redraw", &redraw, "steps until the random features are drawn anew; 0: never", 0, 1000000000);
+        s.add("features", &features, "random features per head", 1, 65536);
+        s.add("redraw", &redraw, "steps until the random features are drawn again; 0: never", 0, 1000000000);
     }
 };
 
@@ -33,7 +33,7 @@ struct PerformerOptions : KernelOptions {
         static const std::vector<std::string> words = {"positive", "hyperbolic", "trigonometric", "relu"};
         std::string word = words[0];
         declare_features(s);
-        s.add("feature_map", &word, "kind of its random features", words);
+        s.add("feature_map", &word, "kind of random features", words);
         map = FeatureKind(std::find(words.begin(), words.end(), word) - words.begin());
     }
 };
@@ -42,7 +42,7 @@ struct RfaOptions : KernelOptions {
     void declare(AttentionSettings& s) {
         map = FeatureKind::rfa;
         declare_features(s);
-        s.add("gate", &gate, "every key fades those before it");
+        s.add("gate", &gate, "let the gate of each key fade the keys before it");
     }
 };
 

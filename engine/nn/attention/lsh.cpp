@@ -12,9 +12,9 @@ namespace {
 struct LshOptions {
     int rounds = 4, buckets = 16, chunk = 32;
     void declare(AttentionSettings& s) {
-        s.add("rounds", &rounds, "times that rows are put into buckets", 1, 256);
-        s.add("buckets", &buckets, "an even number", 2, 65536);
-        s.add("chunk", &chunk, "rows of a chunk of the sorted ones", 1, 16384);
+        s.add("rounds", &rounds, "number of rounds of hashing", 1, 256);
+        s.add("buckets", &buckets, "number of buckets, even", 2, 65536);
+        s.add("chunk", &chunk, "rows per chunk of the sorted rows", 1, 16384);
     }
 };
 

@@ -42,8 +42,8 @@ struct LunaOptions {
     void declare(AttentionSettings& s) {
         s.add("slots", &slots, "rows that keys are packed into", 1, 65536);
         s.add("contextual", &contextual,
-              "it packs by what the layer before has packed; false: by the same learned rows");
-        s.add("tied", &tied, "keys are values; needs rotary=false");
+              "pack with the packed rows of the previous layer; false: with the same learned rows in every layer");
+        s.add("tied", &tied, "use the keys as values; needs rotary=false");
     }
 };
 

@@ -20,8 +20,8 @@ struct LunaCausalOptions {
     std::string pack = "softplus";
     void declare(AttentionSettings& s) {
         s.add("slots", &slots, "rows that keys are packed into", 1, 65536);
-        s.add("tied", &tied, "keys are values; needs rotary=false");
-        s.add("pack", &pack, "what makes weights of a pack's scores", {"softplus", "elu", "softmax"});
+        s.add("tied", &tied, "use the keys as values; needs rotary=false");
+        s.add("pack", &pack, "function that turns the scores of a pack into weights", {"softplus", "elu", "softmax"});
     }
 };
 
@@ -51,7 +51,8 @@ class LunaCausalAttention : public StateAttention {
     }
     Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const override {
         if (rotary_table && options_.tied)
-            throw BadUsage("luna_causal: keys that are values cannot be turned; set tied=false or rotary=false");
+            throw BadUsage(
+                "luna_causal: tied=true uses keys as values, which cannot be rotated; set tied=false or rotary=false");
         // (l,C)
         Tensor* p = pack_query_(tape, embedding(tape, tape.ints(rows_), slots_, name + ".slots"), name + ".pack_query");
         Tensor* k = pack_key_(tape, x, name + ".pack_key");  // (Nk,C)

@@ -25,7 +25,8 @@ namespace {
 struct PatternOptions : QuerySegment {
     void settle(int /*positions*/) {}
     void add_stride(AttentionSettings& s, int* length) {
-        s.add("stride", length, "l, a distance and a block; 0: the root of the positions", 0, 65536);
+        s.add("stride", length, "l, a distance or the size of a block; 0: square root of the number of positions", 0,
+              65536);
     }
     static int length(int stride, int positions) {
         return stride > 0 ? stride : std::max(1, int(std::lround(std::sqrt(double(positions)))));
@@ -35,8 +36,8 @@ struct PatternOptions : QuerySegment {
 struct WindowOptions : PatternOptions {
     void declare(AttentionSettings& s) {
         window = 16;
-        s.add("window", &window, "places to either side", 1, 16384);
-        s.add("dilation", &dilation, "a step of so many places", 1, 16384);
+        s.add("window", &window, "positions to either side", 1, 16384);
+        s.add("dilation", &dilation, "distance between two positions of the window", 1, 16384);
     }
 };
 
@@ -44,7 +45,7 @@ struct LongformerOptions : WindowOptions {
     void declare(AttentionSettings& s) {
         WindowOptions::declare(s);
         globals = 1;
-        s.add("globals", &globals, "first places that all see", 0, 16384);
+        s.add("globals", &globals, "number of first positions that all rows see", 0, 16384);
     }
 };
 
@@ -56,7 +57,7 @@ struct StridedOptions : PatternOptions {
 struct FixedOptions : PatternOptions {
     void declare(AttentionSettings& s) {
         block_last = 1;
-        s.add("globals", &block_last, "last ones of each block", 0, 16384);
+        s.add("globals", &block_last, "number of summary positions at the end of each block", 0, 16384);
         add_stride(s, &block);
     }
     void settle(int positions) { block = length(block, positions); }
@@ -65,7 +66,7 @@ struct FixedOptions : PatternOptions {
 struct LocalOptions : PatternOptions {
     void declare(AttentionSettings& s) {
         block = 16, block_before = 1;
-        s.add("window", &block, "of a block", 1, 16384);
+        s.add("window", &block, "size of a block", 1, 16384);
     }
 };
 

@@ -37,9 +37,9 @@ struct SinkhornOptions {
     int chunk = 32, iterations = 7;
     double temperature = 0.75;
     void declare(AttentionSettings& s) {
-        s.add("chunk", &chunk, "of a block", 1, 16384);
-        s.add("iterations", &iterations, "times that its matrix is normed", 1, 1000);
-        s.add("temperature", &temperature, "temperature of its scores", 0.01, 100);
+        s.add("chunk", &chunk, "size of a block", 1, 16384);
+        s.add("iterations", &iterations, "number of normalisations of the matrix", 1, 1000);
+        s.add("temperature", &temperature, "temperature of the scores", 0.01, 100);
     }
 };
 

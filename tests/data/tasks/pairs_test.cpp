@@ -196,7 +196,7 @@ TEST_CASE("pairs: a run's record finds its pairs again, and refuses those of ano
     CHECK_SAYS(message_of<BadUsage>([&] { read_again(changed); }),
                "needs a length of 0 to 4096 and 2 to 65536 words or 0");
     CHECK_SAYS(message_of<BadUsage>([&] { find_training_text("a file", "", TextKind::pairs, o); }),
-               "makes its own examples");
+               "generates its own examples");
     CHECK_SAYS(message_of<BadUsage>([&] { made_pair(words_of("copy", 1, 2), 0, true); }),
                "too few pairs to hold some out");
     CHECK_SAYS(message_of<BadUsage>([&] { pair_words(words_of("cpy", 1, 2)); }), "there is no task of pairs cpy");

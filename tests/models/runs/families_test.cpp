@@ -64,7 +64,7 @@ TEST_CASE("families: a vocabulary of special tokens, and segment ids without a r
         CHECK_SAYS(message_of<BadInput>([&] {
                        fresh(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}));
                    }),
-                   "the vocabulary holds 5 special tokens alone");
+                   "the vocabulary holds 5 special tokens and nothing else");
         Config keys;
         settings->declare(keys);
         if (!keys.has("types")) continue;

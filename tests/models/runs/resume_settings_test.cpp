@@ -176,11 +176,12 @@ TEST_CASE("average: of every family, the last checkpoints up to the one that is 
                 }
             CHECK(differ > 0);
             if (auto* univae = dynamic_cast<UniVaeRun*>(mean.get()); univae && univae->model.options.latent_layers > 0)
-                CHECK_SAYS(message_of<BadInput>([&] { univae->choose_prior("fitted", {}); }),
-                           "the mean of several checkpoints (--average) has no fitted prior: leave out one of the two");
+                CHECK_SAYS(
+                    message_of<BadInput>([&] { univae->choose_prior("fitted", {}); }),
+                    "the mean of several checkpoints (--average) has no fitted prior: leave out --average or --prior");
             last->average_checkpoints(1);
             CHECK_SAYS(message_of<BadUsage>([&] { mean->average_checkpoints(5); }),
-                       "a mean of 5 checkpoints is asked for, and " + path +
-                           " has 4 up to step 5; ./train keep=5 keeps more");
+                       "--average 5 needs 5 checkpoints, but " + path +
+                           " has only 4 up to step 5; train with keep=5 to keep more");
         }
 }

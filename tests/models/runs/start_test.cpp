@@ -116,7 +116,7 @@ TEST_CASE("start: a unilm starts with a BERT of Hugging Face's, and goes back th
     CHECK(bits_of(second->parameters.values()) == bits_of(first.parameters.values()));
     CHECK_SAYS(message_of<BadInput>(
                    [&] { started<UniLmRun>(*start, tiny_unilm("unilm"), said, [](auto& s) { s.max_length = 60; }); }),
-               "knows 64 positions, and max_length, max_target and positions ask for 72");
+               "has 64 positions, but max_length, max_target and positions need 72");
 }
 
 TEST_CASE("start: between two kinds of attention goes what means the same; all else of it is new, and said") {
@@ -309,7 +309,7 @@ TEST_CASE("start: other sizes and other models are refused, with what was found 
         return message;
     };
     CHECK_SAYS(refused([](BackboneOptions& o) { o.width = 24; }),
-               "has width=16, this model 24; its sizes must be those of the checkpoint: leave width out");
+               "has width=16, but this model has width=24; sizes must equal those of the checkpoint: leave width out");
     CHECK_SAYS(refused([](BackboneOptions& o) { o.heads = 4; }), "has heads=2, this model 4");
     CHECK_SAYS(refused([](BackboneOptions& o) { o.inner = 33; }), "has inner=32, this model 33");
     CHECK_SAYS(refused([](BackboneOptions& o) { o.types = 4; }), "has types=2, this model 4");
@@ -319,17 +319,17 @@ TEST_CASE("start: other sizes and other models are refused, with what was found 
     CHECK_SAYS(refused([](BackboneOptions& o) { o.pre_norm = true; }), "has pre_norm=false");
     CHECK_SAYS(refused([](BackboneOptions& o) { o.gelu = GeluKind::tanh; }), "has gelu=erf, this model tanh");
     CHECK_SAYS(refused([](BackboneOptions& o) { o.eps = 1e-5; }), "has norm_eps=1e-12, this model 1e-05");
-    CHECK_SAYS(refused([](BackboneOptions& o) { o.rotary_base = 1000; }), "has rotary_base=10000, this model 1000");
-    CHECK_SAYS(refused([](BackboneOptions& o) { o.bias = false; }), "has bias=true, this model false");
-    CHECK_SAYS(refused([](BackboneOptions& o) { o.layers = 3; }), "has 2 layers to give, and layers is 3");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.rotary_base = 1000; }),
+               "has rotary_base=10000, but this model has rotary_base=1000");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.bias = false; }), "has bias=true, but this model has bias=false");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.layers = 3; }), "has only 2 layers, but layers is 3");
     CHECK_SAYS(message_of<BadInput>([&] {
                    started<Seq2SeqRun>(*to_two, Seq2SeqSettings(), said, [](auto& s) { s.model.decoder_layers = 4; });
                }),
-               "has 2 layers to give, and decoder_layers is 4; choose at most 2");
+               "has only 2 layers, but decoder_layers is 4; choose at most 2");
 
-    CHECK_SAYS(
-        message_of<BadInput>([&] { started<UniLmRun>(*Start::open(two.path()), UniLmSettings(), said); }),
-        "has an encoder and a decoder, and this model is one stack; --init takes a run of one stack, or a Hugging");
+    CHECK_SAYS(message_of<BadInput>([&] { started<UniLmRun>(*Start::open(two.path()), UniLmSettings(), said); }),
+               "has an encoder and a decoder, but this model is one stack; --init needs a run of one stack, or a");
     TemporaryFolder folder;
     CHECK_SAYS(message_of<BadInput>([&] { Start::open(folder.file("nowhere")); }), "there is no folder");
 }

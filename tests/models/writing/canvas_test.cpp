@@ -237,11 +237,12 @@ TEST_CASE("canvas: options that contradict each other and scores that are none a
     Middle model({3});
     CanvasOptions o = parallel();
     o.finalization = Finalization::sequence;
-    CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("parallel insertion needs slot finalization"),
+    CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("parallel insertion needs finalization=slot"),
                          BadUsage);
     o = {};
     o.threshold = 0.5;
-    CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("this is serial"), BadUsage);
+    CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("--threshold applies only to parallel insertion"),
+                         BadUsage);
     CHECK_THROWS_WITH_AS(write_one(model, parallel(NAN)), doctest::Contains("of 0 or more"), BadUsage);
     o = {};
     o.sure_end = 1.5;
@@ -249,7 +250,7 @@ TEST_CASE("canvas: options that contradict each other and scores that are none a
                          doctest::Contains("a sure end in [0,1], found 0, 128, 2147483647, 0, 1.5"), BadUsage);
     o.sure_end = 0.5;
     o.finalization = Finalization::sequence;
-    CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("how sure an end must be"), BadUsage);
+    CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("--sure-end needs finalization=slot"), BadUsage);
     Fixed broken({{{5, NAN, -1, 0}}});
     CHECK_THROWS_WITH_AS(write_one(broken, {}), doctest::Contains("slot 0 has a score that is not a number"), BadInput);
     Fixed few(std::vector<std::vector<SlotScore>>(1));
