@@ -114,8 +114,8 @@ Corpus read_corpus(const std::string& folder) {
         }
         return corpus;
     } catch (const std::exception&) {  // a key is missing or has the wrong type
-        throw BadInput(
-            text(path, " is damaged: it does not hold what a corpus has; `make data FORCE=1` makes it anew"));
+        throw BadInput(text(
+            path, " is damaged: a field is missing or of another kind; `make data FORCE=1` builds the corpus again"));
     }
 }
 

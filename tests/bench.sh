@@ -9,7 +9,7 @@ attention=(attention --lengths 16 --tokens 32 --heads 2 --precision f32 --repeat
 # ---- ours alone ------------------------------------------------------------------------------------------------------
 "$bench" "${attention[@]}" --save "$folder/saved" >"$folder/said"
 is 'ours alone' 0 $?
-is 'what is not measured' 'ours alone; tools/bench/compare.py attention measures' "$(tail -n 1 "$folder/said" | cut -d ' ' -f 1-5)"
+is 'what is not measured' 'only this engine was measured; tools/bench/compare.py attention compares' "$(tail -n 1 "$folder/said" | cut -d ' ' -f 1-8)"
 is 'rows' 6 "$(grep -cE '^(full|causal|prefix) ' "$folder/said")"
 "$bench" "${attention[@]}" --json | sed '/"load"/d' | grep -c '"mask"' >"$folder/rows"
 is 'as JSON' "$(grep -c '"mask"' "$folder/saved")" "$(cat "$folder/rows")"
@@ -62,7 +62,7 @@ END
         # shellcheck disable=SC2086
         tools/bench/compare.py $case --bench "$bench" --peer /nowhere/python --save "$folder/saved" >"$folder/said" 2>"$folder/note"
         is "$case: alone" 0 $?
-        is "$case: one line says so" "$(grep -c '^note: .*/nowhere/python.*; ours is measured alone' "$folder/note")" 1
+        is "$case: one line says so" "$(grep -c '^note: .*/nowhere/python.*; only this engine is measured' "$folder/note")" 1
         is "$case: whole" 1 "$(grep -c '^  "complete": true' "$folder/saved")"
     done
     refuses 'no such setting' 2 'error: --variants: there is no fast; there are eager, ' tools/bench/compare.py train --bench "$bench" --variants fast

@@ -15,7 +15,7 @@ struct Case {
 constexpr Case cases[] = {{"tokenizer", "encoding, decoding and training of WordPiece", tokenizer_case},
                           {"train", "full training steps of BERT and UniVAE", train_case},
                           {"attention", "attention alone, on full, causal and prefix masks", attention_case},
-                          {"decode", "writing: UniVAE greedily, UniLM by beams", decode_case}};
+                          {"decode", "generation: UniVAE greedily, UniLM with beam search", decode_case}};
 
 // Runs a case. After Ctrl-C, the rows that are finished are still written.
 void run(Bench& bench, const RunCase& work) {
@@ -25,7 +25,7 @@ void run(Bench& bench, const RunCase& work) {
         work(bench);
         complete = true;
     } catch (const Stopped&) {
-        log_line("note: stopped as asked; the rows that are there are whole");
+        log_line("note: stopped as asked; the rows measured so far are complete");
     }
     bench.end(complete);
 }
@@ -38,10 +38,10 @@ int main(int argc, char** argv) {
     RunCase works[std::size(cases)];
     auto setup = [&](Options& app) {
         app.expect_commands(0);
-        app.number("--repeats", options.repeats, 1, 1000, "runs of each; medians count (default: 5)");
-        app.flag("--json", options.json, "JSON, with each run");
-        app.output("--save", options.save, "FILE", "the JSON into a file, too, which is written after each row");
-        app.flag("--turns", options.turns, "lines of JSON, in turns with compare.py");
+        app.number("--repeats", options.repeats, 1, 1000, "runs of each row, of which the median counts (default: 5)");
+        app.flag("--json", options.json, "print JSON, with the time of each run");
+        app.output("--save", options.save, "FILE", "also write the JSON to a file, after each row");
+        app.flag("--turns", options.turns, "exchange lines of JSON with compare.py");
         for (std::size_t i = 0; i < std::size(cases); i++)
             works[i] = cases[i].add(commands[i] = app.command(cases[i].name, cases[i].what));
     };
@@ -54,6 +54,6 @@ int main(int argc, char** argv) {
         for (const Case& one : cases) say("{:12}{}\n", one.name, one.what);
         say("\n./bench CASE measures; ./bench CASE --help lists its options\n");
     };
-    return run_program(argc, argv, "bench", "Measures speed; tools/bench/compare.py sets other software beside it",
+    return run_program(argc, argv, "bench", "Measures speed; tools/bench/compare.py compares it with other software",
                        setup, body, Work::measurements);
 }

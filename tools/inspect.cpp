@@ -76,14 +76,14 @@ int main(int argc, char** argv) {
         app.expect_commands(1);
         mask = app.command(
             "mask",
-            "draws an attention mask by its name or in words (\"A full; B causal sees A[0]\"); without: lists them");
-        mask.value("name", name, "[NAME]", "of the mask, or its words");
+            "draws an attention mask by name or in words (\"A full; B causal sees A[0]\"); without a name: lists them");
+        mask.value("name", name, "[NAME]", "name of the mask, or the mask in words");
         mask.number("--source", source, 1, 1000, "tokens of the first part, with [CLS] (default: 6)");
         mask.number("--target", target, 0, 1000, "tokens of the second part (default: 5)");
-        mask.output("--svg", svg, "FILE", "as a picture for a page, instead of text");
+        mask.output("--svg", svg, "FILE", "draw an SVG picture instead of text");
         attention = app.command(
             "attention",
-            "the kinds of attention, and which masks each supports; of a run: who reads whom in a sentence");
+            "lists the kinds of attention and which masks each supports; with a run: draws its attention for a line");
         const Option of =
             attention.input("run", read.run, "[RUN]",
                             "run folder, or one of its steps: a page with a picture of every layer and head");
@@ -96,17 +96,16 @@ int main(int argc, char** argv) {
         gradients =
             app.command("gradients", "checks the backward of every op, or of a small model; status 1 if one is wrong");
         gradients.value("words", words, "[OP ... | MODEL [KEY=VALUE ...]]",
-                        "only ops whose names begin so; or a model and settings, as ./train takes them");
+                        "beginnings of names of ops (default: all ops); or a model and settings, as for ./train");
         program = app.command("program", "one step of a small model, as the tape recorded it");
         program.value("words", step.words, "[MODEL] [KEY=VALUE ...]",
-                      "a model (default: univae) and settings, as ./train takes them, of a small one");
-        program.output("--dump", step.dump, "DIR", "every value and gradient into this folder");
-        program.flag("--time", step.time, "seconds by op instead of the program");
-        program.output("--graph", step.graph, "FILE",
-                       "a picture of what flows from op to op, .svg or .png, drawn by Graphviz");
-        program.output("--memory", step.memory, "FILE", "an SVG of the blocks of memory over the step");
+                      "a model (default: univae) and settings, as for ./train; other settings make it small");
+        program.output("--dump", step.dump, "DIR", "write every value and gradient to this folder");
+        program.flag("--time", step.time, "print the time of each op instead of the program");
+        program.output("--graph", step.graph, "FILE", "draw the graph of the ops with Graphviz, .svg or .png");
+        program.output("--memory", step.memory, "FILE", "draw the blocks of memory over the step, as an SVG");
         program.output("--timeline", step.timeline, "FILE",
-                       "JSON for chrome://tracing or ui.perfetto.dev: when each op ran");
+                       "write when each op ran, as JSON for chrome://tracing or ui.perfetto.dev");
         plot = app.command("plot", "the curves of runs, one plot for each number of their log.jsonl, drawn by gnuplot");
         plot.input("runs", curves.runs, "RUN ...", "run folders").required();
         plot.value("--numbers", curves.numbers, "NAME,...",
@@ -114,25 +113,25 @@ int main(int argc, char** argv) {
             .list();
         plot.choice("--over", curves.x, {"step", "tokens", "seconds"}, "step (default), tokens or seconds");
         plot.output("--out", curves.out, "FILE", "the picture, .svg or .png (default: curves.svg)");
-        report = app.command("report", "a page on a run: curves, what its latents hold, what it writes");
+        report = app.command("report", "writes a page on a run: curves, what its latents hold, what it generates");
         report.input("run", of_run.run, "RUN", "run folder, or one of its steps").required();
         report.output("--out", of_run.out, "FILE", "the page (default: report.html)");
         report.input("--data", of_run.data, "FILE",
-                     "other text than what the run held out; text<TAB>label colours the latents by label");
-        report.number("--limit", of_run.limit, 2, 100000, "at most so many lines of it (default: 400)");
-        checkpoint = app.command("checkpoint", "lists the tensors of a checkpoint, or saves it anew");
+                     "text to use instead of the held-out text; text<TAB>label colours the latents by label");
+        report.number("--limit", of_run.limit, 2, 100000, "maximum number of lines (default: 400)");
+        checkpoint = app.command("checkpoint", "lists the tensors of a checkpoint, or saves it for Hugging Face");
         checkpoint
             .input("path", shown.path, "PATH",
-                   "safetensors file, step folder, run folder, or Hugging Face BERT, RoFormer or NomicBERT")
+                   "safetensors file, step folder, run folder, or folder of a Hugging Face BERT, RoFormer or NomicBERT")
             .required();
-        checkpoint.output("--save", shown.save, "DIR", "BERT, RoFormer, NomicBERT: written anew to this folder");
+        checkpoint.output("--save", shown.save, "DIR", "BERT, RoFormer, NomicBERT: save the model to this new folder");
         checkpoint.input(
             "--tokens", shown.tokens, "FILE",
-            "... with these tokens alone: a vocabulary, or 'simplified', those that text can hold; or 'pad-first', all, [PAD] first");
-        checkpoint.output(
-            "--logits", shown.logits, "FILE",
-            "BERT, RoFormer, NomicBERT: of every token of standard input, into this safetensors file; a tab "
-            "parts the two texts of a line");
+            "... with only these tokens: a vocabulary file; 'simplified', those that text can contain; or 'pad-first', "
+            "all, with [PAD] first");
+        checkpoint.output("--logits", shown.logits, "FILE",
+                          "BERT, RoFormer, NomicBERT: write the logits of every token of standard input to this "
+                          "safetensors file; a tab separates the two texts of a line");
     };
     auto body = [&](const Common& common) {
         if (mask.chosen() && !svg.empty() && name.empty())

@@ -21,15 +21,15 @@ void add_options(Options& app, TokenizeSettings& s) {
     app.flag("--cased", s.cased, "keep upper case and accents");
     app.choice("--rules", s.rules, {"google", "hugging-face"}, "google (BERT's; default) or hugging-face");
     count("--max-word", s.max_word, "longest word (200; hugging-face: 100)");
-    app.choice("--unknown", s.unknown, {"word", "character"}, "what is [UNK]: a word (default) or character");
-    app.flag("--single-digits", s.single_digits, "every digit a token of its own");
-    app.flag("--recognise", s.recognise, "[MASK] and the like in the text are tokens");
+    app.choice("--unknown", s.unknown, {"word", "character"}, "what becomes [UNK]: a word (default) or character");
+    app.flag("--single-digits", s.single_digits, "make every digit a token");
+    app.flag("--recognise", s.recognise, "read [MASK] and the like in text as tokens");
     app.input("--replace", s.replace, "FILE", "FROM<tab>TO lines; or ascii: plain quotes, dashes");
 
     app.heading(written);
     app.flag("--ids", s.ids, "numbers instead of tokens");
-    app.flag("--offsets", s.offsets, "add @BEGIN:END, bytes of the line");
-    app.flag("--characters", s.characters, "add @BEGIN:END, characters of the line");
+    app.flag("--offsets", s.offsets, "add @BEGIN:END, in bytes of the line");
+    app.flag("--characters", s.characters, "add @BEGIN:END, in characters of the line");
     app.flag("--special", s.special, "add [CLS] and [SEP]");
     app.flag("--pairs", s.pairs, "a line is FIRST<tab>SECOND");
     app.flag("--types", s.types, "add /0 (first text of a pair) or /1 (second)");
@@ -38,9 +38,9 @@ void add_options(Options& app, TokenizeSettings& s) {
         .needs(cut);
     app.flag("--cut-left", s.cut_left, "cut the beginning, not the end").needs(cut);
 
-    app.heading("Other work than encoding");
+    app.heading("Instead of encoding");
     app.flag("--decode", s.decode, "tokens (with --ids: ids) back to text");
-    app.flag("--restore", s.restore, "share of lines that decoding brings back");
+    app.flag("--restore", s.restore, "share of lines that decoding restores");
     app.flag("--report", s.report, "how the vocabulary fits the text");
     app.output("--simplify", s.simplify, "FILE", "write FILE without tokens that never match");
     app.output("--write-json", s.write_json, "FILE", "write FILE as Hugging Face's tokenizer.json");
@@ -48,7 +48,7 @@ void add_options(Options& app, TokenizeSettings& s) {
     app.heading("Learning a vocabulary");
     const Option train =
         app.number("--train", s.train, 6, 10'000'000, "learn SIZE tokens from the text, write --vocab", "SIZE");
-    count("--min-count", s.min_count, "what is seen less often is no token (2)").needs(train);
+    count("--min-count", s.min_count, "minimum count of a token in the text (2)").needs(train);
     app.heading("Options");
 }
 

@@ -50,7 +50,7 @@ void TrainOptions::declare(Config& c) {
     c.add("beta2", &beta2, "adamw: decay of the second moment", 0, 0.999999);
     c.add("eps", &eps, "adamw: epsilon", 1e-30, 1);
     c.add("apollo_eps", &apollo_eps, "apollo: epsilon", 1e-30, 1);
-    c.add("weight_decay", &weight_decay, "weight decay of matrices; adamw: decoupled, apollo: added to the gradient", 0,
+    c.add("weight_decay", &weight_decay, "weight decay of matrices; AdamW: decoupled, Apollo: added to the gradient", 0,
           10);
     c.add("schedule_start", &schedule_start, "step at which the learning rate starts to decay; 0: chosen", 0,
           1000000000);

@@ -169,10 +169,10 @@ MaskWords::Written MaskWords::written(int source, bool goes_on) const {
     const bool one = goes_on || as_one_;
     const Part& part = parts_[one ? 0 : 1];
     if (part.rule != Rule::causal || !parts_[0].sees.empty())
-        refuse("nothing can be written token by token where rows see later ones, or not themselves");
+        refuse("nothing can be written token by token with a mask whose rows see later rows, or not themselves");
     if (part.sees.size() > 1 || part.window.all || (one && part.window.radius >= 0))
         refuse(
-            "what is written token by token sees one slice of its source, and a window reaches over its own rows alone");
+            "writing token by token needs rows that see one slice of the source, and no window beyond their own rows");
     if (one) return {0, source, {}};
     if (part.sees.empty()) return {0, 0, part.window};
     return {clipped(part.sees[0].from, source), clipped(part.sees[0].to, source), part.window};

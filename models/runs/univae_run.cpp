@@ -63,8 +63,8 @@ void UniVaeSettings::declare(Config& c) {
     c.add("groups", &model.latent.groups, "vq: number of parts of a latent, each with its own codebook", 1, 65536);
     c.add("commitment", &model.latent.commitment, "vq: weight of the distance to the codes", 0, 1000);
     c.add("decay", &model.latent.decay, "vq: decay of the codebooks' moving average", 0, 1);
-    c.add("beta", &beta, "gaussian, gaussian_chain, flow, or a learned kappa: weight of the KL", 0, 1000);
-    c.add("kl_schedule", &kl_schedule, "gaussian, gaussian_chain, flow, or a learned kappa: schedule of beta",
+    c.add("beta", &beta, "gaussian, gaussian_chain, flow: weight of the KL; also with a learned kappa", 0, 1000);
+    c.add("kl_schedule", &kl_schedule, "gaussian, gaussian_chain, flow: schedule of beta; also with a learned kappa",
           {"constant", "linear", "cyclical"});
     c.add("word_dropout", &word_dropout, "share of the words that the decoder half reads as [UNK] in training", 0, 1);
     c.add("pairs", &pairs, "read source<TAB>target: encode the source into the latents, and generate the target");

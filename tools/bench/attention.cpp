@@ -141,24 +141,24 @@ std::int64_t visible_pairs(const SegmentGraph& graph) {
 RunCase attention_case(Options& app) {
     auto o = std::make_shared<CaseOptions>();
     app.number("--lengths", o->lengths, 2, 1 << 20,
-               "tokens of a document (default: 128,512,2048; of kinds 256,1024,4096,16384,65536)", "N,...")
+               "tokens per document (default: 128,512,2048; with --kinds 256,1024,4096,16384,65536)", "N,...")
         .list();
     app.number("--tokens", o->tokens, 2, 1 << 24,
-               "of all documents (default: 2048; with --device cuda 16384); at least one document is run");
-    app.number("--heads", o->heads, 1, 1024, "heads (default: 12; of kinds 4)");
-    app.number("--size", o->size, 1, 1024, "numbers of a head (default: 64)");
+               "tokens of all documents (default: 2048; with --device cuda 16384); at least one document is run");
+    app.number("--heads", o->heads, 1, 1024, "heads (default: 12; with --kinds 4)");
+    app.number("--size", o->size, 1, 1024, "numbers per head (default: 64)");
     app.choice("--precision", o->precision, {"f32", "bf16", "both"}, "f32, bf16 or both (default: both)");
     KindsOptions& k = o->kinds;
     std::vector<std::string> names = names_of(attention_kinds());
     names.push_back("all");
     app.value("--kinds", k.kinds, "NAME,...",
-              "kinds of attention beside softmax, or all: time and memory against the length")
+              "measure time and memory of softmax and these kinds of attention, or all, against the length")
         .list()
         .one_of(names);
-    app.value("--mask", k.mask, "MASK", "of kinds: a mask's name, or one in words (default: bert, which is full)");
-    app.number("--limit", k.limit, 0.0, 1e6, "of kinds: seconds that a call may be expected to take (default: 60)",
-               "S");
-    app.output("--plot", k.plot, "FILE", "of kinds: a picture, .svg or .png, drawn by gnuplot");
+    app.value("--mask", k.mask, "MASK", "with --kinds: a mask by name or in words (default: bert, a full mask)");
+    app.number("--limit", k.limit, 0.0, 1e6,
+               "with --kinds: skip lengths whose call would take more than S seconds (default: 60)", "S");
+    app.output("--plot", k.plot, "FILE", "with --kinds: draw the curves with gnuplot, .svg or .png");
     return [o](Bench& bench) { run(bench, *o); };
 }
 

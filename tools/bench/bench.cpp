@@ -178,7 +178,7 @@ void Bench::end(bool complete) {
     save();
     if (options.json) say("show", {{"text", all_.dump(2) + '\n'}});
     if (!options.turns)
-        show(fmt::format("\nours alone; tools/bench/compare.py {} measures other software beside it\n",
+        show(fmt::format("\nonly this engine was measured; tools/bench/compare.py {} compares it with other software\n",
                          all_["case"].get<std::string>()));
 }
 

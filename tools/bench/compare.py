@@ -4,8 +4,8 @@
 checks that both compute the same, and prints both with the ratio of their medians (above 1: ours is faster).
   tokenizer   beside Hugging Face's tokenizers          attention   beside PyTorch's scaled_dot_product_attention
   train       beside PyTorch                            decode      UniLM beside generate of Hugging Face's transformers
-Needs Python 3. What is measured beside ours is imported by the Python of --peer alone; where it has none, ours is
-measured alone. Requests and answers are lines of JSON (tools/bench/bench.h, peer.serve)."""
+Needs Python 3. Only the Python of --peer imports the other software; if it is not installed there, only this engine is
+measured. Requests and answers are lines of JSON (tools/bench/bench.h, peer.serve)."""
 import argparse
 import json
 import os
@@ -114,7 +114,7 @@ class Comparison:
         except PeerError as error:
             self.peer = None
             if str(error) not in self.told:
-                note(f"{error}; ours is measured alone (--peer PYTHON names another)")
+                note(f"{error}; only this engine is measured (--peer PYTHON names another)")
             self.told.add(str(error))
 
     def start(self, request):
@@ -181,10 +181,10 @@ def options():
     )
     add = parser.add_argument
     add("case", choices=PEERS)
-    add("--peer", metavar="PYTHON", default=sys.executable, help="that has the other software (default: this one)")
+    add("--peer", metavar="PYTHON", default=sys.executable, help="a Python with the other software (default: this one)")
     add("--bench", metavar="FILE", default=os.path.join(HERE, "../../bench"), help="default: ./bench of this tree")
-    add("--variants", metavar="NAME,...", default=",".join(VARIANTS), help="train: the fastest of these stands beside "
-        "ours: %(default)s; compiling takes minutes a mark")
+    add("--variants", metavar="NAME,...", default=",".join(VARIANTS), help="train: compare with the fastest of these: "
+        "%(default)s; compiling takes minutes per mark")
     found, found.words = parser.parse_known_args()
     found.variants = found.variants.split(",")
     if not os.path.exists(found.bench):

@@ -213,9 +213,9 @@ RunCase train_case(Options& app) {
         .one_of(names);
     app.choice("--precision", o->precision, {"f32", "bf16", "both"},
                "f32, bf16 or both (default: f32; with --device cuda bf16)");
-    app.flag("--no-graph", o->no_graph, "with --device cuda, steps op by op, not as one graph");
-    app.flag("--deterministic", o->way.deterministic, "with --device cuda, products by the engine's own kernels");
-    app.flag("--brief", o->way.brief, "a few steps: enough to try the bench, too few to believe a number");
+    app.flag("--no-graph", o->no_graph, "with --device cuda, run steps op by op, not as one graph");
+    app.flag("--deterministic", o->way.deterministic, "with --device cuda, use the engine's own kernels for products");
+    app.flag("--brief", o->way.brief, "run only a few steps, to try the bench: too few for a reliable number");
     return [o](Bench& bench) { run(bench, *o); };
 }
 

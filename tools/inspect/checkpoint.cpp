@@ -78,10 +78,11 @@ void inspect_checkpoint(const CheckpointSettings& s, std::uint64_t seed) {
             return save_run(*run, s.save);
     for (const auto& [option, value] : {std::pair{"--save", s.save}, {"--tokens", s.tokens}, {"--logits", s.logits}})
         if (!value.empty())
-            throw BadUsage(text(option,
-                                " is for a folder with a Hugging Face BERT, RoFormer or NomicBERT (--save alone also "
-                                "for a run of unilm or univae), which ",
-                                s.path, " is not; without it the tensors are listed"));
+            throw BadUsage(
+                text(option,
+                     " needs the folder of a Hugging Face BERT, RoFormer or NomicBERT (--save without --tokens and "
+                     "--logits also takes a run of unilm or univae), which ",
+                     s.path, " is not; leave it out to list the tensors"));
     list_checkpoint(s.path);
 }
 

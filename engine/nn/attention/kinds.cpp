@@ -26,14 +26,11 @@ const AttentionKind& self_attention(const std::string& name, bool decoder) {
 }
 
 void cannot_write(const AttentionKind& kind) {
-    throw BadUsage(text("attention ", kind.name,
-                        " cannot write token by token: which keys a row sees depends on the rows behind it"));
+    throw BadUsage(
+        text("attention ", kind.name, " cannot write token by token: the keys that a row sees depend on later rows"));
 }
 
-std::string of_kinds(const std::vector<std::string>& names) {
-    const std::vector<std::string> first(names.begin(), names.end() - 1);
-    return "of " + joined(first) + (first.empty() ? "" : " and ") + names.back() + ": ";
-}
+std::string of_kinds(const std::vector<std::string>& names) { return joined(names) + ": "; }
 
 std::vector<AttentionSetting> attention_settings() {
     struct Help {

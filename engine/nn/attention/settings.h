@@ -63,7 +63,7 @@ std::vector<AttentionSetting> settings_of() {
     return settings.all;
 }
 
-// "of luna and linformer: ", the beginning of a help text
+// The beginning of a help text: "luna, linformer: ".
 std::string of_kinds(const std::vector<std::string>& names);
 // The settings of all kinds; each help text says which kinds have the setting.
 std::vector<AttentionSetting> attention_settings();

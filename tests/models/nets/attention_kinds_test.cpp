@@ -112,7 +112,7 @@ TEST_CASE("attention: a setting of several kinds has one default and the same bo
             }
         CHECK(kinds > 0);
     }
-    CHECK(of_kinds({"luna", "lsh", "rfa"}) == "of luna, lsh and rfa: ");
+    CHECK(of_kinds({"luna", "lsh", "rfa"}) == "luna, lsh, rfa: ");
     BackboneOptions o = small("luna");
     o.attention_options["slots"] = 2.5;
     Parameters parameters;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // No setting is ignored. For every setting of every family two values are tried where the setting acts, and the two
 // runs must differ: in their weights, or in the one thing that the table `elsewhere` names. A help text that begins
-// with kinds ("of luna and linformer: ...") is held to it: the setting acts with these kinds of attention, latents,
+// with kinds ("luna, linformer: ...") is held to it: the setting acts with these kinds of attention, latents,
 // optimisers, objectives and tasks, and with no other kind of the same table. The tables of settings and kinds are the
 // list, so what is added is tested by being declared.
 #include <doctest/doctest.h>
@@ -137,13 +137,11 @@ std::string help_of(const Config& keys, const std::string& key) {
     return "";
 }
 
-// The words that a clause of a help text begins with: {luna, linformer} of "of luna and linformer: rows".
+// The words that a clause of a help text begins with: {luna, linformer} of "luna, linformer: rows".
 Names begins_with(std::string clause) {
     const std::size_t colon = clause.find(':');
     if (colon == std::string::npos) return {};
     clause.resize(colon);
-    if (clause.rfind("of ", 0) == 0) clause.erase(0, 3);
-    for (std::size_t at; (at = clause.find(" and ")) != std::string::npos;) clause.replace(at, 5, ", ");
     Names all;
     for (std::size_t begin = 0, end; begin <= clause.size(); begin = end + 2) {
         end = std::min(clause.find(", ", begin), clause.size());
