@@ -71,8 +71,8 @@ std::vector<std::string> vocabulary_notes(const Vocabulary& vocabulary, const No
         if (is_reserved(token)) continue;
         if (token == "##" || !is_one_word(later ? "a" + token.substr(2) : token)) never.add(id, token);
     }
-    equal.note("tokens stand again further down, and have the ids of there", notes);
-    never.note("tokens are never found: no text becomes such a word, or such a part of one", notes);
+    equal.note("tokens occur again further down, and have the last of their ids", notes);
+    never.note("tokens never match: no text gives such a word or such a part of a word", notes);
     return notes;
 }
 

@@ -85,9 +85,9 @@ bool same_step(const std::string& a, const std::string& b) {
 }
 
 [[noreturn]] void refuse_copy(const std::string& place) {
-    throw BadInput(text(
-        place, " is a folder, and its files are those of no step beside it; expected a link to a step: rename it to ",
-        "step-NNNNNN, after the step that its model.safetensors names"));
+    throw BadInput(
+        text(place, " is a folder, but its files belong to no step beside it; expected a link to a step: rename it to ",
+             "step-NNNNNN, after the step that its model.safetensors names"));
 }
 
 // Throws BadInput for the first file of a step folder that is missing or incomplete.

@@ -67,7 +67,7 @@ const CudaLibrary& open_cuda_library(const std::string& path) {
     const LibraryStamp found = library->stamp;
     if (!same(found, expected)) {
         dlclose(handle);
-        throw BadInput(text("the CUDA library ", path, " was built otherwise: ", shown(found), ", expected ",
+        throw BadInput(text("the CUDA library ", path, " was built for another version: ", shown(found), ", expected ",
                             shown(expected), "; run make cuda (needs nvcc), or remove it"));
     }
     return *library;

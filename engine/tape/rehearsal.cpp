@@ -22,7 +22,7 @@ const OpTable silent_ops = {
 void drop_copy(void*, const void*, std::size_t, Way way) {
     if (way == Way::from_device)
         throw Error(
-            "a step of training reads numbers of the device before all of it is asked for; read them after the "
+            "a training step reads numbers from the device before the whole step is requested; read them after the "
             "step, or set graph=false");
 }
 

@@ -120,7 +120,7 @@ LatentPrior LatentPrior::load(const std::string& path, const LatentSpace& space,
                             " numbers, the model has ", space.layers(), " of ", space.sizes()));
     if (said("model") != hexadecimal(model))
         throw BadInput(text(path,
-                            " was fitted to other weights than those beside it; make it anew with ./train "
+                            " was fitted to other weights than those beside it; fit it again with ./train "
                             "--fit-prior RUN, or remove it"));
     const std::int64_t M = file.at("weights").shape.count();
     file.expect("means", {M, D}, DType::f32);  // before memory is allocated

@@ -139,7 +139,7 @@ void ClassifyRun::loaded(const nlohmann::json& record) {
 void ClassifyRun::expect_same_files() const {
     if (files_hash_ != 0 && files_hash_ != source->contents())
         throw BadInput(masquerade::text("the files of ", settings.task.task,
-                                        " have changed since the run was started: put the old ones back, ",
+                                        " have changed since the run was started: restore the old files, ",
                                         "or train on the new ones from the start"));
 }
 

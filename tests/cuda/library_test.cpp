@@ -52,7 +52,7 @@ TEST_CASE("cuda library: a path that is not there, a text and another's library 
 TEST_CASE("cuda library: one that was built otherwise is refused, and both stamps are shown") {
     const std::string path = beside_the_tests("stale_cuda.so");
     const std::string to = text("masquerade cuda ", version, ", interface ", interface_edition, ':');
-    CHECK(refusal(path) == text("the CUDA library ", path, " was built otherwise: ", to,
+    CHECK(refusal(path) == text("the CUDA library ", path, " was built for another version: ", to,
                                 hex(this_stamp().interface ^ 1), ", expected ", to, hex(this_stamp().interface),
                                 "; run make cuda (needs nvcc), or remove it"));
 }

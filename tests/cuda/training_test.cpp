@@ -193,7 +193,7 @@ TEST_CASE("cuda training: a rehearsed step computes nothing, and refuses to be r
         CHECK(x->view().device == Device::cuda);
         there.optimiser.update(1, 1);
         CHECK_SAYS(message_of<Error>([&] { OnHost(there.parameters.values()); }),
-                   "reads numbers of the device before all of it is asked for");
+                   "reads numbers from the device before the whole step is requested");
     });
     CHECK(asked == 1);
     CHECK(fake.control->ways[0] == copies);

@@ -250,9 +250,9 @@ TEST_CASE("run folder: a copy whose links have become folders is the same run") 
     fs::remove(path + "/latest");
     fs::copy(original + "/step-000300", path + "/latest");  // no step of this run any more
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::resume(path); }),
-               "latest is a folder, and its files are those of no step beside it");
+               "latest is a folder, but its files belong to no step beside it");
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(path + "/latest"); }),
-               "latest is a folder, and its files are those of no step beside it");
+               "latest is a folder, but its files belong to no step beside it");
     fs::remove_all(path + "/latest");
     CHECK(RunFolder::resume(path).latest_step() == 800);
 

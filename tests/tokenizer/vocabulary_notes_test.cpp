@@ -13,10 +13,10 @@ TEST_CASE("vocabulary notes: what deserves a look") {
 
     Strings odd = {"[UNK]", "a",    "",  "##",     "\u2028",   "a", "##\u4e2d",
                    "##!",   "ab-c", "A", "\u00e9", "##\u0301", "b", "##3"};
-    const std::string never = " tokens are never found: no text becomes such a word, or such a part of one (lines ";
+    const std::string never = " tokens never match: no text gives such a word or such a part of a word (lines ";
     CHECK(vocabulary_notes(Vocabulary(odd)) ==
           Strings{"there is no [PAD], [CLS], [SEP], [MASK]",
-                  "1 tokens stand again further down, and have the ids of there (lines 2 \"a\")",
+                  "1 tokens occur again further down, and have the last of their ids (lines 2 \"a\")",
                   "9" + never + "3 \"\", 4 \"##\", 5 \"\u2028\" ...)"});
 
     NormaliseOptions options;

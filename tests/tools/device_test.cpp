@@ -105,7 +105,7 @@ TEST_CASE("--device cuda: exit status 1 and one line" * doctest::skip(!programs)
           "object file: No "
           "such file or directory; --device cpu runs everywhere");
     CHECK(failure(stale, "generate", "--device cuda /nowhere")
-              .find("error: --device cuda: the CUDA library " + stale + " was built otherwise: ") == 0);
+              .find("error: --device cuda: the CUDA library " + stale + " was built for another version: ") == 0);
     CHECK(failure(beside_the_tests("partial_cuda.so"), "evaluate", "--device cuda /nowhere") ==
           "error: --device cuda: a GPU answers (fake GPU), but there is no CUDA form of store_rows; --device "
           "cpu "
@@ -129,7 +129,7 @@ TEST_CASE("--device auto: trains on the CPU and says so once" * doctest::skip(!p
     const std::string stale = beside_the_tests("stale_cuda.so");
     Run r = train(stale, "");
     CHECK(r.status == 0);
-    CHECK(r.count("note: the CUDA library " + stale + " was built otherwise: ") == 1);
+    CHECK(r.count("note: the CUDA library " + stale + " was built for another version: ") == 1);
     CHECK(r.count("; using the CPU") == 1);
     r = train("", "--device auto");
     CHECK(r.status == 0);

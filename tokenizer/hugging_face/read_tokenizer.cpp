@@ -82,7 +82,7 @@ void refuse_foreign(const TokenizerField& config, const std::string& type, const
     if (kind == "RoFormer") {
         if (const std::string word = first_word_of_ideographs(vocabulary); !word.empty())
             throw TokenizerError(config.where() + ": " + name +
-                                 " cuts Chinese into words with jieba, which is not here, and the "
+                                 " cuts Chinese into words with jieba, which is not supported, and the "
                                  "vocabulary holds such words (" +
                                  word +
                                  "); a RoFormer by characters is expected, such as "
