@@ -76,10 +76,13 @@ Numbers from_file(const InsertionRun& run, const TrainingText&) {
 
 const std::vector<Order>& orders() {
     static const std::vector<Order> all = {
-        {"left_to_right", "only the next word", nullptr}, {"binary_tree", "the middle word first", nullptr},
-        {"uniform", "all with equal weight", nullptr},    {"frequency", "frequent words first", by_frequency},
-        {"length", "long words first", by_length},        {"alphabetical", "in alphabetical order", by_alphabet},
-        {"random", "in random order", by_chance},
+        {"left_to_right", "only the next word", nullptr},
+        {"binary_tree", "the middle word first", nullptr},
+        {"uniform", "all words with equal weight, in any order", nullptr},
+        {"frequency", "frequent words first", by_frequency},
+        {"length", "long words first", by_length},
+        {"alphabetical", "in alphabetical order", by_alphabet},
+        {"random", "in a random order, drawn from the seed", by_chance},
     };
     return all;
 }
