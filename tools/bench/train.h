@@ -58,7 +58,7 @@ class OurTraining {
     // One full step: noise, forward, backward, clipping, AdamW. Waits for its end, and returns the loss before the
     // update.
     double step();
-    // The loss of the current weights, with the noise of the first step and without an update.
+    // The loss of the current weights, without dropout and without an update, with the noise of the first step.
     double loss();
 
     double norm() const { return optimiser_.norm(); }  // gradient norm of the last step
