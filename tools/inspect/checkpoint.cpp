@@ -56,7 +56,7 @@ void list_checkpoint(const std::string& path) {
         if (fs::exists(folder + "/" + name)) list_tensors(folder + "/" + name);
 }
 
-// Saves a run with a single stack as a Hugging Face BERT or RoFormer.
+// Saves a run with a single stack as a Hugging Face BERT, RoFormer or NomicBERT.
 void save_run(const Run& run, const std::string& folder) {
     if (fs::exists(folder)) throw BadInput(text(folder, " is there already; choose another folder"));
     save_whole(folder, *run.bert(), run.parameters, run.tokenizer);
