@@ -299,7 +299,7 @@ const Family& family_of_run(const std::string& path) {
     for (const Family& kind : families())
         if (kind.name == found) return kind;
     throw BadInput(text(config_path, " describes a model of type ", found, ", but runs are of type ",
-                        joined(names_of(model_kinds()))));
+                        joined(names_of(families()))));
 }
 
 }  // namespace masquerade
