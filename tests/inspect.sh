@@ -172,8 +172,9 @@ refuses 'a mask in words that say nothing' 2 'mask "A ful": "ful" is no rule; ex
 refuses 'a mask in words without B' 2 '5 rows of part B, which is not named' inspect mask 'A full'
 refuses 'a mask without a name' 2 'unknown mask unlm; there are bert, mlm' inspect mask unlm
 
-refuses 'a model that is not' 2 'there is no model bert; there are univae, unilm, seq2seq, insertion, classify' inspect program bert
-refuses 'an op that is not' 2 'there is no op and no model of the name bert; models: univae, unilm, seq2seq, insertion, classify' \
+models=$(./inspect models | grep -oE '^[a-z0-9_]+' | paste -sd, | sed 's/,/, /g')
+refuses 'a model that is not' 2 "there is no model bert; there are $models" inspect program bert
+refuses 'an op that is not' 2 "there is no op and no model of the name bert; models: $models" \
     inspect gradients bert
 refuses 'an op that is nearly one' 2 'of the name laxernorm; did you mean layernorm?' inspect gradients laxernorm
 refuses 'a setting that is not' 2 'unknown setting wdith; did you mean width?' inspect program unilm wdith=64

@@ -32,7 +32,7 @@ struct Step {
 
 }  // namespace
 
-void adamw(View p, View g, View m, View v, View norm, View control, AdamWRule rule, View rounded) {
+void adamw(View p, View g, View m, View v, View norm, View control, OptimiserRule rule, View rounded) {
     expect_same_shape("adamw", "p", p, "g", g);
     expect_same_shape("adamw", "p", p, "m", m);
     expect_same_shape("adamw", "p", p, "v", v);

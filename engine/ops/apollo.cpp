@@ -72,7 +72,7 @@ struct Update {
 
 }  // namespace
 
-void apollo(View p, View g, View m, View b, View d, View norm, View control, ApolloRule rule, View rounded) {
+void apollo(View p, View g, View m, View b, View d, View norm, View control, OptimiserRule rule, View rounded) {
     for (const auto& [role, view] : {std::pair("g", g), std::pair("m", m), std::pair("b", b), std::pair("d", d)})
         expect_same_shape("apollo", "p", p, role, view);
     expect_shape("apollo", "norm", norm, {1}, p.dtype);

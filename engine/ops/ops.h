@@ -257,11 +257,11 @@ OP(global_norm, (View g, View norm))
 //     m = b1 m + (1-b1) g,  v = b2 v + (1-b2) g^2,  p -= rate (m c1 / (sqrt(v c2) + eps) + decay p)
 // control(3) = rate, c1 = 1 / (1 - b1^t), c2 = 1 / (1 - b2^t), in device memory.   Loshchilov & Hutter 2017
 // `rounded`, if it has data, becomes p in bf16, for the ops that read p in bf16.
-OP(adamw, (View p, View g, View m, View v, View norm, View control, AdamWRule rule, View rounded))
+OP(adamw, (View p, View g, View m, View v, View norm, View control, OptimiserRule rule, View rounded))
 // One Apollo step of one parameter tensor: g is scaled as above, plus decay p;  den = (sum d^4)^(1/4) + eps / 0.01,
 //     B += change d^2,  m += alpha (g - m),  d = m / max(|B|, 0.01),  p -= rate d
 //     change = -(alpha sum (g - m) d + sum B d^2) / den^4, from the old m, B and d
 // control(2) = rate, alpha = (1-beta) / (1 - beta^t), in device memory.   Ma 2020
-OP(apollo, (View p, View g, View m, View b, View d, View norm, View control, ApolloRule rule, View rounded))
+OP(apollo, (View p, View g, View m, View b, View d, View norm, View control, OptimiserRule rule, View rounded))
 
 #endif

@@ -66,14 +66,11 @@ struct CodeRule {
     Stream stream;
 };
 
-struct AdamWRule {
+// The numbers of one update. An optimiser may leave some of them unread.
+struct OptimiserRule {
     double beta1 = 0.9, beta2 = 0.98, eps = 1e-8;
-    double decay = 0;  // decoupled weight decay
+    double decay = 0;  // weight decay
     double clip = 0;   // largest global norm; 0: no clipping
-};
-
-struct ApolloRule {
-    double beta = 0.9, eps = 1e-4, decay = 0, clip = 0;  // decay p is added to the gradient
 };
 
 // Up to four key/value tensors of one attention call.

@@ -7,7 +7,7 @@ namespace masquerade {
 
 class AdamW : public Optimiser {
   public:
-    AdamW(Parameters& parameters, const AdamWRule& rule)
+    AdamW(Parameters& parameters, const OptimiserRule& rule)
         : Optimiser(parameters, {"adamw.first_moment", "adamw.second_moment"}), rule_(rule) {}
     void update(std::int64_t t, double learning_rate) override;
 
@@ -15,7 +15,7 @@ class AdamW : public Optimiser {
     View second_moment() const { return state(1); }
 
   private:
-    AdamWRule rule_;
+    OptimiserRule rule_;
 };
 
 }  // namespace masquerade

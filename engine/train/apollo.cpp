@@ -9,16 +9,16 @@ namespace {
 
 class Apollo : public Optimiser {
   public:
-    Apollo(Parameters& parameters, const ApolloRule& rule)
+    Apollo(Parameters& parameters, const OptimiserRule& rule)
         : Optimiser(parameters, {"apollo.mean", "apollo.curvature", "apollo.direction"}), rule_(rule) {}
 
     void update(std::int64_t t, double learning_rate) override {
-        const View numbers = control({learning_rate, (1 - rule_.beta) / (1 - std::pow(rule_.beta, double(t)))});
+        const View numbers = control({learning_rate, (1 - rule_.beta1) / (1 - std::pow(rule_.beta1, double(t)))});
         global_norm(parameters_.gradients(), norm_view());
         for (const Tensor& one : parameters_.all()) {
             if (!one.needs_grad) continue;
             auto of = [&](const View& all) { return parameters_.slice(all, one); };
-            ApolloRule rule = rule_;
+            OptimiserRule rule = rule_;
             if (one.shape.rank < 2) rule.decay = 0;
             const View rounded = one.dtype == parameters_.dtype() ? View{} : one.view();
             apollo(of(parameters_.values()), of(parameters_.gradients()), of(state(0)), of(state(1)), of(state(2)),
@@ -27,13 +27,13 @@ class Apollo : public Optimiser {
     }
 
   private:
-    ApolloRule rule_;
+    OptimiserRule rule_;
 };
 
 }  // namespace
 
 std::unique_ptr<Optimiser> make_apollo(Parameters& parameters, const OptimiserOptions& o) {
-    return std::make_unique<Apollo>(parameters, ApolloRule{o.beta1, o.apollo_eps, o.weight_decay, o.clip});
+    return std::make_unique<Apollo>(parameters, o.rule(o.apollo_eps));
 }
 
 }  // namespace masquerade

@@ -29,6 +29,20 @@ View Optimiser::control(const std::vector<double>& numbers) {
 
 double Optimiser::norm() const { return OnHost(norm_view())[0]; }
 
+void OptimiserOptions::declare_numbers(Config& c) {
+    c.add("clip", &clip, "largest global norm of the gradient; 0: no clipping", 0, 1e9);
+    c.add("beta1", &beta1, "adamw: decay of the first moment; apollo: its only decay", 0, 0.999999);
+    c.add("beta2", &beta2, "adamw: decay of the second moment", 0, 0.999999);
+    c.add("eps", &eps, "adamw: epsilon", 1e-30, 1);
+    c.add("apollo_eps", &apollo_eps, "apollo: epsilon", 1e-30, 1);
+    c.add("weight_decay", &weight_decay, "weight decay of matrices; AdamW: decoupled, Apollo: added to the gradient", 0,
+          10);
+}
+
+// Each is defined in the file of its class.
+std::unique_ptr<Optimiser> make_adamw(Parameters& parameters, const OptimiserOptions& options);
+std::unique_ptr<Optimiser> make_apollo(Parameters& parameters, const OptimiserOptions& options);
+
 const std::vector<OptimiserKind>& optimiser_kinds() {
     static const std::vector<OptimiserKind> all = {{"adamw", make_adamw}, {"apollo", make_apollo}};
     return all;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/io/config.h"
 #include "engine/nn/parameters.h"
 #include "engine/ops/ops.h"
 
@@ -14,6 +15,8 @@ namespace masquerade {
 struct OptimiserOptions {
     std::string optimiser = "adamw";  // a name of optimiser_kinds()
     double clip = 1, beta1 = 0.9, beta2 = 0.98, eps = 1e-8, apollo_eps = 1e-4, weight_decay = 0;
+    void declare_numbers(Config& config);  // all but the name
+    OptimiserRule rule(double epsilon) const { return {beta1, beta2, epsilon, weight_decay, clip}; }
 };
 
 class Optimiser {
@@ -46,8 +49,5 @@ struct OptimiserKind {
 };
 const std::vector<OptimiserKind>& optimiser_kinds();
 std::unique_ptr<Optimiser> make_optimiser(Parameters& parameters, const OptimiserOptions& options);  // BadUsage
-
-std::unique_ptr<Optimiser> make_adamw(Parameters& parameters, const OptimiserOptions& options);
-std::unique_ptr<Optimiser> make_apollo(Parameters& parameters, const OptimiserOptions& options);
 
 }  // namespace masquerade

@@ -45,13 +45,7 @@ void TrainOptions::declare(Config& c) {
     c.add("optimiser", &optimiser, "rule that updates the parameters", names_of(optimiser_kinds()));
     c.add("learning_rate", &learning_rate, "peak of the learning rate", 0, 1);
     c.add("warmup", &warmup, "steps of linear warm-up", 0, 1000000);
-    c.add("clip", &clip, "largest global norm of the gradient; 0: no clipping", 0, 1e9);
-    c.add("beta1", &beta1, "adamw: decay of the first moment; apollo: its only decay", 0, 0.999999);
-    c.add("beta2", &beta2, "adamw: decay of the second moment", 0, 0.999999);
-    c.add("eps", &eps, "adamw: epsilon", 1e-30, 1);
-    c.add("apollo_eps", &apollo_eps, "apollo: epsilon", 1e-30, 1);
-    c.add("weight_decay", &weight_decay, "weight decay of matrices; AdamW: decoupled, Apollo: added to the gradient", 0,
-          10);
+    declare_numbers(c);
     c.add("schedule_start", &schedule_start, "step at which the learning rate starts to decay; 0: chosen", 0,
           1000000000);
     c.add("schedule_steps", &schedule_steps,

@@ -172,7 +172,7 @@ MaskWords::Written MaskWords::written(int source, bool goes_on) const {
         refuse("nothing can be written token by token with a mask whose rows see later rows, or not themselves");
     if (part.sees.size() > 1 || part.window.all || (one && part.window.radius >= 0))
         refuse(
-            "writing token by token needs rows that see one slice of the source, and no window beyond their own rows");
+            "only rows that see one slice of the source, and no window beyond themselves, can be written token by token");
     if (one) return {0, source, {}};
     if (part.sees.empty()) return {0, 0, part.window};
     return {clipped(part.sees[0].from, source), clipped(part.sees[0].to, source), part.window};

@@ -169,7 +169,7 @@ void Start::expect_same_sizes(const Stacks& ours) const {
     BackboneOptions a = theirs.first, b = ours.first;
     auto same = [&](const std::string& key, const std::string& found, const std::string& expected) {
         if (found != expected)
-            throw BadInput(text(source(), " has ", key, "=", found, ", but this model has ", expected,
+            throw BadInput(text(source(), " has ", key, "=", found, ", but this model has ", key, "=", expected,
                                 "; sizes must equal those of the checkpoint: leave ", key, " out"));
     };
     Config of_a, of_b;

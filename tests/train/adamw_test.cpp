@@ -40,7 +40,7 @@ struct Model {
 // Loshchilov & Hutter 2017, algorithm 2, after the gradient is scaled to the norm `clip`.
 struct Textbook {
     std::vector<double> p, m, v;
-    void step(std::int64_t t, double rate, const AdamWRule& rule, double norm, double decay, const View& gradient) {
+    void step(std::int64_t t, double rate, const OptimiserRule& rule, double norm, double decay, const View& gradient) {
         double scale = rule.clip > 0 && norm > rule.clip ? rule.clip / norm : 1;
         for (std::size_t i = 0; i < p.size(); i++) {
             double g = scale * number_at(gradient, std::int64_t(i));
@@ -54,7 +54,7 @@ struct Textbook {
 };
 
 // The largest difference to the textbook after 25 steps.
-double difference(DType type, const AdamWRule& rule) {
+double difference(DType type, const OptimiserRule& rule) {
     Model model(type);
     AdamW adamw(model.p, rule);
     std::vector<Textbook> books;
@@ -92,7 +92,7 @@ double difference(DType type, const AdamWRule& rule) {
 TEST_CASE("adamw: the textbook's numbers, with and without decay and clipping") {
     for (double decay : {0.0, 0.1})
         for (double clip : {0.0, 1.0, 1e6}) {
-            AdamWRule rule;
+            OptimiserRule rule;
             rule.decay = decay;
             rule.clip = clip;
             CAPTURE(decay);
@@ -103,7 +103,7 @@ TEST_CASE("adamw: the textbook's numbers, with and without decay and clipping") 
 }
 
 TEST_CASE("adamw: weights decay, biases and norms do not") {
-    AdamWRule rule;
+    OptimiserRule rule;
     rule.decay = 0.5;
     Model model(DType::f64);
     AdamW adamw(model.p, rule);
@@ -114,7 +114,7 @@ TEST_CASE("adamw: weights decay, biases and norms do not") {
 }
 
 TEST_CASE("adamw: only the direction of a clipped gradient counts, a smaller one is not scaled") {
-    AdamWRule rule;
+    OptimiserRule rule;
     rule.clip = 1e-3;
     Model small(DType::f64), large(DType::f64);
     AdamW a(small.p, rule), b(large.p, rule);
@@ -134,7 +134,7 @@ TEST_CASE("adamw: only the direction of a clipped gradient counts, a smaller one
 }
 
 TEST_CASE("adamw: a norm that is not finite reaches the parameters and is not hidden") {
-    AdamWRule rule;
+    OptimiserRule rule;
     rule.clip = 1;
     Model model(DType::f32);
     AdamW adamw(model.p, rule);
@@ -146,7 +146,7 @@ TEST_CASE("adamw: a norm that is not finite reaches the parameters and is not hi
 }
 
 TEST_CASE("adamw: bf16 matrices follow their f32 masters, which move as in f32") {
-    AdamWRule rule;
+    OptimiserRule rule;
     rule.decay = 0.01;
     Model half(DType::bf16), single(DType::f32);
     AdamW of_half(half.p, rule), of_single(single.p, rule);
@@ -164,7 +164,7 @@ TEST_CASE("adamw: bf16 matrices follow their f32 masters, which move as in f32")
 }
 
 TEST_CASE("adamw: a gradient below the clipping norm is taken as it is") {
-    AdamWRule rule;
+    OptimiserRule rule;
     rule.clip = 1e6;
     Model model(DType::f64);
     AdamW optimiser(model.p, rule);

@@ -19,7 +19,7 @@ struct TrainMark {
     std::string name;
     bool univae = false;
     UniVaeOptions model;  // a BERT uses only the backbone
-    AdamWRule rule;
+    OptimiserRule rule;
     double learning_rate = 1e-4;
     std::vector<std::vector<int>> sentences;  // token ids; of UniVAE: [CLS] ... [SEP]
     std::vector<std::vector<int>> targets;    // of a BERT: one label per token

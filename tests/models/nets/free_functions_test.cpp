@@ -211,7 +211,7 @@ TEST_CASE("a Transformer trained by free functions alone == the tape, bit for bi
         }
     const int N = rows.count();
     const SegmentGraph causal = causal_mask(sentences);
-    AdamWRule rule;
+    OptimiserRule rule;
     rule.clip = 1;
 
     // by hand

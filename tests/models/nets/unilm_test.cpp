@@ -296,6 +296,7 @@ TEST_CASE("unilm: the losses of ten steps are what they were, all objectives in 
     // that is meant, print them anew.
     const std::vector<double> frozen = {4.45445, 3.7462,  3.81111, 3.98191, 3.50479,
                                         3.52536, 3.36406, 3.56311, 3.61011, 3.64108};
+    const char* names[] = {"mlm", "lm", "lm-target", "lm-reverse", "prefix-lm", "unilm", "plm", "plm-shuffled"};
     const std::vector<Sentence> text = pairs(30, 13);
     BackboneOptions o = small(false, true);
     o.deviation = 0.2;
@@ -304,7 +305,7 @@ TEST_CASE("unilm: the losses of ten steps are what they were, all objectives in 
     AdamW optimiser(m.parameters, {0.9, 0.98, 1e-8, 0.01, 1});
     SentenceSource source(text, 1);
     for (std::uint32_t step = 0; step < 10; step++) {
-        const Objective& objective = objectives()[step % objectives().size()];
+        const Objective& objective = find_objective(names[step % 8]);
         const Batch batch = objective.batch(source.take(60), step, options(), 16);
         m.tape.begin(batch.bucket, 1, step, true);
         Tensor* loss = m.loss_and_gradient(batch);

@@ -98,7 +98,7 @@ TEST_CASE("belonging: of every family, a file of another run, step or seed is re
          "config.json is not the file that was saved with the weights"},
         {"step-000001/model.safetensors", "step-000002/model.safetensors",
          "holds the weights of step 1; expected those of step 2"},
-        {"/step-000001/model.safetensors", "step-000001/model.safetensors", "step-000001/config.json is not the one"},
+        {"/step-000001/model.safetensors", "step-000001/model.safetensors", "step-000001/config.json is not the file"},
         {"/step-000002/config.json", "step-000002/config.json",
          "config.json is not the file that was saved with the weights"},
         {"/step-000002", "step-000002", "config.json was saved in the run "},

@@ -162,7 +162,7 @@ TEST_CASE("start: a run of mass starts one of pairs, with all its weights") {
     CHECK_FALSE(pairs->model.options.rotary_cross);
     CHECK_SAYS(message_of<BadInput>(
                    [&] { started<Seq2SeqRun>(*start, s, said, [](auto& c) { c.model.rotary_cross = true; }); }),
-               "has rotary_cross=false, this model true");
+               "has rotary_cross=false, but this model has rotary_cross=true");
 }
 
 // The level's own bar stays behind all names: rows go by token, not by number.
@@ -310,15 +310,19 @@ TEST_CASE("start: other sizes and other models are refused, with what was found 
     };
     CHECK_SAYS(refused([](BackboneOptions& o) { o.width = 24; }),
                "has width=16, but this model has width=24; sizes must equal those of the checkpoint: leave width out");
-    CHECK_SAYS(refused([](BackboneOptions& o) { o.heads = 4; }), "has heads=2, this model 4");
-    CHECK_SAYS(refused([](BackboneOptions& o) { o.inner = 33; }), "has inner=32, this model 33");
-    CHECK_SAYS(refused([](BackboneOptions& o) { o.types = 4; }), "has types=2, this model 4");
-    CHECK_SAYS(refused([](BackboneOptions& o) { o.embedding = 8; }), "has embedding=16, this model 8");
-    CHECK_SAYS(refused([](BackboneOptions& o) { o.rotary = false; }), "has rotary=true, this model false");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.heads = 4; }), "has heads=2, but this model has heads=4");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.inner = 33; }), "has inner=32, but this model has inner=33");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.types = 4; }), "has types=2, but this model has types=4");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.embedding = 8; }),
+               "has embedding=16, but this model has embedding=8");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.rotary = false; }),
+               "has rotary=true, but this model has rotary=false");
     CHECK_SAYS(refused([](BackboneOptions& o) { o.rotary_value = true; }), "has rotary_value=false");
     CHECK_SAYS(refused([](BackboneOptions& o) { o.pre_norm = true; }), "has pre_norm=false");
-    CHECK_SAYS(refused([](BackboneOptions& o) { o.gelu = GeluKind::tanh; }), "has gelu=erf, this model tanh");
-    CHECK_SAYS(refused([](BackboneOptions& o) { o.eps = 1e-5; }), "has norm_eps=1e-12, this model 1e-05");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.gelu = GeluKind::tanh; }),
+               "has gelu=erf, but this model has gelu=tanh");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.eps = 1e-5; }),
+               "has norm_eps=1e-12, but this model has norm_eps=1e-05");
     CHECK_SAYS(refused([](BackboneOptions& o) { o.rotary_base = 1000; }),
                "has rotary_base=10000, but this model has rotary_base=1000");
     CHECK_SAYS(refused([](BackboneOptions& o) { o.bias = false; }), "has bias=true, but this model has bias=false");

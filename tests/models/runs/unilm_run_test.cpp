@@ -96,7 +96,7 @@ TEST_CASE("unilm run: masks in words are refused before there is a run, and say 
         return std::make_unique<UniLmRun>(s, words);
     };
     CHECK_SAYS(message_of<BadUsage>([&] { run("unilm", "A ful"); }), "\"ful\" is no rule");
-    CHECK_SAYS(message_of<BadUsage>([&] { run("lm,plm", "AB full"); }), "objective lm,plm has a mask of ranks");
+    CHECK_SAYS(message_of<BadUsage>([&] { run("lm,plm", "AB full"); }), "objective lm,plm needs its own mask of ranks");
     CHECK(run("unilm", "A full; B causal sees A[0]")->writes());
     CHECK(run("lm", "A causal")->writes());
     for (const auto& [objective, mask] : {std::pair("unilm", "A full; B full sees A"), std::pair("lm", "A full")}) {
