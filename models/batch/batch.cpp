@@ -8,7 +8,8 @@ namespace {
 
 int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
-// Lengths of the inert documents after `rows` real rows; together at least `at_least`. All but the last have length 1.
+// Lengths of the inert documents that follow the real ones. They pad the number of rows to a multiple of pad_to, and
+// the number of documents to a multiple of 8. All have length 1, except the last, which has at least `at_least` rows.
 std::vector<int> fillers(int rows, int documents, int at_least, int pad_to) {
     std::vector<int> lengths(std::size_t(rounded_up(documents + 1, 8) - documents), 1);
     rows += int(lengths.size()) - 1;
@@ -36,7 +37,7 @@ void pad(Batch& b, int to) {
     const bool all_labelled = b.labels.count == real;
     const int missing = rounded_up(b.labels.count, to) - b.labels.count;
     std::vector<int> lengths = fillers(real, b.documents, all_labelled ? 1 : missing, to), sources(lengths.size(), 0);
-    if (b.source.count() > 0) {  // each inert document has a source; the last one also gets the missing rows
+    if (b.source.count() > 0) {  // two stacks: each inert document has a source, and only the last one has rows
         sources = fillers(b.source.count(), b.documents, 1, to);
         std::fill(lengths.begin(), lengths.end(), 0);
         lengths.back() = rounded_up(real + (all_labelled ? 0 : missing), to) - real;
@@ -49,7 +50,7 @@ void pad(Batch& b, int to) {
     }
     const int inert = all_labelled ? b.rows.count() - real : missing;
     for (int row = b.rows.count() - inert; row < b.rows.count(); row++) b.labels.push(row, 0, 0);
-    if (Choices& c = b.labels.choices; c.size() > 0) {  // the padding choices go to the last question, with share 0
+    if (Choices& c = b.labels.choices; c.size() > 0) {  // padding choices have share 0 and belong to the last label
         c.begin.resize(std::size_t(b.labels.size() + 1), c.size());
         while (c.size() % to) c.push(0, 0);
         c.begin.back() = c.size();

@@ -8,7 +8,7 @@
 
 namespace masquerade {
 
-// The tokens of one pass, packed: N rows, no padding. A row's random numbers depend on its `document` and `positions`.
+// The packed tokens of one pass: N rows. `document` and `positions` determine the random numbers of a row.
 struct TokenRows {
     std::vector<int> ids, types, positions, document;
     int count() const { return int(ids.size()); }

@@ -31,7 +31,7 @@ inline void invert_lower(double* l, int n) {
     for (int i = 0; i < n; i++) {
         double* row = l + i * n;
         const double inverse = 1 / row[i];
-        for (int j = 0; j < i; j++) {  // needs the rows of the inverse above row i
+        for (int j = 0; j < i; j++) {  // the rows above row i already contain the inverse
             double sum = 0;
             for (int k = j; k < i; k++) sum += row[k] * l[k * n + j];
             row[j] = -inverse * sum;

@@ -84,8 +84,9 @@ std::vector<double> GaussianMixture::draw(const Stream& stream, std::uint32_t li
     return x;
 }
 
-// The known numbers F come first, the rest R second, and S = L L^T in that order. y = L_FF^-1 (x_F - m_F) gives the
-// likelihood of a component, and x_R = m_R + L_RF y + L_RR e.
+// Reorders the dimensions: the given numbers F precede the numbers R to draw, and S = L L^T in this order. With
+// y = L_FF^-1 (x_F - m_F) for each component, x_F has the likelihood exp(-|y|^2 / 2) up to a common factor, and a draw
+// is x_R = m_R + L_RF y + L_RR e, e normal.
 std::vector<double> GaussianMixture::draw_rest(std::vector<double> x, int from, int to, const Stream& stream,
                                                std::uint32_t line, double temperature) const {
     const std::size_t D = std::size_t(dimensions_), rest = std::size_t(to - from), known = D - rest;

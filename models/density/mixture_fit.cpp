@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Distances are measured after whitening all rows: directions with a small variance then count as much as the others,
-// and float is precise enough. A chunk of rows at a time, they are computed as a matrix product of rows and components.
+// Fits mixtures of Gaussians to rows, and computes the densities of rows. Distances are measured between whitened rows
+// and means: directions with a small variance then count as much as the others, and float is precise enough. The
+// distances of a chunk of rows are computed as one matrix product with the means.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::int64_t chunk = 1024;  // rows at a time
 constexpr double least_variance = 1e-6, most_widening = 100;
-constexpr double strength = 10;  // weight of the prior covariance (that of all rows), in rows
+constexpr double strength = 10;  // number of rows that the covariance of all rows counts as, in fit()
 
 // y(n,D) = (x - middle) inverse^T
 std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
@@ -30,8 +31,8 @@ std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
     return y;
 }
 
-// Calls use(n, s, square) for each row n of x(N,D), on several threads. With y the whitened row, square is |y|^2, and s
-// (M) is log w_k - |y - m_k|^2 / 2 + square / 2.
+// Calls use(n, s, square) for each row n of x(N,D), on several threads. square is |y|^2, y the whitened row, and s (M)
+// is log w_k - |y - m_k|^2 / 2 + square / 2, m_k the whitened means.
 template <class Use>
 void each_row(const GaussianMixture& g, const View& x, Use use) {
     const std::int64_t D = g.dimensions(), M = g.components();
@@ -54,11 +55,11 @@ void each_row(const GaussianMixture& g, const View& x, Use use) {
     }
 }
 
-// sums(D,D) of t t^T over the rows of t(n,D)
+// Returns (D,D): the sum of r r^T over the rows r of t(n,D).
 std::vector<double> outer_products(const std::vector<float>& t, std::int64_t n, std::int64_t D) {
     std::vector<float> sums(std::size_t(D * D));
     View rows = view_of(t, {n, D}, "mixture.rows"), to = view_of(sums, {D, D}, "mixture.covariance");
-    linear_backward(rows, rows, to, Grad{}, Grad{to, false}, Grad{});  // reads only the shape of the weight
+    linear_backward(rows, rows, to, Grad{}, Grad{to, false}, Grad{});  // uses only the shape of the weight
     return {sums.begin(), sums.end()};
 }
 
@@ -89,9 +90,10 @@ std::vector<double> factor_of(std::vector<double> covariance, std::size_t D) {
 
 }  // namespace
 
-// A component is the mean of the rows that are nearest to one randomly chosen row. Its weight counts one row more
-// (add-one smoothing). The covariance is that of the rows around their means, averaged with the covariance of all rows,
-// which counts as `strength` rows.
+// Chooses one row at random per component, and assigns every row to the nearest chosen one. The mean of a component is
+// the mean of its rows; its weight is proportional to the number of its rows plus one (add-one smoothing). The
+// covariance is the average of two: of the rows around the means of their components, and of all rows around their
+// common mean, which counts as `strength` rows.
 GaussianMixture GaussianMixture::fit(const View& x, int components, double floor, std::uint64_t seed) {
     if (!x || x.count() == 0) throw BadInput("a mixture needs at least one row to be fitted to");
     if (components < 1 || !(floor >= 0))

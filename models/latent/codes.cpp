@@ -13,7 +13,7 @@ namespace {
 
 double normal_share(double x) { return 0.5 * std::erfc(-x * std::sqrt(0.5)); }
 
-// Base of both kinds: the prior is uniform over finitely many points, so the KL is the log of their number.
+// Base class of both kinds: the prior is uniform over finitely many points, so the KL is the log of their number.
 class Points : public Latent {
   public:
     using Latent::Latent;
@@ -24,7 +24,7 @@ class Points : public Latent {
         read_code(z, parts.data());
         write_code(parts.data(), z);
     }
-    // The first normal number of each part selects its code.
+    // The first normal number of each part selects the part's value.
     void draw(double* z) const override {
         const int n = code_choices(), D = options.size / code_parts();
         std::vector<int> parts;
@@ -33,7 +33,7 @@ class Points : public Latent {
     }
 };
 
-// Points of a grid. The forward uses the rounded z; the backward treats z as tanh y.
+// fsq: the points of a grid. The forward pass rounds tanh y to the nearest point; the backward pass does not round.
 class Levels : public Points {
   public:
     using Points::Points;
@@ -56,8 +56,8 @@ class Levels : public Points {
     }
 };
 
-// Each group of numbers is a row of its codebook. Codebooks are moving averages of the numbers that are nearest to
-// their rows: states, which the optimiser does not update.
+// vq: each group of numbers is replaced by the nearest row of its codebook. A row of a codebook is the moving average
+// of the groups that it replaced. Codebooks are states, which the optimiser does not update.
 class Codes : public Points {
   public:
     Codes(Parameters* p, const std::string& path, const LatentOptions& o) : Points(o), path_(path) {
@@ -108,7 +108,7 @@ class Codes : public Points {
 
   private:
     std::string path_;
-    Tensor *codes_ = nullptr, *counts_ = nullptr, *sums_ = nullptr;  // (groups M, Z / groups), (groups M), as codes_
+    Tensor *codes_ = nullptr, *counts_ = nullptr, *sums_ = nullptr;  // sums_ has the shape of codes_
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Gaussian latents whose prior is a normalising flow f of N(0, 1):
-//   z = mu + exp(l/2) e,   log p(z) = log N(f(z); 0, 1) + log |df/dz|
-// A step of f is u = W z + b, which mixes the numbers, and a coupling layer: a small net computes from the first half
-// of u the scale and the shift of the second half. To draw samples, f is inverted step by step: z = f^-1(n).
+//   y = mu | l,   z = mu + exp(l/2) e,   log p(z) = log N(f(z); 0, 1) + log |df/dz|
+// Each step of f is a linear map u = W z + b, which mixes the numbers, followed by a coupling layer: a small net
+// computes from the first half of u the scale and the shift of the second half. To draw a sample, f is inverted step by
+// step: z = f^-1(n), n normal.
 // Dinh et al. 2016; Kingma & Dhariwal 2018
 #include <algorithm>
 #include <cmath>
@@ -37,9 +38,10 @@ std::vector<double> solve(std::vector<double> w, std::vector<double> y, double* 
     return y;
 }
 
-// A linear map whose weight is kept in the arithmetic type, as a vector: rounding it would spoil the flow's inverse.
+// A linear map whose weight is never rounded, since this would spoil the flow's inverse: the weight is declared as a
+// vector, and vectors are kept in the arithmetic type.
 struct Unrounded {
-    Tensor *weight, *bias;  // (O I), (O)
+    Tensor *weight, *bias;  // (O * I), (O)
     int out, in;
     Unrounded(Parameters& p, const std::string& path, int I, int O, Init init)
         : weight(p.add(path + ".weight", {std::int64_t(O) * I}, std::move(init))),
@@ -157,7 +159,7 @@ class Flow : public Latent {
         return u;
     }
 
-    int from_;  // first number of the second half
+    int from_;  // index of the first number of the second half
     std::vector<Step> steps_;
 };
 

@@ -30,13 +30,14 @@ class Gaussian : public Latent {
     }
 
   protected:
-    // y: mu | log variance of the posterior; prior: mean | log variance of the prior, or null for N(0, 1)
+    // Samples from the posterior. y: mu | log variance of the posterior; prior: mean | log variance of the prior, or
+    // null for N(0, 1).
     LatentSample around(Tape& tape, Tensor* y, Tensor* prior, const LatentNoise* noise, int layer) const {
         LatentSample s;
         s.y = y;
         s.prior = prior;
         s.kl = gaussian_kl(tape, y, prior, "kl");  // (B)
-        // (B,Z)
+        // kls: (B,Z)
         if (options.free_bits > 0 && options.free_bits_of == "number") s.kls = gaussian_kl(tape, y, prior, "kls", true);
         s.z = gaussian_sample(tape, y, noise_of(tape, y, noise, layer, options.size), "z");
         return s;
@@ -78,7 +79,7 @@ class GaussianChain : public Gaussian {
     static Tensor* product(Tape& tape, Tensor* x, const Linear& by, const std::string& name) {
         return linear_unrounded(tape, convert(tape, x, tape.dtype, name + ".stored"), by.weight, by.bias, name);
     }
-    // r of this layer. `z` is the latent of the layer below; the latents of lower layers precede it in memory.
+    // Returns r_l of this layer. `z` is the latent of the layer below; the latents of lower layers precede z in memory.
     std::vector<double> kept(const double* z) const {
         std::vector<double> r = affine(from_z_.weight, from_z_.bias, {z, z + before_->options.size});
         if (before_->before_) {

@@ -33,7 +33,7 @@ class OnSphere : public Latent {
         : Latent(o),
           around_(before && before->options.size == o.size ? static_cast<const OnSphere*>(before)->around_
                                                            : made(o.kappa, 8)) {
-        // log kappa minus the log of its setting
+        // The parameter is log kappa minus the log of options.kappa.
         if (p && o.learn_kappa) change_ = p->add(path + ".log_kappa", {1}, {Init::zeros});
     }
     double out_deviation() const override { return 1; }
@@ -43,8 +43,8 @@ class OnSphere : public Latent {
         s.y = y;
         s.z = normalise(tape, y, "mean");  // (B,Z)
         const std::int64_t B = y->rows();
-        // log kappa minus its current value: a tensor of value 0 that only carries gradients. Everything that depends
-        // on kappa is linear in it, with the slope at the current kappa.
+        // `zero` is log kappa minus its current value. It is 0 and only carries gradients: whatever depends on kappa is
+        // written as a linear function of `zero`, with the slope at the current kappa.
         Tensor* zero = nullptr;
         if (change_) {
             const double now = -number_of(change_);
@@ -76,7 +76,7 @@ class OnSphere : public Latent {
         const double scale = 1 / std::max(std::sqrt(square), 1e-6);
         for (int i = 0; i < options.size; i++) z[i] *= scale;
     }
-    // Along the great circle.
+    // Interpolates along the great circle through a and b.
     void between(const double* a, const double* b, double t, double* z) const override {
         double dot = 0;
         for (int i = 0; i < options.size; i++) dot += a[i] * b[i];
@@ -103,7 +103,7 @@ class OnSphere : public Latent {
         return *around_;
     }
     static double number_of(const Tensor* t) { return OnHost(t->view())[0]; }
-    // (B): values + slopes * zero
+    // Returns (B): values + slopes * zero.
     template <class Number>
     static Tensor* moved(Tape& tape, const std::vector<Number>& values, const std::vector<Number>& slopes, Tensor* zero,
                          const Tensor* y, const std::string& name) {
@@ -116,7 +116,7 @@ class OnSphere : public Latent {
     }
 
     mutable std::shared_ptr<const SphereDistribution> around_;
-    Tensor* change_ = nullptr;  // (1) log kappa minus the log of its setting; null: kappa is fixed
+    Tensor* change_ = nullptr;  // (1) log kappa minus the log of options.kappa; null if kappa is fixed
 };
 
 template <class Kind>

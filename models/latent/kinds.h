@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Constructors of the latent kinds that have their own files, for the rows of latent_kinds().
+// Functions that make the latents whose classes are in other files than kinds.cpp, for the table latent_kinds().
 #pragma once
 #include "engine/tensor/numbers.h"
 #include "models/latent/latent.h"
@@ -16,7 +16,7 @@ MadeLatent make_levels(Parameters*, const std::string& path, const LatentOptions
 MadeLatent make_codes(Parameters* parameters, const std::string& path, const LatentOptions& options,
                       const Latent* before);
 
-// (B,Z): the normal numbers of one layer as a constant; zeros if `noise` is null (the mean path).
+// Returns (B,Z): the normal numbers of one layer as a constant; zeros if `noise` is null (the mean path).
 inline Tensor* noise_of(Tape& tape, const Tensor* y, const LatentNoise* noise, int layer, int Z) {
     const std::vector<float> zero(noise ? 0 : std::size_t(y->rows() * Z), 0.f);
     return tape.constant("e", {y->rows(), Z}, y->dtype, noise ? noise->e[std::size_t(layer)].data() : zero.data());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One latent layer: C -> Z, a sample, Z -> C.   y = In x,  z ~ q(z | y),  u = Out z
-// The mean path takes z = mu; an encoder reports it, and a reconstruction uses it.
-// A kind consists of a class, a name in LatentKind and a row of latent_kinds().
+// A latent layer maps the row x of [CLS] to a latent vector z, and z to a row u:  y = In x,  z ~ q(z | y),  u = Out z.
+// The mean path draws no sample and takes z = mu; encodings and reconstructions use it.
+// A kind of latent consists of a subclass of Latent, a name in LatentKind and a row of latent_kinds().
 #pragma once
 #include <memory>
 #include <string>
@@ -22,8 +22,8 @@ struct LatentOptions {
     double out_deviation = 0;  // standard deviation of Out's initial weights; 0: the default of the kind
     double kappa = 110;        // vmf, power_spherical
     bool learn_kappa = false;
-    double free_bits = 0;                   // KL of a layer, in nats, that is free: a smaller KL costs the same
-    std::string free_bits_of = "sentence";  // the unit whose KL is compared: sentence, number or batch
+    double free_bits = 0;                   // in nats per layer: the loss contains max(KL, free_bits) instead of the KL
+    std::string free_bits_of = "sentence";  // the KL that is meant: of a sentence, of a number, or the batch's mean
     int levels = 5;                         // fsq
     int flow_steps = 3, flow_width = 64;
     int codes = 256, groups = 2;  // vq: codes per codebook; groups of Z / groups numbers, each with its own codebook
@@ -32,7 +32,9 @@ struct LatentOptions {
 
 // The noise of one batch for every latent layer, determined by (seed, step, layer, document).
 struct LatentNoise {
-    std::vector<std::vector<float>> w, w_by_log_kappa, e;  // per layer: (B), (B) and (B,Z)
+    // For each layer: e (B,Z), normal numbers; for distributions on the sphere also w (B), the cosines between samples
+    // and their means, and dw / d log kappa (B).
+    std::vector<std::vector<float>> w, w_by_log_kappa, e;
 };
 
 // The result of one latent layer.
@@ -41,14 +43,14 @@ struct LatentSample {
     Tensor* y = nullptr;     // (B,inputs()) output of In
     Tensor* kl = nullptr;    // (B), or null if the KL is constant
     Tensor* kls = nullptr;   // (B,Z) terms of the KL, if free bits apply to numbers
-    Tensor* loss = nullptr;  // (B) further loss per document, not scaled by the weight of the KL; null: none
+    Tensor* loss = nullptr;  // (B) further loss per document, not scaled by the weight of the KL; null if none
     // (B,2Z) mean | log variance of a prior that depends on the samples of lower layers; null: the prior is fixed
     Tensor* prior = nullptr;
     Tensor* chain = nullptr;  // (B,Z) state r of that prior (gaussian.cpp)
-    Tensor* code = nullptr;   // (B,groups) codebook rows that z consists of; null: z has no codes
+    Tensor* code = nullptr;   // (B,groups) indices of the codebook rows that z consists of; null unless vq
 };
 
-// The distribution of one layer: Z numbers per document.
+// The distributions q(z | y) and p(z) of one layer, which has Z numbers per document.
 class Latent {
   public:
     explicit Latent(const LatentOptions& o) : options(o) {}
@@ -58,24 +60,25 @@ class Latent {
     // Standard deviation of Out's initial weights. It gives u about unit variance, like a token after its norm. With
     // 0.02 the rows of the latents would be negligible beside the other rows.
     virtual double out_deviation() const;
-    // Samples from y (B,inputs()); the mean path if `noise` is null. `below`: the samples of the layers below.
+    // Samples z for y (B,inputs()); takes z = mu if `noise` is null. `below`: the samples of the layers below.
     virtual LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
                                 const std::vector<LatentSample>& below) const = 0;
-    // Called after the backward of a step: updates the states of the latent (Parameters::add_state). weights (B) are 0
-    // for inert rows.
+    // Called after the backward pass of a step: updates the states of the latent (Parameters::add_state). weights (B)
+    // are 0 for padding rows.
     virtual void learn(Tape& /*tape*/, const LatentSample& /*sample*/, Tensor* /*weights*/) const {}
 
-    // The functions below are about one document: z has Z numbers, y has inputs() numbers.
-    // The cosine w for a uniform u, and its derivative by log kappa.
+    // The functions below are for one document: z has Z numbers, y has inputs() numbers.
+
+    // The u-quantile of the cosine w between z and mu, and its derivative by log kappa.
     virtual SphereDistribution::Sample radial(double /*u*/) const { return {0, 0}; }
     virtual void project(double* /*z*/) const {}  // moves z to the nearest point of the latent space
-    // Replaces Z normal numbers by a sample of the prior. The samples of lower layers precede z in memory.
+    // Replaces the Z normal numbers in z by a sample of the prior. The samples of lower layers precede z in memory.
     virtual void draw(double* z) const { project(z); }
-    virtual void between(const double* a, const double* b, double t, double* z) const;  // from a to b, t in [0,1]
+    virtual void between(const double* a, const double* b, double t, double* z) const;  // t = 0: a, t = 1: b
     virtual double constant_kl() const { return 0; }  // the KL in nats if it is the same for all documents, else 0
     // log q(z | y) - log p(z). `prior`: 2Z numbers if p depends on the samples of lower layers, else null.
     virtual double log_ratio(const double* /*z*/, const double* /*y*/, const double* /*prior*/) const { return 0; }
-    // log q(z | y), up to a function of z
+    // log q(z | y) plus a function that depends only on z
     virtual double log_posterior(const double* z, const double* y) const { return log_ratio(z, y, nullptr); }
     virtual bool has_density() const { return true; }  // false: q(z | y) is a single point
     // Parts per code, and possible values of each part; 0 if the latent is continuous.
@@ -83,8 +86,8 @@ class Latent {
     virtual int code_choices() const { return 0; }
     virtual void read_code(const double* /*z*/, int* /*parts*/) const {}  // the code nearest to z
     virtual void write_code(const int* /*parts*/, double* /*z*/) const {}
-    // Replaces each part of a code by a random value with probability `change`. Returns log q(z) - log p(z), where q is
-    // the distribution of the result.
+    // Replaces each part of the code of z by a random value with probability `change`. Returns log q(z) - log p(z) for
+    // the new z, where q is its distribution.
     double disturb(double* z, double change, Sequence& random) const;
 
     const LatentOptions options;
@@ -93,8 +96,8 @@ class Latent {
 struct LatentKindRow {
     LatentKind kind;
     const char *name, *what;
-    // Adds parameters and states to `parameters` under `path`; null: adds none. `before`: the latent of the layer
-    // below, whose tables can be shared, or null.
+    // Makes a latent. Adds its parameters and states to `parameters` (unless null), under `path`. `before`: the latent
+    // of the layer below, whose tables can be shared, or null.
     std::shared_ptr<const Latent> (*make)(Parameters* parameters, const std::string& path, const LatentOptions& options,
                                           const Latent* before);
     enum Trait : unsigned {
@@ -107,8 +110,8 @@ struct LatentKindRow {
 };
 const std::vector<LatentKindRow>& latent_kinds();
 const LatentKindRow& row_of(LatentKind kind);
-void expect_fitting(const LatentOptions& options);  // BadUsage: an option that the kind does not support
-// (n) Weights that turn a loss into nats per target: counted * weight / targets, as a constant.
+void expect_fitting(const LatentOptions& options);  // throws BadUsage if an option does not suit the kind
+// Returns a constant (n): counted * weight / targets, the weights with which losses add up to nats per target.
 Tensor* loss_weights(Tape& tape, std::vector<double> counted, double weight, int targets, const char* name);
 
 class LatentLayer {
@@ -116,13 +119,13 @@ class LatentLayer {
     LatentLayer(Parameters& p, const std::string& path, int width, double deviation, double eps,
                 const LatentOptions& options, const Latent* before = nullptr);
 
-    // A sample for x(B,C); the mean path if `noise` is null. `layer` selects the noise of this layer.
+    // Samples z for the rows x(B,C); takes z = mu if `noise` is null. `layer` selects the noise of this layer.
     LatentSample sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer,
                         const std::vector<LatentSample>& below = {}) const;
-    // u(B,C) = Out z, normalised if options.norm: it replaces the row of [CLS], and the decoder attends to it
+    // Returns u(B,C) = Out z, normalised if options.norm. u replaces the row of [CLS], and the decoder attends to u.
     Tensor* out(Tape& tape, Tensor* z) const;
-    // (1): `total`, in nats per target, plus the weighted KL of the sample (at least the free bits) and its own loss.
-    // documents (B): 1, or 0 if inert.
+    // Returns (1): `total`, in nats per target, plus kl_weight times the sample's KL (at least the free bits) plus the
+    // sample's further loss. documents (B): 1, or 0 for padding.
     Tensor* add_costs(Tape& tape, Tensor* total, const LatentSample& sample, int layer,
                       const std::vector<double>& documents, int targets, double kl_weight) const;
 
@@ -134,16 +137,16 @@ class LatentLayer {
     std::string path_;
 };
 
-// All layers together: noise, prior, densities.
+// The latents of all layers together: their noise, prior and densities.
 class LatentSpace {
   public:
     LatentSpace(const LatentOptions& options, int layers);
     explicit LatentSpace(const std::vector<LatentLayer>& layers);
-    // names: the documents' names
+    // Returns the noise of training step `step` for the documents with these names.
     LatentNoise noise(const std::vector<int>& names, std::uint64_t seed, std::uint32_t step) const;
-    // One latent vector (all layers in order) from the prior, determined by (seed, line, sample).
+    // Returns one latent vector (all layers in order) drawn from the prior; it is determined by (seed, line, sample).
     std::vector<double> prior(std::uint64_t seed, std::uint32_t line, std::uint32_t sample) const;
-    // z with its numbers [from, to) drawn again from the prior, each layer given the layers below.
+    // Returns z with its numbers [from, to) replaced by draws from the prior, each layer given the layers below.
     std::vector<double> redrawn(std::vector<double> z, int from, int to, std::uint64_t seed, std::uint32_t line,
                                 std::uint32_t sample) const;
     // Sum of the layers' constant KLs, in nats per sentence.
@@ -152,7 +155,7 @@ class LatentSpace {
     double log_ratio(const double* z, const double* y) const { return latents_[0]->log_ratio(z, y, nullptr); }
     // Moves a latent vector to the nearest point of the latent space.
     void project(std::vector<double>& latent) const;
-    // Between a and b at t in [0,1], layer by layer.
+    // Interpolates layer by layer between a (t = 0) and b (t = 1).
     std::vector<double> interpolate(const std::vector<double>& a, const std::vector<double>& b, double t) const;
 
     int layers() const { return int(latents_.size()); }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Quadrature and the quantile table. Two changes of variable make everything smooth. First, w = tanh t turns the
-// density into exp(-kappa s(t)) / cosh(t)^(d-1), which has no singularity for d >= 2. Second, t is almost linear in
-// l = log(u / (1 - u)), since both tails of that density are exponential. Cubic interpolation between equidistant
-// values of l is therefore accurate both in the middle and in the tails.
+// Computes the integrals by quadrature, and the table of quantiles. Two changes of variable make all functions smooth.
+// First, w = tanh t turns the density into exp(-kappa s(t)) / cosh(t)^(d-1), which has no singularity for d >= 2.
+// Second, the u-quantile of t is almost linear in l = log(u / (1 - u)), since both tails of this density are
+// exponential. Cubic interpolation between equidistant values of l is therefore accurate both in the middle and in the
+// tails.
 #include "models/latent/sphere.h"
 
 #include <algorithm>
@@ -18,10 +19,10 @@ constexpr double pi = 3.14159265358979323846;
 constexpr int panels_each = 1024;  // panels of the quadrature per unit of fineness
 constexpr int knots_each = 512;    // knots of the quantile table per unit of fineness
 constexpr double reach = 38;       // knots lie at l in [-reach, reach]: probabilities of e^-38 = 3e-17 at either end
-constexpr double fall = 100;       // the quadrature stops where the density has fallen by e^-100
+constexpr double fall = 100;       // the quadrature stops where the density is e^-100 of its maximum
 
-// The density of t = artanh w, divided by its largest value. s(t) >= 0 is the factor of -kappa in its exponent:
-// 1 - w for von Mises-Fisher, log 2 - log(1 + w) for power-spherical.
+// The density of t = artanh w, divided by its maximum. s(t) >= 0 (here: fallen(t)) is the factor of -kappa in the
+// density's exponent: 1 - w for von Mises-Fisher, log 2 - log(1 + w) for power-spherical.
 struct Density {
     SphereKind kind;
     double kappa, power;  // power = d - 1
@@ -102,8 +103,8 @@ struct Distribution {
             moved_above[j - 1] = moved_above[j] + (of_fallen[j - 1] - fallen * panel[j - 1]) / mass;
         }
     }
-    // dt / d log kappa at a fixed probability F(t): -(dF / d log kappa) / f, where dF / dkappa is the integral up to t
-    // of -f (s - its mean).
+    // Returns dt / d log kappa at a fixed probability F(t), which is -(dF / d log kappa) / f. Here f is the density, F
+    // the distribution function, and dF / dkappa the integral up to t of -f (s - the mean of s).
     double by_log_kappa(double t) const {
         const int j = std::clamp(int((t - start) / width), 0, int(below.size()) - 2);
         const auto moved = [&](double x) { return density(x) * (density.fallen(x) - fallen) / mass; };
@@ -113,7 +114,8 @@ struct Distribution {
     }
     double at(int j) const { return start + j * width; }
 
-    // The t at log(u / (1 - u)) = l: finds the panel by binary search, then t by Newton's method.
+    // Returns the t at which u = F(t) has log(u / (1 - u)) = l. Finds the panel by binary search, then t by Newton's
+    // method.
     double quantile(double l) const {
         double tail = 1 / (1 + std::exp(std::fabs(l)));
         const std::vector<double>& side = l < 0 ? below : above;

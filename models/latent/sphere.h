@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Distributions on the unit sphere of R^d around a direction mu with a fixed concentration kappa, and the uniform
-// distribution. Everything is computed at construction, by quadrature in double: about 10 ms for any d and kappa.
+// distribution. The constructor computes integrals and a table of quantiles by quadrature in double, in about 10 ms for
+// any d and kappa.
 #pragma once
 #include <vector>
 
 namespace masquerade {
 
-// log of the surface of the unit sphere in R^d, 2 pi^(d/2) / Gamma(d/2).
+// The log of the surface area of the unit sphere in R^d, which is 2 pi^(d/2) / Gamma(d/2).
 double log_sphere_surface(int dimensions);
 
-// f(z) = C h(mu.z), |z| = |mu| = 1, with the weight h(w)
+// The density of z is f(z) = C h(mu.z), |z| = |mu| = 1, with the weight h(w)
 //   vmf              exp(kappa w)     von Mises-Fisher               Davidson et al. 2018; Xu & Durrett 2018
 //   power_spherical  (1 + w)^kappa                                   De Cao & Aziz 2020
 // The component w = mu.z lies in [-1, 1] and its density is proportional to h(w) (1 - w^2)^((d-3)/2); given w,
@@ -18,8 +19,8 @@ enum class SphereKind { vmf, power_spherical };
 
 class SphereDistribution {
   public:
-    // Error unless dimensions >= 2 and 0 <= kappa <= 1e8. With fineness = 1, construction is eight times as fast, and
-    // quantiles are within 1e-5.
+    // Throws Error unless dimensions >= 2 and 0 <= kappa <= 1e8. With fineness = 1, construction is eight times as
+    // fast, and quantiles are within 1e-5 of the exact ones.
     SphereDistribution(int dimensions, double kappa, SphereKind kind = SphereKind::vmf, int fineness = 8);
 
     int dimensions() const { return dimensions_; }
@@ -27,19 +28,19 @@ class SphereDistribution {
     double mean() const { return 1 - distance_; }              // E[mu.z]
     double log_normaliser() const { return log_normaliser_; }  // log C
     double kl() const { return kl_; }                          // KL(f || uniform) in nats, for every mu
-    double kl_by_log_kappa() const {
-        return kl_by_log_kappa_;
-    }  // d kl / d log kappa: kappa^2 times the variance of (log h) / kappa
+    // d kl / d log kappa, which is the variance of log h(w)
+    double kl_by_log_kappa() const { return kl_by_log_kappa_; }
 
     // log f(z) for mu.z = cosine: log q(z|x) of a latent.
     double log_density(double cosine) const { return log_normaliser_ + log_weight(cosine); }
     // log of the uniform density: log p(z) of a latent.
     double log_uniform_density() const { return -log_surface_; }
 
-    // The u-quantile of w = mu.z, u in (0, 1); a uniform u gives a sample of w. It lies in [-1, 1], is monotone in u,
-    // and is within 1e-9 of the exact quantile for u between 1e-16 and 1 - 1e-16.
+    // The u-quantile of w = mu.z, u in (0, 1); a uniform u gives a sample of w. The result is in [-1, 1], is monotone
+    // in u, and is within 1e-9 of the exact quantile for u between 1e-16 and 1 - 1e-16.
     double quantile(double u) const { return at_share(u).w; }
-    // The u-quantile w and its derivative by log kappa at constant u: dw/dkappa = -(dF/dkappa) / f.
+    // The u-quantile w and dw / d log kappa at constant u. dw/dkappa = -(dF/dkappa) / p, where F and p are the
+    // distribution function and the density of w.
     struct Sample {
         double w, by_log_kappa;
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Builds a segment graph, document by document.
+// Builds a segment graph (engine/ops/segments.h).
 #pragma once
 #include <utility>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace masquerade {
 
-// Adds segments document by document. Each segment has keys of one source (by default source 0) and queries of the same
-// rows.
+// Builds a graph document by document: next_document(), then the document's key segments with tokens() or key(), then
+// its query segments with look(). The keys of tokens() are rows of key source `source`.
 class SegmentBuilder {
   public:
     explicit SegmentBuilder(int source = 0) : source_(source) {}
@@ -31,7 +31,7 @@ class SegmentBuilder {
     }
     // Skips rows that have no keys.
     void skip(int count) { row_ += count; }
-    // Adds queries of rows [begin, end), which see these key segments in this order.
+    // Adds a query segment of rows [begin, end), which sees the key segments `sees` in this order.
     QuerySegment& look(int begin, int end, Rule rule, int self, const std::vector<int>& sees) {
         QuerySegment q;
         q.begin = begin;

@@ -11,7 +11,7 @@
 namespace masquerade {
 namespace {
 
-// Each document as one segment, under a rule that masks in words do not have.
+// Returns a graph in which each document is one segment, for rules that masks in words do not have.
 SegmentGraph one_segment(const Documents& documents, Rule rule) {
     SegmentBuilder build;
     for (const Document& d : documents) {
@@ -22,7 +22,7 @@ SegmentGraph one_segment(const Documents& documents, Rule rule) {
     return build.take();
 }
 
-// Number of keys of the segment q.self, which is the length of a row of bits of q.
+// Number of keys of the segment q.self. Each query row of q has this number of bits.
 int keys_of(const SegmentGraph& graph, const QuerySegment& q) {
     return graph.keys[std::size_t(q.self)].end - graph.keys[std::size_t(q.self)].begin;
 }

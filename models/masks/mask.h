@@ -17,15 +17,16 @@ struct Document {
 };
 using Documents = std::vector<Document>;
 
-// For models whose passes have only the sources as rows, or only the targets.
+// The documents without their targets, or without their sources: for passes whose rows are only sources or only
+// targets.
 Documents sources_of(const Documents& documents);
 Documents targets_of(const Documents& documents);
 int rows_of(const Documents& documents);
 
 // Masks that can also be given in words (models/masks/words.h).
 SegmentGraph full_mask(const Documents& documents);         // every row sees all rows       BERT
-SegmentGraph causal_mask(const Documents& documents);       // itself and earlier rows       language model
-SegmentGraph anticausal_mask(const Documents& documents);   // itself and later rows         reversed language model
+SegmentGraph causal_mask(const Documents& documents);       // sees itself, earlier rows     language model
+SegmentGraph anticausal_mask(const Documents& documents);   // sees itself, later rows       reversed language model
 SegmentGraph unilm_mask(const Documents& documents);        // A full; B causal, sees A      Dong et al. 2019
 SegmentGraph independent_mask(const Documents& documents);  // A full; B causal              UniVAE, lower layers
 SegmentGraph uniae_mask(const Documents& documents);        // A full; B causal, sees [CLS]  UniVAE, upper layers
@@ -40,7 +41,7 @@ SegmentGraph latent_mask(const Documents& documents);
 
 // Decoding with a key/value cache. Queries are the fresh rows of all documents, one document after another.
 struct CachedDocument {
-    int seen_begin = 0, seen_end = 0;  // fully visible rows of key source 0: a latent, a prefix, an encoder
+    int seen_begin = 0, seen_end = 0;  // fully visible rows of key source 0: of a latent, a prefix or an encoder
     int begin = 0;                     // first row of the document in the token source
     int cached = 0;                    // number of rows from earlier steps
     int fresh = 1;                     // number of rows of this step, which follow the cached rows
@@ -62,8 +63,8 @@ SegmentGraph rank_mask(const Documents& documents, const std::vector<int>& rank,
 // query sees the content of smaller rank; no row sees a query. `rank` has a rank for every packed row.
 SegmentGraph two_stream_mask(const Documents& documents, const std::vector<int>& rank);
 
-// The same mask for only some queries: query row m of the result is row rows[m] of `graph`. Error if a row is in no
-// query segment.
+// Returns the mask for only some queries: query row m of the result is row rows[m] of `graph`. Throws Error if a row is
+// in no query segment.
 SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& rows);
 
 // An arbitrary mask: sees(query row, key row) is called for every pair of packed rows of a document.
@@ -80,8 +81,8 @@ SegmentGraph pseudo_mask(const Documents& documents, const std::vector<int>& wei
 // Sliding-window, dilated, strided and global attention, which can restrict any graph.
 struct Window {
     int radius = -1;   // largest distance that is seen; -1: no window
-    int dilation = 1;  // within the window, only distances that are multiples of it
-    int stride = 0;    // also sees all distances that are multiples of it; 0: off
+    int dilation = 1;  // within the window, only multiples of this distance are seen
+    int stride = 0;    // all multiples of this distance are seen, in or outside the window; 0: off
     int globals = 0;   // this many rows at the start of a segment see all and are seen by all
     bool all = false;  // whether the window also restricts other segments, which are otherwise fully visible
 };
@@ -124,15 +125,15 @@ struct NamedMask {
     bool latents() const { return rows == MaskRows::latent || rows == MaskRows::decoded; }  // key source 0 is latents
 };
 const std::vector<NamedMask>& named_masks();
-const NamedMask& find_mask(const std::string& name);  // BadUsage lists the names
+const NamedMask& find_mask(const std::string& name);  // throws BadUsage if there is none
 inline bool mask_in_words(const std::string& name) { return name.find(' ') != name.npos; }
 // A mask given by its name or in words.
 SegmentGraph make_mask(const std::string& name, const Documents& documents, const MaskDetails& details = {});
 // Example details for which every named mask shows its purpose.
 MaskDetails example_details(const Documents& documents);
 
-// A picture of one document under a mask given by its name or in words: rows are queries, columns are keys. BadUsage if
-// it would be wider than 80 columns.
+// Draws one document under a mask given by its name or in words: rows are queries, columns are keys. Throws BadUsage if
+// the picture would be wider than 80 columns.
 std::string draw_mask(const std::string& name, int source, int target);
 // The picture as SVG, of any width.
 std::string mask_svg(const std::string& name, int source, int target);

@@ -32,7 +32,7 @@ bool read_place(const std::string& word, int& number) {
     return read_number(word, number) && -most <= number && number <= most;
 }
 
-// A Python-style index (negative: from the end) as an index from 0 to length.
+// Converts a Python-style index (negative: from the end) to an index from 0 to length.
 int clipped(int place, int length) { return std::clamp(place < 0 ? place + length : place, 0, length); }
 
 }  // namespace
@@ -187,7 +187,7 @@ LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : o
             const std::string range = found.size() > 1 ? found[1] : "";
             const std::size_t colon = range.find(':');
             std::string first = range.substr(0, colon), last = colon == range.npos ? "" : range.substr(colon + 1);
-            if (!last.empty() && last.back() == ':') last.pop_back();  // "0:3: A full"
+            if (!last.empty() && last.back() == ':') last.pop_back();  // as in "0:3: A full"
             if (colon == range.npos || (!first.empty() && !read_place(first, from)) ||
                 (!last.empty() && !read_place(last, to)))
                 throw BadUsage(text("mask \"", words, "\": \"", range,

@@ -32,9 +32,9 @@ class MaskWords {
     void expect_two_stacks() const;
     // BadUsage unless B is causal and sees only [CLS] of A in a layer with a latent, nothing of A in any other layer.
     void expect_bottleneck(bool latent) const;
-    // The rows that a row of B sees in token-by-token generation: rows [from, to) of a source of `source` rows, and
-    // earlier rows of B within the window. If goes_on, generated rows continue A instead. BadUsage if the mask lets a
-    // row see later rows or several slices.
+    // What a row of B sees in token-by-token generation: rows [from, to) of a source of `source` rows, and earlier rows
+    // of B within the window. If goes_on, the generated rows belong to A and see all earlier rows. Throws BadUsage if
+    // such generation is impossible, for example because the mask lets a row see later rows or several slices.
     struct Written {
         int from, to;
         Window window;
@@ -69,15 +69,16 @@ enum class StackRows { both, encoder, decoder };  // the rows of a stack: A and 
 
 // Masks for the layers of a stack, separated by "|": "A full; B causal | layers 2: A full; B causal sees A[0]". Later
 // masks override earlier ones. Layers are indexed as in Python; a mask without "layers I:J" applies to all layers. An
-// encoder uses what the masks say about A, a decoder what they say about B.
+// encoder uses only the A parts of the masks (source), a decoder only the B parts (target).
 class LayerMasks {
   public:
     LayerMasks(const std::string& words, int layers, StackRows rows = StackRows::both);  // BadUsage
     const std::vector<MaskWords>& masks() const { return masks_; }
     // (L) index of each layer's mask, or -1 if no mask applies to the layer
     const std::vector<int>& of_layers() const { return of_layers_; }
-    // The masks of self-attention for documents that have only the rows of the stack, and of cross-attention.
+    // The masks of self-attention. The documents must have only the rows of this stack.
     LayerGraphs graphs(const Documents& documents) const;
+    // The masks of cross-attention: queries are rows of B, keys are rows of A.
     LayerGraphs cross(const Documents& documents) const;
     // The reason why token-by-token generation is impossible with these masks (MaskWords::written); empty if possible.
     std::string unwritable(bool goes_on) const;

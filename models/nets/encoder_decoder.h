@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The encoder-decoder Transformer (Vaswani et al. 2017) with BERT's layers. The encoder reads the source in both
-// directions. The decoder writes from left to right, and each of its layers attends to the encoder's last hidden state.
+// directions. The decoder generates from left to right, and each of its layers attends to the encoder's last hidden
+// state.
 // Both stacks and the head share one embedding.
 #pragma once
 #include "models/nets/target_net.h"
@@ -10,8 +11,8 @@ namespace masquerade {
 struct EncoderDecoderOptions {
     BackboneOptions stack;  // the encoder's options; the decoder's differ only in the number of layers
     int decoder_layers = 6;
-    // Whether cross-attention uses rotary positions, too, if the stack does. The objective mass needs this: otherwise
-    // the decoder does not know where in the sentence the span is.
+    // Whether cross-attention also uses rotary positions, if the stack does. The objective `mass` needs them: otherwise
+    // the decoder cannot tell where in the sentence the hidden span is.
     bool rotary_cross = true;
 };
 
@@ -22,7 +23,8 @@ class EncoderDecoder : public TargetNet {
           encoder(Backbone::encoder(p, o.stack)),
           decoder(Backbone::decoder(p, decoder_stack(o), encoder)) {}
 
-    // The last hidden state of the encoder, (Ne,C), and its companion stream or null; the decoder attends to both.
+    // The last hidden state of the encoder, (Ne,C), and its companion stream (null if the kind of attention has none).
+    // The decoder attends to both.
     struct Encoded {
         Tensor* x;
         std::shared_ptr<Companion> companion;
@@ -36,7 +38,7 @@ class EncoderDecoder : public TargetNet {
         return {encoder.finish(tape, x), pass.companion};
     }
     bool rotates_cross() const { return options.rotary_cross && options.stack.rotary; }
-    // The attention context of the decoder's layers for `rows`. `source`: rows of the encoder; `read`: its output.
+    // The attention context of the decoder's layers for `rows`. `source`: rows of the encoder; `read`: their encoding.
     Pass decoder_pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph, const TokenRows& source,
                       const Encoded& read, const SegmentGraph& cross_graph) const {
         Pass pass = decoder.pass(tape, rows, graph);
@@ -57,7 +59,7 @@ class EncoderDecoder : public TargetNet {
         };
         return decoder.finish(tape, decoder.run(tape, batch.rows, pass, before));
     }
-    // Every row of the decoder has a question.
+    // Every row of the decoder has a label.
     Tensor* hidden(Tape& tape, const Batch& batch) const override { return decoder.head(tape, rows(tape, batch)); }
     const Backbone& head_stack() const override { return decoder; }
 

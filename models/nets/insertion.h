@@ -54,8 +54,8 @@ class InsertionTransformer : public TargetNet {
         const auto before = [&](int i, Tensor*&, Pass& pass) { pass.graph = &batch.graph_at(i); };
         return one_->finish(tape, one_->run(tape, batch.rows, one_->pass(tape, batch.rows, batch.graph), before));
     }
-    // The tensors from which the scores of words and slots are computed, for the M slots of a batch. A document is a
-    // canvas or inert.
+    // The tensors from which the scores of words and slots are computed, for the M slots of a batch. Each document is a
+    // canvas or padding.
     struct Slots {
         Tensor* h;                                    // (M, K E)
         Tensor* bias = nullptr;                       // (documents, V) the contextual bias, or null
@@ -67,8 +67,7 @@ class InsertionTransformer : public TargetNet {
     Slots slots(Tape& tape, Tensor* x, const Batch& batch) const {
         const int K = options.mixture, N = int(x->rows());
         std::vector<int> right, first = batch.labels.begin, documents;
-        for (int row : batch.labels.rows)
-            right.push_back(row + 1 < N ? row + 1 : 0);  // row + 1 == N: an inert question
+        for (int row : batch.labels.rows) right.push_back(row + 1 < N ? row + 1 : 0);  // row + 1 == N: a padding label
         first.resize(batch.parts.size() + 1, batch.labels.size());
         for (std::size_t g = 0; g + 1 < first.size(); g++)
             documents.insert(documents.end(), std::size_t(first[g + 1] - first[g]), int(g));
@@ -89,7 +88,7 @@ class InsertionTransformer : public TargetNet {
         s.h = tanh(tape, mixture_(tape, h, "mixture"), "tanh");  // (M,K E)
         return s;
     }
-    // The logits z (J,K) of the words `words` in the slots `of`, and the log-sum-exp of all words per slot, (M,K).
+    // Returns the logits z (J,K) of words[j] in slot of[j], and the log-sum-exp of all words per slot, (M,K).
     ChosenLogits chosen(Tape& tape, const Slots& s, const std::vector<int>& of, const std::vector<int>& words) const {
         return chosen_logits(tape, s.h, words_, head_stack().word_bias(), s.bias, tape.ints(*s.documents),
                              tape.ints(of), tape.ints(words), "slots.logits");
@@ -102,7 +101,7 @@ class InsertionTransformer : public TargetNet {
 
     Tensor* hidden(Tape& tape, const Batch& batch) const override { return slots(tape, rows(tape, batch), batch).h; }
     const Backbone& head_stack() const override { return one_ ? *one_ : two_->decoder; }
-    // The mean loss per canvas. The targets are the choices of its slots.     equations 9, 12 and 13
+    // Returns the mean loss per canvas. The targets of a slot are its choices.     equations 9, 12 and 13
     Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double /*smoothing*/ = 0) const override {
         const Choices& choices = batch.labels.choices;
         std::vector<int> of;  // the slot of each choice

@@ -9,16 +9,16 @@ namespace masquerade {
 class TargetNet {
   public:
     virtual ~TargetNet() = default;
-    // The output of the head, which is multiplied by the tied embedding; one row per question: (M,E).
+    // Returns the output of the head for every label, (M,E). It is then multiplied by the tied embedding.
     virtual Tensor* hidden(Tape& tape, const Batch& batch) const = 0;
     virtual const Backbone& head_stack() const = 0;  // the stack whose head predicts
 
-    // The mean loss over the questions, with label smoothing.
+    // Returns the mean loss over the labels, with label smoothing.
     virtual Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double smoothing = 0) const {
         return head_stack().mean_loss(tape, hidden(tape, batch), batch.labels.tokens, batch.labels.weights,
                                       batch.labels.count, smoothing);
     }
-    // The losses of the single questions, without smoothing, for evaluation.
+    // The loss of each label (insertion: of each canvas), without smoothing, for evaluation.
     struct Losses {
         Tensor* each;
         int count;  // number of real losses, which come first

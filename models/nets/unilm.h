@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// UniLM (Dong et al. 2019), and every model that one stack becomes through its mask: BERT, a language model of any
-// order, sequence to sequence. The model is only the stack; a batch defines the mask and the questions
+// UniLM (Dong et al. 2019), and all models that are the same stack under another mask: BERT, language models of any
+// order, sequence to sequence. The model is only the stack; a batch defines the mask and the labels
 // (models/tasks/objective.h).
 //
 // A pair is one sequence, [CLS] source [SEP] target [SEP]. The source is read in both directions, the target from left
@@ -14,7 +14,7 @@ class UniLm : public TargetNet {
   public:
     UniLm(Parameters& parameters, const BackboneOptions& options) : backbone(parameters, options) {}
 
-    // The last layer runs only for the rows with a question.
+    // The last layer runs only for the rows with a label, if the batch has a scored_graph.
     Tensor* hidden(Tape& tape, const Batch& batch) const override {
         const bool last_for_all = batch.scored_graph.queries.empty();
         const auto before = [&](int i, Tensor*&, Pass& pass) {

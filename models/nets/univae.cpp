@@ -68,8 +68,8 @@ int UniVae::latent_of(int layer) const {
     return found == options.latent_at.end() ? -1 : int(found - options.latent_at.begin());
 }
 
-// The definition. Both halves are one sequence under UniVAE's masks. At the input of every layer with a latent, the row
-// of [CLS] is replaced by Out(z), where z is drawn around In([CLS]).
+// The joint form, which defines the model: both halves are one sequence under UniVAE's masks. At the input of every
+// layer with a latent, the row of [CLS] is replaced by Out(z), where z is drawn around In([CLS]).
 Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     auto scope = tape.scope("joint");
     std::vector<LatentSample> below;
@@ -87,8 +87,9 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
     return backbone.finish(tape, gather_rows(tape, x, tape.ints(batch.joint_decoder_rows), "decoder_rows"));
 }
 
-// The split form computes the same values. The encoder half sees only itself, so it can run alone. It ends at the last
-// latent (after layer L-2 if the upper layers have the latents), and its last layer runs only for [CLS].
+// The encoder half of the split form, which computes the same values as the joint form. The encoder half sees only
+// itself, so it can run alone. It ends at the last latent (by default after layer L-2, counting from 0), and its last
+// layer runs only for [CLS].
 std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     std::vector<LatentSample> samples;
     if (options.latent_layers == 0) return samples;
@@ -113,8 +114,8 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
     return samples;
 }
 
-// The only rows of the encoder half that the decoder half sees are Out(z): in each layer with a latent, a memory of one
-// row per document.
+// The decoder half of the split form. The only rows of the encoder half that it sees are Out(z): each layer with a
+// latent has them as its memory, one row per document.
 Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
     const auto before = [&](int i, Tensor*&, Pass& pass) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// UniVAE (Su 2021): a variational auto-encoder of sentences in one Transformer; only the mask makes it one.
+// UniVAE (Su 2021): a variational auto-encoder of sentences that is a single Transformer with a special attention mask.
 //
-// One stack of L layers reads a sentence (encoder half, full attention) and reconstructs it (decoder half, causal). In
-// the lower k = L - K layers the halves do not see each other. At the input of each of the upper K layers the row of
-// [CLS] is replaced by Out(z): the only row of the encoder half that the decoder half sees. All information about the
-// sentence therefore passes through K vectors z_0 .. z_{K-1} of Z numbers; z_l is drawn around In([CLS] at layer k +
-// l). The K layers with latents can also be chosen freely; in all other layers the halves do not see each other.
+// One stack of L layers (counted from 0) reads a sentence (encoder half, full attention) and reconstructs it (decoder
+// half, causal). In the lower k = L - K layers the halves do not see each other. At the input of each of the upper K
+// layers the row of [CLS] is replaced by Out(z): the only row of the encoder half that the decoder half sees. All
+// information about the sentence therefore passes through K vectors z_0 .. z_{K-1} of Z numbers; z_l is drawn around
+// In([CLS] at layer k + l). The K layers with latents can also be chosen freely; in all other layers the halves do not
+// see each other.
 //
 // Training uses the split form: an encoder pass over real tokens through layer L-2 and a decoder pass with one key and
 // value per latent layer. The joint form, both halves in one sequence under one mask, is the definition: tests require
@@ -34,22 +35,23 @@ class UniVae {
   public:
     UniVae(Parameters& parameters, const UniVaeOptions& options);
 
-    // The encoder pass: the K latent samples; the mean path if `noise` is null.
+    // Runs the encoder half and returns the K latent samples. If `noise` is null, these are the means.
     std::vector<LatentSample> encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
-    // The decoder pass for given latents z_l (B,Z): the last hidden state of every decoder row, (N,C).
+    // Runs the decoder half for given latents z_l (B,Z). Returns the last hidden state of every decoder row, (N,C).
     Tensor* decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const;
-    // Both halves in one sequence: the hidden state of every decoder row. Null noise: the mean path.
+    // Runs both halves as one sequence. Returns the last hidden state of every decoder row, (N,C). If `noise` is null,
+    // the latents are the means.
     Tensor* joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
 
     struct Loss {
         Tensor* total;   // (1) in nats per target: reconstruction + kl_weight * KL + further losses of the latents
         Tensor* losses;  // (N) reconstruction loss of every decoder row
         std::vector<LatentSample> latents;
-        Tensor* documents = nullptr;  // (B) 1, or 0 if inert; null unless the latents have states
+        Tensor* documents = nullptr;  // (B) 1, or 0 for padding; null unless the latents have states
     };
     Loss loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const;
 
-    // Called after the backward: updates the states of the latents.
+    // Called after the backward pass: updates the states of the latents.
     void learn(Tape& tape, const Loss& loss) const;
 
     int latent_of(int layer) const;  // index of the latent at the input of a layer, or -1

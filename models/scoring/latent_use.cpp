@@ -105,7 +105,7 @@ Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const std::vecto
         }
         return decoder.write(requests, {}, seed);
     };
-    // Mean overlap with the text written for A (further = 0) or for its neighbour B (further = 1).
+    // Mean overlap with the text decoded for A (further = 0) or for B (further = 1).
     const auto common = [&](double (*overlap)(const Tokens&, const Tokens&, const FrequentTokens&),
                             const std::vector<Tokens>& some, const std::vector<Tokens>& own, std::size_t further) {
         std::vector<double> values;

@@ -7,16 +7,18 @@
 namespace masquerade {
 
 struct LatentUse {
-    int active = 0,
-        units = 0;  // active: dimensions whose posterior mean has a variance above 0.01      Burda et al. 2015
-    // In nats: the mean of log q(z|x) - log of the mean of q(z|x') over all n sentences x', on the mean path. At most
-    // log n.                                                                                     Hoffman & Johnson 2016
+    // units: number of latent dimensions; active: number of those whose posterior mean has a variance above 0.01.
+    //                                                                                            Burda et al. 2015
+    int active = 0, units = 0;
+    // Of sentences and latents, in nats, at most log n: the mean over n samples z ~ q(z|x) of log q(z|x) - log of the
+    // mean of q(z|x') over the n sentences x'. Each layer is sampled given the means of lower layers.
+    //                                                                                            Hoffman & Johnson 2016
     double mutual_information = 0;
 };
 LatentUse latent_use(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed);
 
-// The mean latents of layers [from, to) of a sentence A are replaced by those of its neighbour B. The intervals are the
-// overlaps in content and in form of the decoded text with the text decoded from A's latents, and from B's latents.
+// The mean latents of layers [from, to) of a sentence A are replaced by those of the next sentence B, and the result is
+// decoded. content_a and form_a: overlap of the decoded text with the text decoded for A; content_b, form_b: for B.
 struct Swap {
     int from, to;
     Interval content_a, content_b, form_a, form_b;

@@ -16,7 +16,8 @@ using NgramCounts = std::map<Tokens, int>;
 // The n-grams of a sequence with their counts.
 NgramCounts ngrams(const Tokens& tokens, int n);
 
-// Number of n-grams in both sequences; an n-gram counts with the smaller of its two counts (BLEU's clipped matches).
+// Number of n-grams that both sequences contain; each counts with the smaller of its two counts (BLEU's clipped
+// matches).
 int shared(const NgramCounts& a, const NgramCounts& b);
 
 // The length of the longest common subsequence.
@@ -38,7 +39,7 @@ struct Closeness {
     double exact = 0;           // share of pairs that are equal
     double token_accuracy = 0;  // share of reference tokens that the hypothesis has at the same index
     double bleu4 = 0;           // 0..100, not smoothed
-    double edits = 0;           // edit distance in tokens, over the references' tokens          Levenshtein 1966
+    double edits = 0;           // edit distance in tokens / number of reference tokens          Levenshtein 1966
 };
 
 Closeness compare(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses);

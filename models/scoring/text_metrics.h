@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The measures that papers report for generated lines with one reference each, computed as the usual programs compute
 // them: docs/metrics.md. Lines are strings, so models with different vocabularies are comparable. Scores and shares are
-// in percent, 0..100, higher is better; without pairs, all are 0. Error if the numbers of references and hypotheses
-// differ.
+// in percent, 0..100, higher is better; without pairs, all are 0. All measures throw Error if the numbers of references
+// and hypotheses differ.
 #pragma once
 #include <string>
 #include <string_view>

@@ -21,7 +21,7 @@ std::vector<int> count_words(const WordTable& table, const std::vector<std::vect
     return count;
 }
 
-// The symbol of each word: words that occur at least twice get 0, 1, ...; the others get `known`, their number.
+// Returns the symbol of each word. Words that occur at least twice get 0 .. known - 1, all other words get `known`.
 std::vector<int> number_known(const std::vector<int>& count, int& known) {
     std::vector<int> symbols;
     for (int times : count) symbols.push_back(times >= 2 ? known++ : -1);

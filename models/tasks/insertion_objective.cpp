@@ -19,7 +19,7 @@ struct Drawn {
     std::vector<Words> missing;
 };
 
-// The canvas that keeps only the words at `places`, which ascend.
+// Keeps the words at `places`, which ascend, as the canvas. All other words are missing.
 Drawn keep(const Words& words, const std::vector<int>& places) {
     Drawn d;
     d.missing.emplace_back();
@@ -58,8 +58,8 @@ void want(Choices& choices, int token, double share) {
     choices.push(token, share);
 }
 
-// The targets of all slots. by_words: the weights of slots with missing words are proportional to the number of missing
-// words.
+// Returns the targets of all slots. by_words: the weights of slots with missing words are proportional to the number of
+// missing words.
 Choices choices_of(const std::vector<Words>& missing, const InsertionRule& rule, bool by_words) {
     double lacking = 0, slots = 0, weights = 0;
     for (const Words& words : missing) lacking += double(words.size()), slots += !words.empty();
@@ -97,7 +97,8 @@ Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
     return e;
 }
 
-// In a third of the examples words are missing in both sides, in a third only in the target, in a third in the source.
+// In a third of the examples, words are missing in both sides; in a third, only in the target; in a third, only in the
+// source.
 Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Sequence random = draws("kermit", s, step, o);
     const int whole = int(random.below(3));  // 1: the source, 2: the target

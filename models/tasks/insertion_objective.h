@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows and questions of insertion, for training and for generation.
+// Rows and labels of insertion models, for training and for generation.
 #pragma once
 #include "models/tasks/objective.h"
 
@@ -11,11 +11,12 @@ enum class InsertionForm {
     either_side,  // [CLS] source [SEP] canvas [SEP]; slots in source and canvas
 };
 
-// The rows of a source, [CLS] ... [SEP], and a canvas, and a question for each slot. The caller sets the choices.
+// Makes the rows of a source, [CLS] ... [SEP], and of a canvas, and a label for each slot. The caller sets the choices
+// of the labels.
 Example canvas_example(InsertionForm form, const std::vector<int>& source, const std::vector<int>& canvas, int name,
                        const ObjectiveOptions& options);
 
-// The shares of a slot's missing words, in their order; they sum to 1.       Stern et al. 2019, equations 10, 11 and 14
+// Returns the share of each missing word of a slot; the sum is 1.            Stern et al. 2019, equations 10, 11 and 14
 std::vector<double> order_weights(const std::vector<int>& words, const InsertionRule& rule);
 
 }  // namespace masquerade

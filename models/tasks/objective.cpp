@@ -19,7 +19,7 @@ int hidden_as(int id, Sequence& random, const ObjectiveOptions& o) {
     const double u = random.uniform_double();
     int other = 0;
     do other = int(random.below(std::uint32_t(o.vocabulary)));
-    while (is_special(other, o) && o.vocabulary > int(o.special.size()));  // if all are special, any will do
+    while (is_special(other, o) && o.vocabulary > int(o.special.size()));  // if all tokens are special, any is drawn
     return u < o.kept ? id : u < o.kept + o.random ? other : o.mask;
 }
 
@@ -93,7 +93,8 @@ Example prefix_lm(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
     return next_tokens(all, {prefix, n - 1 - prefix}, prefix - 1);
 }
 
-// Row i - 1 holds token i and predicts token i - 1. [CLS] ends the reversed sentence, so it has no row.
+// Row i - 1 reads token i and predicts token i - 1. [CLS] comes last in this direction: it is predicted, but has no
+// row.
 Example lm_reverse(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     const TokenRows all = tokens_of(s, o);
     Example e;
@@ -106,8 +107,8 @@ Example lm_reverse(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) 
     return e;
 }
 
-// Content rows, followed by a query row [MASK] for every predicted token. The query row has the position of its token
-// and sees the content rows of smaller rank. Tokens that are not predicted are context of rank -1.
+// The content rows are followed by a query row [MASK] for every predicted token. A query row has the position of its
+// token and sees the content rows of smaller rank. Tokens that are not predicted are context: their rank is -1.
 Example plm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Example e;
     e.rows = tokens_of(s, o);

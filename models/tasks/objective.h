@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Training objectives. An objective is a mask and the questions: which rows predict which tokens. The parameters of a
-// model do not depend on it.
+// Training objectives. An objective defines the masks and the labels of a batch: which rows predict which tokens. The
+// parameters of a model do not depend on the objective.
 //
 // One stack:
 //   mlm           full mask; some tokens are hidden and predicted                      Devlin et al. 2019
-//   lm            causal; every row predicts the next token (pairs: of the whole line)
+//   lm            causal; every row predicts the next token (of a pair: both source and target are predicted)
 //   lm-target     causal; only the target of a pair is predicted
 //   lm-reverse    anticausal; every row predicts the previous token
 //   prefix-lm     a prefix of random length, full; the rest is causal and predicted    Raffel et al. 2020
-//   unilm         a pair: the source full; the target causal, sees it, is predicted    Dong et al. 2019
+//   unilm         a pair: source full; target causal, sees the source, is predicted    Dong et al. 2019
 //   plm           permutation language model in two streams                            Yang et al. 2019
 //   plm-shuffled  tokens in a random order with their own positions, causal; each row predicts the next token of that
 //                 order without knowing its position, so the distribution is a mixture over positions: kept to show
@@ -16,8 +16,8 @@
 //
 // An encoder and a decoder:
 //   seq2seq       a pair: the encoder reads [CLS] source [SEP], the decoder [CLS] and the target    Vaswani et al. 2017
-//   mass          a sentence: one span is hidden from the encoder; the decoder generates the span, starting from the
-//                 true token before it. Every token keeps its position in the sentence              Song et al. 2019
+//   mass          a sentence: one span is hidden from the encoder, and the decoder generates the span, given the true
+//                 token before the span. Every token keeps its position in the sentence             Song et al. 2019
 //
 // Insertion (models/tasks/insertion_objective.cpp):
 //   insertion            the decoder reads a subset of the target's words in both directions; every slot predicts its
@@ -28,9 +28,9 @@
 // Two halves with latents between them (models/tasks/univae_objective.cpp):
 //   reconstruct   a sentence, or the target of its pair, from the latents of the sentence              Su 2021
 //
-// Examples with questions (models/tasks/question_objective.cpp):
-//   classify      predicts the labels at rows that the example names
-//   label         as classify, if these rows can be anywhere
+// Labelled examples (models/tasks/question_objective.cpp):
+//   classify      predicts the labels of an example at the rows that the example names
+//   label         as classify, but the rows can be anywhere
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -50,14 +50,16 @@ namespace masquerade {
 // share proportional to exp(-distance / tau).
 struct InsertionRule {
     bool left_to_right = false;  // true: the only target is the next word, in the last slot
-    bool middle = true;          // distance from the middle of the missing words: a balanced binary tree; false: 0
-    std::shared_ptr<const std::vector<double>> scores;  // (V) if given, distance is the number of smaller scores
-    double tau = 1;                                     // infinite: equal shares
-    bool sequence = false;     // the end is a target only if no slot misses words; else in every slot that misses none
+    bool middle = true;          // distance to the middle of the missing words (balanced binary tree); false: 0
+    // (V) If given, the distance of a word is the number of missing words of the slot with a smaller score.
+    std::shared_ptr<const std::vector<double>> scores;
+    double tau = 1;  // infinite: equal shares
+    // true: the end is a target only if no slot of the canvas misses words; false: in every slot that misses none
+    bool sequence = false;
     double end_weight = 1;     // weight of a slot whose target is the end, relative to other slots
-    int canvases = 1;          // canvases drawn from each target in a step
-    int canvas = 0;            // index of the current canvas among them
-    int begin = -1, end = -1;  // [CLS] and [SEP], which enclose a canvas; [SEP] is also the end of a slot
+    int canvases = 1;          // number of canvases drawn from each target in a step
+    int canvas = 0;            // index of the current canvas of a target
+    int begin = -1, end = -1;  // [CLS] and [SEP], which enclose a canvas; [SEP] is also the end token of a slot
 };
 
 struct ObjectiveOptions {
@@ -93,7 +95,7 @@ struct Objective {
         none = 0,
         pairs = 1,             // needs a target
         mask_token = 2,        // needs [MASK]
-        scattered = 4,         // rows with a question can be anywhere
+        scattered = 4,         // rows with a label can be anywhere
         ranks = 8,             // the mask depends on ranks, and no mask in words can replace it
         writes = 16,           // trains generation from left to right
         writes_backward = 32,  // trains generation from right to left
@@ -103,13 +105,14 @@ struct Objective {
     };
     unsigned traits;
     bool has(Trait trait) const { return traits & trait; }
-    // The example of a sentence. Its random numbers depend only on (seed, objective, name of the sentence, step).
+    // Makes the example of a sentence. The random numbers depend only on (seed, objective, sentence's name, step).
     Example (*make)(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
     // Sets the masks of the batch, including masks in words, from its parts and ranks.
     void (*mask)(Batch& batch, const ObjectiveOptions& options);
 
-    // If pad_to > 1, pads rows and questions to multiples of pad_to and documents to a multiple of 8. BadInput if a
-    // sentence lacks a target, BadUsage if the vocabulary lacks [MASK].
+    // Makes a batch. If pad_to > 1, pads rows and labels to multiples of pad_to and documents to a multiple of 8.
+    // Throws BadInput if a sentence lacks a target that is needed, BadUsage if [MASK] is needed and the vocabulary
+    // lacks it.
     Batch batch(const std::vector<const Sentence*>& sentences, std::uint32_t step, const ObjectiveOptions& options,
                 int pad_to = 1) const;
     // Sets all masks of the batch, including scored_graph.
@@ -121,7 +124,7 @@ const std::vector<Objective>& objectives(bool encoder = false);
 const std::vector<Objective>& insertion_objectives();
 const std::vector<Objective>& latent_objectives();
 const std::vector<Objective>& question_objectives();
-// BadUsage lists the names of the table.
+// Throws BadUsage, which lists the names of the table, if there is no such objective.
 const Objective& find_objective(const std::string& name, const std::vector<Objective>& table);
 inline const Objective& find_objective(const std::string& name, bool encoder = false) {
     return find_objective(name, objectives(encoder));
@@ -136,7 +139,7 @@ struct ObjectiveMixture {
     };
     std::vector<Part> parts;  // weights sum to 1
 
-    // BadUsage
+    // Throws BadUsage if a name is not in the table, or a weight is not a number above 0.
     static ObjectiveMixture parse(const std::string& words, const std::vector<Objective>& table = objectives());
     const Objective& at(std::uint64_t seed, std::uint32_t step) const;
     bool has(Objective::Trait trait) const;

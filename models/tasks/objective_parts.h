@@ -8,8 +8,8 @@ namespace masquerade {
 
 bool is_special(int id, const ObjectiveOptions& options);
 
-// The token that replaces a hidden `id`: [MASK], or with the probabilities `kept` and `random` the token itself or a
-// random one.
+// Returns the token that replaces the hidden token `id`: with probability `kept` the token itself, with probability
+// `random` a random one, otherwise [MASK].
 int hidden_as(int id, Sequence& random, const ObjectiveOptions& options);
 
 // The encoder reads the source. The decoder reads [CLS] and `wanted` without its last token, from position `start` on,
@@ -17,7 +17,8 @@ int hidden_as(int id, Sequence& random, const ObjectiveOptions& options);
 Example source_and_target(const Sentence& sentence, const std::vector<int>& wanted, int start,
                           const ObjectiveOptions& options);
 
-// Set the masks of a batch; `mask` makes the mask of one stack, or of the decoder, from the parts of the documents.
+// These two set the masks of a batch. `mask` makes the mask of the only stack, or of the decoder, from the lengths of
+// the documents' parts.
 template <SegmentGraph (*mask)(const Documents&)>
 void one_stack(Batch& b, const ObjectiveOptions& o) {
     b.graph = mask(b.parts);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Classification: each example names its rows with a question, and their targets are its labels.
+// Classification: Sentence::asked has the rows of an example that predict something, Sentence::target what they
+// predict.
 #include "models/tasks/objective_parts.h"
 
 namespace masquerade {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// seq2seq and mass: what the encoder reads, and what the decoder predicts.
+// The objectives seq2seq and mass: the rows of the encoder and of the decoder, and the labels.
 #include <algorithm>
 
 #include "models/tasks/objective_parts.h"
@@ -31,7 +31,8 @@ int span_start(int n, int length, Sequence& random) {
     return u < 0.2 ? 1 : u < 0.4 ? last : any;
 }
 
-// Uses only the source of a pair. [CLS] and [SEP] are never hidden, so a true token precedes every span.
+// Hides one span of a sentence (of a pair: of its source). [CLS] and [SEP] are never hidden, so the token before the
+// span is always visible.
 Example mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Example e;
     const int n = int(s.ids.size()) - 2;

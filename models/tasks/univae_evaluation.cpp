@@ -17,8 +17,8 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
     return z;
 }
 
-// -log p(x|z) of every document of the batch. If `h` is given, adds the losses of the first, second, ... targets to
-// h->at_place.
+// Returns -log p(x|z) of every document of the batch. If `h` is given, adds the losses of the first, second, ...
+// targets to h->at_place.
 std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, const std::vector<Tensor*>& z,
                                     HeldOut* h = nullptr) {
     Tensor* states = model.backbone.head(tape, model.decode(tape, batch, z));
@@ -39,8 +39,8 @@ std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const Batch
 
 double sum_of(const std::vector<double>& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
 
-// The rows of z shifted by one: every document gets the z of the previous document. The first document gets `before`,
-// the last z of the previous batch; in the first batch, it gets the last z of this batch.
+// Returns the rows of z shifted by one: every document gets the z of the previous document. The first document gets
+// `before`, the last z of the previous batch; in the first batch, it gets the last z of this batch. Updates `before`.
 Tensor* neighbours(Tape& tape, const Tensor* z, std::vector<double>& before) {
     std::vector<double> moved = numbers_of(z->view());
     std::rotate(moved.begin(), moved.end() - z->columns(), moved.end());
@@ -50,7 +50,7 @@ Tensor* neighbours(Tape& tape, const Tensor* z, std::vector<double>& before) {
     return tape.constant("other_z", z->shape, z->dtype, moved.data());
 }
 
-// sum_l log q(z_l | z_<l, x) - log p(z_l), for every document.
+// Returns sum_l (log q(z_l | z_<l, x) - log p(z_l | z_<l)) for every document.
 std::vector<double> log_ratios(const UniVae& model, const std::vector<LatentSample>& samples, std::size_t documents) {
     std::vector<double> sums(documents);
     for (std::size_t l = 0; l < samples.size(); l++) {
@@ -66,9 +66,9 @@ std::vector<double> log_ratios(const UniVae& model, const std::vector<LatentSamp
     return sums;
 }
 
-// The posterior of a code is a single point, so sampling from it never finds another code. The proposal used here
-// replaces each part by a random value now and then, which gives every code a positive probability. Returns log q(z) -
-// log p(z) for every document, where q is the proposal.
+// Replaces the codes z by draws from a proposal q. The posterior of a code is a single point, so sampling from it never
+// finds another code; the proposal replaces each part of z by a random value with a small probability, so that every
+// code has a positive probability. Returns log q(z) - log p(z) for every document.
 std::vector<double> disturbed(Tape& tape, const UniVae& model, const Batch& batch, std::uint64_t seed,
                               std::uint32_t sample, std::vector<Tensor*>& z) {
     int parts = 0;

@@ -14,12 +14,13 @@ struct HeldOut {
     std::vector<double> layer_kl;     // per sentence, for each latent layer
     double elbo = 0;                  // per sentence: -(reconstruction + KL), with KL weight 1
     std::int64_t sentences = 0, tokens = 0;
-    std::vector<double> at_place, reach;  // sum of the losses of the first, second, ... targets, and their numbers
+    std::vector<double> at_place, reach;  // sums of the losses of all first, second, ... targets; their numbers
 };
 HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed);
 
-// -log p(x) of every sentence by importance sampling (Burda et al. 2015): minus the log of the mean over S samples of
-// p(x|z) p(z) / q(z|x). In expectation an upper bound, which is tighter for larger S. For K = 0 the result is exact.
+// Estimates -log p(x) of every sentence by importance sampling (Burda et al. 2015): minus the log of the mean of
+// p(x|z) p(z) / q(z|x) over samples z. The expected result is an upper bound, which is tighter for more samples. For
+// K = 0 the result is exact.
 std::vector<double> importance_weighted_nll(const UniVae& model, const std::vector<const Sentence*>& sentences,
                                             int samples, std::uint64_t seed);
 

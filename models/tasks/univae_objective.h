@@ -6,10 +6,11 @@
 
 namespace masquerade {
 
-// The options that the model determines: the lengths, the layers of the latents, the masks in words.
+// Returns the options that follow from the model: lengths, layers of the latents, masks in words.
 ObjectiveOptions halves_options(const UniVae& model);
 
-// A batch of whole sentences or pairs. joint: the batch also has the rows of the joint form.
+// Makes a batch with an encoder half and a decoder half (struct Halves) for each sentence or pair. joint: also packs
+// both halves as one sequence, for UniVae::joint.
 Batch halves_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, int pad_to = 1,
                    bool joint = false);
 

@@ -14,11 +14,12 @@ void each_batch(const UniVae& model, const std::vector<const Sentence*>& sentenc
         model.backbone, sentences, 64, [&](const auto& some) { return halves_batch(model, some); }, use);
 }
 
-// The latent vectors (K Z numbers each) of sentences by the mean path, from which reconstructions are decoded.
+// Returns the latent vectors of sentences without noise (z = mu), K Z numbers each. Reconstructions are decoded from
+// them.
 std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::vector<const Sentence*>& sentences);
 
-// Fits the prior to at most `most` of the sentences, chosen by the seed. Bit-identical for any number of threads.
-// BadInput if there is no sentence, BadUsage if the model has no latents.
+// Fits the prior to at most `most` of the sentences, chosen by the seed. The result is bit-identical for any number of
+// threads. Throws BadInput if there is no sentence, BadUsage if the model has no latents.
 LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most, std::uint64_t seed);
 
 }  // namespace masquerade

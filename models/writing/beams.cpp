@@ -17,10 +17,10 @@ Beams::Beams(const SearchRules& rules, const SearchOptions& options)
     for (std::size_t i = 0; i < width_; i++) sample_.push_back(i);
 }
 
-// Counts the continuations that a row may need. If some of the best `width` end, the next best that do not end replace
-// them; a row has no more tokens that end than there are end tokens.
+// A beam has at most end_count() continuations that end. The others among the best width_ + end_count() are therefore
+// enough for the next step.
 int Beams::candidates() const {
-    if (options_.beams == 1) return 1;  // a sample, or the best by penalised logits, which `sum` does not contain
+    if (options_.beams == 1) return 1;  // the sampled token, or the one with the best penalised logit
     return int(width_ + rules_.end_count());
 }
 
@@ -67,8 +67,8 @@ void Beams::keep_best_finished() {
     if (finished_.size() > width_) finished_.resize(width_);
 }
 
-// Whether the best beam would beat the worst finished hypothesis if it ended here: early_stopping = False in Hugging
-// Face's generate.
+// True if fewer than width_ hypotheses are finished or, in beam search, if the best beam would beat the worst finished
+// hypothesis by ending here. This is early_stopping = False in Hugging Face's generate.
 bool Beams::may_improve() const {
     if (finished_.size() < width_) return true;
     return options_.beams > 1 && beams_[0].sum / length_norm(length_) > finished_.back().score;
@@ -85,7 +85,7 @@ void Beams::advance() {
     length_++;
     const bool last = length_ == std::size_t(rules_.maximum());
     std::vector<Beam> best;  // for the next step
-    if (all.empty()) {       // nothing is allowed: the beams stay as they are
+    if (all.empty()) {       // no token is allowed: the beams are finished without an end
         for (Beam& beam : beams_) finished_.push_back(hypothesis(std::move(beam), false));
     } else if (options_.bert4keras) {
         for (std::size_t i = 0; i < std::min(width_, all.size()); i++) best.push_back(continued(all[i]));

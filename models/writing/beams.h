@@ -27,7 +27,7 @@ class Beams {
 
     std::vector<Beam>& all() { return beams_; }  // best first
     bool done() const { return beams_.empty(); }
-    // At most n_best hypotheses, best first; or all samples in order.
+    // Returns at most n_best hypotheses, best first. When sampling, returns all samples in the order of their numbers.
     std::vector<Hypothesis> results() const;
 
     // Number of candidates that each beam needs in `next` for advance().
@@ -54,7 +54,7 @@ class Beams {
 
     const SearchRules& rules_;
     const SearchOptions& options_;
-    std::size_t width_, length_ = 0;  // maximum number of beams; number of tokens of each beam
+    std::size_t width_, length_ = 0;  // width_: maximum number of beams; length_: number of tokens of each beam
     std::vector<Beam> beams_;
     std::vector<Hypothesis> finished_;
     std::vector<std::size_t> sample_;  // index of each beam's sample; only for sampling

@@ -24,7 +24,8 @@ Memory& CachedWriter::start(int most_rows, int longest) {
     return memory_;
 }
 
-// The graph of a step for a mask in words. `documents` describe the step in which all rows see their whole source.
+// Returns the graph of a step under a mask in words. `documents` describes the step as if every row saw its whole
+// source.
 SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<CachedDocument> documents,
                                          int token_source) const {
     Window window;

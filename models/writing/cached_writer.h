@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Generates token by token with one stack, for many prefixes at a time. The memory is what was read before: sources, an
-// encoder's output, or latents. It is computed once and shared by all prefixes of a source. The decoding state of each
-// layer keeps what its attention needs of the memory and of the generated tokens. The results are bit-identical to a
-// pass over the whole sequence.
+// encoder's output, or latents. The memory is computed once and shared by all prefixes of a source. The decoding state
+// of each layer stores what its attention needs of the memory and of the generated tokens. The results are
+// bit-identical to a pass over the whole sequence.
 #pragma once
 #include <functional>
 
@@ -33,7 +33,8 @@ class CachedWriter : public NextToken {
     // Generated tokens have the segment id `type`. backward: generates from right to left.
     CachedWriter(const Backbone& stack, int type, bool backward = false);
 
-    // Forgets everything. The caller then fills the returned memory on tape(), between its begin() and end().
+    // Forgets everything. Later steps have at most `most_rows` prefixes of at most `longest` tokens. The caller fills
+    // the returned memory on tape(), between the tape's begin() and end().
     Memory& start(int most_rows, int longest);
     Memory& memory() { return memory_; }
     Tape& tape() { return tape_; }

@@ -36,9 +36,9 @@ void check(const Canvas& canvas, std::size_t scored) {
 
 double joint(const SlotScore& s) { return s.place + s.content; }
 
-// Inserting c before, within or after a run of c's gives the same canvas, so one of these slots stands for all slots
-// whose best token is c. A token is missing there if it is missing in any of these slots:
-// p(c) = sum_l p(c|l), p(end) = 1 - sum_l (1 - p(end|l)), both clamped to [0,1].
+// Combines slots that give the same canvas: inserting c before, within or after a run of c's makes no difference. Of
+// the slots around a run whose best token is c, the first one represents all, and nothing is inserted into the others.
+// The combined slot has p(c) = sum_l p(c|l) and p(end) = 1 - sum_l (1 - p(end|l)), both clamped to [0,1].
 void alike(const Canvas& canvas, std::vector<SlotScore>& scores) {
     for (std::size_t l = 0, to = 0; l < canvas.tokens.size(); l = to) {
         const int c = canvas.tokens[l];
@@ -57,7 +57,7 @@ void alike(const Canvas& canvas, std::vector<SlotScore>& scores) {
     }
 }
 
-// The slots that a round inserts into, best first; empty if the canvas ends.
+// Returns the slots that a round inserts into, best first; none if the canvas ends.
 std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canvas, const CanvasOptions& o) {
     std::vector<int> slots;
     double best_end = -INFINITY;

@@ -39,15 +39,15 @@ struct CanvasOptions {
     Finalization finalization = Finalization::slot;
     // insert into all open slots each round (default: only the best by log p(c,l))
     bool parallel = false;
-    double threshold = 0;    // parallel: inserts only if p(c|l) >= threshold, and always into the best slot
+    double threshold = 0;    // parallel: inserts into the best slot, and into others only if p(c|l) >= threshold
     double end_penalty = 0;  // beta, subtracted from log p(end)
     double sure_end = 0;     // a slot ends only if p(end|l) >= sure_end, and the end is likelier than every token
-    // slots next to equal tokens decide separately, as in the paper (default: together, see alike() in canvas.cpp)
+    // treat slots next to equal tokens separately, as in the paper (default: as one slot, see alike() in canvas.cpp)
     bool apart = false;
     int longest = 128;  // maximum number of tokens of a canvas; a round inserts the best tokens that still fit
     int most_rounds = INT_MAX;
 };
-void check(const CanvasOptions& options);  // BadUsage: options that contradict each other
+void check(const CanvasOptions& options);  // throws BadUsage if options contradict each other
 
 struct Written {
     std::vector<int> tokens;
@@ -64,8 +64,8 @@ std::vector<Written> write_canvases(SlotModel& model, std::vector<Canvas> starts
 // Fewest rounds for n tokens: floor(log2 n) + 1, or 0 for n = 0.
 int fewest_rounds(int n);
 
-// One line per round, with new tokens in [brackets]; `words` has the text of each token. Wraps lines at 80 columns; a
-// longer word gets its own line.
+// Returns one line per round, with new tokens in [brackets]; `words` has the text of each token. Wraps lines at 80
+// columns; a longer word gets its own line.
 std::string draw_rounds(const Written& written, const std::vector<std::string>& words);
 
 }  // namespace masquerade

@@ -76,8 +76,9 @@ Tensor* InsertionDecoder::rows(const Batch& b) {
     }));
 }
 
-// log p(c,l) = log sum_k exp(a_k + z_kc), a_k = log pi_k - log-sum-exp of z_k over the words of the slot or, if joint,
-// over the words of all slots of its canvas.
+// log sum_k exp(a_k + z_kc) is log p(c|l) or, if joint, log p(c,l). z_k are the logits of the slot in component k of
+// the mixture; a_k is log pi_k minus the log-sum-exp of z_k over the words of the slot or, if joint, of all slots of
+// the canvas.
 std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<const Canvas*>& canvases) {
     const Batch batch = batch_of(canvases);
     const auto K = std::size_t(model_.options.mixture), V = forbidden_.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The scores of slots by an Insertion Transformer. Sources are encoded once; every round runs whole canvases again,
-// because the positions of their words change.
+// Computes the scores of slots with an Insertion Transformer. Sources are encoded once. Every round computes each
+// canvas from scratch, because insertion changes the positions of its words.
 #pragma once
 #include "models/nets/insertion.h"
 #include "models/tasks/insertion_objective.h"
@@ -12,10 +12,10 @@ namespace masquerade {
 class InsertionDecoder : public SlotModel {
   public:
     // `options`: the options of `objective`, as in training. `forbidden`: words that are never inserted, including the
-    // end.
+    // end token, whose probability is in SlotScore::end.
     InsertionDecoder(const InsertionTransformer& model, const Objective& objective, InsertionForm form,
                      const ObjectiveOptions& options, const std::vector<int>& forbidden);
-    // Canvas::source is an index into `sources`. In score(), canvases must be in the order of their sources.
+    // Encodes the sources; Canvas::source is an index into `sources`. In score(), canvases must be sorted by source.
     void read(const std::vector<const Sentence*>& sources);
     std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override;
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int numbers_a_piece = 1 << 15;  // logits per thread; for fewer, another thread costs more than it saves
 
-// A source in the search.
+// A source, with its rules and its beams.
 struct Searched {
     Searched(int number, const SearchSource& from, const SearchOptions& options)
         : index(number), source(from), rules(from, options), beams(rules, options) {}
@@ -80,7 +80,7 @@ class Search {
         if (!std::isfinite(log_sum))
             throw Error(text("search: logits of the source of line ", work.searched->source.line, ", step ", step_,
                              ", hold NaN or infinity, or nothing else than minus infinity"));
-        const bool one = options_.beams == 1;  // Hugging Face's generate penalises logits then, otherwise log p
+        const bool one = options_.beams == 1;  // then logits are penalised, otherwise log p, as in Hugging Face
         work.searched->rules.apply(scores, beam.written, one ? 0 : log_sum);
         if (options_.samples > 0) {
             const double u = sampling_draw(seed_, work.searched->source.line,

@@ -24,7 +24,7 @@ class NextToken {
     virtual ~NextToken() = default;
     virtual int vocabulary() const = 0;  // V
     // Returns logits (rows.size(), V), f32 on the host, which are valid until the next call. Rows are in the order of
-    // their sources. Several rows may continue one row of the previous step; a row that none continues is dropped.
+    // their sources. Several rows may continue one row of the previous step; rows that are not continued are dropped.
     virtual const float* step(const std::vector<Row>& rows) = 0;
 };
 
@@ -46,11 +46,11 @@ struct SearchOptions {
     int samples = 0;         // samples per source
     double temperature = 1;  // above 0
     int top_k = 0;           // keeps the k most likely tokens; 0: all
-    double top_p = 1;        // then keeps the fewest whose share of the kept tokens reaches p  Holtzman et al. 2020
+    double top_p = 1;        // then keeps the most likely until their probabilities sum to p   Holtzman et al. 2020
 
     // Rules for the generated tokens, in the order in which they are applied.
     double repetition_penalty = 1;  // for tokens that were already generated, and `begin`: Keskar et al. 2019
-    int no_repeat_ngram = 0;        // no n-gram of this length twice; 0: off. Paulus et al. 2018
+    int no_repeat_ngram = 0;        // no n-gram of this length is generated twice; 0: off. Paulus et al. 2018
     std::vector<int> forbidden;     // tokens that are never generated
     int minimum = 0;                // number of tokens before an end is allowed
     int maximum = 128;              // maximum number of tokens, including the end
@@ -61,17 +61,17 @@ struct SearchOptions {
     CanvasOptions canvas = {};  // for models that insert, which also use `maximum` and `forbidden`
 };
 
-// The uniform number in (0,1) for (seed, input line, sample, step). It does not depend on the batch.
+// Returns a uniform number in (0,1) that is determined by (seed, input line, sample, step), not by the batch.
 double sampling_draw(std::uint64_t seed, std::uint32_t line, std::uint32_t sample, std::uint32_t step);
 
 struct Hypothesis {
     std::vector<int> tokens;  // without `begin` and the end token
     double score = 0;         // docs/decoding.md, "The score"
-    bool ended = false;       // whether an end token ended it, not the maximum or the lack of allowed tokens
+    bool ended = false;       // true: an end token ended it; false: the maximum did, or no token was allowed
 };
 
-// The hypotheses of every source: the n_best of beam search, best first, or all samples in order. Error if options
-// contradict each other or have tokens outside the vocabulary.
+// Returns the hypotheses of every source: the n_best of beam search, best first, or all samples in order. Throws Error
+// if options contradict each other or have tokens outside the vocabulary.
 std::vector<std::vector<Hypothesis>> search(NextToken& model, const std::vector<SearchSource>& sources,
                                             const SearchOptions& options, std::uint64_t seed);
 

@@ -72,8 +72,9 @@ void SearchRules::apply(TokenScores& row, const std::vector<int>& written, doubl
         for (int id : ends_) row.forbid(id);
 }
 
-// s * penalty if s < 0, else s / penalty; once per token, even if it occurs several times. Keskar et al. 2019, with the
-// sign handling of Hugging Face's generate: the paper's s / penalty would favour a token with s < 0.
+// Replaces s = score - shift by s * penalty if s < 0, otherwise by s / penalty. This happens once per token, even if
+// the token occurs several times. Keskar et al. 2019, with the sign handling of Hugging Face's generate: the paper's s
+// / penalty would favour a token with s < 0.
 void SearchRules::penalise_repetition(TokenScores& row, const std::vector<int>& written, double shift) const {
     const double penalty = options_.repetition_penalty;
     auto penalise = [&](int id) {

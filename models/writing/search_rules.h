@@ -9,7 +9,7 @@
 
 namespace masquerade {
 
-// Error if the options contradict each other, or if the options or the source have a token outside [0,V).
+// These throw Error if the options contradict each other, or if the options or the source have a token outside [0,V).
 void check(const SearchOptions& options, int V);
 void check(const SearchSource& source, const SearchOptions& options, int V);
 

@@ -10,7 +10,7 @@ namespace masquerade {
 // Encodes sources and stores their keys and values in the decoding states of the decoder's layers.
 class EncoderReader {
   public:
-    // The masks in words are those of training; null: none.
+    // `encoder_masks` and `masks`: the masks in words of the encoder and the decoder, as in training; null: none.
     EncoderReader(const EncoderDecoder& model, int source_type, std::shared_ptr<const LayerMasks> encoder_masks,
                   std::shared_ptr<const LayerMasks> masks);
     void read(Tape& tape, const std::vector<const Sentence*>& sources, Memory& memory);
@@ -34,7 +34,7 @@ class Seq2SeqDecoder : public SourceReader {
           reader_(model, source_type, std::move(encoder_masks), std::move(masks)),
           longest_(longest) {}
 
-    // After read(), the first step() feeds [CLS], which is the `begin` of every source.
+    // After read(), the first step() feeds [CLS] for every source (SearchSource::begin).
     void read(const std::vector<const Sentence*>& sources, int most_rows) override {
         Memory& memory = start(most_rows, longest_);
         reader_.read(tape(), sources, memory);

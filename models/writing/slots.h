@@ -12,10 +12,10 @@ class PrefixSlots {
   public:
     // Forgets all prefixes.
     void start(const Slots& slots);
-    // Assigns the prefixes of this step. A prefix keeps the slot of the prefix that it continues. If several continue
-    // the same prefix, all but the first get a free slot and a copy of the layers' states.
+    // Assigns the prefixes of this step to slots. A prefix keeps the slot of the prefix that it continues. If several
+    // prefixes continue the same one, all but the first get a free slot and a copy of the layers' states.
     void follow(Tape& tape, const std::vector<NextToken::Row>& rows, const std::vector<LayerState>& layers);
-    // After follow(): the first row of prefix i, counting the row of its next token.
+    // The first row of prefix i, including the row of its next token. Valid after follow().
     int first_row(std::size_t i) const { return slots_.row(slot_of_[i], slots_.backward ? written_ : 0); }
     Step step(Tape& tape) const { return {tape.ints(slot_of_), tape.ints(next_rows_), written_}; }
     int written() const { return written_; }  // number of tokens of every prefix

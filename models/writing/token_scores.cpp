@@ -11,8 +11,9 @@ namespace {
 
 constexpr std::int32_t lowest = INT32_MIN;
 
-// Maps floats to integers in the same order, so that vector instructions can find a maximum. -0 comes before 0, and NaN
-// lies outside the infinities: this only affects which blocks are searched; within a block, floats are compared.
+// Maps floats to integers in the same order, so that vector instructions can find a maximum. -0 precedes 0, and NaNs
+// are below -infinity or above +infinity: this only affects which blocks are searched; within a block, floats are
+// compared.
 std::int32_t ordered(float x) {
     std::int32_t bits = std::int32_t(bits_of(x));
     return bits ^ ((bits >> 31) & 0x7fffffff);
@@ -110,7 +111,7 @@ int TokenScores::draw_of_all(double left) const {
         const std::size_t end = std::min((b + 1) * block, shares_.size());
         for (std::size_t i = b * block; i < end; i++) {
             if (shares_[i] <= 0) continue;
-            chosen = int(i);  // if rounding leaves a remainder, the last token with a share is drawn
+            chosen = int(i);  // rounding may leave a remainder: then the last token with a share is drawn
             if (here && (left -= double(shares_[i])) < 0) return chosen;
         }
         if (here) return chosen;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The scores of one row of V tokens in a search: copied from the logits and edited by the rules. best() finds the best
-// tokens without sorting: the largest score of each block is known, so only few blocks are searched.
+// tokens without sorting: the largest score of each block is known, so only a few blocks are searched.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -25,11 +25,12 @@ class TokenScores {
     void set(int token, float score);
     void forbid(int token);  // sets the score to minus infinity
 
-    // The `count` best tokens, best first, ties by id; fewer if fewer are allowed. Valid until the next call.
+    // The `count` >= 1 best tokens, best first, ties by id; fewer if fewer are allowed. Valid until the next call.
     const std::vector<Token>& best(int count);
 
-    // Draws a token by temperature, top-k, top-p and the number u in (0,1); -1 if no token is allowed. Returns the
-    // first token at which the cumulative share exceeds u: in the order of ids or, if top-k or top-p apply, of scores.
+    // Samples a token with temperature, top-k, top-p and the number u in (0,1): returns the first token whose
+    // cumulative probability exceeds u. The order is by id or, with top-k or top-p, by score, best first. Returns -1 if
+    // no token is allowed.
     int draw(const SearchOptions& options, double u);
 
   private:

@@ -6,14 +6,14 @@
 
 namespace masquerade {
 
-// How sources are read; must agree with training (models/tasks/objective.h).
+// How sources are read. The options must agree with training (models/tasks/objective.h).
 struct ReadingOptions {
     bool causal = false;                   // true: left to right (language models); false: in both directions
     int source_type = 0, target_type = 1;  // segment ids
     int target_start = -1;                 // position of a target's first token; -1: directly after the source
     int longest = 64;                      // maximum number of tokens of a target
-    // Sources are the ends of texts, and the text before them is generated from right to left. Sources start at
-    // position min(longest, room - their length), so that a text of at most `room` tokens can start at position 0.
+    // Whether sources are the ends of texts; the text before them is generated from right to left. A source of n tokens
+    // starts at position min(longest, room - n), so that a whole text of at most `room` tokens can start at position 0.
     bool backward = false;
     int room = 64;
     std::shared_ptr<const LayerMasks> masks;  // masks in words, as in training; null: none

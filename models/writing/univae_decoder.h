@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Generates sentences from latent vectors. No encoder token is run: the memory of a document is its K latent keys and
-// values.
+// Generates sentences from latent vectors. The encoder half is not run: the memory of a document is its K latent keys
+// and values.
 #pragma once
 #include <vector>
 
@@ -26,10 +26,11 @@ class UniVaeDecoder {
     };
     UniVaeDecoder(const UniVae& model, Special special);
 
-    // The hypotheses of every request, at most max_length - 2 tokens each, without [CLS] and [SEP]. Each refinement
-    // encodes the best hypothesis and decodes it again: its latents by the mean path replace those of the request. This
-    // is like a step of Gibbs sampling between text and latents; it moves a point that belongs to no sentence to the
-    // latents of a sentence. Without latents, refinements change nothing.             Rezende et al. 2014, section 3
+    // Returns the hypotheses of every request, at most max_length - 2 tokens each, without [CLS] and [SEP]. A
+    // refinement encodes the best hypothesis of each request and decodes again: the hypothesis' mean latents replace
+    // those of the request. This is like a step of Gibbs sampling between text and latents; it moves a point that
+    // belongs to no sentence to the latents of a sentence. Without latents, refinements change nothing.
+    //                                                                                 Rezende et al. 2014, section 3
     std::vector<std::vector<Hypothesis>> search(std::vector<DecodeRequest> requests, SearchOptions options,
                                                 std::uint64_t seed, int refinements = 0);
     // The best hypothesis of each request, with the model's maximum length.

@@ -41,14 +41,16 @@ struct HuggingFaceWeights {
 
 // Reads model.safetensors, or the shards of model.safetensors.index.json, into parameters on any device, which are
 // allocated with `seed` where they are not: F16, BF16, F32 or F64; names with "bert.", "roformer.", "nomic_bert." or no
-// prefix, norms as weight and bias or gamma and beta, NomicBERT also by the names of nomic-ai's own code. The model is made from the folder's config with V = choice.size(vocab_size); it
-// may have other dropouts, other positions if it is rotary, and fewer layers.
+// prefix, norms as weight and bias or gamma and beta, NomicBERT also by the names of nomic-ai's own code. The model is
+// made from the folder's config with V = choice.size(vocab_size); it may have other dropouts, other positions if it is
+// rotary, and fewer layers.
 HuggingFaceWeights load_hugging_face(const std::string& folder, const Backbone& backbone, Parameters& parameters,
                                      const TokenChoice& choice = {}, std::uint64_t seed = 1);
 
 // Writes config.json, model.safetensors and vocab.txt, for BertForMaskedLM, RoFormerForMaskedLM or
-// NomicBertForMaskedLM; the folder is made where there is none. Parameters beside the stack, as the latents of a UniVAE, have their own names there.
-// BadUsage for a stack that none of them is: the message names the setting and the value that it has there.
+// NomicBertForMaskedLM; the folder is made where there is none. Parameters beside the stack, as the latents of a
+// UniVAE, have their own names there. BadUsage for a stack that none of them is: the message names the setting and the
+// value that it has there.
 void save_hugging_face(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
                        const Vocabulary& vocabulary);
 // As above, with all that transformers needs to read text as the tokenizer does: tokenizer.json, tokenizer_config.json.
