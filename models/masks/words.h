@@ -32,9 +32,10 @@ class MaskWords {
     void expect_two_stacks() const;
     // BadUsage unless B is causal and sees only [CLS] of A in a layer with a latent, nothing of A in any other layer.
     void expect_bottleneck(bool latent) const;
-    // What a row of B sees in token-by-token generation: rows [from, to) of a source of `source` rows, and earlier rows
-    // of B within the window. If goes_on, the generated rows belong to A and see all earlier rows. Throws BadUsage if
-    // such generation is impossible, for example because the mask lets a row see later rows or several slices.
+    // The rows that a row of B sees in token-by-token generation: rows [from, to) of a source of `source` rows, and
+    // earlier rows of B within the window. If goes_on, the generated rows belong to A and see all earlier rows. Throws
+    // BadUsage if such generation is impossible, for example because the mask lets a row see later rows or several
+    // slices.
     struct Written {
         int from, to;
         Window window;

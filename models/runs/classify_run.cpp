@@ -42,7 +42,7 @@ class ClassifyTask : public Task {
             out += fmt::format("    {:20}{:>9.3f}  {:14}{}\n", m.key, m.value, m.unit, m.meaning);
         return out;
     }
-    // The next example, and a hash of the files.
+    // The number of the next example, and a hash of the files.
     std::vector<std::uint64_t> place() const override { return {next_, run_.source->hash()}; }
     void move_to(const std::vector<std::uint64_t>& place) override {
         if (place.size() != 2) throw BadInput("the checkpoint does not record the number of the next example");

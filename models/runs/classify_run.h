@@ -43,9 +43,9 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     std::vector<Measure> measures(std::uint64_t examples);
     Measures measures(const Measuring& how) override;
 
-    // Examples `first`, `first` + 1 ..., before `end`, as many as fit into batch_tokens, but at least one.
+    // Returns the examples first, first + 1, ... before `end`: as many as fit into batch_tokens, but at least one.
     std::vector<Solved> examples(std::uint64_t first, std::uint64_t end, bool held_out) const;
-    // The examples have the numbers first, first + 1 ..., which are the names of the documents.
+    // Makes a batch. The examples have the numbers first, first + 1, ..., which become the names of the documents.
     Batch batch(const std::vector<Solved>& examples, std::uint64_t first, int pad_to) const;
 
     const std::unique_ptr<Examples> source;
@@ -54,7 +54,7 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     void loaded(const nlohmann::json& record) override;
 
   private:
-    // BadInput if the files are not the ones that a loaded run was trained on.
+    // Throws BadInput if the files are not the ones that a loaded run was trained on.
     void expect_same_files() const;
 
     ObjectiveOptions options_;

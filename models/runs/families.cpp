@@ -9,7 +9,8 @@
 namespace masquerade {
 namespace {
 
-// The row of the family of R. The settings of R have its name, description, kind of text and objectives.
+// The table row of the family of runs R. Its name, description, kind of text and objectives are members of R's
+// settings.
 template <class R>
 Family row() {
     using Settings = decltype(R::settings);

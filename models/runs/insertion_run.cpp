@@ -18,7 +18,7 @@ namespace {
 using Numbers = std::vector<double>;
 struct Order {
     const char *name, *what;
-    Numbers (*numbers)(const InsertionRun& run, const TrainingText& text);  // null: an order of positions
+    Numbers (*numbers)(const InsertionRun& run, const TrainingText& text);  // null: positions decide
 };
 
 Numbers by_frequency(const InsertionRun& run, const TrainingText& t) {

@@ -43,10 +43,11 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
 
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources, SearchOptions options,
                                                std::uint64_t seed) const override;
-    // As write(), but returns the rounds as well. Starts from the given canvases, or from empty ones if none are given.
+    // As write(), but also returns the rounds. Starts from the given canvases, or from empty canvases if none are
+    // given.
     std::vector<Written> insert(const std::vector<const Sentence*>& sources, const SearchOptions& options,
                                 std::vector<Canvas> starts = {}) const;
-    // A canvas of the words of a line. "_" closes a slot: nothing is inserted there.
+    // Makes a canvas of the words of a line. "_" closes a slot: nothing is inserted there.
     Canvas canvas_of(const std::string& line) const;
     ObjectiveOptions objective_options() const override;
 
@@ -56,7 +57,7 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
                                          std::uint64_t seed, std::vector<Measure>& rows) const override;
 
   private:
-    mutable std::shared_ptr<const std::vector<double>> scores_;  // the model's scores, once read
+    mutable std::shared_ptr<const std::vector<double>> scores_;  // the model's scores; null before they are used
 };
 
 }  // namespace masquerade

@@ -15,7 +15,7 @@ struct Measure {
     std::string key;
     double value;
     std::string unit, meaning;
-    std::vector<double> beside = {};    // values of what the run is compared with
+    std::vector<double> beside = {};    // values of what the run is compared with, in further columns
     std::vector<double> interval = {};  // low and high end of a 95 % interval, or of all draws; may be empty
 };
 
@@ -32,8 +32,9 @@ struct SampleOptions {
 };
 
 struct Measuring {
-    std::string run, data;  // path of the run; a text to measure on instead of the held-out text, or empty
-    int limit = 1000;       // maximum number of lines or examples
+    // run: path of the run; data: a text to measure on, or empty for the held-out text
+    std::string run, data;
+    int limit = 1000;  // maximum number of lines or examples
     std::uint64_t seed = 1;
     Device device = Device::cpu;
     // For runs with latents.
@@ -47,7 +48,8 @@ struct Measuring {
     std::string outputs;
 };
 
-// Lines as a run with this tokenizer reads them, so that they are comparable with its generated lines.
+// Returns the lines as a run with this tokenizer reads them, so that they are comparable with the run's generated
+// lines.
 std::vector<std::string> as_read(std::vector<std::string> lines, const WordPiece& tokenizer);
 
 }  // namespace masquerade

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The origin of a run's text, as stored in run.json.
+// Reads and writes the origin of a run's text in run.json.
 #pragma once
 #include <fmt/format.h>
 

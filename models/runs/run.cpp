@@ -32,7 +32,7 @@ nlohmann::json config_of(const std::string& path) {
     return config;
 }
 
-// BadInput unless both vocabularies of a run have the same tokens.
+// Throws BadInput unless both vocabularies of a run have the same tokens.
 void expect_same_tokens(const std::string& path, const Vocabulary& found, const Vocabulary& lines) {
     if (found.size() != lines.size())
         throw BadInput(text(path, " has ", found.size(), " tokens, vocab.txt beside it ", lines.size(),
@@ -183,7 +183,7 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const T
             folder.file("run.json"),
             " is not the record of a run: expected an object whose \"resumed\", if there is one, is a list; ",
             "was it edited?"));
-    salt = record.value("salt", "");  // is a string: open_model() has checked it
+    salt = record.value("salt", "");  // open_model() has checked that it is a string
     loaded(record);
     const std::string path = folder.file("tokenizer.json");
     if (!std::filesystem::exists(path)) return;
@@ -209,7 +209,7 @@ std::string hash_text(const std::string& bytes) { return hexadecimal(hash_of(byt
 
 namespace {
 
-// Hash of the tokenizer of a run: vocab.txt, and tokenizer.json if it exists.
+// Hash of the files of a run's tokenizer: vocab.txt, and tokenizer.json if it exists.
 std::string hash_of_tokenizer(const RunFolder& folder) {
     const std::string more = folder.file("tokenizer.json");
     return hash_text(read_file(folder.file("vocab.txt")) +
@@ -219,10 +219,11 @@ std::string hash_of_tokenizer(const RunFolder& folder) {
 }  // namespace
 
 void Run::start(const RunFolder& folder, nlohmann::json record) {
-    folder.begin("");  // now the folder is a run without a checkpoint, which a new run may overwrite
+    folder.begin("");  // from now on the folder is a run without a checkpoint, which a new run may overwrite
     save_tokenizer(folder);
     record["vocabulary_hash"] = hash_of_tokenizer(folder);
-    // The device and the paths of texts and weights are excluded, so the same training elsewhere has the same salt.
+    // The device and the paths of texts and weights are left out, so that the same training elsewhere has the same
+    // salt.
     nlohmann::json tied = record;
     for (const char* place : {"init", "device"}) tied.erase(place);
     if (tied.contains("data"))

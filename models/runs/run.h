@@ -42,7 +42,7 @@ struct LineLimit {
 struct RunSettings {
     int vocabulary = 4000;  // size of a learned vocabulary
     bool cased = false;
-    bool keep_tokens = false;      // with --init: keep only the tokens of its vocabulary that the text has
+    bool keep_tokens = false;      // with --init: keep only those tokens of the old vocabulary that the text has
     DType precision = DType::f32;  // storage of activations and matrices in training; master weights are f32
     int batch_tokens = 360;
     std::string mask;  // masks in words that replace those of the family or objective; empty: none
@@ -57,14 +57,14 @@ struct RunSettings {
     virtual std::vector<std::string> words() const { return {}; }   // the vocabulary; empty: learned from the text
     virtual LineLimit source_limit() const { return {}; }
     virtual LineLimit target_limit() const { return {}; }  // for the targets of pairs
-    // For a start with existing weights: takes over the sizes of their stacks (a decoder gets as many layers as a
-    // single stack has), and the settings of another run that define how text is read.
+    // For a start with existing weights: adopt() sets the sizes to those of the weights' stacks (a single stack becomes
+    // encoder and decoder of equal depth). adopt_reading() copies the settings that define how text is read.
     virtual void adopt(const Stacks& stacks) = 0;
     void adopt_reading(RunSettings& theirs);
-    // The settings that define how text is read. adopt_reading() copies them only if the other run has the first one.
+    // The names of these settings. adopt_reading() copies them only if the other run has the first one.
     virtual std::vector<const char*> reading() const { return {}; }
 
-    // The settings of a stack: those of every model, and those that only vary in checkpoints from other programs.
+    // Declare the settings of a stack: those of every model; those that only vary in checkpoints from other programs.
     static void declare_backbone(Config& config, BackboneOptions& backbone);
     static void declare_foreign(Config& config, BackboneOptions& backbone);
 
@@ -84,24 +84,24 @@ class Run {
     virtual std::unique_ptr<Task> task(const TrainingText& text) = 0;
     // Adds to the origin, for run.json, the files that the run reads itself.
     virtual void complete(TextOrigin& /*origin*/) const {}
-    // One vector per line, as features for classifiers: the means of the latents, or the mean of a stack's last hidden
-    // states. Empty if the family has no features.
+    // Returns one feature vector per line, for classifiers: the line's latents without noise, or its last hidden
+    // states, averaged over the tokens. Empty if the family has no features.
     virtual std::vector<std::vector<double>> features(const std::vector<std::string>& /*lines*/) const { return {}; }
     // Evaluates the run on held-out text (models/runs/measures.h).
     virtual Measures measures(const Measuring& how) = 0;
-    // A generator of lines or samples (models/runs/writer.h). BadUsage if the run cannot generate.
+    // Returns a generator of lines or samples (models/runs/writer.h). Throws BadUsage if the run cannot generate.
     virtual std::unique_ptr<RunWriter> writer(const Writing& how);
     // Fits a prior to the latents of the training sentences and saves it in the step folder. Returns a message for the
-    // user. BadInput if the run has no latents.
+    // user. Throws BadInput if the family has no latents.
     virtual std::string fit_prior(const TrainingText& text);
-    // The stack that a Hugging Face checkpoint can hold, or null: two stacks cannot be held.
+    // The stack that can be saved as a Hugging Face checkpoint, or null, for example because there are two stacks.
     virtual const Backbone* bert() const { return nullptr; }
     // Writes config.json of a checkpoint: the settings, and the sizes under Hugging Face's names.
     void save_config(const std::string& folder);
     // Reads the weights and records of a checkpoint, and the run's tokenizer.
     void load_checkpoint(const RunFolder& folder, std::int64_t at_step, const TensorFile& weights);
-    // Replaces the weights by the mean of the last `count` checkpoints up to the loaded one. BadUsage if there are
-    // fewer.
+    // Replaces the weights by the mean of the last `count` checkpoints up to the loaded one. Throws BadUsage if there
+    // are fewer checkpoints.
     void average_checkpoints(int count);
     // Writes vocab.txt, and tokenizer.json if the settings do not fully define the tokenizer (after --init or --vocab).
     void save_tokenizer(const RunFolder& folder) const;
@@ -113,7 +113,7 @@ class Run {
     virtual std::string writing_command(const std::string& folder) const = 0;
 
     std::string text(const std::vector<int>& tokens) const { return tokenizer.decode(tokens); }
-    // Those of [PAD], [UNK], [CLS], [SEP], [MASK] that the vocabulary has.
+    // Ids of those of the tokens [PAD], [UNK], [CLS], [SEP], [MASK] that the vocabulary has.
     std::vector<int> special_tokens() const;
 
     WordPiece tokenizer;
@@ -126,22 +126,22 @@ class Run {
 
   protected:
     Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);
-    // Called after a checkpoint was loaded, with the run.json.
+    // Called after a checkpoint was loaded. `record`: the contents of run.json.
     virtual void loaded(const nlohmann::json& /*record*/) {}
 };
 
-// vocab.txt of a run; BadInput if it or tokenizer.json has changed since the run was started.
+// Reads vocab.txt of a run. Throws BadInput if vocab.txt or tokenizer.json has changed since the run was started.
 Vocabulary vocabulary_of(const RunFolder& folder);
 std::string hash_text(const std::string& bytes);  // 16 hexadecimal digits, as in run.json
 
-// Reads the settings from config.json of a checkpoint. BadInput if the checkpoint is of another family.
+// Reads the settings from config.json of a checkpoint. Throws BadInput if the checkpoint is of another family.
 void read_settings(const RunFolder& folder, std::int64_t step, RunSettings& settings);
 
 // A family of models, as the programs see it.
 struct Family {
     const char *name, *what;
     TextKind reads;
-    std::vector<std::string> objectives;  // its objectives, if there is a choice
+    std::vector<std::string> objectives;  // the family's objectives; empty if there is no choice
     // Which options of ./generate and ./evaluate the family supports.
     enum Options : unsigned { no_options = 0, of_latents = 1, of_search = 2, of_insertion = 4 };
     Options options;
@@ -150,8 +150,9 @@ struct Family {
     std::unique_ptr<Run> (*load)(const std::string& path, bool to_train, Device device);
 };
 const std::vector<Family>& families();
-// The family of this name, otherwise the first family with an objective of this name. BadUsage lists the names.
+// Returns the family of this name or, if there is none, the first family with an objective of this name. If there is
+// none either, throws BadUsage, which lists the names.
 const Family& find_family(const std::string& name);
-const Family& family_of_run(const std::string& path);  // BadInput if the path is not a run
+const Family& family_of_run(const std::string& path);  // throws BadInput if the path is not a run
 
 }  // namespace masquerade

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The part that all runs share, given the types of their settings and their model. Base is Run or derived from Run.
+// The part that all runs share, as a template of the types of their settings and their model. Base is Run, or a class
+// derived from Run.
 #pragma once
 #include <memory>
 
@@ -10,7 +11,7 @@ namespace masquerade {
 template <class Settings, class Net, class Base = Run>
 class RunOf : public Base {
   public:
-    // `weights`: the file that will be loaded, or null. If it is given, its shapes are checked before memory is
+    // `weights`: the file that will be loaded, or null. If there is a file, its shapes are checked before memory is
     // allocated, and the parameters are not initialised.
     RunOf(const Settings& s, Vocabulary vocabulary, DType storage = DType::f32, Device device = Device::cpu,
           const TensorFile* weights = nullptr)
@@ -27,8 +28,8 @@ class RunOf : public Base {
     Net model;
 };
 
-// Loads a run from its folder or from one of its step folders. Its precision is f32, or the precision of its settings
-// if it will be trained.
+// Loads a run from its folder or from one of its step folders. The run gets the precision of its settings if
+// `to_train`, otherwise f32.
 template <class R>
 std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Device device = Device::cpu) {
     const RunFolder folder = RunFolder::open(path);

@@ -25,7 +25,7 @@ class FromRun : public Start {
 
     void adopt(RunSettings& s) const override {
         Stacks sizes = stacks();
-        sizes.first.head_rows = BackboneOptions().head_rows;  // two for slots: a property of the new model
+        sizes.first.head_rows = BackboneOptions().head_rows;  // insertion models set it to 2 themselves
         s.adopt(sizes);
         s.adopt_reading(run_->settings_to_change());
     }
@@ -39,7 +39,7 @@ class FromRun : public Start {
     const std::unique_ptr<Run> run_;
 };
 
-// Warns about unused tensors, except those parts of BERT that no model here needs.
+// Warns about unused tensors, except for the parts of BERT that no model here needs.
 void warn_of_unknown(const std::string& path, std::vector<std::string> names) {
     const auto known = [](const std::string& name) {
         for (const char* part :
@@ -101,7 +101,8 @@ class FromHuggingFace : public Start {
 
 bool begins(const std::string& path, const char* with) { return path.rfind(with, 0) == 0; }
 
-// The path in one stack of a parameter of two stacks: "layer.0.norm1.bias" for "decoder.layer.0.norm1.bias".
+// Converts the path of a parameter of two stacks to its path in one stack: "layer.0.norm1.bias" for
+// "decoder.layer.0.norm1.bias".
 std::string in_one_stack(const std::string& path) {
     for (const std::string stack : {"encoder.", "decoder."})
         if (begins(path, stack.c_str())) return path.substr(stack.size());
@@ -112,7 +113,7 @@ std::string in_one_stack(const std::string& path) {
 struct Addition {
     const char *path, *name;
 };
-// decoder.layer.0.cross.query.weight, .norm_cross.bias
+// "cross." is in decoder.layer.0.cross.query.weight and decoder.layer.0.norm_cross.bias.
 constexpr Addition additions[] = {{"cross.", "cross-attention"},
                                   {"slots.", "slots"},
                                   {"order.", "slots"},
@@ -127,7 +128,7 @@ std::string addition(const std::string& path) {
 
 bool has_part(const std::string& path, const char* part) { return path.find(part) != path.npos; }
 
-// The kind of attention that a parameter belongs to, or null.
+// Returns the kind of attention that a parameter belongs to, or null.
 const AttentionKind* attention_of(const std::string& path, const Stacks& stacks) {
     if (!has_part(path, ".attention.") && !has_part(path, ".cross.") && !has_part(path, "norm_packed") &&
         path != "embedding.slots")
@@ -136,7 +137,7 @@ const AttentionKind* attention_of(const std::string& path, const Stacks& stacks)
     return &self_attention(stacks.first.attention, decoder);
 }
 
-// The name of the new part if a parameter of an attention has no counterpart with the same meaning.
+// Returns the name of the new part to report, for a parameter of an attention that has no counterpart in the weights.
 std::string new_attention(const std::string& path, const AttentionKind& ours, const AttentionKind& theirs) {
     if (has_part(path, ".cross.")) return "cross-attention";
     if (&ours != &theirs) return text("attention (", ours.name, " in place of ", theirs.name, ")");

@@ -20,7 +20,7 @@ std::vector<std::string> as_read(std::vector<std::string> lines, const WordPiece
 
 namespace {
 
-// Baseline targets: the beginning of the source, and the target of the nearest training source.
+// Returns the targets of two baselines: the beginnings of the sources, and the targets of the nearest training sources.
 std::vector<std::vector<std::string>> baselines(const std::vector<std::string>& sources, const TrainingText& t,
                                                 bool characters) {
     std::vector<std::string> first, nearest;

@@ -11,7 +11,8 @@
 namespace masquerade {
 namespace {
 
-// The loss of an objective on whole sentences or pairs. Random numbers (of mlm, plm, mass ...) are those of step 0.
+// Returns the loss of an objective on sentences or pairs. Objectives with random numbers (mlm, plm, mass, ...) use
+// those of step 0.
 ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const ObjectiveOptions& options,
                        const std::vector<const Sentence*>& sentences) {
     ScoredLoss all;
@@ -147,7 +148,7 @@ void TargetSettings::declare_rest(Config& c, BackboneOptions& stack, bool smooth
     declare_training(c);
 }
 
-// Models of texts without pairs can generate without input lines.
+// Returns the ./generate command. Models that were trained on texts without pairs need no input lines.
 std::string TargetRun::writing_command(const std::string& folder) const {
     if (!writes() && !writes_backward()) return "";
     return "./generate " + shell_word(folder) + (writes() && !continues() ? " < SOURCES" : " --count 10");

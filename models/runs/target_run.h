@@ -30,16 +30,16 @@ struct TargetSettings : RunSettings {
     int max_target = 24;                   // maximum number of tokens of a target, including its [SEP]
     int source_type = 0, target_type = 1;  // segment ids
     double label_smoothing = 0;            // only in the training loss
-    // one stack: the target's positions start at max_length for every source
+    // for one stack: whether the target's positions start at max_length, whatever the length of the source
     bool fixed_target_start = false;
 
     TextKind wants(TextKind usual) const override { return mixture().has(Objective::pairs) ? usual : TextKind::any; }
     std::vector<std::string> words() const override { return made.any() ? pair_words(made) : WordList(); }
-    virtual const std::vector<Objective>& table() const = 0;  // its possible objectives
+    virtual const std::vector<Objective>& table() const = 0;  // the objectives that the family supports
     ObjectiveMixture mixture() const { return ObjectiveMixture::parse(objective, table()); }
     virtual Stacks stacks() const = 0;  // the sizes according to the settings
-    // The masks in words, for the stack that predicts and for the encoder; null if `mask` is empty. BadUsage if `mask`
-    // is not valid.
+    // The masks in words, for the stack that predicts and for the encoder; null if `mask` is empty. Throws BadUsage if
+    // `mask` is not valid.
     struct Masks {
         std::shared_ptr<const LayerMasks> own, encoder;
     };
@@ -51,9 +51,9 @@ struct TargetSettings : RunSettings {
     LineLimit target_limit() const override { return {"max_target", max_target}; }
 
   protected:
-    // Sets the default sizes and learning rate, which all families share.
+    // Sets the default sizes and learning rate, which are the same for all families of this kind.
     void start_with(BackboneOptions& stack, int layers);
-    // BadUsage if the stack has no row for a segment id.
+    // Throws BadUsage if the stack has no row for a segment id.
     void expect_types(const BackboneOptions& stack) const;
     // Declares the task, lengths, segment ids, and settings that only vary in checkpoints from other programs.
     void declare_reading(Config& config, BackboneOptions& stack);
@@ -80,9 +80,9 @@ class TargetRun : public Run {
     bool writes() const { return mixture.has(Objective::writes) && unwritable().empty(); }
     bool writes_backward() const { return mixture.has(Objective::writes_backward); }  // from right to left
     virtual std::string unwritable() const { return ""; }  // why the masks do not allow generation; empty if they do
-    // BadUsage if the run cannot generate in this direction.
+    // Throws BadUsage if the run cannot generate in this direction.
     void expect_to_write(bool backward) const;
-    // BadInput: the text of this name has no targets.
+    // Throws BadInput, which says that the text of this name has no targets.
     [[noreturn]] void refuse_sentences(const std::string& name) const;
     // Whether the run continues the texts that it reads, because it was trained on texts without targets.
     virtual bool continues() const { return false; }
@@ -92,13 +92,13 @@ class TargetRun : public Run {
     // Generates the text before endings, from right to left. The hypotheses are in reading order.
     std::vector<std::vector<Hypothesis>> write_before(const std::vector<const Sentence*>& endings,
                                                       SearchOptions options, std::uint64_t seed) const;
-    // The loss of each objective. If targets is false, only of the objectives that need no pairs.
+    // Returns the loss of each objective; if `targets` is false, only of the objectives that need no pairs.
     std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences, bool targets) const;
 
-    // Encodes texts to be continued: without [SEP]. An empty line becomes [CLS]. A long line keeps only its last
-    // tokens, so that a quarter of max_length is left for the continuation.
+    // Encodes texts to be continued, without [SEP]. An empty line becomes [CLS]. A long line keeps only [CLS] and its
+    // last tokens, so that a quarter of max_length is left for the continuation.
     std::vector<Sentence> beginnings(const std::vector<std::string>& lines) const;
-    // Encodes texts whose beginning is missing: without [CLS]. An empty line becomes [SEP]. A long line keeps only its
+    // Encodes texts whose beginning is missing, without [CLS]. An empty line becomes [SEP]. A long line keeps only its
     // last tokens.
     std::vector<Sentence> endings(const std::vector<std::string>& lines) const;
 
@@ -106,18 +106,18 @@ class TargetRun : public Run {
     const TargetSettings::Masks masks;
 
   protected:
-    // Generates one line per source, and adds to `rows` measures of the generation.
+    // Generates one line per source, and appends measures of the generation to `rows`.
     virtual std::vector<std::string> write_lines(const std::vector<const Sentence*>& sources,
                                                  const SearchOptions& options, std::uint64_t seed,
                                                  std::vector<Measure>& rows) const;
     TargetRun(const TargetSettings& settings, Vocabulary vocabulary, DType storage, Device device);
     virtual void reads(const TrainingText& /*text*/) {}  // called before training on `text`
-    // A reader of endings that generates at most the given number of tokens before each; null if writes_backward() is
-    // false.
+    // Returns a reader of endings that generates at most the given number of tokens before each ending. Null if
+    // writes_backward() is false.
     virtual std::unique_ptr<SourceReader> backward_reader(int) const { return nullptr; }
     // Describes a source to the search: generates at most `maximum` tokens, or until `end`.
     SearchSource search_source(const Sentence& source, int begin, int end, int maximum) const;
-    // Searches with `reader`; forbids all special tokens except the end and [UNK].
+    // Searches with `reader`. Forbids all special tokens except the end token and [UNK].
     std::vector<std::vector<Hypothesis>> written(SourceReader& reader, const std::vector<SearchSource>& about,
                                                  const std::vector<const Sentence*>& sources, SearchOptions options,
                                                  std::uint64_t seed) const;

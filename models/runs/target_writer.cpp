@@ -61,7 +61,7 @@ class FromSources : public RunWriter {
     const Writing how_;
     const TargetRun& run_;
     const SearchOptions options_;
-    const bool before_, after_;  // lines are endings; lines are beginnings; otherwise lines are sources
+    const bool before_, after_;  // whether lines are endings; whether they are beginnings. If neither, they are sources
     bool noted_ = false;
 };
 

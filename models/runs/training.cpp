@@ -38,7 +38,7 @@ nlohmann::json changed(RunSettings& settings, const std::vector<std::string>& wo
     return changes;
 }
 
-// The tokenizer of the initial weights or of --vocab. Empty if the run learns its own vocabulary.
+// Returns the tokenizer of the initial weights or of --vocab, or nothing if the run learns its own vocabulary.
 std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initial, HuggingFace brought,
                                          const Config& config, const RunSettings& settings, const TrainingText& text) {
     const bool brings_words = !settings.words().empty();

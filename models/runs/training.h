@@ -27,11 +27,12 @@ struct NewTraining {
     Device device = Device::cpu;
 };
 
-// Errors are thrown before anything is written: BadUsage for words and settings, BadInput for the contents of files.
+// The constructors throw errors before anything is written: BadUsage for words and settings, BadInput for the contents
+// of files.
 class Training {
   public:
     explicit Training(const NewTraining& wanted);
-    // Resumes a run. `changes`: settings of its optimiser and checkpoints, as key=value.
+    // Resumes a run. `changes`: new values of settings of the optimiser and of checkpoints, as key=value.
     Training(const std::string& run_folder, const std::vector<std::string>& changes, Device device = Device::cpu);
     Training(const Training&) = delete;
     Training& operator=(const Training&) = delete;
@@ -46,7 +47,7 @@ class Training {
     RunFolder folder;  // empty before the first step of a new run
     std::unique_ptr<Task> task;
     TrainOptions options;            // `steps` and `minutes` limit the training
-    std::string initial, was_given;  // source of the initial weights, and which weights were taken; empty: none
+    std::string initial, was_given;  // origin of the initial weights, and which ones were copied; empty: none
 
   private:
     nlohmann::json record_;  // run.json of a new run, or the entry that a resumed run adds to it
@@ -54,10 +55,11 @@ class Training {
     std::optional<Trainer> trainer_;
 };
 
-// The default settings of a new run. The precision is bf16 if the device multiplies bf16 natively, as this is faster
-// and trains equally well.
+// Returns the default settings of a new run. The precision is bf16 if the device multiplies bf16 natively, because this
+// is faster and trains equally well.
 std::unique_ptr<RunSettings> default_settings(const Family& kind, Device device);
-// The family whose name, or one of whose objectives, is the first word. The first family if there is no such word.
+// Returns the family whose name or objective is words[0], or the first family if there are no words or words[0] is a
+// setting (key=value). Throws BadUsage if no family matches.
 const Family& kind_of(const std::vector<std::string>& words);
 void apply_words(const Family& kind, const std::vector<std::string>& words, Config& config);
 Vocabulary learn_vocabulary(const RunSettings& settings, const TrainingText& text);

@@ -84,8 +84,8 @@ std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sen
     return written(decoder, about, sources, std::move(options), seed);
 }
 
-// The mean of the last hidden states over a line's tokens, including [CLS] and [SEP], under the mask of the first
-// objective.
+// Returns the last hidden states, averaged over the tokens of a line including [CLS] and [SEP], under the mask of the
+// first objective.
 std::vector<std::vector<double>> UniLmRun::features(const std::vector<std::string>& lines) const {
     const Objective& objective = *mixture.parts.at(0).objective;
     const ObjectiveOptions options = objective_options();

@@ -48,8 +48,8 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     std::unique_ptr<SourceReader> backward_reader(int most) const override;
 
   private:
-    // Whether sources are read from left to right. They are read in both directions if one of the objectives does so in
-    // training.
+    // Whether sources are read only from left to right. They are read in both directions if one of the objectives reads
+    // them so in training.
     bool reads_causally() const { return !mixture.has(Objective::whole_source); }
 
     bool pairs_ = reads_pairs();  // whether the training text has targets, even if no objective needs them

@@ -20,8 +20,8 @@
 namespace masquerade {
 namespace {
 
-// The run's own text, with choice.data as held-out text if it is given. A run whose text is missing can still be
-// measured on choice.data.
+// Returns the run's own text, with choice.data as held-out text if it is given. If the run's own text is missing, the
+// run can still be measured on choice.data.
 TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
     TextOrigin origin = origin_of(run.run_json, choice.run + "/run.json");
     if (choice.data.empty()) return read_again(origin);
@@ -37,8 +37,8 @@ TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
     return t;
 }
 
-// Samples of the model: greedy search from latents drawn from the prior. A language model has no latents, so its tokens
-// are drawn at temperature 1.
+// Returns samples of the model: greedy search from latents drawn from the prior. A language model has no latents, so
+// its tokens are drawn at temperature 1.
 std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measuring& a,
                                        std::uint64_t seed) {
     std::vector<DecodeRequest> requests;
@@ -60,7 +60,7 @@ class Judge {
             throw BadUsage(
                 text("--judge: ", path, " is no language model; a run of ./train unilm objective=lm is expected"));
     }
-    // The lines that the language model reads completely: neither truncated nor with [UNK].
+    // Returns the lines that the language model reads completely: neither truncated nor with [UNK].
     std::vector<std::string> whole(const std::vector<std::string>& lines) const {
         const std::vector<Lost> lost = lost_in(run_->tokenizer, lines, run_->settings.max_length);
         std::vector<std::string> whole;
@@ -68,7 +68,7 @@ class Judge {
             if (lost[i].nothing()) whole.push_back(lines[i]);
         return whole;
     }
-    // Perplexity per word, counting the end of a line as a word.
+    // Perplexity per word; the end of a line counts as a word.
     double perplexity(const std::vector<std::string>& lines, SampleQuality& quality) const {
         const std::vector<Sentence> sentences = run_->sentences(lines);
         return std::exp(run_->losses(pointers_to(sentences), false).at(0).loss.per_document /

@@ -12,7 +12,7 @@
 namespace masquerade {
 namespace {
 
-// "16,16,32"
+// Parses a list of whole numbers such as "16,16,32".
 std::vector<int> numbers_with_commas(const std::string& key, const std::string& written, int least, int most) {
     std::vector<int> numbers;
     std::istringstream in(written);

@@ -23,7 +23,7 @@ struct UniVaeSettings : RunSettings {
     std::string kl_schedule = "linear";
     double word_dropout = 0;
     bool pairs = false;
-    int prior_sentences = 20000;  // training sentences that the prior is fitted to after training; 0: none
+    int prior_sentences = 20000;  // number of training sentences that a prior is fitted to after training; 0: none
 
     UniVaeSettings();
     const char* family() const override { return name; }
@@ -51,19 +51,19 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     std::string description() const override;
     std::string writing_command(const std::string& folder) const override;
 
-    // Loads the fitted prior of a loaded run, if there is one. Returns whether there is.
+    // Loads the fitted prior of a loaded run. Returns false if the run has none.
     bool load_prior();
-    // Chooses the prior by the user's word: "fitted" must exist (else BadInput; BadUsage for a language model),
-    // "uniform" loads none, "" loads the fitted prior if it exists, otherwise logs a note. A temperature implies
-    // "fitted".
+    // Chooses the prior by the user's word. "fitted" loads the fitted prior; throws BadInput if there is none, BadUsage
+    // for a language model. "uniform" loads none. "" loads the fitted prior if it exists, otherwise logs a note. A
+    // temperature implies "fitted".
     void choose_prior(const std::string& word, std::optional<double> temperature);
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
-    // The latent vector of a sample, K Z numbers: from the fitted prior if `prior` is set, else from the training
-    // prior.
+    // Draws the latent vector of a sample, K Z numbers: from the fitted prior if `prior` is set, otherwise from the
+    // prior of training.
     std::vector<double> draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const;
 
-    // Number of tokens of a sample, for models with free length: the length of a random training sentence if the prior
-    // has the lengths, else `some_length`.
+    // Draws the number of tokens of a sample, for models with free length: the length of a random training sentence if
+    // the prior knows the lengths, otherwise `some_length`.
     int draw_length(std::uint64_t seed, std::uint32_t line) const;
     static constexpr int some_length = 12;
 

@@ -19,8 +19,10 @@ class UniVaeTask : public SentenceTask {
     std::vector<Metric> metrics() override;
     std::vector<Metric> validate() override;
     std::string show(std::int64_t step) override;
+    // Fits the prior if the settings say so. If that fails, only logs a warning.
     void finish(const std::string& step_folder) override;
-    // Fits the prior to at most `sentences` training sentences and saves it in the step folder. Throws on errors.
+    // Fits the prior to at most `sentences` training sentences and saves it in the step folder. Throws Error if that
+    // fails.
     void fit(const std::string& step_folder, int sentences);
 
   private:

@@ -80,7 +80,7 @@ class FromLatents : public RunWriter {
         return written;
     }
 
-    // The results of `lines`, which are numbered from `first`, one line each.
+    // Returns one line of results for each of `lines`; `first` is the number of the first line.
     std::string rewrite(const std::vector<std::string>& lines, std::uint32_t first) {
         std::vector<std::string> left, right;
         for (const std::string& line : lines) {
@@ -125,7 +125,8 @@ class FromLatents : public RunWriter {
         return all;
     }
 
-    // Start position of the decoder. For models of free length, --length replaces the number of tokens.
+    // Start position of the decoder for a sentence of `tokens` tokens. --length, if given, replaces this number; it
+    // matters only to models of free length.
     int start_of(int tokens) const {
         const int length = a_.length > 0 ? a_.length + 2 : tokens;
         return run_.model.start_position(length);

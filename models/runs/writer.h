@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The options of ./generate, and its interface to the runs of all families: they generate from lines, or samples.
+// The options of ./generate, and the interface by which it makes runs of all families generate, from lines or as
+// samples.
 #pragma once
 #include <memory>
 #include <optional>
@@ -22,10 +23,10 @@ struct Searching {
     bool scores = false;
     bool has_maximum = false;  // whether the user set search.maximum
 
-    // The search options for this run; BadUsage if options exclude each other. count_draws: whether `count` implies
-    // sampling of tokens.
+    // Returns the search options for this run. Throws BadUsage if options exclude each other. count_draws: whether
+    // `count` implies sampling of tokens.
     SearchOptions options_for(const Run& run, bool count_draws) const;
-    // The hypotheses of one source, separated by tabs, with their scores if `scores`.
+    // Returns the hypotheses of one source, separated by tabs, with their scores if `scores` is true.
     std::string line_of(const Run& run, const std::vector<Hypothesis>& hypotheses) const;
 
   private:
@@ -40,7 +41,8 @@ struct Writing : Searching {
     bool reconstruct = false, interpolate = false;
     // For runs that generate targets: whether lines are endings.
     bool backward = false;
-    // For insertion: whether lines have a canvas, and whether rounds are shown. Further canvas options are in `search`.
+    // For insertion: whether input lines contain a canvas (words to start from), and whether every round is shown.
+    // Further canvas options are in `search`.
     bool from_canvas = false, show_rounds = false;
 
     bool rewrites() const { return reconstruct || interpolate || !resample.empty() || !swap.empty(); }
@@ -50,7 +52,7 @@ class RunWriter {
   public:
     virtual ~RunWriter() = default;
     virtual int samples() const { return 0; }  // number of samples to generate without input lines; 0: reads lines
-    // The results of these lines, each ending with '\n'. `first` is the number of the first line.
+    // Returns the results of these lines, each ending with '\n'. `first` is the number of the first line.
     virtual std::string write(std::vector<std::string> lines, std::uint32_t first) = 0;
 };
 

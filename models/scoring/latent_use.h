@@ -10,8 +10,8 @@ struct LatentUse {
     // units: number of latent dimensions; active: number of those whose posterior mean has a variance above 0.01.
     //                                                                                            Burda et al. 2015
     int active = 0, units = 0;
-    // Of sentences and latents, in nats, at most log n: the mean over n samples z ~ q(z|x) of log q(z|x) - log of the
-    // mean of q(z|x') over the n sentences x'. Each layer is sampled given the means of lower layers.
+    // In nats, at most log n: the mean over n sentences x, with one sample z ~ q(z|x) each, of log q(z|x) minus the log
+    // of the mean of q(z|x') over all n sentences x'. A layer is sampled given the means of the layers below.
     //                                                                                            Hoffman & Johnson 2016
     double mutual_information = 0;
 };

@@ -16,9 +16,9 @@ using nlohmann::json;
 struct ActivationName {
     const char* name;
     std::optional<GeluKind> gelu;
-    const char *plain, *gated;  // ffn by this activation, between two layers and as a gate; null: there is none
+    const char *plain, *gated;  // names of feed-forward kinds with this activation, without and with a gate; or null
 };
-// Each name, and what transformers/activations.py computes for it. The first name of a kind is the one that is written.
+// The names of transformers/activations.py and what they compute. If names have the same meaning, the first is saved.
 constexpr ActivationName activations[] = {{"gelu", GeluKind::erf, "gelu", "geglu"},
                                           {"gelu_python", GeluKind::erf, "gelu", "geglu"},
                                           {"gelu_new", GeluKind::tanh, "gelu", "geglu"},
@@ -30,7 +30,7 @@ constexpr ActivationName activations[] = {{"gelu", GeluKind::erf, "gelu", "geglu
 
 bool is(const char* ffn, const std::string& name) { return ffn && name == ffn; }
 
-// Null: there is none for this kind of feed-forward part.
+// Returns null if no activation fits the stack's kind of feed-forward part.
 const ActivationName* activation_of(const BackboneOptions& b) {
     for (const ActivationName& a : activations)
         if ((is(a.plain, b.ffn) || is(a.gated, b.ffn)) && a.gelu.value_or(b.gelu) == b.gelu) return &a;
@@ -39,13 +39,13 @@ const ActivationName* activation_of(const BackboneOptions& b) {
 
 using B = BackboneOptions;
 
-// A number of a stack, and the values that config.json may give it.
+// A number of a stack, and its allowed values in config.json.
 template <class T>
 struct Number {
-    const char *key, *old_key;  // old: of nomic-ai's own code
+    const char *key, *old_key;  // old_key: the name in nomic-ai's own code
     T B::*member;
     T low, high;
-    bool may_lack = false;  // a file may lack the key, and the stack then keeps its value
+    bool may_lack = false;  // if the file lacks the key, the stack keeps its value
 };
 constexpr Number<int> whole_numbers[] = {{"vocab_size", "", &B::vocabulary, 1, 1 << 24},
                                          {"hidden_size", "n_embd", &B::width, 1, 65536},
@@ -93,7 +93,7 @@ void read_activation(const Field& field, bool gated, B& b) {
                ": another activation is another model, for which there is no op here");
 }
 
-// A key whose other values describe a model that is not computed here.
+// A key for which only this value is supported.
 struct Fixed {
     const char* key;
     json value;
@@ -115,7 +115,7 @@ const std::vector<Fixed> nomic_fixed = {{"prenorm", false},
                                         {"rotary_scaling_factor", nullptr},
                                         {"partial_rotary_factor", 1}};
 
-// What NomicBERT alone has.
+// Reads and checks the keys that only NomicBERT has.
 void read_nomic(const Field& config, bool old, B& b) {
     for (const Fixed& fixed : nomic_fixed)
         if (const Field given = config[fixed.key]; (old && fixed.required) || !given.is_null())
@@ -141,7 +141,7 @@ void read_nomic(const Field& config, bool old, B& b) {
 
 std::string word(bool flag) { return flag ? "true" : "false"; }
 
-// The family of a stack that is to be written. BadUsage where no family has all its options.
+// Returns the family under which a stack can be saved. Throws BadUsage if no family supports all options of the stack.
 const HuggingFaceFamily& family_for(const B& b) {
     const HuggingFaceFamily* family = family_of(b);
     if (!family)
@@ -196,7 +196,7 @@ HuggingFaceConfig read_hugging_face_config(const std::string& folder) {
     c.type = family.type;
     if (!family.rotary && word_in(config["position_embedding_type"], "absolute") != "absolute")
         config["position_embedding_type"].fail("\"absolute\": there are no relative ones here");
-    // A config of nomic-ai's own code
+    // true: the keys are those of nomic-ai's own code
     const bool old = family.gated && !config["n_embd"].is_null();
     BackboneOptions& b = c.backbone;
     b.positions = family.positions;

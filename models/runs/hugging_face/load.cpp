@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 // The tensors of a folder, in one file or in shards.
 class WeightFiles {
   public:
-    // model.safetensors, or else the shards that model.safetensors.index.json names. BadInput.
+    // Opens model.safetensors or, if there is none, the shards in model.safetensors.index.json. Throws BadInput.
     explicit WeightFiles(const std::string& folder) : path_(folder + "/model.safetensors") {
         if (fs::exists(path_)) {
             add(path_);
@@ -47,14 +47,14 @@ class WeightFiles {
                 throw BadInput(text(path_, " puts ", clipped(name, 200), " into ", clipped(shard.get<std::string>()),
                                     ", which does not hold it; copy the folder again"));
     }
-    // The file that holds a tensor, or null.
+    // Returns the file that contains a tensor, or null.
     const TensorFile* holder(const std::string& name) const {
         const auto found = holders_.find(name);
         return found == holders_.end() ? nullptr : found->second;
     }
     bool has(const std::string& name) const { return holder(name) != nullptr; }
     const std::vector<std::unique_ptr<TensorFile>>& files() const { return files_; }
-    const std::string& path() const { return path_; }  // of the file, or of the index
+    const std::string& path() const { return path_; }  // path of the only file, or of the index
     std::size_t count() const { return holders_.size(); }
 
   private:
@@ -71,7 +71,7 @@ class WeightFiles {
     std::unordered_map<std::string, const TensorFile*> holders_;
 };
 
-// Compares the options that no shape shows. If one of them differed, the model would compute wrongly: BadInput.
+// Throws BadInput if an option differs that cannot be seen in the shapes: the model would compute wrong results.
 void check_same(const std::string& path, const BackboneOptions& folder, const BackboneOptions& model) {
     auto same = [&](const char* key, const auto& found, const auto& expected) {
         if (found != expected)
@@ -129,7 +129,7 @@ class Loader {
             head_is_biased_ |= name.zeros > 0 && !find(name).name.empty();
         for (const HuggingFaceName& name : hugging_face_names(model_))
             if (loaded.head || !name.of_head()) expect(name);
-        // Only now: sizes that the files do not bear out could ask for any amount of memory.
+        // Memory is allocated only after the checks: wrong sizes in config.json could request any amount of memory.
         if (!parameters_.values().data) parameters_.allocate(seed_);
         for (const HuggingFaceName& name : hugging_face_names(model_))
             if (loaded.head || !name.of_head()) take(name);
@@ -169,7 +169,7 @@ class Loader {
         std::string name;  // empty: the files have no such tensor
         RowPart rows;
     };
-    // Looks for the name, then for the old one.
+    // Looks for the tensor under its name, then under its old name.
     Found find(const HuggingFaceName& name) const {
         const std::string prefix = name.of_head() ? "" : prefix_;
         if (files_.has(prefix + name.name)) return {prefix + name.name, {}};
@@ -183,7 +183,7 @@ class Loader {
         throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
     }
 
-    // Checks the shape of the tensor in the files, and notes its place.
+    // Checks the shape of the tensor in the files, and adds the parameter to places_.
     void expect(const HuggingFaceName& name) {
         const Tensor& parameter = parameter_of(name);
         const auto [found, rows] = find(name);
@@ -209,7 +209,8 @@ class Loader {
 
     static bool by_token(const HuggingFaceName& name) { return name.name == word_embeddings || name.name == head_bias; }
 
-    // The tensor of this name into rows of a parameter, through the choice of tokens where it has a row for each.
+    // Copies the tensor of this name to its rows of a parameter. If it has a row per token, applies the choice of
+    // tokens.
     void take(const HuggingFaceName& name) const {
         const auto [found, rows] = find(name);
         const View to = name.rows.of(parameters_.master(parameter_of(name)));
@@ -230,7 +231,8 @@ class Loader {
         write_numbers(to, ordered.data());
     }
 
-    // This stack has one matrix for the words it reads and those it writes, and one bias.
+    // Throws BadInput if the output matrix differs from the word embeddings, or if the two names of the output bias
+    // have different numbers: a Backbone has one matrix and one bias.
     void check_tied(bool head) {
         if (!config_.tied && head && !files_.has(tied_matrix))
             throw BadInput(text(config_path_, ": tie_word_embeddings is false, and ", files_.path(), " has no ",
@@ -255,8 +257,8 @@ class Loader {
     const std::uint64_t seed_;
     const WeightFiles files_;
     std::string prefix_;
-    bool head_is_biased_ = false;                // the files have biases that they may lack
-    std::map<std::string, std::string> places_;  // of the tensors that were taken
+    bool head_is_biased_ = false;                // whether the files have the biases that they may lack
+    std::map<std::string, std::string> places_;  // for each tensor, the parameters that are read from it
 };
 
 }  // namespace

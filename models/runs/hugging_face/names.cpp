@@ -27,7 +27,8 @@ const std::vector<TensorNames> bert_layer = {
 const std::vector<TensorNames> bert_head = {{K::linear, "cls.predictions.transform.dense", "head.dense"},
                                             {K::norm, "cls.predictions.transform.LayerNorm", "head.norm"}};
 
-// The old names are those of nomic-ai's own code, where fc12 is the gate. transformers still saves under them.
+// The old names are those of nomic-ai's own code, in which fc12 is the gate. transformers still saves under these
+// names.
 const std::vector<TensorNames> nomic_embedding = {{K::table, "embeddings.word_embeddings", "embedding.token"},
                                                   {K::table, "embeddings.token_type_embeddings", "embedding.type"},
                                                   {K::norm, "embeddings.LayerNorm", "embedding.norm", whole, "emb_ln"}};
@@ -49,7 +50,8 @@ const std::vector<TensorNames> nomic_head = {{K::linear, "cls.predictions.transf
 
 const FamilyTensors bert{bert_embedding, bert_layer, bert_head}, nomic{nomic_embedding, nomic_layer, nomic_head};
 
-// Norms as files made from Google's call them: gamma for weight, beta for bias; empty for other names.
+// Returns the name of a norm in files that were converted from Google's: gamma for weight, beta for bias. Empty for
+// other names.
 std::string google_norm_name(const std::string& name) {
     for (const auto& [now, old] :
          {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}})

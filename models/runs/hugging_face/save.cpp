@@ -13,7 +13,7 @@
 namespace masquerade {
 namespace {
 
-// RoFormer's table of positions (P,D) as its files hold it: the sines of a row, then its cosines.
+// Returns RoFormer's table of positions (P,D) as in its files: each row has the sines, then the cosines.
 std::vector<float> sines_and_cosines(int P, int D) {
     const std::vector<double> rotary_table = make_rotary_table(P, D);
     std::vector<float> table(rotary_table.size());
@@ -37,8 +37,8 @@ void save_hugging_face(const std::string& folder, const Backbone& backbone, cons
     const HuggingFaceFamily& family = *family_of(o);
     const std::string prefix = text(family.type, ".");
     const int D = o.width / o.heads;
-    std::deque<OnHost> here;               // what lies on a GPU is copied
-    std::deque<std::vector<char>> others;  // numbers in another order, and zeros
+    std::deque<OnHost> here;               // the parameters; those on a GPU are copied
+    std::deque<std::vector<char>> others;  // reordered numbers, and zeros
     std::vector<StoredTensor> tensors;
     std::set<std::string> named;
     for (const HuggingFaceName& name : hugging_face_names(o)) {
@@ -58,7 +58,7 @@ void save_hugging_face(const std::string& folder, const Backbone& backbone, cons
         tensors.back().data = others.emplace_back(rows.bytes()).data();
         reorder_heads(rows, others.back().data(), D, true);
     }
-    for (const Tensor& t : parameters.all()) {  // what the model has beside the stack
+    for (const Tensor& t : parameters.all()) {  // parameters outside the stack
         if (named.count(t.path)) continue;
         here.emplace_back(parameters.master(t));
         tensors.push_back(stored(t.path, here.back().view()));
