@@ -54,8 +54,8 @@ GaussianMixture::GaussianMixture(std::vector<double> weights, std::vector<double
 
 namespace {
 
-// Index of a component drawn with 64 random bits from `weights`, which sum to 1. The last component absorbs rounding
-// errors of the sum.
+// Draws a component with 64 random bits from `weights`, which sum to 1, and returns its index. The last component
+// absorbs rounding errors of the sum.
 std::size_t chosen(const std::vector<double>& weights, const Stream& stream, std::uint32_t line) {
     Four words = stream.at(line, 0, 0);
     double u = (double(words[0]) + (double(words[1]) + 0.5) * 0x1p-32) * 0x1p-32, below = weights[0];

@@ -38,7 +38,7 @@ class GaussianMixture {
     // rows deviate from the means.
     GaussianMixture widened(const View& x) const;
 
-    // log p for every row of x(N,D), f32.
+    // Returns log p of every row of x(N,D), f32.
     std::vector<double> log_densities(const View& x) const;
     // Draws a row (D), determined by (stream, line). `temperature` scales its deviation from the mean of its component.
     std::vector<double> draw(const Stream& stream, std::uint32_t line, double temperature = 1) const;

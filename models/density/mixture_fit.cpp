@@ -16,11 +16,11 @@
 namespace masquerade {
 namespace {
 
-constexpr std::int64_t chunk = 1024;  // rows at a time
+constexpr std::int64_t chunk = 1024;  // number of rows per matrix product
 constexpr double least_variance = 1e-6, most_widening = 100;
 constexpr double strength = 10;  // number of rows that the covariance of all rows counts as, in fit()
 
-// y(n,D) = (x - middle) inverse^T
+// Returns the whitened rows y(n,D) = (x - middle) inverse^T.
 std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
     const std::int64_t n = x.rows(), D = x.columns();
     std::vector<float> centred, y(std::size_t(n * D));
@@ -63,7 +63,7 @@ std::vector<double> outer_products(const std::vector<float>& t, std::int64_t n, 
     return {sums.begin(), sums.end()};
 }
 
-// Covariance of all rows, with the floor added to its diagonal.
+// Returns the covariance of all rows, with the floor added to its diagonal.
 std::vector<double> covariance_of(const View& x, double floor) {
     const std::int64_t N = x.rows(), D = x.columns();
     const float* from = x.as<float>();

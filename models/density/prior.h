@@ -30,7 +30,7 @@ class LatentPrior {
                                   std::uint32_t line, std::uint32_t number,
                                   double temperature = default_temperature) const;
 
-    // The length of a randomly drawn training sentence; 0 if no lengths are known.
+    // Returns the length of a randomly drawn training sentence, or 0 if no lengths are known.
     int draw_length(std::uint64_t seed, std::uint32_t line) const;
 
     // `model`: a checksum of the weights that the prior was fitted for. If the file is no prior, or has another

@@ -20,11 +20,11 @@ struct LatentOptions {
     bool projects = true;      // false: no In and Out, Z = C, and y is the row of [CLS] itself
     bool norm = false;         // whether u passes through a layer norm
     double out_deviation = 0;  // standard deviation of Out's initial weights; 0: the default of the kind
-    double kappa = 110;        // vmf, power_spherical
+    double kappa = 110;        // vmf, power_spherical: the concentration
     bool learn_kappa = false;
     double free_bits = 0;                   // in nats per layer: the loss contains max(KL, free_bits) instead of the KL
     std::string free_bits_of = "sentence";  // the KL that is meant: of a sentence, of a number, or the batch's mean
-    int levels = 5;                         // fsq
+    int levels = 5;                         // fsq: number of levels of each number
     int flow_steps = 3, flow_width = 64;
     int codes = 256, groups = 2;  // vq: codes per codebook; groups of Z / groups numbers, each with its own codebook
     double commitment = 0.25, decay = 0.99;
@@ -58,7 +58,7 @@ class Latent {
 
     virtual int inputs() const { return options.size; }  // length of y per document
     // Standard deviation of Out's initial weights. It gives u about unit variance, like a token after its norm. With
-    // 0.02 the rows of the latents would be negligible beside the other rows.
+    // 0.02 the rows of the latents would be negligible compared with other rows.
     virtual double out_deviation() const;
     // Samples z for y (B,inputs()); takes z = mu if `noise` is null. `below`: the samples of the layers below.
     virtual LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
@@ -74,7 +74,7 @@ class Latent {
     virtual void project(double* /*z*/) const {}  // moves z to the nearest point of the latent space
     // Replaces the Z normal numbers in z by a sample of the prior. The samples of lower layers precede z in memory.
     virtual void draw(double* z) const { project(z); }
-    virtual void between(const double* a, const double* b, double t, double* z) const;  // t = 0: a, t = 1: b
+    virtual void between(const double* a, const double* b, double t, double* z) const;  // t = 0: z = a, t = 1: z = b
     virtual double constant_kl() const { return 0; }  // the KL in nats if it is the same for all documents, else 0
     // log q(z | y) - log p(z). `prior`: 2Z numbers if p depends on the samples of lower layers, else null.
     virtual double log_ratio(const double* /*z*/, const double* /*y*/, const double* /*prior*/) const { return 0; }
@@ -84,7 +84,7 @@ class Latent {
     // Parts per code, and possible values of each part; 0 if the latent is continuous.
     virtual int code_parts() const { return 0; }
     virtual int code_choices() const { return 0; }
-    virtual void read_code(const double* /*z*/, int* /*parts*/) const {}  // the code nearest to z
+    virtual void read_code(const double* /*z*/, int* /*parts*/) const {}  // sets parts to the code nearest to z
     virtual void write_code(const int* /*parts*/, double* /*z*/) const {}
     // Replaces each part of the code of z by a random value with probability `change`. Returns log q(z) - log p(z) for
     // the new z, where q is its distribution.

@@ -8,8 +8,8 @@
 
 namespace masquerade {
 
-// Builds a graph document by document: next_document(), then the document's key segments with tokens() or key(), then
-// its query segments with look(). The keys of tokens() are rows of key source `source`.
+// Builds a graph document by document. For each document, call next_document(), then tokens() or key() for its key
+// segments, then look() for its query segments. The keys of tokens() are rows of key source `source`.
 class SegmentBuilder {
   public:
     explicit SegmentBuilder(int source = 0) : source_(source) {}

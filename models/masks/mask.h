@@ -13,7 +13,7 @@
 namespace masquerade {
 
 struct Document {
-    int source = 0, target = 0;  // tokens
+    int source = 0, target = 0;  // numbers of tokens
 };
 using Documents = std::vector<Document>;
 
@@ -39,7 +39,8 @@ SegmentGraph cross_mask(const Documents& documents);
 // lower layers use causal_mask(targets_of(documents)), the encoder full_mask(sources_of(documents)).)
 SegmentGraph latent_mask(const Documents& documents);
 
-// Decoding with a key/value cache. Queries are the fresh rows of all documents, one document after another.
+// A document in a decoding step with a key/value cache. Queries are the fresh rows of all documents, one document after
+// another.
 struct CachedDocument {
     int seen_begin = 0, seen_end = 0;  // fully visible rows of key source 0: of a latent, a prefix or an encoder
     int begin = 0;                     // first row of the document in the token source
@@ -82,7 +83,7 @@ SegmentGraph pseudo_mask(const Documents& documents, const std::vector<int>& wei
 struct Window {
     int radius = -1;   // largest distance that is seen; -1: no window
     int dilation = 1;  // within the window, only multiples of this distance are seen
-    int stride = 0;    // all multiples of this distance are seen, in or outside the window; 0: off
+    int stride = 0;    // multiples of this distance are seen even outside the window; 0: off
     int globals = 0;   // this many rows at the start of a segment see all and are seen by all
     bool all = false;  // whether the window also restricts other segments, which are otherwise fully visible
 };
@@ -127,21 +128,21 @@ struct NamedMask {
 const std::vector<NamedMask>& named_masks();
 const NamedMask& find_mask(const std::string& name);  // throws BadUsage if there is none
 inline bool mask_in_words(const std::string& name) { return name.find(' ') != name.npos; }
-// A mask given by its name or in words.
+// Makes a mask given by its name or in words.
 SegmentGraph make_mask(const std::string& name, const Documents& documents, const MaskDetails& details = {});
-// Example details for which every named mask shows its purpose.
+// Returns details with which an example of every named mask shows the mask's purpose.
 MaskDetails example_details(const Documents& documents);
 
 // Draws one document under a mask given by its name or in words: rows are queries, columns are keys. Throws BadUsage if
 // the picture would be wider than 80 columns.
 std::string draw_mask(const std::string& name, int source, int target);
-// The picture as SVG, of any width.
+// Returns the same picture as SVG, of any width.
 std::string mask_svg(const std::string& name, int source, int target);
-// A picture of any graph. `queries` labels the query rows; `keys` labels the key rows of every key source.
+// Draws any graph. `queries` labels the query rows; `keys` labels the key rows of every key source.
 std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>& queries,
                        const std::vector<std::vector<std::string>>& keys);
-// A picture of one document of a graph, for debuggers: `mask graph` in gdb, `print masquerade::draw_document(graph, 0)`
-// in lldb. q7 is row 7 of the queries; k, l, m and n label the rows of the key sources 0 to 3.
+// Draws one document of a graph, for debuggers: `mask graph` in gdb, `print masquerade::draw_document(graph, 0)` in
+// lldb. q7 is row 7 of the queries; k, l, m and n label the rows of the key sources 0 to 3.
 const char* draw_document(const SegmentGraph& graph, int document);
 
 }  // namespace masquerade

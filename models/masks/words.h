@@ -22,15 +22,16 @@ class SegmentBuilder;
 
 class MaskWords {
   public:
-    explicit MaskWords(const std::string& words);  // BadUsage if the words do not follow this grammar
-    // BadUsage if a document has rows of a part that the words do not name.
+    explicit MaskWords(const std::string& words);  // throws BadUsage if the words do not follow this grammar
+    // Throws BadUsage if a document has rows of a part that the words do not name.
     SegmentGraph operator()(const Documents& documents) const;
     // Cross-attention of two stacks: queries are the rows of B, keys are the rows of A that B sees.
     SegmentGraph cross(const Documents& documents) const;
     bool names(int part) const { return parts_[part].named; }  // 0: A or AB, 1: B
-    // BadUsage if the mask is impossible for an encoder, whose rows are A, and a decoder, whose rows are B.
+    // Throws BadUsage if the mask is impossible for an encoder, whose rows are A, and a decoder, whose rows are B.
     void expect_two_stacks() const;
-    // BadUsage unless B is causal and sees only [CLS] of A in a layer with a latent, nothing of A in any other layer.
+    // Throws BadUsage unless B is causal and sees only [CLS] of A in a layer with a latent, nothing of A in any other
+    // layer.
     void expect_bottleneck(bool latent) const;
     // The rows that a row of B sees in token-by-token generation: rows [from, to) of a source of `source` rows, and
     // earlier rows of B within the window. If goes_on, the generated rows belong to A and see all earlier rows. Throws
@@ -63,7 +64,7 @@ class MaskWords {
 
     static constexpr int whole = 0x7fffffff;
     bool as_one_ = false;  // whether the only part is AB
-    Part parts_[2];        // A or AB, B
+    Part parts_[2];        // [0]: A or AB, [1]: B
 };
 
 enum class StackRows { both, encoder, decoder };  // the rows of a stack: A and B, only A, or only B
@@ -73,7 +74,8 @@ enum class StackRows { both, encoder, decoder };  // the rows of a stack: A and 
 // encoder uses only the A parts of the masks (source), a decoder only the B parts (target).
 class LayerMasks {
   public:
-    LayerMasks(const std::string& words, int layers, StackRows rows = StackRows::both);  // BadUsage
+    // Throws BadUsage if the words are not valid, or not for such a stack.
+    LayerMasks(const std::string& words, int layers, StackRows rows = StackRows::both);
     const std::vector<MaskWords>& masks() const { return masks_; }
     // (L) index of each layer's mask, or -1 if no mask applies to the layer
     const std::vector<int>& of_layers() const { return of_layers_; }

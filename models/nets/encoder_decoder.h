@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The encoder-decoder Transformer (Vaswani et al. 2017) with BERT's layers. The encoder reads the source in both
 // directions. The decoder generates from left to right, and each of its layers attends to the encoder's last hidden
-// state.
-// Both stacks and the head share one embedding.
+// state. Both stacks and the head share one embedding.
 #pragma once
 #include "models/nets/target_net.h"
 

@@ -22,7 +22,7 @@ struct InsertionOptions {
     bool joint = false, contextual_bias = false;
     bool projection = true;  // false: h_l is [o_l o_{l+1}] itself, and W is a separate matrix
     int mixture = 1;         // K
-    bool scored = false;     // the model has a score per word, which determines the insertion order
+    bool scored = false;     // whether each word has a score, which determines the insertion order
 };
 
 class InsertionTransformer : public TargetNet {
@@ -48,7 +48,7 @@ class InsertionTransformer : public TargetNet {
         }
     }
 
-    // The last hidden state of the stack that reads the canvases: (N,C).
+    // Returns the last hidden state of the stack that reads the canvases, (N,C).
     Tensor* rows(Tape& tape, const Batch& batch) const {
         if (two_) return two_->rows(tape, batch);
         const auto before = [&](int i, Tensor*&, Pass& pass) { pass.graph = &batch.graph_at(i); };
@@ -93,7 +93,7 @@ class InsertionTransformer : public TargetNet {
         return chosen_logits(tape, s.h, words_, head_stack().word_bias(), s.bias, tape.ints(*s.documents),
                              tape.ints(of), tape.ints(words), "slots.logits");
     }
-    // Logits of all words without the contextual bias, (M K, V), for generation.
+    // Returns the logits of all words without the contextual bias, (M K, V), for generation.
     Tensor* logits(Tape& tape, const Slots& s) const {
         Tensor* each = reshape(tape, s.h, {s.h->rows() * options.mixture, words_->columns()}, "slots.each");
         return linear_unrounded(tape, each, words_, head_stack().word_bias(), "slots.all_logits");

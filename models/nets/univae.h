@@ -26,7 +26,7 @@ struct UniVaeOptions {
     int latent_layers = 4;          // K
     std::vector<int> latent_at;     // layers with a latent at their input, ascending; empty: the upper K layers
     std::vector<int> latent_sizes;  // Z of each latent; empty: latent.size for all
-    int max_length = 32;       // tokens of a sentence including [CLS] and [SEP]; the decoder starts at this position
+    int max_length = 32;       // maximum number of tokens, with [CLS] and [SEP]; the decoder starts at this position
     bool free_length = false;  // the decoder starts at the sentence's length instead, which thus becomes an input
     std::string mask;          // masks in words that replace the usual masks; empty: none
 };

@@ -30,7 +30,7 @@ struct Stacks {
         int layers;
         bool rotary_cross;
     };
-    std::optional<Decoder> decoder = {};  // if there are two stacks
+    std::optional<Decoder> decoder = {};  // empty if there is only one stack
 };
 
 // The maximum number of tokens that are read of a line, and the name of its setting; null if no lines are read.

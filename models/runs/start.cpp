@@ -142,7 +142,7 @@ std::string new_attention(const std::string& path, const AttentionKind& ours, co
     if (has_part(path, ".cross.")) return "cross-attention";
     if (&ours != &theirs) return text("attention (", ours.name, " in place of ", theirs.name, ")");
     const std::size_t place = path.find("attention.");
-    return place == path.npos ? path : path.substr(place);  // "attention.positions"
+    return place == path.npos ? path : path.substr(place);  // such as "attention.positions"
 }
 
 bool a_row_for_each_token(const std::string& path) { return path == "embedding.token.weight" || path == "head.bias"; }

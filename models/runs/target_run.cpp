@@ -55,7 +55,7 @@ class TargetTask : public SentenceTask {
     }
     std::int64_t batch_tokens() const override { return batch_.labels.count; }
 
-    // The weighted mean loss, followed by the loss of each objective if there are several.
+    // Returns the weighted mean loss, followed by the loss of each objective if there are several.
     std::vector<Metric> validate() override {
         if (held_out_.empty()) return {};
         std::vector<Metric> metrics = {{"loss", 0}};
@@ -67,7 +67,7 @@ class TargetTask : public SentenceTask {
         return metrics;
     }
 
-    // Targets generated greedily for held-out sources. Empty without pairs, or if the run cannot generate.
+    // Returns greedily generated targets of held-out sources. Empty without pairs, or if the run cannot generate.
     std::string show(std::int64_t) override {
         if (!run_.reads_pairs() || !run_.writes() || held_out_.empty()) return "";
         const std::vector<const Sentence*> some = pointers_to(held_out_, shown);

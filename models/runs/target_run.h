@@ -78,7 +78,8 @@ class TargetRun : public Run {
     bool reads_pairs() const { return mixture.has(Objective::pairs); }  // whether any objective needs pairs
     // Whether the run can generate from left to right: an objective trains it, and the masks allow it.
     bool writes() const { return mixture.has(Objective::writes) && unwritable().empty(); }
-    bool writes_backward() const { return mixture.has(Objective::writes_backward); }  // from right to left
+    // Whether the run can generate from right to left.
+    bool writes_backward() const { return mixture.has(Objective::writes_backward); }
     virtual std::string unwritable() const { return ""; }  // why the masks do not allow generation; empty if they do
     // Throws BadUsage if the run cannot generate in this direction.
     void expect_to_write(bool backward) const;

@@ -20,7 +20,7 @@ namespace masquerade {
 struct NewTraining {
     std::vector<std::string> words;  // the family or one of its objectives, then settings as key=value
     std::string config;              // a file of settings, which `words` override
-    std::string data, held_out;      // texts
+    std::string data, held_out;      // paths of the training text and the held-out text
     std::string vocabulary;          // vocab.txt, tokenizer.json or their folder; empty: learned from the text
     std::string initial;             // folder of the weights and vocabulary to start with; empty: none
     std::string out;                 // the run folder; empty: the next one in runs/

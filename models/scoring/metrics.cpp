@@ -55,7 +55,7 @@ Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypo
 }
 
 int longest_common(const Tokens& a, const Tokens& b) {
-    std::vector<int> row(b.size() + 1);  // [j]: for the prefix of `a` read so far and the first j tokens of b
+    std::vector<int> row(b.size() + 1);  // row[j]: result for the prefix of `a` read so far and the first j tokens of b
     for (int token : a) {
         int diagonal = 0;
         for (std::size_t j = 1; j <= b.size(); j++) {

@@ -13,7 +13,7 @@ namespace masquerade {
 
 using NgramCounts = std::map<Tokens, int>;
 
-// The n-grams of a sequence with their counts.
+// Returns the n-grams of a sequence with their counts.
 NgramCounts ngrams(const Tokens& tokens, int n);
 
 // Number of n-grams that both sequences contain; each counts with the smaller of its two counts (BLEU's clipped
@@ -50,7 +50,7 @@ double distinct(const std::vector<Tokens>& corpus, int n);
 // The overlap of two sentences in content and in form. The content is the tokens that are not frequent. The form is the
 // sequence of the frequent tokens, in which a placeholder stands for each run of content tokens.
 using FrequentTokens = std::set<int>;
-// The `count` most frequent tokens of the sentences, without [CLS] and [SEP]; ties go to smaller ids.
+// Returns the `count` most frequent tokens of the sentences, without [CLS] and [SEP]; ties go to smaller ids.
 FrequentTokens most_frequent(const std::vector<Sentence>& sentences, int count);
 
 // F1, 0..1, of the content as multisets; 1 if neither sentence has content.

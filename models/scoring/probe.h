@@ -20,9 +20,11 @@ LabelledSplit split_labels(const std::vector<std::string>& labels, int most, std
                            std::uint32_t draw = 0);
 
 // The three classifiers return their accuracy on the test lines, 0..1.
+
 // Logistic regression on standardised numbers, 300 steps of Adam, with a penalty of |w|^2 / 1000.
 double linear_probe(const std::vector<std::vector<double>>& vectors, const LabelledSplit& split);
-// Majority label of the `neighbours` nearest training lines by cosine similarity; ties go to the nearer lines.
+// Predicts the majority label of the `neighbours` nearest training lines by cosine similarity. Ties go to the label of
+// the nearer lines.
 double nearest_neighbours(const std::vector<std::vector<double>>& vectors, const LabelledSplit& split, int neighbours);
 // Multinomial naive Bayes over tokens with add-one smoothing: a bag-of-words baseline.        McCallum & Nigam 1998
 double naive_bayes(const std::vector<Sentence>& sentences, const LabelledSplit& split);

@@ -46,7 +46,7 @@ class SampleQuality {
     // distinct1, distinct2 and repeated depend on the number of lines, so they are measured on the first `compared`
     // lines, the same number for every set. The other measures use all lines.
     TextQuality measure(const std::vector<std::string>& lines, std::size_t compared);
-    double words(const std::vector<std::string>& lines);  // mean per line
+    double words(const std::vector<std::string>& lines);  // mean number of words per line
     // Perplexity of `others` under a 5-gram model of `lines`. It is high if `lines` miss a part of the text.
     // Zhao et al. 2018
     double reverse_perplexity(const std::vector<std::string>& lines, const std::vector<std::string>& others);

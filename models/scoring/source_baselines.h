@@ -11,10 +11,10 @@
 
 namespace masquerade {
 
-// The first n words of a line, unchanged, joined by one space. Words are separated by white space.
+// Returns the first n words of a line, unchanged, joined by one space. Words are separated by white space.
 std::string first_words(std::string_view line, std::size_t n = 9);
 
-// The first n characters of a line that are not white space: for Chinese, which has no spaces between words.
+// Returns the first n characters of a line that are not white space: for Chinese, which has no spaces between words.
 std::string first_characters(std::string_view line, std::size_t n = 9);
 
 // Finds the training source that is most similar to a source: the highest cosine of their tf-idf vectors.
@@ -27,7 +27,7 @@ std::string first_characters(std::string_view line, std::size_t n = 9);
 // the logarithm is scikit-learn's.)
 class NearestSource {
   public:
-    explicit NearestSource(const std::vector<std::string>& sources);  // at least one
+    explicit NearestSource(const std::vector<std::string>& sources);  // at least one source
     NearestSource(const NearestSource&) = delete;
     NearestSource& operator=(const NearestSource&) = delete;
 
@@ -38,12 +38,12 @@ class NearestSource {
     Found find(std::string_view source);
 
   private:
-    using Bag = std::vector<std::pair<int, double>>;  // words in ascending order, with their counts
+    using Bag = std::vector<std::pair<int, double>>;  // (word, count), in ascending order of words
     Bag read(std::string_view line);
     double length_of(const Bag& bag) const;  // |v| of the bag's vector
 
     WordTable table_;
-    // A source that has a word, and the word's weight in the normalised vector of that source.
+    // A source that contains a given word, and the word's weight in the normalised vector of this source.
     struct Place {
         std::uint32_t source;
         double weight;

@@ -37,7 +37,7 @@ std::u32string replaced(const std::u32string& line, std::u32string_view what, st
 bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }
 bool is_stop(char32_t c) { return c == '.' || c == ','; }
 
-// ASCII punctuation except ' , - .
+// True for ASCII punctuation except ' , - .
 bool is_set_apart(char32_t c) {
     return (c >= '!' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
            (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
@@ -61,7 +61,7 @@ std::u32string spaced(const std::u32string& line, bool before, Meant meant) {
     return result;
 }
 
-// The longest runs of characters for which belongs(c) is true.
+// Returns the longest runs of characters for which belongs(c) is true.
 template <class Belongs>
 std::vector<std::string> runs(const std::u32string& line, Belongs belongs) {
     std::vector<std::string> all;

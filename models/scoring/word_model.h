@@ -32,7 +32,7 @@ class WordTable {
     WordTable(const WordTable&) = delete;
     WordTable& operator=(const WordTable&) = delete;
 
-    // The words of a line. Adds new words to the table.
+    // Returns the words of a line. Adds new words to the table.
     std::vector<int> read(std::string_view line);
     int size() const { return int(words_.size()); }
     const std::string& operator[](int word) const { return *words_[std::size_t(word)]; }

@@ -101,7 +101,7 @@ Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
 // source.
 Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Sequence random = draws("kermit", s, step, o);
-    const int whole = int(random.below(3));  // 1: the source, 2: the target
+    const int whole = int(random.below(3));  // the side that misses no words: 1: the source, 2: the target, 0: none
     const Words sides[] = {{s.ids.begin() + 1, s.ids.end() - 1}, {s.target.begin(), s.target.end() - 1}};
     const int x = int(sides[0].size()), y = int(sides[1].size()), first = whole == 1 ? x : 0;
     const std::vector<int> drawn = kept_places(x + y - (whole == 1 ? x : whole == 2 ? y : 0), false, random);

@@ -25,7 +25,7 @@ int hidden_as(int id, Sequence& random, const ObjectiveOptions& o) {
 
 namespace {
 
-// A sentence or a pair as one sequence, with each token's segment id and position.
+// Returns a sentence or a pair as one sequence, with each token's segment id and position.
 TokenRows tokens_of(const Sentence& s, const ObjectiveOptions& o) {
     TokenRows all;
     const int n = int(s.ids.size()), start = o.target_position(n);

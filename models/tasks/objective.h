@@ -77,13 +77,13 @@ struct ObjectiveOptions {
     // Masks in words, for the stack that predicts and for the encoder. They replace the objective's masks; null: none.
     std::shared_ptr<const LayerMasks> masks, encoder_masks;
 
-    // reconstruct
+    // for the objective reconstruct
     int longest = 0;          // maximum number of tokens of a sentence
     int last_read = 0;        // last layer of the encoder half, which runs only for [CLS]
     bool joint = false;       // also pack the joint form, both halves in one sequence
     double word_dropout = 0;  // share of the tokens that the decoder half reads as [UNK]
     int cls = -1, unknown = -1;
-    // classify and label
+    // for the objectives classify and label
     std::shared_ptr<const MaskWords> example_mask;
 
     int target_position(int source) const { return target_start < 0 ? source : target_start; }

@@ -22,8 +22,8 @@ Example seq2seq(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     return source_and_target(s, s.target, 0, o);
 }
 
-// Start of a span of `length` tokens within 1 .. n: the first or the last possible start with probability 0.2 each,
-// otherwise uniform.
+// Draws the start of a span of `length` tokens within 1 .. n: the first or the last possible start with probability 0.2
+// each, otherwise a uniformly drawn one.
 int span_start(int n, int length, Sequence& random) {
     const int last = n - length + 1;
     const double u = random.uniform_double();

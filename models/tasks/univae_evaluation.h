@@ -10,8 +10,8 @@ struct HeldOut {
     double own = 0;                   // reconstruction loss, with the sentence's own z
     double mean_path = 0;             // reconstruction loss with z = mu
     double other = 0;                 // loss with the z of the previous sentence; NaN if there is only one sentence
-    double kl_per_token = 0, kl = 0;  // per target token; per sentence
-    std::vector<double> layer_kl;     // per sentence, for each latent layer
+    double kl_per_token = 0, kl = 0;  // KL per target token; KL per sentence
+    std::vector<double> layer_kl;     // KL per sentence of each latent layer
     double elbo = 0;                  // per sentence: -(reconstruction + KL), with KL weight 1
     std::int64_t sentences = 0, tokens = 0;
     std::vector<double> at_place, reach;  // sums of the losses of all first, second, ... targets; their numbers

@@ -20,7 +20,7 @@ Beams::Beams(const SearchRules& rules, const SearchOptions& options)
 // A beam has at most end_count() continuations that end. The others among the best width_ + end_count() are therefore
 // enough for the next step.
 int Beams::candidates() const {
-    if (options_.beams == 1) return 1;  // the sampled token, or the one with the best penalised logit
+    if (options_.beams == 1) return 1;  // the sampled token, or the token with the best penalised logit
     return int(width_ + rules_.end_count());
 }
 
@@ -84,7 +84,7 @@ void Beams::advance() {
     const std::vector<Continuation> all = continuations();
     length_++;
     const bool last = length_ == std::size_t(rules_.maximum());
-    std::vector<Beam> best;  // for the next step
+    std::vector<Beam> best;  // the beams of the next step
     if (all.empty()) {       // no token is allowed: the beams are finished without an end
         for (Beam& beam : beams_) finished_.push_back(hypothesis(std::move(beam), false));
     } else if (options_.bert4keras) {

@@ -12,10 +12,10 @@
 
 namespace masquerade {
 
-// The rows of the sources, which the layers of a stack attend to besides the generated tokens.
+// The rows of the sources. The layers of a stack attend to these rows and to the generated tokens.
 struct Memory {
     struct Source {
-        int begin = 0, end = 0;  // its rows among the rows of the memory
+        int begin = 0, end = 0;  // rows of the source in the memory
         int position = 0;        // position of the first generated token
         int name = 0;            // document name, which determines random numbers
     };
@@ -24,8 +24,8 @@ struct Memory {
     bool rotates_cross = false;
     const LayerMasks* masks = nullptr;  // masks in words; null: rows see their whole source
     bool goes_on = false;               // whether the generated text continues its source
-    std::vector<float>
-        next;  // (sources, V) logits of the first tokens; empty: the first step feeds `begin` of each source
+    // (sources, V) Logits of the first generated tokens. If empty, the first step feeds SearchSource::begin instead.
+    std::vector<float> next;
 };
 
 class CachedWriter : public NextToken {
@@ -59,9 +59,9 @@ class CachedWriter : public NextToken {
     PrefixSlots slots_;
     bool asked_ = false;  // whether step() was called since start()
     std::vector<float> logits_;
-    // inputs of the ops of a step; they must outlive the step
+    // Inputs of the ops of a step, which must outlive the step.
     TokenRows rows_;
-    SegmentGraph alone_graph_, graph_, cross_graph_;  // for layers without memory, with memory, for cross-attention
+    SegmentGraph alone_graph_, graph_, cross_graph_;  // masks of layers without memory, with memory, of cross-attention
     LayerGraphs masks_, cross_masks_;                 // graphs of memory_.masks
 };
 

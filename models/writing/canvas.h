@@ -13,13 +13,13 @@ namespace masquerade {
 
 struct Canvas {
     int source = 0;                 // index of the source it belongs to
-    std::vector<int> tokens;        // k
+    std::vector<int> tokens;        // k tokens
     std::vector<char> closed = {};  // (k + 1) whether insertion into the slot is forbidden; empty: no slot is closed
 };
 
-// The score of slot l: the best token c that is neither the end nor forbidden, and log probabilities.
+// The score of slot l. c is the best token that is neither the end nor forbidden.
 struct SlotScore {
-    int token;
+    int token;       // c
     double content;  // log p(c|l); -infinity if no token is allowed
     double end;      // log p(end|l)
     double place;    // log p(l)
@@ -28,7 +28,7 @@ struct SlotScore {
 class SlotModel {
   public:
     virtual ~SlotModel() = default;
-    // The score of each slot of each canvas.
+    // Returns the score of each slot of each canvas.
     virtual std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) = 0;
 };
 
@@ -51,7 +51,7 @@ void check(const CanvasOptions& options);  // throws BadUsage if options contrad
 
 struct Written {
     std::vector<int> tokens;
-    std::vector<int> came;  // round in which each token was inserted, from 1; 0: a token of the start
+    std::vector<int> came;  // round in which each token was inserted, from 1; 0: the token is of the start
     int rounds = 0;
     double score = 0;                          // sum over inserted tokens of log p(c,l), or log p(c|l) if parallel
     bool ended = false;                        // false if a limit stopped the canvas

@@ -17,8 +17,8 @@ class NextToken {
   public:
     // A prefix, one token longer than a row of the previous step.
     struct Row {
-        int source;  // index of its source
-        int parent;  // the row of the previous step that it continues; -1 in the first step, with one row per source
+        int source;  // index of the prefix's source
+        int parent;  // the continued row of the previous step; -1 in the first step, which has one row per source
         int token;   // the appended token; the source's `begin` in the first step
     };
     virtual ~NextToken() = default;
@@ -29,8 +29,8 @@ class NextToken {
 };
 
 struct SearchSource {
-    std::uint32_t line = 0;    // determines the random draws of this source, together with the sample
-    std::uint32_t sample = 0;  // number of its first sample
+    std::uint32_t line = 0;    // determines the random draws of this source, together with `sample`
+    std::uint32_t sample = 0;  // number of the source's first sample
     int begin = 0;             // the first token that is fed; not part of the hypothesis
     std::vector<int> ends;     // tokens that end a hypothesis
     int maximum = 0;           // maximum number of tokens, including the end; 0: the options' maximum

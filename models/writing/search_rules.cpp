@@ -81,7 +81,7 @@ void SearchRules::penalise_repetition(TokenScores& row, const std::vector<int>& 
         const double s = double(row[id]) - shift;
         row.set(id, float(shift + (s < 0 ? s * penalty : s / penalty)));
     };
-    const bool by_begin = !is_end(begin_);  // an end token belongs to the previous text
+    const bool by_begin = !is_end(begin_);  // if `begin` is an end token, it belongs to the previous text
     if (by_begin) penalise(begin_);
     for (auto at = written.begin(); at != written.end(); ++at)
         if (std::find(written.begin(), at, *at) == at && !(by_begin && *at == begin_)) penalise(*at);
@@ -95,7 +95,7 @@ void SearchRules::forbid_ngrams(TokenScores& row, const std::vector<int>& writte
     for (std::size_t i = 0; i + tail < count; i++) {  // the n-gram of tokens i .. i + tail
         std::size_t same = 0;
         while (same < tail && token(i + same) == token(count - tail + same)) same++;
-        const bool by_begin = i + tail == 0 && is_end(begin_);  // an end token belongs to the previous text
+        const bool by_begin = i + tail == 0 && is_end(begin_);  // such a `begin` belongs to the previous text
         if (same == tail && !by_begin) row.forbid(token(i + tail));
     }
 }

@@ -134,10 +134,10 @@ int TokenScores::draw(const SearchOptions& options, double u) {
     const double enough = options.top_p < 1 ? options.top_p * total : INFINITY;
     std::size_t kept = 0;
     double reached = 0;
-    for (int count = some ? options.top_k : block;; count *= 8) {  // more tokens, until their shares suffice
+    for (int count = some ? options.top_k : block;; count *= 8) {  // takes more tokens until their shares suffice
         best(count);
         while (kept < best_.size() && (kept == 0 || reached < enough))
-            reached += share(best_[kept++]);  // includes the token that crosses
+            reached += share(best_[kept++]);  // includes the token that reaches it
         if (some || reached >= enough || count >= size()) break;
     }
     double left = u * reached;

@@ -47,7 +47,7 @@ class TokenScores {
     std::vector<Token> best_;            // while best() fills it, a heap with the worst token in front
     double log_sum_ = 0;
 
-    // for a draw: exp((score - largest) / temperature) of every token, and its sum for every block
+    // Used by draw(): exp((score - largest score) / temperature) of every token, and the sum of each block.
     std::vector<float> shares_;  // (V)
     std::vector<double> share_of_block_;
 };

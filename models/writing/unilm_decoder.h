@@ -30,7 +30,7 @@ class UniLmDecoder : public SourceReader {
 
   private:
     const ReadingOptions options_;
-    // inputs of the ops; they must outlive the tape's step
+    // Inputs of the ops of read(), which must outlive the tape's step.
     TokenRows rows_, edge_;
     SegmentGraph graph_, edge_graph_;
     LayerGraphs masks_;

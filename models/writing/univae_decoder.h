@@ -33,11 +33,11 @@ class UniVaeDecoder {
     //                                                                                 Rezende et al. 2014, section 3
     std::vector<std::vector<Hypothesis>> search(std::vector<DecodeRequest> requests, SearchOptions options,
                                                 std::uint64_t seed, int refinements = 0);
-    // The best hypothesis of each request, with the model's maximum length.
+    // Returns the best hypothesis of each request. The maximum length is the model's.
     std::vector<Tokens> write(const std::vector<DecodeRequest>& requests, SearchOptions options, std::uint64_t seed,
                               int refinements = 0);
 
-    // Teacher forcing, for tests: the logits (V) after every token of `ids` except the last.
+    // Returns the logits (V) after every token of `ids` except the last (teacher forcing). For tests.
     std::vector<std::vector<double>> forced_logits(const DecodeRequest& request, const std::vector<int>& ids);
 
   private:

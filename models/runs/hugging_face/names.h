@@ -27,11 +27,12 @@ struct HuggingFaceName {
     int zeros = 0;              // size of a bias that folder or stack may lack, because it is zero; 0: both have it
 
     bool of_head() const { return name.compare(0, 4, "cls.") == 0; }
-    // "layer.0.attention.key_value.weight, keys"
+    // Returns the path and, if `rows` is only a part, its name: "layer.0.attention.key_value.weight, keys".
     std::string place() const;
 };
 
-enum class TensorKind { table, linear, norm };  // a weight; a weight and perhaps a bias; a weight and a bias
+// A table has a weight, a linear layer a weight and perhaps a bias, a norm a weight and a bias.
+enum class TensorKind { table, linear, norm };
 
 // The names of a table, linear layer or norm, without ".weight" and ".bias". '#' stands for the number of a layer.
 struct TensorNames {
@@ -49,7 +50,8 @@ struct FamilyTensors {
 
 // A family of models, and what distinguishes its stacks.
 struct HuggingFaceFamily {
-    const char *type, *title, *architecture;  // as model_type and architectures; names have the prefix type + "."
+    // type: model_type, and with a dot the prefix of tensor names; architecture: the entry of `architectures`
+    const char *type, *title, *architecture;
     bool rotary;
     bool gated;      // gated feed-forward parts, and no biases of linear layers, except in the head
     bool own_width;  // the embedding may have its own width, and rotary positions may rotate values
