@@ -80,15 +80,15 @@ class Judge {
 };
 
 // The lines that the model should generate: the targets, if there are pairs.
-const std::vector<std::string>& written_text(const std::vector<std::string>& lines,
-                                             const std::vector<std::string>& targets) {
+const std::vector<std::string>& reference_lines(const std::vector<std::string>& lines,
+                                                const std::vector<std::string>& targets) {
     return targets.empty() ? lines : targets;
 }
 
 void measure_samples(const TrainingText& t, const std::vector<std::string>& samples, const WordPiece& tokenizer,
                      const Judge* judge, std::uint64_t seed, std::vector<Measure>& rows) {
-    const std::vector<std::string>& others = written_text(t.held_out, t.held_out_targets);
-    const std::vector<std::string> train = as_read(written_text(t.train, t.train_targets), tokenizer),
+    const std::vector<std::string>& others = reference_lines(t.held_out, t.held_out_targets);
+    const std::vector<std::string> train = as_read(reference_lines(t.train, t.train_targets), tokenizer),
                                    held_out = as_read({others.begin(),
                                                        others.begin() +
                                                            std::ptrdiff_t(std::min(samples.size(), others.size()))},
@@ -210,7 +210,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
     if (settings.pairs && targets.empty())
         throw BadInput(masquerade::text(how.run, " was trained on pairs; expected source<TAB>target on every line"));
     if (!targets.empty()) targets.resize(sources.size());
-    const std::vector<std::string>& lines = written_text(sources, targets);
+    const std::vector<std::string>& lines = reference_lines(sources, targets);
     const std::vector<Sentence> sentences = this->sentences(sources, targets);
     const std::vector<const Sentence*> all = pointers_to(sentences);
     UniVaeDecoder decoder(model, special());
@@ -284,7 +284,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
               fmt::format("of x and z; at most log n = {:.3f}", std::log(n))}});
     }
     if (latent && how.swap)
-        measure_swaps(this->sentences(written_text(text.train, text.train_targets)), *this, decoder, all, how.seed,
+        measure_swaps(this->sentences(reference_lines(text.train, text.train_targets)), *this, decoder, all, how.seed,
                       rows);
     if (!text.train.empty())
         measure_samples(text, sampled_lines(*this, decoder, how, how.seed), tokenizer, judged ? &*judged : nullptr,

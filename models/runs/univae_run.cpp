@@ -13,12 +13,12 @@ namespace masquerade {
 namespace {
 
 // Parses a list of whole numbers such as "16,16,32".
-std::vector<int> numbers_with_commas(const std::string& key, const std::string& written, int least, int most) {
+std::vector<int> numbers_with_commas(const std::string& key, const std::string& list, int least, int most) {
     std::vector<int> numbers;
-    std::istringstream in(written);
+    std::istringstream in(list);
     for (std::string word; std::getline(in, word, ',');) {
         if (int& number = numbers.emplace_back(); !read_number(word, number) || number < least || number > most)
-            throw BadUsage(text(key, " is \"", written, "\", expected whole numbers from ", least, " to ", most,
+            throw BadUsage(text(key, " is \"", list, "\", expected whole numbers from ", least, " to ", most,
                                 " with commas between"));
     }
     return numbers;
@@ -118,9 +118,9 @@ std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
 }
 
 std::string UniVaeRun::fit_prior(const TrainingText& t) {
-    const int some = settings.prior_sentences > 0 ? settings.prior_sentences : UniVaeSettings().prior_sentences;
+    const int count = settings.prior_sentences > 0 ? settings.prior_sentences : UniVaeSettings().prior_sentences;
     UniVaeTask task(*this, sentences(t.train), {});
-    task.fit(step_folder, some);
+    task.fit(step_folder, count);
     return masquerade::text("fitted a prior of ", prior->codes().components(), " components; saved as ",
                             prior_file(step_folder));
 }
@@ -153,10 +153,10 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
         throw BadUsage("a language model without latents (latent_layers=0) has no prior");
     if (model.options.latent_layers == 0 || word == "uniform") return;
     if (!averaged && load_prior()) return;
-    const auto missing = [&](const char* so) {
-        return averaged
-                   ? masquerade::text("the mean of several checkpoints (--average) has no fitted prior: ", so)
-                   : masquerade::text(prior_file(step_folder), " is not there: ", so, "; ./train --fit-prior makes it");
+    const auto missing = [&](const char* advice) {
+        return averaged ? masquerade::text("the mean of several checkpoints (--average) has no fitted prior: ", advice)
+                        : masquerade::text(prior_file(step_folder), " is not there: ", advice,
+                                           "; ./train --fit-prior makes it");
     };
     if (!word.empty())
         throw BadInput(missing(averaged ? "leave out --average or --prior" : "the run has no fitted prior"));

@@ -19,7 +19,7 @@ std::vector<std::vector<int>> read_all(WordTable& table, const std::vector<std::
     return all;
 }
 
-double words_a_line(const std::vector<std::vector<int>>& lines) {
+double words_per_line(const std::vector<std::vector<int>>& lines) {
     double sum = 0;
     for (const std::vector<int>& line : lines) sum += double(line.size());
     return lines.empty() ? 0 : sum / double(lines.size());
@@ -72,14 +72,16 @@ SampleQuality::SampleQuality(const std::vector<std::string>& training)
 
 TextQuality SampleQuality::measure(const std::vector<std::string>& lines, std::size_t compared) {
     const std::vector<Tokens> read = read_all(table_, lines);
-    const std::vector<Tokens> first(read.begin(), read.begin() + std::ptrdiff_t(std::min(compared, read.size())));
+    const std::vector<Tokens> compared_lines(read.begin(),
+                                             read.begin() + std::ptrdiff_t(std::min(compared, read.size())));
     TextQuality q;
     q.perplexity = perplexity(model_, read);
-    q.distinct1 = distinct(first, 1);
-    q.distinct2 = distinct(first, 2);
-    if (!first.empty())
-        q.repeated = 1 - double(std::set<Tokens>(first.begin(), first.end()).size()) / double(first.size());
-    double copied = 0, covered = 0, not_empty = 0;
+    q.distinct1 = distinct(compared_lines, 1);
+    q.distinct2 = distinct(compared_lines, 2);
+    if (!compared_lines.empty())
+        q.repeated = 1 - double(std::set<Tokens>(compared_lines.begin(), compared_lines.end()).size()) /
+                             double(compared_lines.size());
+    double copied = 0, matched = 0, not_empty = 0;
     for (const Tokens& line : read) {
         copied += std::binary_search(training_.begin(), training_.end(), line);
         std::size_t bin = 0;
@@ -87,16 +89,16 @@ TextQuality SampleQuality::measure(const std::vector<std::string>& lines, std::s
         q.lengths.resize(std::max(q.lengths.size(), bin + 1));
         q.lengths[bin] += 1 / double(read.size());
         if (line.empty()) continue;
-        covered += double(runs_.longest(line)) / double(line.size());
+        matched += double(runs_.longest(line)) / double(line.size());
         not_empty++;
     }
     if (!read.empty()) q.copied = copied / double(read.size());
-    q.length = words_a_line(read);
-    if (not_empty > 0) q.match = covered / not_empty;
+    q.length = words_per_line(read);
+    if (not_empty > 0) q.match = matched / not_empty;
     return q;
 }
 
-double SampleQuality::words(const std::vector<std::string>& lines) { return words_a_line(read_all(table_, lines)); }
+double SampleQuality::words(const std::vector<std::string>& lines) { return words_per_line(read_all(table_, lines)); }
 
 double SampleQuality::reverse_perplexity(const std::vector<std::string>& lines,
                                          const std::vector<std::string>& others) {

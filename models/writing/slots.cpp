@@ -13,13 +13,14 @@ void PrefixSlots::follow(Tape& tape, const std::vector<NextToken::Row>& rows, co
     if (written_ >= slots_.longest) throw Error(text("decode: a target of more than ", slots_.longest, " tokens"));
     if (rows.size() > std::size_t(slots_.count))
         throw Error(text("decode: ", rows.size(), " prefixes, at most ", slots_.count, " were announced"));
+    // Of several prefixes that continue the same prefix, the first keeps its slot; the others get free slots and copies.
     std::vector<int> slot(rows.size(), -1);
     std::vector<char> taken(std::size_t(slots_.count), 0);
     for (std::size_t i = 0; i < rows.size() && written_ > 0; i++) {
-        const int before = slot_of_.at(std::size_t(rows[i].parent));
-        if (taken[std::size_t(before)]) continue;
-        taken[std::size_t(before)] = 1;
-        slot[i] = before;
+        const int parent_slot = slot_of_.at(std::size_t(rows[i].parent));
+        if (taken[std::size_t(parent_slot)]) continue;
+        taken[std::size_t(parent_slot)] = 1;
+        slot[i] = parent_slot;
     }
     for (std::vector<int>* each : {&from_slots_, &to_slots_, &from_rows_, &to_rows_}) each->clear();
     int free = 0;
@@ -29,10 +30,10 @@ void PrefixSlots::follow(Tape& tape, const std::vector<NextToken::Row>& rows, co
         taken[std::size_t(free)] = 1;
         slot[i] = free;
         if (written_ == 0) continue;
-        const int parent = slot_of_[std::size_t(rows[i].parent)];
-        from_slots_.push_back(parent), to_slots_.push_back(free);
+        const int parent_slot = slot_of_[std::size_t(rows[i].parent)];
+        from_slots_.push_back(parent_slot), to_slots_.push_back(free);
         for (int t = 0; t < written_; t++) {
-            from_rows_.push_back(slots_.row(parent, t));
+            from_rows_.push_back(slots_.row(parent_slot, t));
             to_rows_.push_back(slots_.row(free, t));
         }
     }

@@ -107,14 +107,14 @@ int TokenScores::draw_of_all(double left) const {
     int chosen = -1;
     for (std::size_t b = 0; b < share_of_block_.size(); b++) {
         if (share_of_block_[b] <= 0) continue;
-        const bool here = left < share_of_block_[b];
+        const bool in_this_block = left < share_of_block_[b];
         const std::size_t end = std::min((b + 1) * block, shares_.size());
         for (std::size_t i = b * block; i < end; i++) {
             if (shares_[i] <= 0) continue;
             chosen = int(i);  // rounding may leave a remainder: then the last token with a share is drawn
-            if (here && (left -= double(shares_[i])) < 0) return chosen;
+            if (in_this_block && (left -= double(shares_[i])) < 0) return chosen;
         }
-        if (here) return chosen;
+        if (in_this_block) return chosen;
         left -= share_of_block_[b];
     }
     return chosen;
@@ -124,21 +124,21 @@ int TokenScores::draw(const SearchOptions& options, double u) {
     const float top = largest(), scale = float(1 / options.temperature);
     if (!(top > -INFINITY)) return -1;
     auto share = [&](const Token& t) { return double(exp_of((t.score - top) * scale)); };
-    const bool some = options.top_k > 0 && options.top_k < size();
+    const bool only_top_k = options.top_k > 0 && options.top_k < size();
     double total = 0;
-    if (some)
+    if (only_top_k)
         for (const Token& t : best(options.top_k)) total += share(t);
     else
         total = shares_of_all(top, scale);
-    if (!some && options.top_p >= 1) return draw_of_all(u * total);
-    const double enough = options.top_p < 1 ? options.top_p * total : INFINITY;
+    if (!only_top_k && options.top_p >= 1) return draw_of_all(u * total);
+    const double needed = options.top_p < 1 ? options.top_p * total : INFINITY;
     std::size_t kept = 0;
     double reached = 0;
-    for (int count = some ? options.top_k : block;; count *= 8) {  // takes more tokens until their shares suffice
+    for (int count = only_top_k ? options.top_k : block;; count *= 8) {  // takes more tokens until their shares suffice
         best(count);
-        while (kept < best_.size() && (kept == 0 || reached < enough))
+        while (kept < best_.size() && (kept == 0 || reached < needed))
             reached += share(best_[kept++]);  // includes the token that reaches it
-        if (some || reached >= enough || count >= size()) break;
+        if (only_top_k || reached >= needed || count >= size()) break;
     }
     double left = u * reached;
     for (std::size_t i = 0; i + 1 < kept; i++)
