@@ -23,7 +23,7 @@ struct LatentOptions {
     double kappa = 110;        // vmf, power_spherical: the concentration
     bool learn_kappa = false;
     double free_bits = 0;                   // in nats per layer: the loss contains max(KL, free_bits) instead of the KL
-    std::string free_bits_of = "sentence";  // the KL that is meant: of a sentence, of a number, or the batch's mean
+    std::string free_bits_of = "sentence";  // whose KL: sentence, number (with free_bits / Z) or batch (the mean KL)
     int levels = 5;                         // fsq: number of levels of each number
     int flow_steps = 3, flow_width = 64;
     int codes = 256, groups = 2;  // vq: codes per codebook; groups of Z / groups numbers, each with its own codebook

@@ -30,8 +30,8 @@ class MaskWords {
     bool names(int part) const { return parts_[part].named; }  // 0: A or AB, 1: B
     // Throws BadUsage if the mask is impossible for an encoder, whose rows are A, and a decoder, whose rows are B.
     void expect_two_stacks() const;
-    // Throws BadUsage unless B is causal and sees only [CLS] of A in a layer with a latent, nothing of A in any other
-    // layer.
+    // Throws BadUsage unless the mask suits UniVAE: B is causal; in a layer with a latent it sees only [CLS] of A, in
+    // other layers nothing of A.
     void expect_bottleneck(bool latent) const;
     // The rows that a row of B sees in token-by-token generation: rows [from, to) of a source of `source` rows, and
     // earlier rows of B within the window. If goes_on, the generated rows belong to A and see all earlier rows. Throws

@@ -33,7 +33,8 @@ struct Stacks {
     std::optional<Decoder> decoder = {};  // empty if there is only one stack
 };
 
-// The maximum number of tokens that are read of a line, and the name of its setting; null if no lines are read.
+// The maximum number of tokens that are read of a line, and the name of its setting. The name is null if no lines are
+// read.
 struct LineLimit {
     const char* setting = nullptr;
     int tokens = 0;
@@ -56,7 +57,7 @@ struct RunSettings {
     virtual TextKind wants(TextKind usual) const { return usual; }  // the kind of text that is read
     virtual std::vector<std::string> words() const { return {}; }   // the vocabulary; empty: learned from the text
     virtual LineLimit source_limit() const { return {}; }
-    virtual LineLimit target_limit() const { return {}; }  // for the targets of pairs
+    virtual LineLimit target_limit() const { return {}; }  // the same for targets of pairs
     // For a start with existing weights: adopt() sets the sizes to those of the weights' stacks (a single stack becomes
     // encoder and decoder of equal depth). adopt_reading() copies the settings that define how text is read.
     virtual void adopt(const Stacks& stacks) = 0;

@@ -74,7 +74,7 @@ std::string UniVaeTask::show(std::int64_t) {
 
     const std::vector<const Sentence*> some = pointers_to(held_out_, shown);
     auto latents = mean_latents(run_.model, some);
-    auto rewritten = [&](int from, int to) {  // with the latents of layers [from, to) drawn from the prior
+    auto rewritten = [&](int from, int to) {  // decodes with latents of layers [from, to) drawn from the prior
         std::vector<DecodeRequest> changed(some.size());
         for (std::size_t i = 0; i < some.size(); i++) {
             changed[i] = {latents[i], std::uint32_t(i), 1, run_.model.start_position(int(some[i]->ids.size()))};

@@ -60,7 +60,7 @@ double information(const UniVae& model, const Points& points) {
                 if (latent.code_parts() > 0)
                     ratios[b] -= own.z == other.z ? 0 : INFINITY;
                 else
-                    ratios[b] += latent.log_posterior(own.z.data(), other.y.data());  // the prior of z cancels
+                    ratios[b] += latent.log_posterior(own.z.data(), other.y.data());  // its function of z cancels
             }
         }
         const double top = *std::max_element(ratios.begin(), ratios.end());

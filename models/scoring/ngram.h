@@ -45,7 +45,7 @@ class Ngram {
     // The n-grams of one order, sorted: a level of a trie. N-grams that differ only in the last symbol are adjacent.
     struct Level {
         std::vector<int> symbol;         // last symbol of each n-gram
-        std::vector<Index> first_child;  // index of the first child in the next level; the last entry is the end
+        std::vector<Index> first_child;  // index of the first child in the next level; last entry: size of that level
         std::vector<Index> suffix;       // index in the level below of the n-gram without its first symbol
         std::vector<double> count;       // c; freed once the probabilities are computed
         std::vector<double> probability, gamma;

@@ -150,7 +150,7 @@ Example canvas_example(InsertionForm form, const std::vector<int>& source, const
                        const ObjectiveOptions& o) {
     Example e;
     const int n = int(source.size()), c = o.insertion.canvas;
-    const int row_name = name ^ c << 26;  // each canvas has its own dropout mask
+    const int row_name = name ^ c << 26;  // so that each canvas has its own dropout mask
     const bool two = form == InsertionForm::two_stacks, either = form == InsertionForm::either_side;
     e.same_source = two && c > 0;
     TokenRows& reads = two ? e.source : e.rows;

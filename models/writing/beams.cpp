@@ -20,7 +20,7 @@ Beams::Beams(const SearchRules& rules, const SearchOptions& options)
 // A beam has at most end_count() continuations that end. The others among the best width_ + end_count() are therefore
 // enough for the next step.
 int Beams::candidates() const {
-    if (options_.beams == 1) return 1;  // the sampled token, or the token with the best penalised logit
+    if (options_.beams == 1) return 1;  // one is enough: the sampled token, or the one with the best penalised logit
     return int(width_ + rules_.end_count());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Generates targets with an encoder and a decoder. Every source is encoded once; the memory is the keys and values of
-// its tokens in the decoder's layers.
+// Generates targets with an encoder and a decoder. Each source is encoded once; the keys and values of its tokens in
+// the decoder's layers are the memory.
 #pragma once
 #include "models/nets/encoder_decoder.h"
 #include "models/writing/cached_writer.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Generates targets with one stack. Sources are read once; the memory is their keys and values.
+// Generates targets with one stack. Each source is read once; its keys and values are the memory.
 #pragma once
 #include "models/nets/unilm.h"
 #include "models/writing/cached_writer.h"

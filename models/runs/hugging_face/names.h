@@ -53,11 +53,11 @@ struct HuggingFaceFamily {
     // type: model_type, and with a dot the prefix of tensor names; architecture: the entry of `architectures`
     const char *type, *title, *architecture;
     bool rotary;
-    bool gated;      // gated feed-forward parts, and no biases of linear layers, except in the head
+    bool gated;      // feed-forward parts are gated; linear layers have no biases, except in the head
     bool own_width;  // the embedding may have its own width, and rotary positions may rotate values
     int positions;   // default of max_position_embeddings
     double dropout;  // default of both dropouts
-    double base;     // default of rope_theta; without gated parts, the only rotary base
+    double base;     // default of rope_theta; if not gated, the only rotary base that is possible
     const FamilyTensors& tensors;
 };
 const std::vector<HuggingFaceFamily>& hugging_face_families();

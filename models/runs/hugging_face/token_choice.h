@@ -57,8 +57,8 @@ WordPiece training_tokenizer(HuggingFace read);
 WordPiece with_tokens(const WordPiece& reader, Vocabulary tokens);
 
 // Chooses all tokens of a tokenizer, for a model whose embedding has this number of rows. If there are more rows than
-// tokens, as in an embedding that was padded to a multiple, the first rows are used. If there are fewer, the rows of
-// the other tokens are initialised with the mean of their pieces. A note is logged in both cases.
+// tokens, as in an embedding that was padded to a multiple, the first rows are used. If there are fewer rows, the
+// remaining tokens are initialised with the mean of their pieces. A note is logged in both cases.
 ChosenTokens fitted_tokens(const WordPiece& reader, int rows, const std::string& source);
 
 // Chooses all tokens that a model with this number of rows has, [PAD] first. If the vocabulary has no [PAD], adds one
