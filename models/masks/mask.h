@@ -123,7 +123,7 @@ struct NamedMask {
     SegmentGraph (*make)(const Documents& documents, const MaskDetails& details) = nullptr;
     bool decoder = false;  // for the decoder of an encoder-decoder model
 
-    bool latents() const { return rows == MaskRows::latent || rows == MaskRows::decoded; }  // as key source 0
+    bool latents() const { return rows == MaskRows::latent || rows == MaskRows::decoded; }  // whether latents are keys
 };
 const std::vector<NamedMask>& named_masks();
 const NamedMask& find_mask(const std::string& name);  // throws BadUsage if there is none
