@@ -101,7 +101,7 @@ std::vector<double> GaussianMixture::draw_rest(std::vector<double> x, int from, 
     if (!cholesky(l.data(), dimensions_)) throw Error("a mixture's covariance is not positive definite");
     std::vector<double> y(weights_.size() * known), logs;
     for (std::size_t k = 0; k < weights_.size(); k++) {
-        double* const at = y.data() + k * known;  // empty if known is 0
+        double* const at = y.data() + k * known;  // no numbers if known is 0
         double square = 0;
         for (std::size_t i = 0; i < known; i++) {
             double sum = x[place[i]] - means_[k * D + place[i]];

@@ -26,7 +26,7 @@ class GaussianMixture {
   public:
     GaussianMixture() = default;
     // weights (M): positive, with sum 1; means (M,D); factor (D,D): L, lower triangular with a positive diagonal.
-    // Throws BadInput if they are not.
+    // Throws BadInput if one of these conditions is not met.
     GaussianMixture(std::vector<double> weights, std::vector<double> means, std::vector<double> factor);
 
     // Fits at most `components` components to x(N,D), f32, and at most one per row. Adds `floor` times the mean

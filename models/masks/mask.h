@@ -83,7 +83,7 @@ SegmentGraph pseudo_mask(const Documents& documents, const std::vector<int>& wei
 struct Window {
     int radius = -1;   // largest distance that is seen; -1: no window
     int dilation = 1;  // within the window, only multiples of this distance are seen
-    int stride = 0;    // multiples of this distance are seen even outside the window; 0: off
+    int stride = 0;    // with a window: multiples of this distance are seen, too; 0: off
     int globals = 0;   // this many rows at the start of a segment see all and are seen by all
     bool all = false;  // whether the window also restricts other segments, which are otherwise fully visible
 };
