@@ -83,7 +83,9 @@ TEST_CASE("fake device: a gradient that is a tenth off, an update that forgets, 
             if (y.count() > 0) y.as<float>()[0] += 1e-3f * float(calls++);
         };
     };
-    auto no_update = [](OpTable& table) { table.adamw = [](View, View, View, View, View, View, OptimiserRule, View) {}; };
+    auto no_update = [](OpTable& table) {
+        table.adamw = [](View, View, View, View, View, View, OptimiserRule, View) {};
+    };
     CHECK(with_broken_op([](OpTable&) {}, check_steps).all.empty());
     CHECK_FALSE(with_broken_op(wrong_gradient, check_steps).all.empty());
     CHECK_FALSE(with_broken_op(other_bits, check_steps).all.empty());
