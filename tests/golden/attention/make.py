@@ -387,7 +387,7 @@ def main():
             held = set()
             salt = kind
             wanted = set(settings.pop("held", []))
-            here = honoured if not change or "reach" in change or "gate" in change else [m for m in some if m in honoured]
+            here = honoured if not change or "reach" in change or "gate" in change else [m for m in some if m in honoured] or honoured
             for attempt in range(2000):  # until the floor holds sums of both signs, where there is one
                 held.clear()
                 found = {mask: result(kind, settings, mask, salt, held) for mask in (here if not wanted else ["lm-reverse"])}
