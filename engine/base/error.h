@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The three ways in which a program can fail, and text(), which builds their messages with the standard library alone.
-// A message names the thing, what was found, what was expected, and what to do.
+// The exceptions of the engine and the models, and text(), which builds their messages. A message says what is wrong,
+// what was found, what was expected, and what to do.
 #pragma once
 #include <sstream>
 #include <stdexcept>
@@ -16,17 +16,18 @@ std::string text(const Parts&... parts) {
     return out.str();
 }
 
-// A mistake of the programmer: shapes, dtypes, devices, a missing tensor. Exit status 1.
+// Thrown for a mistake of the programmer: a wrong shape, dtype or device, a missing tensor. The program exits with
+// status 1.
 struct Error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Something outside the program is wrong: a file, a config value, a checkpoint, a full disk. Exit status 1.
+// Thrown if something outside the program is wrong: a file, a config value, a checkpoint, a full disk. Exit status 1.
 struct BadInput : Error {
     using Error::Error;
 };
 
-// The command line is wrong: an unknown option or key, a value out of range. Exit status 2.
+// Thrown if the command line is wrong: an unknown option or key, a value out of range. Exit status 2.
 struct BadUsage : Error {
     using Error::Error;
 };

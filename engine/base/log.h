@@ -9,11 +9,11 @@
 
 namespace masquerade {
 
-// If set, called before each line, to clear a progress bar that is redrawn in place.
+// If this pointer is set, log_line() calls the function first, to clear a progress bar that is redrawn in place.
 inline void (*before_log_line)() = nullptr;
 
-// log_line("warning: ", path, ": ", count, " lines were truncated"). Safe to call from any thread: lines never mix.
-// Control characters in the parts are escaped, so that the output is a single line.
+// Writes one line: log_line("warning: ", path, ": ", count, " lines were truncated"). Control characters in the parts
+// are escaped. Safe to call from any thread: lines never mix.
 template <class... Parts>
 void log_line(const Parts&... parts) {
     const std::string line = printable(text(parts...)) + '\n';
@@ -21,7 +21,7 @@ void log_line(const Parts&... parts) {
     std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-// A progress bar such as "=====>    ", `width` columns wide; `share` is the part that is done, 0 to 1.
+// Returns a progress bar such as "=====>    ", `width` columns wide. `share` is the fraction that is done, 0 to 1.
 inline std::string bar_of(double share, int width) {
     int full = int(share * width);
     std::string bar(std::size_t(full), '=');

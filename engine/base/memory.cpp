@@ -19,7 +19,7 @@ std::size_t rounded_up(std::size_t bytes, std::size_t alignment) {
 }
 
 #ifdef __linux__
-// Maps pages and unmaps what lies before and after the aligned part.
+// Maps one large page more than needed, then unmaps the pages before and after the aligned block.
 void* map_pages(std::size_t bytes) noexcept {
     void* memory = mmap(nullptr, bytes + large_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return nullptr;

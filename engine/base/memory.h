@@ -7,11 +7,12 @@
 
 namespace masquerade {
 
-// Allocates at least `bytes`, aligned to 64; null if out of memory. release_aligned() must be given the same `bytes`.
+// Allocates at least `bytes` bytes, aligned to 64 bytes. Returns null if out of memory. release_aligned() must be
+// called with the same `bytes`.
 void* allocate_aligned(std::size_t bytes) noexcept;
 void release_aligned(void* memory, std::size_t bytes) noexcept;
 
-// Whether newly allocated memory of this size is zero. Such pages take no physical memory until they are written.
+// Whether newly allocated memory of this size is zero. Such memory takes no physical pages until it is written.
 bool is_zero_when_fresh(std::size_t bytes) noexcept;
 
 // The largest resident memory of this process so far, in bytes; 0 if the system does not report it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lookup in tables whose rows have names: kinds of attention, objectives, tasks.
+// Finds rows by their names, in tables such as those of attention kinds, objectives and tasks.
 #pragma once
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ inline std::string joined(const std::vector<std::string>& words, const char* bet
     return all;
 }
 
-// The row with this name. BadUsage if there is none: "there is no WHAT NAME OF; there are ...".
+// Returns the row with this name. If there is none, throws BadUsage("there is no WHAT NAME OF; there are ...").
 template <class Table>
 const auto& find_named(const Table& table, const std::string& name, const char* what, const char* of = "") {
     for (const auto& row : table)

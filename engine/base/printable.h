@@ -11,7 +11,7 @@
 
 namespace masquerade {
 
-// Control characters, line and paragraph separators, and marks that change the direction of writing.
+// True for control characters, line and paragraph separators, and marks that change the direction of writing.
 inline bool steers(char32_t c) {
     return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F ||
            (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
@@ -23,9 +23,9 @@ inline std::string escape(const char* begin, std::uint32_t value, int digits) {
     return s;
 }
 
-// Returns one line that shows the text. Control characters become \n, \t, \r or \u001b; a byte that is not UTF-8
-// becomes \xff. Text of more than `most` bytes loses its middle. Printable text is unchanged, so a second call has no
-// effect.
+// Returns the text as one printable line. Control characters become escapes such as \n or \u001b; a byte that is not
+// UTF-8 becomes an escape such as \xff. If the text has more than `most` bytes, " ... " replaces its middle. Printable
+// text is unchanged, so a second call has no effect.
 inline std::string printable(std::string_view words, std::size_t most = 4000) {
     std::string short_form;
     if (words.size() > most) {
@@ -66,7 +66,7 @@ inline std::string printable_lines(std::string_view lines) {
     return s;
 }
 
-// Escapes text so that HTML and SVG show every character of it.
+// Escapes text for HTML and SVG, so that every character is displayed.
 inline std::string letters(std::string_view words) {
     std::string s;
     for (char c : printable(words, words.size()))

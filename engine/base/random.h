@@ -36,7 +36,7 @@ struct Stream {
     }
 };
 
-// FNV-1a hash. Streams are numbered by the hash of their name.
+// The FNV-1a hash of a name. make_stream() derives the keys of a stream from the hash of its name.
 constexpr std::uint64_t hash_of(std::string_view name) {
     std::uint64_t h = 0xcbf29ce484222325ull;
     for (char c : name) h = (h ^ std::uint64_t((unsigned char)c)) * 0x100000001b3ull;
@@ -50,10 +50,10 @@ constexpr Stream make_stream(std::uint64_t seed, std::string_view name, std::uin
     return Stream{k[0], k[1], step};
 }
 
-// In (0, 1), never 0 or 1: the middle of one of 2^23 equal intervals, exact in float.
+// Returns a number in (0, 1), never 0 or 1: the middle of one of 2^23 equal intervals, exact in float.
 constexpr float uniform(std::uint32_t bits) { return (float(bits >> 9) + 0.5f) * (1.0f / 8388608.0f); }
 
-// A sequence of draws on the host: shuffles, initial weights, sampling of tokens.
+// Draws random numbers on the host, one after the other: for shuffles, initial weights and the sampling of tokens.
 class Sequence {
   public:
     constexpr Sequence(std::uint64_t seed, std::string_view name, std::uint32_t a = 0, std::uint32_t b = 0)
@@ -67,7 +67,7 @@ class Sequence {
         std::uint64_t hi = bits() >> 6, lo = bits() >> 6;
         return (double((hi << 26) | lo) + 0.5) * 0x1p-52;
     }
-    // Uniform below n without bias (Lemire 2019), n > 0.
+    // Returns a whole number from 0 to n - 1, uniform without bias (Lemire 2019); n > 0.
     constexpr std::uint32_t below(std::uint32_t n) {
         std::uint64_t m = std::uint64_t(bits()) * n;
         for (std::uint32_t low = -n % n; std::uint32_t(m) < low;) m = std::uint64_t(bits()) * n;
@@ -80,7 +80,7 @@ class Sequence {
     Four four_{};
 };
 
-// At most `most` distinct numbers below n, in random order: the first steps of a Fisher-Yates shuffle.
+// Returns at most `most` distinct numbers below n, in random order, by the first steps of a Fisher-Yates shuffle.
 std::vector<std::size_t> drawn(std::size_t n, std::size_t most, Sequence random);
 
 }  // namespace masquerade

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writing files. A file appears complete or not at all, and every failure is a BadInput that names the path and the
-// system's reason. When a function returns, the data is on disk.
+// Writes files and folders. A file appears complete or not at all. Every failure is a BadInput that names the path and
+// the system's reason. When a function returns, the data is on disk.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -18,7 +18,7 @@ class FileWriter {
     void finish();  // flushes to disk and closes
 
   private:
-    void remove() const;  // keeps errno
+    void remove() const;  // does not change errno
 
     std::string path_;
     int file_;
@@ -45,18 +45,20 @@ class PrivateFolder {
 // Writes a new file next to `path` and renames it: a reader, or a crash, finds the old or the new file, never a part.
 // If `path` is a link, its target is replaced. A device or a pipe is written to directly.
 void replace_file(const std::string& path, const std::string& bytes);
-// Like the above, but write(place) makes the file. Errors name `path`, not `place`.
+// Like the function above, but calls write(place) to write the new file. Errors name `path`, not `place`.
 void replace_file(const std::string& path, const std::function<void(const std::string& place)>& write);
 
-// Makes a folder and its missing parents, and flushes each new name to disk. Returns false if the folder existed.
+// Creates a folder and its missing parents, and flushes each new name to disk. Returns false if the folder existed.
 bool make_folder(const std::string& path);
-// Adds files to `folder` together: write(place) makes them in a temporary folder inside, then they are moved up,
-// config.json last. If write() fails, none of them remain.
+// Adds several files to `folder`: write(place) writes them into a temporary folder inside `folder`, then they are moved
+// into `folder`, config.json last. If write() fails, none of the files remain.
 void fill_folder(const std::string& folder, const std::function<void(const std::string& place)>& write);
-// Calls write(fresh). If it throws a message that names `fresh`, the message names `path` instead.
+// Calls write(fresh). If write() throws an exception whose message contains `fresh`, throws a BadInput whose message
+// has `path` in its place.
 void write_as(const std::string& path, const std::string& fresh, const std::function<void(const std::string&)>& write);
 
-// Flushes a file's content, or the names in a folder: new and renamed files are on disk only after this call.
+// Flushes the content of a file, or the names in a folder. After a file is created or renamed, its new name is on disk
+// only when its folder has been flushed.
 void sync_to_disk(const std::string& path);
 
 // Throws BadInput("cannot WHAT PATH: No space left on device"), with the reason from errno.

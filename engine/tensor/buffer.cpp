@@ -14,8 +14,8 @@
 namespace masquerade {
 namespace {
 
-// The memory that the machine can still provide. The system often promises a larger block, and kills the program when
-// it writes to it.
+// The memory that the machine can still provide. The system may allocate a larger block, but then it kills the program
+// when the block is written.
 std::size_t available_memory() {
     std::ifstream file("/proc/meminfo");
     std::string name, unit;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The four number types a tensor can hold, and bfloat16 as a storage type.
 //   f32   the working type                          bf16  storage only: half the memory, arithmetic in float
-//   f64   the reference forms, for tests            c128  the same forms on complex numbers: the complex-step check
+//   f64   for tests: reference results              c128  for tests: derivatives by complex steps
 #pragma once
 #include <complex>
 #include <cstddef>
@@ -26,7 +26,7 @@ struct bfloat16 {
     }
 };
 
-// to[i] = from[i] for i < n. With AVX512-BF16, a number smaller than 2^-126 in magnitude becomes 0.
+// Rounds n numbers to bfloat16. With AVX512-BF16, a number smaller than 2^-126 in magnitude becomes 0.
 void round_to_bfloat16(const float* from, bfloat16* to, int n);
 
 using complex = std::complex<double>;
@@ -60,7 +60,7 @@ constexpr const char* name_of(DType t) {
     return t == DType::bf16 ? "bf16" : t == DType::f32 ? "f32" : t == DType::f64 ? "f64" : "c128";
 }
 
-// The type of statistics, biases, losses and latents that goes with activations of type t.
+// The type of statistics, biases, losses and latents if activations have type t.
 constexpr DType arithmetic_of(DType t) { return t == DType::bf16 ? DType::f32 : t; }
 
 }  // namespace masquerade

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Access to the numbers of a tensor from the host, for any type and any device. On the CPU nothing is copied.
+// Reads and writes the numbers of a tensor from the host, for any type and any device.
 #pragma once
 #include <vector>
 
@@ -25,14 +25,14 @@ double number_at(const View& view, std::int64_t i);
 // A tensor that the host can access: the tensor itself if it is on the CPU, otherwise a copy.
 class OnHost {
   public:
-    // Copies the current numbers. All work that writes them must have ended.
+    // Copies the current numbers from the device; waits for earlier work on the device.
     explicit OnHost(const View& tensor) : OnHost(tensor, true) {}
     // For writing only: the initial content of a copy is unspecified.
     static OnHost to_write(const View& tensor) { return OnHost(tensor, false); }
 
     const View& view() const { return here_; }
     double operator[](std::int64_t i) const { return number_at(here_, i); }
-    // Copies what was written back to the device of the tensor.
+    // Copies the numbers of view() to the tensor, if it is on another device.
     void store() const;
 
   private:

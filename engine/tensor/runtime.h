@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The services of an accelerator other than ops: memory, copies, time. The CUDA library provides one runtime
-// (engine/ops/library.h). All code above it uses the device through the runtime and does not depend on CUDA.
+// The functions of an accelerator other than ops: memory, copies, timing, graphs. The CUDA library provides one runtime
+// (engine/ops/library.h). All other code uses the device through the runtime and does not depend on CUDA.
 //
 // Ops, copies and fills all run on one stream, in the order of the calls. Failures are thrown as Error; on a GPU, the
 // failure of a kernel may be reported by any later call.
@@ -27,9 +27,9 @@ struct DeviceFacts {
 struct ProductRule {
     // cuBLASLt rounds f32 factors to TF32, which has 10 fraction bits, before it multiplies them.
     bool tf32 = false;
-    // The engine's own kernels compute every product. Their bits depend only on the row, the column and K, so a
-    // document has the same bits alone and in any batch. If false, cuBLASLt multiplies, and bits may change with the
-    // shape.
+    // If true, the engine's own kernels compute every product. The bits of an element depend only on its row and its
+    // column of the factors, so a document has the same bits alone and in any batch. If false, cuBLASLt computes
+    // products, and bits may change with the shape.
     bool deterministic = false;
 };
 
@@ -40,7 +40,7 @@ struct DeviceEvent;  // a point in time on the stream
 struct DeviceRuntime {
     Answer (*answer)() = nullptr;      // never throws; allocates no device memory
     DeviceFacts (*facts)() = nullptr;  // facts of the first device, which is the one used
-    // Null if the device has too little memory.
+    // Returns null if the device has too little memory.
     void* (*allocate)(std::size_t bytes) = nullptr;
     void (*release)(void* data) noexcept = nullptr;
     // When this returns, the caller may reuse its memory. A copy to the device may still be under way; a copy from it
@@ -53,10 +53,10 @@ struct DeviceRuntime {
     DeviceEvent* (*note_moment)() = nullptr;
     double (*seconds_between)(DeviceEvent* from, DeviceEvent* to) = nullptr;
     void (*forget_moment)(DeviceEvent* event) noexcept = nullptr;
-    // Captures a step as one graph (tape/rehearsal.h). After begin_graph(), ops, fills and copies to the device are
-    // recorded in order instead of done; launch_graph() launches them without waiting. Steps with equal `name` are
-    // similar, so a graph prepared for one is reused for the next. Reading back or waiting between the two calls is an
-    // Error.
+    // Captures a step as one graph (tape/rehearsal.h). After begin_graph(), ops, fills and copies to the device are not
+    // executed but recorded in order; launch_graph() launches them without waiting. Steps with equal `name` are
+    // similar, so the graph of one step is reused for the next. Between the two calls, reading from the device or
+    // waiting for it is an Error.
     void (*begin_graph)() = nullptr;
     void (*launch_graph)(const char* name) = nullptr;
     void (*abandon_graph)() noexcept = nullptr;  // discards what was recorded

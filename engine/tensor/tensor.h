@@ -16,9 +16,9 @@ struct Tensor {
     void* value = nullptr;
     void* grad = nullptr;
     bool needs_grad = false;    // whether it depends on a parameter
-    bool grad_written = false;  // by a backward of this step; the next one adds
+    bool grad_written = false;  // whether a backward of this step has stored it; the next backward adds
     bool parameter = false;
-    bool retained = false;                  // until the end of the step, even if recomputed
+    bool retained = false;                  // whether the value is kept until the step ends
     int value_block = -1, grad_block = -1;  // block numbers in the arena
 
     View view() const { return View{value, dtype, device, shape, path.c_str()}; }
