@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t smallest_block = std::size_t(1) << 16;
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+std::size_t rounded_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }  // to the alignment of buffers
 
 }  // namespace
 
@@ -26,23 +26,23 @@ void Inputs::begin_step() {
 
 const char* Inputs::upload(const void* data, std::size_t bytes) {
     if (blocks_.empty() || used_ + bytes > blocks_.back().bytes()) {
-        blocks_.emplace_back(std::max(smallest_block, aligned(bytes)), device_);
+        blocks_.emplace_back(std::max(smallest_block, rounded_up(bytes)), device_);
         used_ = 0;
     }
     char* to = static_cast<char*>(blocks_.back().data()) + used_;
     copy_bytes(data, Device::cpu, to, device_, bytes);
-    used_ += aligned(bytes);
+    used_ += rounded_up(bytes);
     return to;
 }
 
 Ints Inputs::ints(const std::vector<int>& numbers) {
-    const Ints here{numbers.data(), std::int64_t(numbers.size())};
-    if (device_ == Device::cpu || numbers.empty()) return here;
-    for (const GivenInts& known : ints_)
-        if (known.given == here.data && known.there.count == here.count) return known.there;
-    const char* there = upload(here.data, numbers.size() * sizeof(int));
-    ints_.push_back({here.data, {reinterpret_cast<const int*>(there), here.count}});
-    return ints_.back().there;
+    const Ints on_host{numbers.data(), std::int64_t(numbers.size())};
+    if (device_ == Device::cpu || numbers.empty()) return on_host;
+    for (const UploadedInts& known : ints_)
+        if (known.host == on_host.data && known.device.count == on_host.count) return known.device;
+    const char* on_device = upload(on_host.data, numbers.size() * sizeof(int));
+    ints_.push_back({on_host.data, {reinterpret_cast<const int*>(on_device), on_host.count}});
+    return ints_.back().device;
 }
 
 }  // namespace masquerade

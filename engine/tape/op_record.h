@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Record::by for ops of ops.h. The two functions of a record, and what it keeps, follow from the names in that list:
-//   of the forward    tensors are the record's inputs and then its outputs, all other parameters its attributes
-//   of the backward   View x: input or output x of the forward.  View dy: the gradient of output y.  Grad dx: where the
-//                     gradient of input x goes.  Any other parameter: the attribute of the same name
-// A list of tensors (Views) stands for all inputs from its place on. The record keeps what the backward reads.
+// Record::by for the ops of ops.h. The types and names of an op's parameters say what a record passes to it:
+//   forward    the tensor parameters are the inputs of the record, then its outputs; all others are its attributes
+//   backward   View x: input or output x of the forward.  View dy: the gradient of output y.  Grad dx: the gradient of
+//              input x, to be written.  Any other parameter: the attribute of the same name
+// A parameter of type Views contains all inputs from its position on. The record keeps the tensors that the backward
+// reads.
 #pragma once
 #include "engine/ops/ops.h"
 #include "engine/tape/tape.h"
@@ -11,7 +12,7 @@
 namespace masquerade {
 namespace detail {
 
-// A parameter T of a forward gives the attributes of a record nothing, its value, or where it lies.
+// What a record stores for a parameter of type T: nothing for a tensor, a pointer for a reference, otherwise the value.
 template <class T>
 inline constexpr bool holds_tensors = std::is_same_v<T, View> || std::is_same_v<T, Views>;
 template <class T>
@@ -23,7 +24,8 @@ auto attributes(std::tuple<T...>*) -> decltype(std::tuple_cat(std::declval<Attri
 
 }  // namespace detail
 
-// The attributes of a record by this forward: what the op takes beside tensors, in its order; a pointer for a reference.
+// The attributes of a record whose forward is Op: a tuple of the parameters that are not tensors, in the op's order. A
+// reference is stored as a pointer.
 template <class Op>
 using AttributesOf = decltype(detail::attributes(static_cast<typename Op::Parameters*>(nullptr)));
 template <class Op>
@@ -33,14 +35,15 @@ const AttributesOf<Op>& attributes_of(const Record& r, Op) {
 
 namespace detail {
 
-// The parameters of a forward, of two kinds: those that hold tensors and its attributes.
+// The parameters of the forward Op. A parameter is either a tensor (View or Views) or an attribute.
 template <class Op, class Parameters = typename Op::Parameters>
 struct Forward;
 template <class Op, class... T>
 struct Forward<Op, std::tuple<T...>> {
     static constexpr int tensors = (0 + ... + holds_tensors<T>);
     static constexpr bool has_list = (false || ... || std::is_same_v<T, Views>);
-    // The place of a name among the parameters of its kind; -1 if it is not one of them.
+    // The index of a parameter among the tensors or, if `tensor` is false, among the attributes; -1 if there is none of
+    // this name.
     static constexpr int place(bool tensor, std::string_view name) {
         std::size_t parameter = 0;
         int place = 0, found = -1;
@@ -52,7 +55,7 @@ struct Forward<Op, std::tuple<T...>> {
         (look(holds_tensors<T> == tensor), ...);
         return found;
     }
-    // The place of the first output among the tensors of a record's forward.
+    // The index of the first output of the record among the tensors of the forward.
     static int first_output(const Record& r) { return tensors - int(r.out.size()); }
     static void expect_tensors(const Record& r) {
         const int inputs = first_output(r), given = int(r.in.size());
@@ -62,10 +65,11 @@ struct Forward<Op, std::tuple<T...>> {
     }
 };
 
-// A name without the d of a gradient.
+// Removes the d from the name of a gradient: dx becomes x. Any other name becomes "".
 constexpr std::string_view without_d(std::string_view name) { return name[0] == 'd' ? name.substr(1) : ""; }
 
-// Parameter I of the function Op of a record whose forward is F: where the forward has it.
+// Parameter I of Op, which is the forward or the backward of a record. F is the forward of this record. `tensor` and
+// `attribute` are the indices in F of the parameter with the same name, `of_d` of the one without the d; -1: none.
 template <class F, class Op, std::size_t I>
 struct Parameter {
     using T = std::tuple_element_t<I, typename Op::Parameters>;
@@ -117,8 +121,8 @@ struct Parameter {
 
 }  // namespace detail
 
-// The functions of a record: frames of these names stand between the tape and an op. They ask for gradients in the order
-// of the op's parameters.
+// The functions that a record calls; a debugger shows them between the tape and an op. They call Record::dx in the
+// order of the op's parameters.
 template <class F, std::size_t... I>
 void record_forward(const Record& r) {
     typename F::InOrder{detail::Parameter<F, F, I>::of(r)...};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Memory for one step of a tape. During training, the first step of a bucket (a name for all sizes of a step) either
-// allocates every block separately or is a rehearsal (tape/rehearsal.h). It records the ticks of the tape at which each
-// block is first and last used. Later steps of this bucket place their blocks at planned offsets inside one buffer.
+// The memory for one step of a tape. During training, the first step of a bucket (a name for all sizes of a step)
+// either allocates every block separately or is a rehearsal (tape/rehearsal.h). It records when each block is first and
+// last used, in ticks of the tape. Later steps of this bucket place their blocks at planned offsets inside one buffer.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -25,15 +25,15 @@ std::size_t place_blocks(std::vector<ArenaBlock>& blocks);
 enum class Blocks {
     planned,  // planned offsets in one buffer, as described at the top of this file
     loose,    // a separate allocation per block, freed after the step
-    kept      // side by side in one buffer that is kept; for steps of ever new sizes without a backward
+    kept      // side by side in one buffer that later steps reuse; for steps without a backward whose sizes vary
 };
 
 class Arena {
   public:
     explicit Arena(Device device = Device::cpu, Blocks blocks = Blocks::planned) : device_(device), blocks_(blocks) {}
 
-    // Begins a step. If the previous step was not ended because an exception was thrown, it leaves no plan. In a
-    // rehearsal of a bucket without a plan, blocks are addresses without memory.
+    // Begins a step. If an exception ended the previous step, that step leaves no plan. In a rehearsal of a bucket
+    // without a plan, blocks have addresses but no memory.
     void begin_step(const std::string& bucket, bool rehearsal = false);
     // Returns a 64-byte aligned block that may be used from this tick on, and sets *block to its number for touch().
     void* take(std::size_t bytes, int* block);
@@ -51,8 +51,8 @@ class Arena {
     // If on, fills each block with NaN after its last use, so that a backward that reads a value it did not declare
     // reads NaN.
     void set_poison(bool on) { poison_ = on; }
-    // Bytes of the buffer, which fits the largest step so far; and bytes that the unplanned steps needed without
-    // sharing memory.
+    // planned_bytes: size of the buffer, which fits the largest step so far. unplanned_bytes: size of the largest step
+    // that had no plan, in which no two blocks share memory.
     std::size_t planned_bytes() const { return base_.bytes(); }
     std::size_t unplanned_bytes() const { return unplanned_; }
     const std::vector<ArenaBlock>* plan(const std::string& bucket) const;
@@ -67,7 +67,8 @@ class Arena {
     std::vector<ArenaBlock> log_;
     std::vector<Buffer> loose_;
     Buffer base_;
-    // block number; bytes, the largest step so far and this step
+    // next_: number of the next block. side_by_side_: bytes of all blocks of this step without sharing. unplanned_: the
+    // largest side_by_side_ of a step without a plan
     std::size_t next_ = 0, unplanned_ = 0, side_by_side_ = 0;
     int clock_ = 0;
 };

@@ -35,11 +35,11 @@ struct Record {
         differentiable = gradients;
         return std::move(*this);
     }
-    // For a record that ops of ops.h compute, with the attributes of the forward. The record keeps the values that the
-    // backward reads (op_record.h). The backward may be a function as below, or nullptr.
+    // Sets ops of ops.h as forward and backward, and the attributes of the forward. The record keeps the values that
+    // the backward reads (op_record.h). The backward may also be a function as below, or nullptr.
     template <class Forward, class Backward, class... Attributes, class = typename Forward::Parameters>
     Record&& by(Forward, Backward, Attributes...) &&;
-    // For a record that two functions compute; keeps() then names the values that the backward reads.
+    // Sets two functions as forward and backward. keeps() must then name the values that the backward reads.
     Record&& by(void (*f)(const Record&), void (*b)(const Record&)) && {
         forward = f;
         backward = b;
@@ -50,7 +50,7 @@ struct Record {
         with(std::move(a));
         return std::move(*this).by(f, b);
     }
-    // The record keeps these values alone. Null tensors are skipped.
+    // Sets the tensors whose values the backward reads; earlier ones are forgotten. Null pointers are skipped.
     Record&& keeps(const Tensors& tensors) && {
         keep.clear();
         for (Tensor* t : tensors)
@@ -84,12 +84,13 @@ struct Record {
     View x(int i = 0) const { return in[std::size_t(i)] ? in[std::size_t(i)]->view() : View{}; }
     View y(int i = 0) const { return out[std::size_t(i)]->view(); }
     View dy(int i = 0) const { return out[std::size_t(i)]->grad_view(); }
-    // The gradient of input i, for the backward to write; empty if this gradient is not needed. Marks the gradient as
-    // written.
+    // Returns the gradient of input i for the backward to write, and marks this gradient as written. Empty if the
+    // gradient is not needed.
     Grad dx(int i = 0) const;
 };
 
-// Called around the forward and the backward of every record: NaN trace, dump, timing (tape/trace.h).
+// The tape calls before() and after() around the forward and the backward of every record. tape/trace.h contains a NaN
+// trace, a dump and a clock.
 struct Observer {
     virtual ~Observer() = default;
     virtual void before(const Record&, bool /*backward*/) {}
@@ -102,7 +103,7 @@ class Tape {
         std::string name;
         std::size_t begin, end;  // record numbers, end exclusive
     };
-    // While alive, prefixes the paths of all tensors with "name.", and makes the records a segment.
+    // While a Scope exists, the paths of new tensors begin with "name."; the records of that time become a segment.
     class Scope {
       public:
         Scope(Tape& tape, const std::string& name);
@@ -137,7 +138,7 @@ class Tape {
     // Creates a tensor from the caller's numbers, converted to `type`. It receives no gradient.
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const double* numbers);
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const float* numbers);
-    // The array at an address that ops can read. The array must outlive the step.
+    // Returns the array where ops can read it (Inputs::ints). The array must outlive the step.
     Ints ints(const std::vector<int>& numbers) { return inputs_.ints(numbers); }
 
     // Keeps a value alive until the next step begins, for ops that read it after the calling function has returned.
@@ -157,14 +158,13 @@ class Tape {
 
     // Computes the record and appends it to the tape; returns its first output.
     Tensor* run(Record record);
-    // Computes the gradient of the loss with respect to every tensor that needs one, starting from d loss / d loss = 1.
-    // loss is (1).
+    // Computes the gradient of the loss, a single number, with respect to every tensor that needs a gradient.
     void backward(Tensor* loss);
     // The two halves of backward(), for labs that step through it one scope at a time.
     void seed_gradient(Tensor* loss);
     void replay(std::size_t begin, std::size_t end);
 
-    // Recomputes every scope whose full name matches the pattern during the backward instead of keeping its values. In
+    // Scopes whose full name matches the pattern are recomputed during the backward; their values are not kept. In
     // "decoder.layer.*" the * stands for any characters.
     void recompute(const std::string& pattern) { recompute_.push_back(pattern); }
     void observe(Observer* observer) { observers_.push_back(observer); }
