@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The files of a checkpoint, and the marks that tie them together. A file that belongs to another step, seed or run is
-// refused with a message that names the file.
+// Reads and writes the files of a checkpoint. Each file contains marks that say to which other files it belongs. A file
+// that belongs to another step, seed or run is refused with a message that names the file.
 //
 //   run.json            salt: identifies the run
 //   config.json         salt: the run in which this file was saved
 //   model.safetensors   metadata: step, and config: the checksum of config.json in the same folder
-//   state.safetensors   metadata: model, the checksum of the weights that the optimiser state belongs to
+//   state.safetensors   metadata: model, the checksum of the weights to which the optimiser state belongs
 //
-// A mark that is missing is not checked: runs of version 0.2 and files made by other programs have none.
+// A missing mark is not checked: old runs and files of other programs have no marks.
 #pragma once
 #include <string>
 
@@ -27,8 +27,8 @@ TensorFile open_model(const RunFolder& folder, std::int64_t step);
 // Opens state.safetensors of a step; BadInput if it belongs to other weights.
 TensorFile open_state(const RunFolder& folder, std::int64_t step, const Parameters& parameters);
 
-// BadInput unless the file holds every parameter with its shape and type. Call it before memory is allocated: a wrong
-// config.json could ask for any amount.
+// Throws BadInput unless the file contains every parameter with its shape and type. Call this before memory is
+// allocated: a wrong config.json could request any amount.
 void expect_shapes(const TensorFile& file, const Parameters& parameters);
 // Reads every parameter; BadInput if a number is NaN or infinite.
 void read_weights(const TensorFile& file, Parameters& parameters);

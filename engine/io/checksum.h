@@ -13,8 +13,8 @@ inline std::uint64_t mixed(std::uint64_t sum, std::uint64_t word) {
     return x << 29 | x >> 35;
 }
 
-// The checksum of `bytes` bytes that follow data whose checksum is `before` (0 if none). Equal on all little-endian
-// machines.
+// Returns the checksum of `bytes` bytes that follow data whose checksum is `before` (0 if no data precedes them). It is
+// equal on all little-endian machines.
 inline std::uint64_t checksum(const void* data, std::size_t bytes, std::uint64_t before) {
     const char* at = static_cast<const char*>(data);
     std::uint64_t lanes[4] = {1, 2, 3, 4}, words[4];

@@ -31,7 +31,8 @@ std::string number_text(T x) {
     return {digits, std::to_chars(digits, digits + sizeof digits, x).ptr};
 }
 
-// A bound that every value of T satisfies is not mentioned.
+// Describes the expected numbers: "a whole number from 1 to 65536". A bound that every value of T satisfies is left
+// out.
 template <class T>
 std::string expected_number(T low, T high) {
     const bool from = std::is_unsigned_v<T> || low != std::numeric_limits<T>::lowest(),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Settings as key=value, shared by all programs. A struct of options declares each field in one line; the value that
-// the field has then is the default:
+// Settings as key=value, shared by all programs. A struct of options declares each field in one line; the value of the
+// field at that time becomes the default:
 //
 //   config.add("width", &options.width, "C, model width", 1, 65536);
 //   config.set("width=256");
 //
-// The struct must outlive the Config, which writes into it. An unknown key, a malformed value or a value out of range
-// is refused with a message that says what was expected: BadUsage from the command line, BadInput from a file.
+// The struct must outlive the Config, which writes into the struct. An unknown key, a malformed value or a value out of
+// range is refused with a message that says what was expected: BadUsage from the command line, BadInput from a file.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -25,32 +25,33 @@ class Config {
     template <class T>
     using If = std::enable_if_t<T::value>;
     template <class T>
-    using Bound = std::common_type_t<T>;  // not deduced from the bounds, so that T follows from `value` alone
+    using Bound = std::common_type_t<T>;  // T is not deduced from a parameter of this type
 
   public:
-    // A number: int, std::int64_t, std::uint64_t or double.
+    // Declares a number: int, std::int64_t, std::uint64_t or double.
     template <class T, class = If<std::is_arithmetic<T>>>
     void add(const std::string& key, T* value, const std::string& help, Bound<T> low = std::numeric_limits<T>::lowest(),
              Bound<T> high = std::numeric_limits<T>::max());
     void add(const std::string& key, bool* value, const std::string& help);
-    // A text: one of the choices, or any text if there are no choices.
+    // Declares a text: one of the choices, or any text if there are no choices.
     void add(const std::string& key, std::string* value, const std::string& help,
              const std::vector<std::string>& choices = {});
-    // A text: one of the names, or a path. A relative path is stored as an absolute one, because a later program may
-    // run in another folder.
+    // Declares a text: one of the names, or a path. A relative path is stored as an absolute one, because a later
+    // program may run in another folder.
     void add_path(const std::string& key, std::string* value, const std::string& help,
                   const std::vector<std::string>& names);
-    // One of the named values of an enumeration: add("gelu", &gelu, "...", {{"erf", GeluKind::erf}, ...})
+    // Declares a value of an enumeration: add("gelu", &gelu, "...", {{"erf", GeluKind::erf}, ...})
     template <class E, class = If<std::is_enum<E>>>
     void add(const std::string& key, E* value, const std::string& help,
              const std::vector<std::pair<std::string, E>>& choices);
 
-    // Until `key` itself is set, `write` runs after every other setting that is set, and may change the value of `key`.
+    // Until `key` itself is set, calls `write` after each change of another setting. `write` may change the value of
+    // `key`.
     void follows(const std::string& key, std::function<void()> write);
 
     void set(const std::string& pair);                           // "key=value"; BadUsage
     void set(const std::string& key, const std::string& value);  // BadUsage
-    // Lines `key = value` with # comments, or a JSON object; BadInput names the file and the line.
+    // Reads a file of lines `key = value` with # comments, or a JSON object. BadInput names the file and the line.
     void load(const std::string& path);
     void from_json(const nlohmann::json& object, const std::string& path);  // `path` is named in messages; BadInput
     nlohmann::json to_json() const;
@@ -68,9 +69,9 @@ class Config {
         std::string expected;  // "a whole number from 1 to 65536"
         std::function<std::string()> text;
         std::function<bool(const std::string&)> assign;  // returns false and changes nothing if the value is not valid
-        std::function<void(nlohmann::json&)> put;        // null: written as text
+        std::function<void(nlohmann::json&)> put;        // stores the value in JSON; null: it is stored as text
         std::string start = text();                      // the default
-        std::function<void()> follow = {};  // null once the setting is given, or if it follows no other setting
+        std::function<void()> follow = {};  // `write` of follows(); null without it, or once the setting is set
     };
 
     void declare(Entry entry);

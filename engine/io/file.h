@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reading files. Every failure is a BadInput that names the path and the system's reason. engine/base/write_file.h
-// writes files.
+// Reads files. Every failure is a BadInput that names the path and the system's reason. engine/base/write_file.h writes
+// files.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -7,7 +7,7 @@
 
 namespace masquerade {
 
-// The fewest insertions, deletions, replacements and swaps of neighbours that turn a into b.       Damerau 1964
+// The smallest number of insertions, deletions, replacements and swaps of neighbours that turn a into b.  Damerau 1964
 inline int edit_distance(const std::string& a, const std::string& b) {
     std::size_t columns = b.size() + 1;
     std::vector<int> before(columns), last(columns), now(columns);
@@ -25,7 +25,7 @@ inline int edit_distance(const std::string& a, const std::string& b) {
     return last[b.size()];
 }
 
-// The known word with the fewest edits; empty if more than half of the letters would have to change.
+// Returns the known word with the smallest edit_distance() from `word`; "" if each needs edits of more than half of it.
 inline std::string nearest(const std::string& word, const std::vector<std::string>& known) {
     std::string best;
     int fewest = int(word.size() + 1) / 2;

@@ -26,7 +26,7 @@ namespace masquerade {
 namespace fs = std::filesystem;
 namespace {
 
-// The number in "step-000100"; -1 for any other name.
+// Returns 100 for "step-000100"; -1 for a name that is not a step folder's.
 std::int64_t step_of(const std::string& name) {
     constexpr std::int64_t most = 999'999'999'999'999'999;  // so that adding to a step cannot overflow
     std::int64_t step = -1;
@@ -256,8 +256,8 @@ void RunFolder::promote_record() const {
         fail_to("write", file("run.json"));
 }
 
-// The step that `latest` or `best` links to; -1 if none. If the run was copied and the link became a folder, the step
-// with the same files.
+// Returns the step that `latest` or `best` links to. If a copy of the run has a folder in place of the link, returns
+// the step with the same files. -1 if there is no such step.
 std::int64_t RunFolder::led_to(const std::string& name) const {
     std::error_code error;
     if (!fs::is_directory(fs::symlink_status(file(name), error)))
@@ -267,7 +267,7 @@ std::int64_t RunFolder::led_to(const std::string& name) const {
     return -1;
 }
 
-// Replaces links that were copied as folders by links again.
+// In a copy of a run in which `latest` and `best` became folders, replaces these folders by links.
 void RunFolder::mend_links() const {
     for (const char* name : links) {
         std::error_code error;
@@ -358,8 +358,8 @@ void RunFolder::link(const std::string& name, const std::string& target) const {
         fail_to("link", file(name));
 }
 
-// Removes steps beyond the one just saved, which a rewind made invalid, and old steps. A folder is renamed before its
-// files are removed, so that no half-removed folder has the name of a step.
+// Removes old steps, and steps after the saved one, which a rewind made invalid. A folder is renamed before its files
+// are removed, so that no half-removed folder has the name of a step.
 void RunFolder::prune(std::int64_t saved) const {
     std::error_code error;
     const std::int64_t best = led_to("best");

@@ -25,8 +25,8 @@ class RunFolder {
     static RunFolder create(const std::string& path);
     static void expect_free(const std::string& path);  // the checks of create(); creates nothing
     static RunFolder create_next(const std::string& parent, const std::string& model);
-    // Opens a run for reading and changes nothing on disk. `path` is a run folder, a step folder, or its `latest` or
-    // `best`.
+    // Opens a run for reading and changes nothing on disk. `path` is a run folder, or a step folder or one of the links
+    // `latest` and `best` in it.
     static RunFolder open(const std::string& path);
     // Opens a run to continue it: locks the folder against a second writer and removes what a crash left behind.
     static RunFolder resume(const std::string& path);
@@ -39,13 +39,13 @@ class RunFolder {
     std::string file(const std::string& name) const { return path_ + "/" + name; }
     std::string step_folder(std::int64_t step) const { return file(step_name(step)); }
     static std::string step_name(std::int64_t step);  // step-000100
-    // Whether a run uses this name for its own files: run.json, latest, step-000100 and so on.
+    // Whether a file in a run folder may have this name: run.json, latest, step-000100 and so on.
     static bool keeps(const std::string& name);
 
     std::vector<std::int64_t> steps() const;  // ascending
-    // The step that was named when the folder was opened, else the step that `latest` links to. If this link is missing
-    // or broken, the newest complete step, with a warning. Throws BadInput if there is no complete step or if `latest`
-    // links to a damaged one, because the user must choose which older step to use.
+    // Returns the step that was named when the folder was opened. If none was named, returns the step that `latest`
+    // links to. If this link is missing or broken, returns the newest complete step and prints a warning. Throws
+    // BadInput if there is no complete step, or if `latest` links to a damaged one: the user must choose an older step.
     std::int64_t latest_step() const;
 
     // Saves a step. `write` puts config.json, model.safetensors and state.safetensors into `folder`. Afterwards
@@ -59,9 +59,9 @@ class RunFolder {
     void begin(const std::string& record) const;
     // Writes a file such as vocab.txt atomically: afterwards it is complete or unchanged.
     void write(const std::string& name, const std::string& bytes) const;
-    // Appends one JSON object, on one line, with a "step".
+    // Appends a JSON object as one line. It should contain a "step", so that rewind() can remove it.
     void append_log(const std::string& json_line) const;
-    // Appends samples generated after this step, indented below a line with the step.
+    // Appends samples that were generated after this step: a line with the step, then the samples, indented.
     void append_samples(std::int64_t step, const std::string& lines) const;
     // Call after loading a checkpoint to continue from it. Makes `latest` link to the step and removes the entries of
     // later steps, and an incomplete last line, from log.jsonl and samples.txt.

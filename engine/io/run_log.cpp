@@ -26,7 +26,7 @@ void each_line(const std::string& bytes, F f) {
 
 enum class Fate { keep, later, damaged };
 
-// A line without a step (a note, a header) is kept.
+// Decides whether rewind(last) keeps a line of log.jsonl. A line without a step (a note, a header) is kept.
 Fate fate_of_log_line(const std::string& line, std::int64_t last) {
     nlohmann::json entry;
     if (!parse_bounded(line, entry).empty() || !entry.is_object()) return Fate::damaged;

@@ -18,7 +18,7 @@ struct ElementName {
     const char* name;
     std::size_t bytes;
 };
-// In the order of Element.
+// Names and sizes in bytes, in the order of Element.
 constexpr ElementName element_names[] = {{"BOOL", 1}, {"U8", 1},   {"I8", 1},  {"U16", 2}, {"I16", 2},
                                          {"F16", 2},  {"BF16", 2}, {"U32", 4}, {"I32", 4}, {"F32", 4},
                                          {"U64", 8},  {"I64", 8},  {"F64", 8}};
@@ -29,13 +29,13 @@ struct float16 {
     operator float() const {
         std::uint32_t sign = std::uint32_t(bits & 0x8000u) << 16, rest = bits & 0x7fffu;
         if (rest >= 0x7c00u) return __builtin_bit_cast(float, sign | 0x7f800000u | (rest & 0x3ffu) << 13);
-        // 2^112 moves the exponent from half's bias of 15 to 127, subnormal numbers included
+        // multiplying by 2^112 changes the exponent's bias from 15 to 127, also for subnormal numbers
         float size = __builtin_bit_cast(float, rest << 13) * 0x1p112f;
         return sign ? -size : size;
     }
 };
 
-// Files from other programs may hold unaligned data.
+// Converts numbers of type S to T. `from` may be unaligned, because files of other programs may contain unaligned data.
 template <class S, class T>
 void convert_elements(const void* from, std::int64_t count, T* to) {
     const char* at = static_cast<const char*>(from);

@@ -28,14 +28,14 @@ struct StoredTensor {
     Element element = Element::f32;
     Shape shape;
     const void* data = nullptr;  // may be unaligned in files from other programs
-    // If the file holds a tensor that no View can hold, its description, such as "C64 (2,3)"; `shape` and `element`
-    // then describe a row of bytes, and at() throws BadInput.
+    // If Element lacks the dtype, or the shape has more than four sizes: the dtype and the shape, such as "C64 (2,3)".
+    // `shape` and `element` then describe a row of bytes, and at() throws BadInput.
     std::string unreadable = {};
     std::size_t bytes() const { return std::size_t(shape.count()) * bytes_of(element); }
 };
 
-// Describes a tensor to be written. It must be on the CPU (see OnHost). The caller owns the memory and must keep it
-// until the file is written.
+// Describes a tensor to be written. The tensor must be on the CPU (see OnHost), and its memory must exist until the
+// file is written.
 StoredTensor stored(const std::string& name, const View& view);
 StoredTensor stored(const std::string& name, const std::vector<std::uint64_t>& numbers);
 StoredTensor stored(const std::string& name, const std::vector<double>& numbers);
@@ -46,8 +46,8 @@ using Metadata = std::map<std::string, std::string>;
 // aligned.
 void write_safetensors(const std::string& path, std::vector<StoredTensor> tensors, const Metadata& metadata = {});
 
-// A safetensors file in memory. Throws BadInput with the path, the tensor, the byte offset, and what was expected and
-// found.
+// A safetensors file in memory. Its functions throw BadInput with the path, the tensor, the byte offset, and what was
+// expected and found.
 class TensorFile {
   public:
     explicit TensorFile(const std::string& path);
@@ -58,14 +58,14 @@ class TensorFile {
     const StoredTensor* find(const std::string& name) const;  // null if there is none
     const StoredTensor& at(const std::string& name) const;
 
-    // BadInput unless the tensor exists with this shape and type.
+    // Returns the tensor. Throws BadInput if it does not exist with this shape and type.
     const StoredTensor& expect(const std::string& name, const Shape& shape, DType dtype) const;
     // Copies the tensor bit by bit, to any device. The shape and the element type must match.
     void copy_to(const std::string& name, const View& to) const;
     // Converts F16, BF16, F32 or F64 into any View of real numbers, for weights from other programs.
     void convert_to(const std::string& name, const View& to) const;
-    // BadInput, with the position, if a number is NaN, or infinite when converted to `type`, the type that the model
-    // computes in.
+    // Throws BadInput, with the position, if a number is NaN, or infinite after conversion to `type`, the type in which
+    // the model computes.
     void expect_finite(const std::string& name, DType type = DType::f32) const;
     std::vector<std::uint64_t> integers(const std::string& name) const;  // the tensor must be U64
     std::vector<double> reals(const std::string& name) const;            // the tensor must be F64

@@ -18,15 +18,15 @@ namespace {
 // The checksum is computed with zeros in place of its own digits, which then overwrite the zeros.
 const std::string checksum_key = "masquerade.checksum", no_digits = "0000000000000000";
 
-// The offset of the checksum digits in a header; npos if it has none.
-std::size_t digits_place(const std::string& json) {
+// The offset of the checksum digits in a header; npos if the header has no checksum.
+std::size_t checksum_offset(const std::string& json) {
     std::string before = "\"" + checksum_key + "\":\"";
     std::size_t at = json.find(before);
     return at == json.npos || at + before.size() + 16 > json.size() ? json.npos : at + before.size();
 }
 
-// Bits per number for the dtypes of the format that no View can hold; 0 if the dtype is unknown.
-int bits_of(const std::string& dtype) {
+// Bits per number, for the dtypes of the format that Element lacks; 0 if the dtype is unknown.
+int bits_per_number(const std::string& dtype) {
     static const std::map<std::string, int> bits = {{"F4", 4},          {"F6_E2M3", 6},     {"F6_E3M2", 6},
                                                     {"F8_E5M2", 8},     {"F8_E4M3", 8},     {"F8_E8M0", 8},
                                                     {"F8_E5M2FNUZ", 8}, {"F8_E4M3FNUZ", 8}, {"C64", 64}};
@@ -51,7 +51,7 @@ class HeaderReader {
             else
                 extents.push_back(read_tensor(name, entry));
         std::sort(extents.begin(), extents.end());
-        place(extents);
+        store_tensors(extents);
         return std::move(header_);
     }
 
@@ -66,7 +66,7 @@ class HeaderReader {
 
     template <class... Parts>
     [[noreturn]] void refuse(const Parts&... parts) const {
-        // Escaped, because a NUL character in a name would end the message.
+        // The text is escaped, because a NUL character in a name would end the message.
         throw BadInput(text(file_.path(), " is not a whole safetensors file: ", printable(text(parts...))));
     }
 
@@ -120,7 +120,7 @@ class HeaderReader {
         const bool known = element <= int(Element::f64);
         if (known) extent.tensor.element = Element(element);
         std::optional<std::uint64_t> bytes =
-            read_shape(name, shape, known ? 8 * int(bytes_of(Element(element))) : bits_of(word), extent.tensor);
+            read_shape(name, shape, known ? 8 * int(bytes_of(Element(element))) : bits_per_number(word), extent.tensor);
         if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
             !offsets[1].is_number_unsigned())
             refuse("tensor ", name, " has data_offsets ", in_words(offsets), "; two byte offsets are expected");
@@ -142,15 +142,15 @@ class HeaderReader {
         return extent;
     }
 
-    // "(2,3)"
+    // The shape as text: "(2,3)".
     static std::string in_words_of(const nlohmann::json& shape) {
         std::string all;
         for (const auto& size : shape) all += (all.empty() ? "" : ",") + size.dump();
         return '(' + clipped(all) + ')';
     }
 
-    // Returns the size in bytes that the shape implies; none if the dtype is unknown. A shape with more than four
-    // dimensions is not stored.
+    // Stores the shape in `tensor`, if it has at most four sizes. Returns the number of bytes of the tensor; nullopt if
+    // the dtype is unknown (bits = 0).
     std::optional<std::uint64_t> read_shape(const std::string& name, const nlohmann::json& shape, int bits,
                                             StoredTensor& tensor) const {
         bool good = shape.is_array();
@@ -173,8 +173,8 @@ class HeaderReader {
         return empty ? 0 : std::uint64_t(all) / 8;
     }
 
-    // Checks that every byte of the data belongs to exactly one tensor.
-    void place(std::vector<Extent>& extents) {
+    // Checks that every byte of the data belongs to exactly one tensor, and stores the tensors in the header.
+    void store_tensors(std::vector<Extent>& extents) {
         std::uint64_t end = 0;
         for (Extent& extent : extents) {
             if (extent.begin < end)
@@ -220,16 +220,16 @@ std::string make_header(const std::vector<StoredTensor>& tensors, const Metadata
     }
     json += '}';
     json.append((8 - json.size() % 8) % 8, ' ');
-    return json.replace(digits_place(json), 16, checksum_found(json, tensors));
+    return json.replace(checksum_offset(json), 16, checksum_found(json, tensors));
 }
 
 std::string checksum_said(const std::string& json) {
-    std::size_t place = digits_place(json);
+    std::size_t place = checksum_offset(json);
     return place == json.npos ? "" : json.substr(place, 16);
 }
 
 std::string checksum_found(std::string json, const std::vector<StoredTensor>& tensors) {
-    json.replace(digits_place(json), 16, no_digits);
+    json.replace(checksum_offset(json), 16, no_digits);
     std::uint64_t sum = checksum(json.data(), json.size(), 0);
     for (const StoredTensor& tensor : tensors) sum = checksum(tensor.data, tensor.bytes(), sum);
     return hexadecimal(sum);

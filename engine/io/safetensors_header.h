@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The header of a safetensors file, for engine/io/safetensors.cpp: reading and checking it, and making it.
+// Reads, checks and builds the header of a safetensors file, for engine/io/safetensors.cpp.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,14 +18,15 @@ struct SafetensorsHeader {
     std::uint64_t data = 0, data_bytes = 0;  // offset and size of the data in the file
 };
 
-// Reads the header. BadInput if it contradicts itself or the size of the file: every byte of the data must belong to
-// exactly one tensor.
+// Reads the header. Throws BadInput if it contradicts itself or the size of the file: every byte of the data must
+// belong to exactly one tensor.
 SafetensorsHeader read_header(const FileReader& file);
 
-// Makes the JSON header for these tensors stored one after the other, padded to 8 bytes and with the checksum.
+// Builds the JSON header for these tensors, stored one after the other. It is padded to 8 bytes and contains the
+// checksum.
 std::string make_header(const std::vector<StoredTensor>& tensors, const Metadata& metadata);
 
-// The checksum digits in a header ("" if it has none), and the checksum computed from the header and the data.
+// checksum_said: the checksum that a header contains; "" if none. checksum_found: the checksum of the header and data.
 std::string checksum_said(const std::string& json);
 std::string checksum_found(std::string json, const std::vector<StoredTensor>& tensors);
 
