@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Optimisers update the parameters from the gradients. Each optimiser is a row of optimiser_kinds(); the trainer knows
-// only this interface.
+// The interface of optimisers, which update the parameters from the gradients. Each optimiser is a row of
+// optimiser_kinds().
 #pragma once
 #include <memory>
 #include <string>
@@ -24,14 +24,15 @@ class Optimiser {
     // `states` names the optimiser's state buffers in checkpoints. Each is as large as the parameters and starts at 0.
     Optimiser(Parameters& parameters, std::vector<const char*> states);
     virtual ~Optimiser() = default;
-    // Update number t = 1, 2, ... The gradient norm stays on the device of the parameters; norm() reads it.
+    // Does update number t = 1, 2, ... The gradient norm stays on the device of the parameters; norm() reads it.
     virtual void update(std::int64_t t, double learning_rate) = 0;
     double norm() const;
     std::size_t states() const { return states_.size(); }
     View state(std::size_t i) const { return parameters_.flat(states_[i], names_[i]); }
 
   protected:
-    // The global norm, and up to three numbers of the current step, on the device of the parameters.
+    // Both views are on the device of the parameters. norm_view(): the global norm. control(): a copy of up to three
+    // numbers of the current step, such as the learning rate.
     View norm_view() const;
     View control(const std::vector<double>& numbers);
 

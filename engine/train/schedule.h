@@ -17,11 +17,11 @@ inline double learning_rate_at(std::int64_t step, double peak, std::int64_t warm
     return peak * rise * std::max(floor, fall);
 }
 
-// beta of a Gaussian latent at a step of a run of `steps` steps. If the length is not known yet (steps = 0), returns
-// the value for step 0.
+// The weight of the KL term of a Gaussian latent at a step of a run of `steps` steps. If the length of the run is not
+// known yet (steps = 0), returns the value for step 0.
 //   constant   beta
 //   linear     rises from 0 to beta over the first half of the run
-//   cyclical   four cycles; each rises over its first half and is constant in its second
+//   cyclical   four cycles; in each, rises from 0 to beta over the first half and stays at beta in the second
 //              (Fu et al. 2019, M = 4, R = 0.5)
 inline double kl_weight_at(const std::string& kind, std::int64_t step, std::int64_t steps, double beta) {
     double done = steps > 0 ? std::min(1.0, double(step) / double(steps)) : 0.0;

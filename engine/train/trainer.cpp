@@ -22,10 +22,10 @@
 
 namespace masquerade {
 namespace {
-constexpr double measuring_seconds = 20;  // measures the speed before choosing the schedule
+constexpr double measuring_seconds = 20;  // time before the schedule is chosen from the speed
 constexpr double closing_seconds = 8;     // reserved for the last validation, samples and checkpoint
 
-std::atomic<bool> bar_shown{false};  // the terminal shows a progress bar without a line end
+std::atomic<bool> bar_shown{false};  // whether the terminal shows a progress bar, which has no line end
 void clear_bar() {
     if (bar_shown.exchange(false)) std::fputs("\r\x1b[K", stdout), std::fflush(stdout);
 }
@@ -34,7 +34,8 @@ void clear_bar() {
 std::string entry(const std::string& name, double value) {
     return std::isfinite(value) ? fmt::format(",\"{}\":{:.6g}", name, value) : fmt::format(",\"{}\":null", name);
 }
-// The step at which the run ends: --steps or, if there is no limit, the end of the schedule. 0 if no step ends it.
+// The step at which the run ends: --steps or, if there are neither steps nor minutes, the end of the schedule. 0 if the
+// run ends by time.
 std::int64_t last_step(const TrainOptions& o, std::uint64_t schedule_steps) {
     return o.steps > 0 ? o.steps : o.minutes > 0 ? 0 : std::int64_t(schedule_steps);
 }
@@ -159,11 +160,11 @@ std::string Trainer::advice() const {
 void Trainer::save() {
     if (saved_step_ == step_) return;
     std::vector<Metric> held_out = task_.validate();
-    // no checkpoint: saving one would delete healthy older ones
+    // no checkpoint is saved, because it would replace an older one with finite numbers
     if (!held_out.empty() && !std::isfinite(held_out[0].value))
         throw Error(text("step ", step_, ": the held-out loss is ", held_out[0].value, advice()));
-    // Logged before the checkpoint is saved: a crash in between leaves an extra line, which resume() drops, not a
-    // missing one.
+    // The line is logged before the checkpoint is saved: after a crash in between, the log has an extra line, which
+    // resume() removes. In the other order, a line would be missing.
     std::string line = fmt::format("{{\"step\":{}", step_);
     for (const Metric& m : held_out) line += entry("held_out_" + m.name, m.value);
     folder_.append_log(line + "}");

@@ -20,14 +20,14 @@ namespace masquerade {
 struct TrainOptions : OptimiserOptions {
     double learning_rate = 2e-3;
     std::int64_t warmup = 300;
-    // The learning rate decays from schedule_start to schedule_steps. If schedule_steps is 0, it is set to `steps` if
-    // no minutes are given; otherwise both are chosen once from the measured speed, so that the schedule ends together
-    // with the `minutes`, and are printed and stored in the checkpoint. If only schedule_start is 0, it is set to
-    // `warmup`.
+    // The learning rate decays from step schedule_start to step schedule_steps. If schedule_steps is 0 and `steps` is
+    // the only limit, schedule_steps becomes `steps`. Otherwise a schedule_steps of 0 means that both are chosen from
+    // the measured speed, so that the schedule ends with the `minutes` (without a limit, after 10 minutes); they are
+    // printed and stored in the checkpoint. If only schedule_start is 0, it becomes `warmup`.
     std::int64_t schedule_start = 0, schedule_steps = 0;
     std::int64_t steps = 0;  // stop after this many steps; 0: no limit
     double minutes = 10;     // stop after this time; 0: no limit
-    // If resumed before the end of its schedule, the run stops at that end and ignores `minutes`.
+    // If a run is resumed before the end of its schedule, it ignores `minutes` and stops at the end of the schedule.
     bool to_schedule_end = false;
     std::int64_t save_every = 0;  // steps between checkpoints; 0: every minute
     std::int64_t keep = 3;        // number of checkpoints kept besides the best one
@@ -35,7 +35,7 @@ struct TrainOptions : OptimiserOptions {
     std::string recompute;  // scopes to recompute in the backward: "decoder.layer.*"
     bool plan_memory = true;
     bool tf32 = false;           // on a GPU, f32 factors of products are rounded to TF32
-    bool deterministic = false;  // on a GPU, the engine's own kernels compute all products
+    bool deterministic = false;  // on a GPU, own kernels compute all products: bit-identical in any batch; slower
     bool graph = true;           // on a GPU, a step is captured as one CUDA graph (tape/rehearsal.h)
 
     void declare(Config& config);
@@ -51,15 +51,16 @@ struct Metric {
 class Task {
   public:
     virtual ~Task() = default;
-    // Chooses the batch of this step and returns its bucket, which names every size that can differ between steps.
+    // Chooses the batch of this step. Returns its bucket: a name that is equal only for batches whose sizes are equal.
     virtual std::string next_batch(std::int64_t step) = 0;
-    // Computes the loss of the chosen batch, (1). schedule_steps = 0: the length of the schedule is not known yet.
+    // Computes the loss of the chosen batch, a tensor with one number. If schedule_steps is 0, the length of the
+    // schedule is not known yet.
     virtual Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) = 0;
     // Called after the backward and before the optimiser, inside the captured part of the step. May change the model's
     // state tensors (Parameters::add_state) by ops; may not read numbers back.
     virtual void learn(Tape& /*tape*/) {}
-    // Lines for the user about text that is lost in training, "warning: ..." or "note: ...". Called before the first
-    // step.
+    // Lines for the user about text that training skips or truncates, "warning: ..." or "note: ...". Called before the
+    // first step.
     virtual std::vector<std::string> warnings() const { return {}; }
     virtual std::int64_t batch_tokens() const = 0;  // number of scored tokens in the chosen batch
     // Further numbers of the last loss. Called before the tensors of the step are released.
@@ -68,13 +69,13 @@ class Task {
     virtual std::vector<Metric> validate() { return {}; }
     // Text that is shown to the user now and then: samples, reconstructions.
     virtual std::string show(std::int64_t /*step*/) { return {}; }
-    // Called at the end of training, when the last checkpoint is in `step_folder` and before the last show(); adds what
-    // else belongs there.
+    // Called at the end of training, before the last show(), when the last checkpoint is in `step_folder`. May write
+    // further files into this folder.
     virtual void finish(const std::string& /*step_folder*/) {}
-    // The position in the data, as numbers for the checkpoint.
+    // The position in the data, as numbers for the checkpoint. move_to() returns to such a position.
     virtual std::vector<std::uint64_t> place() const { return {}; }
     virtual void move_to(const std::vector<std::uint64_t>&) {}
-    // Writes the model's own files of a checkpoint: config.json.
+    // Writes the model's own files of a checkpoint, such as config.json.
     virtual void save(const std::string& folder) const = 0;
 };
 
@@ -93,11 +94,11 @@ class Trainer {
     std::int64_t step() const { return step_; }
     void observe(Observer* observer) { tape_.observe(observer); }
     // Called once, after the first step has succeeded (or at the end, if there is no step to do) and before anything is
-    // written. A new run creates its folder here, so that a training that fails at once leaves no folder.
+    // written. A new run creates its folder here, so that a run that fails in its first step leaves no folder.
     std::function<void()> begin;
-    std::function<void()> saved;                       // called after the last checkpoint; later work may be cut short
-    bool quiet = false;                                // print nothing; the run folder still gets everything
-    bool terminal = false;                             // redraw the progress line in place; otherwise print lines
+    std::function<void()> saved;  // called after the last checkpoint; work after it may be interrupted
+    bool quiet = false;           // print nothing; the run folder still gets everything
+    bool terminal = false;        // redraw the progress line in place; otherwise print lines
     std::function<int()> columns = [] { return 80; };  // width of the terminal, read before each print
     double seconds_before = 0;  // seconds from program start to run(); they count towards `minutes`
 
@@ -105,7 +106,7 @@ class Trainer {
     double train_step();
     void choose_schedule(double now, double seconds_per_step);
     void set_schedule(std::uint64_t start, std::uint64_t steps);
-    // Prints and flushes. If this fails, training ends as if it had been asked to stop.
+    // Prints and flushes. If this fails, training stops early with StopReason::unheard.
     void say(const std::string& text) const;
     void report_memory() const;
     std::string advice() const;
@@ -124,7 +125,7 @@ class Trainer {
     Tape tape_;
     std::chrono::steady_clock::time_point start_;
     std::int64_t step_ = 0, first_step_ = 0, tokens_ = 0,
-                 first_tokens_ = 0;                          // first_: when training was started or resumed
+                 first_tokens_ = 0;                          // first_*: values at the start or resume of this run
     std::uint64_t schedule_start_ = 0, schedule_steps_ = 0;  // 0: not chosen yet
     double best_;
     double norm_ = 0;  // gradient norm of the last step
