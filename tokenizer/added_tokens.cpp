@@ -24,7 +24,7 @@ bool word_touches(std::string_view text, std::size_t begin, std::size_t end) {
            (end < text.size() && is_word(decode_utf8(text, end)));
 }
 
-// The offset where the white space before byte `at` begins, but not less than `from`.
+// Returns the offset at which the white space before byte `at` begins, but not less than `from`.
 std::size_t white_space_before(std::string_view text, std::size_t at, std::size_t from) {
     while (at > from) {
         CodePoint c = code_point_before(text, at);
@@ -43,7 +43,7 @@ std::size_t white_space_after(std::string_view text, std::size_t at) {
     return at;
 }
 
-// The parts of a line that are valid UTF-8.
+// Returns a line without the bytes that are not UTF-8, with the span of each remaining byte.
 Normalised valid_part(std::string_view line) {
     Normalised valid;
     for (std::size_t at = 0; at < line.size();) {
@@ -57,7 +57,7 @@ Normalised valid_part(std::string_view line) {
     return valid;
 }
 
-// Collects the parts of a line: tokens, and ordinary text for the bytes between them.
+// Collects the parts of a line: the tokens and, between them, ordinary text.
 class Filler {
   public:
     Filler(std::vector<AddedTokens::Part>& parts, int begin) : parts_(parts), next_(begin) {}
@@ -96,8 +96,8 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Characters& chara
     normalised_ = make_set(forms, true);
 }
 
-// If several tokens have the same form, the first one wins: the trie keeps the last of equal entries, so they are added
-// in reverse. (In Hugging Face's library any of them may win.)
+// If several tokens have the same form, the first one wins. The trie keeps the last of equal entries, so the entries
+// are added in reverse. (In Hugging Face's library, any of the tokens may win.)
 AddedTokens::Set AddedTokens::make_set(const std::vector<std::string>& forms, bool normalised) const {
     Set set;
     std::vector<Trie::Entry> entries;
@@ -117,7 +117,7 @@ AddedTokens::Set AddedTokens::make_set(const std::vector<std::string>& forms, bo
     return set;
 }
 
-// The next byte that a token may begin with, or the end of the text.
+// Returns the offset of the next byte with which a token may begin, or the end of the text.
 std::size_t AddedTokens::Set::candidate(std::string_view text, std::size_t from) const {
     if (firsts.empty()) return text.size();
     if (firsts.size() == 1) return std::min(text.find(firsts[0], from), text.size());
@@ -133,8 +133,8 @@ bool AddedTokens::may_hold(std::string_view line) const {
 // (single_word), neither a shorter token at this place nor a token that begins inside the match is tried.
 template <class Emit>
 void AddedTokens::find(const Set& set, std::string_view text, Emit emit) const {
-    std::size_t taken = 0,
-                last = 0;  // end of what tokens and their white space cover; end of the last token
+    // taken: end of the bytes that tokens and their white space cover; last: end of the last token
+    std::size_t taken = 0, last = 0;
     for (std::size_t at = set.candidate(text, 0); at < text.size(); at = set.candidate(text, at)) {
         Trie::Match match = set.trie.longest(text.substr(at));
         if (match.length == 0) {
@@ -161,8 +161,8 @@ void AddedTokens::split(std::string_view line, std::vector<Part>& parts) const {
         if (!line.empty()) parts.push_back({0, int(line.size()), -1});
         return;
     }
-    // Appends the parts of line[begin, end). `text` is this range or its normalised form; `of` has the spans of a
-    // normalised form.
+    // Appends the parts of line[begin, end). `text` is this range or its normalised form. of.spans are the spans of the
+    // normalised form; empty if `text` is the range itself.
     auto append_parts = [&](const Set& set, const Normalised& of, std::string_view text, int begin, int end) {
         Filler filler(parts, begin);
         find(set, text, [&](std::size_t from, std::size_t to, int id) {

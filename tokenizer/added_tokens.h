@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tokens that are recognised in the text itself, such as a literal "[MASK]", before the rest is split into words.
-// Follows Hugging Face's library (added_vocabulary.rs), including its odd cases.
+// Finds tokens that are spelled out in a text, such as "[MASK]", before the remaining text is split into words. Follows
+// Hugging Face's library (added_vocabulary.rs), including its odd cases.
 #pragma once
 #include <array>
 #include <memory>
@@ -18,16 +18,16 @@ struct AddedToken {
     int id = -1;
     bool special = true;       // a control token such as [CLS], which has no meaning as text
     bool single_word = false;  // not found next to a letter, digit, mark or "_"
-    bool strip_left = false;   // also takes the white space before it
-    bool strip_right = false;  // also takes the white space after it
+    bool strip_left = false;   // includes the white space before it
+    bool strip_right = false;  // includes the white space after it
     bool normalised = false;   // its normalised form is searched for in the normalised text
     bool beyond = false;       // not in the model's own vocabulary: words are never split into it
 };
 
 class AddedTokens {
   public:
-    // Bytes [begin, end) of a line: a token, or ordinary text if id is -1. A token includes the white space it takes. A
-    // token is empty if an earlier token took all of its bytes.
+    // Bytes [begin, end) of a line: a token, or ordinary text if id is -1. A token with strip_left or strip_right
+    // includes the white space on that side. A token is empty if an earlier token includes all of its bytes.
     struct Part {
         int begin, end;
         int id;
@@ -35,20 +35,20 @@ class AddedTokens {
 
     AddedTokens() = default;
 
-    // A token whose text or normalised form is empty is never found. If `special` is false, text that spells a special
-    // token remains text, even if shorter tokens inside it would match.
+    // A token whose text or normalised form is empty is never found. If `special` is false, special tokens are not
+    // recognised: the text that spells one stays ordinary text, even if it contains a shorter token.
     AddedTokens(std::vector<AddedToken> tokens, const Characters& characters, bool special = true);
 
     // Whether no token can ever be found.
     bool empty() const { return exact_.firsts.empty() && normalised_.firsts.empty(); }
 
-    // False if a line certainly contains no token. Only looks for the first bytes of tokens. If a token is searched for
-    // in normalised text, returns true for every line that is not empty.
+    // Returns false only if the line contains no token; for speed, only searches for the first bytes of tokens. If a
+    // token is searched for in normalised text, returns true for every line that is not empty.
     bool may_hold(std::string_view line) const;
 
-    // The parts of a line, in order, without gaps or overlaps. The longest token at each position wins. Tokens that are
-    // searched for in normalised text are searched for only between the other tokens. Bytes that are not UTF-8 are
-    // ignored. A token that matches only a part of a character's normalised form (a jamo of a Hangul syllable) takes
+    // Splits a line into parts, in order, without gaps or overlaps. The longest token at each position wins. Tokens
+    // that are searched for in normalised text are found only between the other tokens. Bytes that are not UTF-8 are
+    // ignored. A token that matches only a part of a character's normalised form (a jamo of a Hangul syllable) covers
     // the whole character.
     void split(std::string_view line, std::vector<Part>& parts) const;
     std::vector<Part> split(std::string_view line) const;

@@ -27,7 +27,7 @@ struct Tables {
     std::unordered_map<std::uint64_t, char32_t> composed;  // key: pair_of() the two parts
     std::unordered_map<char32_t, int> classes;
     std::unordered_set<char32_t> unstable;    // code points that NFC may change or join to the text before them
-    std::array<bool, 0x110000 / 256> busy{};  // blocks of 256 that contain an unstable code point
+    std::array<bool, 0x110000 / 256> busy{};  // whether a block of 256 code points has an unstable one
 
     Tables() {
         Map steps;
@@ -101,7 +101,7 @@ std::u32string decomposed(const std::u32string& text) {
     return all;
 }
 
-// The composite of two characters; 0 if there is none.
+// Returns the character that is composed of these two; 0 if there is none.
 char32_t composite(char32_t first, char32_t second) {
     if (in_range(first, initial, initials) && in_range(second, vowel, vowels))
         return syllable + ((first - initial) * vowels + (second - vowel)) * finals;
@@ -142,7 +142,7 @@ int combining_class(char32_t c) {
 std::string nfc(std::string_view text, const MayCompose& may) {
     std::string all;
     std::size_t begin = 0;  // start of the stretch that is not yet in `all`
-    bool stable = true;     // whether the stretch has only stable characters
+    bool stable = true;     // whether all characters of the stretch are stable
     const auto close = [&](std::size_t end) {
         const std::string_view before = text.substr(begin, end - begin);
         begin = end;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Unicode's canonical equivalence (Unicode Standard Annex 15): decomposition, order of marks, composition (NFC).
+// Unicode's canonical decomposition and composition (NFC), as in Unicode Standard Annex 15.
 #pragma once
 #include <functional>
 #include <string>
@@ -15,13 +15,13 @@ const unicode::Map& canonical_decompositions();
 // The canonical combining class; 0 for a starter.
 int combining_class(char32_t c);
 
-// The text in NFC. Bytes that are not UTF-8 are kept.
+// Returns the text in NFC. Bytes that are not UTF-8 are unchanged.
 std::string nfc(std::string_view text);
 
-// Called with a stretch of text that is not in NFC, and with its NFC. Returns whether to replace it.
+// Decides whether a stretch of text that is not in NFC (`before`) is replaced by its NFC (`after`).
 using MayCompose = std::function<bool(std::string_view before, std::string_view after)>;
 
-// Like nfc(), but a stretch for which `may` returns false is kept. Stretches are as short as composition allows.
+// Like nfc(), but a stretch for which `may` returns false is not changed. Stretches are as short as composition allows.
 std::string nfc(std::string_view text, const MayCompose& may);
 
 }  // namespace masquerade

@@ -68,7 +68,8 @@ void Characters::set_flags(const NormaliseOptions& options) {
     for (char32_t c = '0'; options.single_digits && c <= '9'; c++) make(c).flags |= Character::punctuation;
 }
 
-// Lower-cases, then decomposes. Each code point is mapped by itself; the order of the two does not change any result.
+// Sets what each code point becomes: lower-cases it, then decomposes it. The opposite order would give the same
+// results.
 void Characters::set_results(const NormaliseOptions& options) {
     const bool library = options.rules == Rules::hugging_face;
     unicode::Map lowered, stripped;
@@ -118,7 +119,7 @@ void Characters::set_result(char32_t c, const std::u32string& result) {
     what.flags = flags & 0x7FF;
 }
 
-// Hundreds of blocks of ideographs have equal entries: equal neighbours share one block.
+// Lets neighbouring blocks with equal entries share memory: there are hundreds of such blocks of ideographs.
 void Characters::share_equal_blocks() {
     std::vector<Character> kept(table_.begin(), table_.begin() + 256);
     for (std::uint16_t& block : block_of_) {
@@ -150,7 +151,7 @@ void Characters::replace(std::string_view line, std::string& text, std::vector<S
     for (std::size_t at = 0, next; at < line.size(); at = next) {
         const CodePoint c = decode_utf8(line, at);
         next = at + std::size_t(std::max(c.length, 1));
-        // dropped: removing a character between them could make stray bytes a valid character
+        // Bytes that are not UTF-8 are dropped: without the characters between them, they could become valid.
         if (c.length == 0) continue;
         const auto found = replaced_.find(c.value);
         text += found != replaced_.end() ? found->second : line.substr(at, next - at);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A two-stage table of the effect of the given options on each code point: a lookup takes two loads and needs no
-// Unicode library. The data is in characters_table.h, which tools/unicode/make_table.py generates.
+// The class Characters: a table of what normalisation with the given options does to each code point. A lookup takes
+// two loads and needs no Unicode library. The data is in characters_table.h, which tools/unicode/make_table.py
+// generates.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -13,19 +14,19 @@
 
 namespace masquerade {
 
-// The tokenizer to agree with where the two differ: BERT's reference (google-research/bert, tokenization.py) or Hugging
-// Face's fast tokenizer. Hugging Face's has older tables of marks and punctuation, drops private-use characters, has no
-// final sigma, and does not treat U+2B820-2B91F as ideographs.
+// Two tokenizers differ for some characters: BERT's reference (google-research/bert, tokenization.py) and Hugging
+// Face's fast tokenizer. Rules says which of the two to follow. Hugging Face's has older tables of marks and
+// punctuation, drops private-use characters, has no final sigma, and does not treat U+2B820-2B91F as ideographs.
 enum class Rules { google, hugging_face };
 
 struct NormaliseOptions {
     bool lower = true;                  // lower-case
-    std::optional<bool> strip_accents;  // decompose (NFD) and drop marks; not set: as `lower`
+    std::optional<bool> strip_accents;  // decompose (NFD) and drop marks; if not set, `lower` decides
     bool clean = true;                  // drop control and format characters
     bool split_ideographs = true;       // each ideograph is a word
     bool single_digits = false;         // each digit 0-9 is a word
     Rules rules = Rules::google;
-    std::map<char32_t, std::string> replace;  // character -> text; applied first, in one pass
+    std::map<char32_t, std::string> replace;  // character -> text; replaced before all other steps
 
     bool strips() const { return strip_accents.value_or(lower); }
 };
@@ -41,7 +42,7 @@ struct Character {
         drop = 1,          // removed from the text
         space = 2,         // separates words
         ideograph = 4,     // always a word by itself
-        punctuation = 8,   // its result is always a word by itself
+        punctuation = 8,   // always a word by itself, because it becomes punctuation
         mark = 16,         // category Mn, stripped
         cased = 32,        // has case and is not Case_Ignorable
         ignorable = 64,    // Case_Ignorable: the final-sigma rule skips it
@@ -64,24 +65,23 @@ class Characters {
     // The expansion of a character that has the flag `expands`: 2 or 3 code points, then 0.
     const char32_t* expansion(Character c) const { return &pool_[c.to]; }
 
-    // The kind of an ASCII byte at which a word may begin.
+    // The kind of a byte; `other` for bytes that are not ASCII.
     enum Kind : char { other, letter, space, alone, dropped };  // letter includes digits
     Kind kind(char byte) const { return Kind(ascii_[(unsigned char)byte]); }
 
-    // The lower-case form of a letter or digit if the options ask for lower case, else the byte itself; 0 for every
-    // other byte.
+    // For an ASCII letter or digit, returns the byte, in lower case if the options say so. Returns 0 for other bytes.
     char letter_of(char byte) const { return letters_[(unsigned char)byte]; }
 
     bool lowers() const { return lower_; }
     bool digits_alone() const { return digits_alone_; }
 
-    // Applies the replacements of the options to a line. sources[i] is the range of the original line from which byte i
-    // of the text comes.
+    // replace() applies the replacements of the options to a line. sources[i] is the range of the line from which byte
+    // i of the text comes.
     bool replaces() const { return !replaced_.empty(); }
     void replace(std::string_view line, std::string& text, std::vector<Span>& sources) const;
 
   private:
-    Character& make(char32_t c);  // the entry of c in a block that is not shared
+    Character& make(char32_t c);  // returns the entry of c; makes its block if there is none
     void set_flags(const NormaliseOptions& options);
     void set_results(const NormaliseOptions& options);
     void set_result(char32_t c, const std::u32string& result);
@@ -96,7 +96,7 @@ class Characters {
     std::array<char, 256> ascii_{}, letters_{};
 };
 
-// Whether the character is part of words: a letter, mark, digit or connector (\w in Unicode regular expressions).
+// Whether the character is a letter, mark, digit or connector (\w in Unicode regular expressions).
 bool is_word_character(char32_t c);
 
 // The Unicode version of the tables.

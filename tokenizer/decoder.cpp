@@ -16,7 +16,7 @@ void WordPiece::prepare_decoding() {
         if (token.special) silent_.push_back(token.id);
         if (!recognises(token)) continue;
         if (token.single_word) guarded_.push_back(token.id);
-        // A token that contains white space cannot be avoided: words with a space between them may spell it.
+        // Spaces are removed. Words with a space between them may still spell a token that contains a space.
         std::string text = token.normalised ? normalise(token.text, characters_).text : token.text;
         text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
         if (!text.empty()) never_joined_.push_back(std::move(text));
@@ -48,7 +48,7 @@ std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std
     std::size_t next = 0;  // index of the next unknown word
     std::vector<SpacedWord> words;
     words.reserve(ids.size());
-    bool open = false;  // the next piece may continue the last word
+    bool open = false;  // whether the next piece may continue the last word
     for (int id : ids) {
         const bool written = id == vocabulary_.unk() && next < unknown.size();
         const std::string& token = written ? unknown[next++] : vocabulary_.token(id);
@@ -75,9 +75,9 @@ std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std
     return composed(with_spaces(std::move(words), never_joined_));
 }
 
-// Composes the text, because encoding decomposed it. A stretch is composed only if both forms are normalised to equal
-// text, which need not hold without accent stripping. If composing would change which added tokens are recognised, the
-// whole text stays as it is.
+// Composes the text, because encoding decomposed it. A stretch of the text is composed only if normalisation maps both
+// forms to equal text; without accent stripping, it may not. If composing changes which added tokens are recognised,
+// returns the text unchanged.
 std::string WordPiece::composed(std::string text) const {
     const auto same = [&](std::string_view before, std::string_view after) {
         return normalise(before, characters_).text == normalise(after, characters_).text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Encoding a line: plain ASCII words are read directly and all other words are normalised first; then the longest match
-// splits a word into pieces.
+// Encodes a line: reads plain ASCII words directly and normalises all other words, then splits each word into its
+// longest matching pieces.
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -12,10 +12,10 @@ namespace masquerade {
 
 namespace {
 
-// Initial capacity in ids. A longer line enlarges it.
+// Smallest capacity of ids_.
 constexpr std::size_t room = 1024;
 
-// Offsets in a line are ints.
+// Throws TokenizerError if an int cannot hold the offsets in the line.
 void check_size(std::string_view line) {
     if (line.size() > INT_MAX)
         throw TokenizerError("a text of " + std::to_string(line.size()) +
@@ -27,9 +27,9 @@ void check_size(std::string_view line) {
 Encoder::Encoder(const WordPiece& tokenizer, int remembered)
     : of_(tokenizer), words_(tokenizer.characters()), spanned_(tokenizer.characters(), true), cache_(remembered) {}
 
-// Visits a line word by word. Plain ASCII words and single characters are recognised by their bytes and passed to
-// plain(word, begin, end) and single(c, begin, end); single() returns whether it accepted the character. Every other
-// word is normalised; general() then finds it in `words`.
+// Visits a line word by word. Plain ASCII words, and characters that are words by themselves, are recognised by their
+// bytes and passed to plain(word, begin, end) and single(c, begin, end); single() returns whether it accepted the
+// character. Any other word is normalised into `words`; then general() is called, which reads words.text().
 template <class Plain, class Single, class General>
 void Encoder::walk(Words& words, Plain plain, Single single, General general) const {
     const Characters& characters = of_.characters_;
@@ -115,7 +115,7 @@ void Encoder::append(std::string_view line, std::vector<int>& ids) {
     ids.insert(ids.end(), ids_.begin(), ids_.begin() + std::ptrdiff_t(count_));
 }
 
-// Makes room for one id per byte, and for the unused ids of a WordCache entry.
+// Enlarges ids_ to hold one more id for each of `bytes` bytes, and the unused ids of a WordCache entry.
 void Encoder::make_room(std::size_t bytes) {
     std::size_t needed = count_ + bytes + WordCache::most;
     if (ids_.size() < needed) ids_.resize(std::max({needed, 2 * ids_.size(), room}));
@@ -165,7 +165,7 @@ void Encoder::append_plain(const PlainWord& word, std::string_view bytes) {
     std::copy_n(place, count, entry.ids);
 }
 
-// A plain word in lower case, if the options ask for it.
+// Returns a plain word, in lower case if the options say so.
 std::string_view Encoder::lower(std::string_view bytes) {
     lowered_.resize(bytes.size());
     for (std::size_t i = 0; i < bytes.size(); i++) lowered_[i] = of_.characters_.letter_of(bytes[i]);
@@ -215,7 +215,7 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
     };
     auto general = [&] {
         const std::string& bytes = words.text();
-        std::size_t at = 0, next = 0;  // a byte of the word, and the index of its code point
+        std::size_t at = 0, next = 0;  // end of the last piece in bytes and in code points
         append(bytes, words.length(), [&](int begin, int end) {
             auto count = [&](int from, int to) {
                 return std::size_t(std::count_if(bytes.data() + from, bytes.data() + to, starts_code_point));

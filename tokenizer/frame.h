@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Truncation of a pair of texts to the number of tokens that a model accepts.
+// Truncates a pair of texts to the number of tokens that a model accepts.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,25 +9,27 @@
 
 namespace masquerade {
 
-// Which text loses tokens: the longer one, or always the first or the second.
+// The text that is shortened: the longer one, or always the first or the second.
 enum class Truncation { longest, first, second };
 
 struct Lengths {
     int first, second;
 };
 
-// Shortens the longer text until both have equal length, then both in turn. If one token is left over, BERT's reference
-// (_truncate_seq_pair in create_pretraining_data.py) gives it to the first text. Hugging Face's library gives it to the
-// text that was longer, or to the second if they had equal length.
+// Shortens the longer text until both have equal length, then each in turn by one token, until both have at most `room`
+// tokens together. If `room` is odd, one text may keep one token more. In BERT's reference (_truncate_seq_pair in
+// create_pretraining_data.py), it is the first text. In Hugging Face's library, it is the text that was longer, or the
+// second if both had equal length.
 inline Lengths longest_first(Rules rules, int room, int first, int second) {
     if (first <= room - second) return {first, second};
-    if (std::min(first, second) <= room / 2)  // only the longer one is cut
+    if (std::min(first, second) <= room / 2)  // only the longer text is shortened
         return first < second ? Lengths{first, room - first} : Lengths{room - second, second};
     const bool odd_to_first = rules == Rules::google || first > second;
     return odd_to_first ? Lengths{room - room / 2, room / 2} : Lengths{room / 2, room - room / 2};
 }
 
-// The lengths after truncation; nullopt if the text to be shortened would become empty.
+// Returns the lengths after truncation to `room` tokens; nullopt if the first or second text alone is to be shortened
+// and would become empty.
 inline std::optional<Lengths> cut(Truncation which, Rules rules, int room, Lengths all) {
     const std::int64_t excess = std::int64_t(all.first) + all.second - room;
     if (excess <= 0) return all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Byte-pair merging: words are split into tokens, and the most frequent pair of neighbours is merged again and again
-// (Sennrich et al. 2016).
+// Byte-pair merging (Sennrich et al. 2016): words are split into tokens, and the most frequent pair of neighbouring
+// tokens is merged into one token, again and again.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -26,7 +26,7 @@ class TokenList {
     std::unordered_map<std::string, int> ids_;
 };
 
-// Finds the most frequent pair with a queue. Each entry has the count that its pair had when it was queued. A pair
+// Finds the most frequent pair with a queue. Each entry stores the count of its pair at the time of queueing. A pair
 // whose count rose is queued again; a pair whose count fell is queued again when its entry reaches the front. Pairs
 // with equal counts are ordered by their strings: smaller left token first, then smaller right token.
 class Merger {
@@ -36,11 +36,11 @@ class Merger {
     // Pairs that occur fewer than min_count times are not merged.
     Merger(TokenList& tokens, Count min_count) : tokens_(tokens), min_count_(min_count) {}
 
-    // Adds a word, given as its current tokens, which occurs `count` times.
+    // Adds a word that occurs `count` times, as its current tokens.
     void add(const std::vector<int>& tokens, Count count);
 
-    // Merges until there are `size` tokens or no pair is left. Calls goes_on() now and then; if it returns false, stops
-    // and returns false.
+    // Merges until there are `size` tokens or no pair is left, then returns true. Calls goes_on() every 64 merges; if
+    // goes_on() returns false, stops and returns false.
     bool run(int size, const std::function<bool()>& goes_on);
 
   private:
@@ -51,7 +51,7 @@ class Merger {
     };
     struct Pair {
         int left, right;
-        Count count = 0, queued = 0;  // queued: the count in its latest queue entry; 0: not in the queue
+        Count count = 0, queued = 0;  // queued: count in the pair's latest queue entry; 0: not in the queue
         std::vector<int> words = {};  // where the pair occurs; may contain outdated or repeated entries
     };
     struct Queued {

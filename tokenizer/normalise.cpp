@@ -25,7 +25,7 @@ bool Words::next() {
     text_.clear();
     spans_.clear();
     length_ = 0;
-    bool alone = false;  // the word is a character that stands alone; only its marks may follow
+    bool alone = false;  // whether the word is one character that is always a word; only its marks may follow
     while (at_ < line_.size()) {
         if (!alone && take_letters()) continue;
         CodePoint c = decode_utf8(line_, at_);
@@ -58,7 +58,7 @@ bool Words::next() {
     return length_ > 0;
 }
 
-// Takes all ASCII letters and digits that come next; false if there are none.
+// Appends the ASCII letters and digits at this position to the word. Returns false if there are none.
 bool Words::take_letters() {
     if (characters_.kind(line_[at_]) != Characters::letter) return false;
     sort_run();
@@ -102,7 +102,8 @@ void Words::append(char32_t c, Span span) {
     if (with_spans_) spans_.push_back(span);
 }
 
-// Unicode's Final_Sigma: a cased character precedes and none follows, skipping ignorable characters.
+// Unicode's condition Final_Sigma: before the sigma is a cased character, after it is none; ignorable characters are
+// skipped.
 bool Words::sigma_is_final(std::size_t after) const {
     if (!after_cased_) return false;
     for (CodePoint c; after < line_.size(); after += std::size_t(std::max(c.length, 1))) {
@@ -114,8 +115,8 @@ bool Words::sigma_is_final(std::size_t after) const {
     return true;
 }
 
-// Sorts the nonstarters of a run by combining class (canonical order). The spans of the run stay in the order of the
-// line.
+// Sorts the nonstarters at the end of the word by combining class (canonical order). Their spans stay in the order of
+// the line.
 void Words::sort_run() {
     if (run_length_ > 1) {
         std::u32string run;
@@ -132,7 +133,7 @@ void Words::sort_run() {
     run_length_ = 0;
 }
 
-// The class Words skips what is between words; that text is read again here to keep its spaces.
+// Words skips the text between words. This function reads that text again, because it must keep the spaces.
 Normalised normalise(std::string_view line, const Characters& characters) {
     Normalised result;
     if (!characters.replaces() && is_ascii(line)) {

@@ -14,7 +14,7 @@ namespace masquerade {
 // for (Words words(line, characters); words.next();) use(words.text());
 class Words {
   public:
-    // Spans cost time, so ask for them only if needed. `characters` and the line must outlive this object.
+    // with_spans: whether spans() is computed, which costs time. `characters` and the line must outlive this object.
     explicit Words(const Characters& characters, bool with_spans = false)
         : characters_(characters), with_spans_(with_spans) {}
     Words(std::string_view line, const Characters& characters, bool with_spans = false)
@@ -22,7 +22,7 @@ class Words {
         begin(line);
     }
 
-    // Starts on a line. Memory is reused from line to line.
+    // Begins a new line, with the memory of the last one.
     void begin(std::string_view line) {
         if (characters_.replaces()) characters_.replace(line, replaced_, sources_);
         line_ = characters_.replaces() ? replaced_ : line;
@@ -35,25 +35,25 @@ class Words {
     const std::string& text() const { return text_; }  // never empty, valid UTF-8
     int length() const { return length_; }             // in code points of text()
 
-    // One span per code point of text(): its source character and the stripped marks that follow. A Hangul syllable
+    // One span per code point of text(): the source character and the stripped marks that follow it. A Hangul syllable
     // becomes 2 or 3 code points that share one span.
     const std::vector<Span>& spans() const { return spans_; }
 
-    // For callers that read simple words themselves, between two calls of next():
+    // The functions below are for callers that read simple words themselves between two calls of next().
 
-    // The line after replacements, and the offset in it from which next() looks for a word.
+    // The line after replacements, and the offset in this line at which next() continues.
     std::string_view line() const { return line_; }
     std::size_t at() const { return at_; }
 
-    // Continues at another offset, which must not be inside a word. after_cased: whether the last character before the
-    // offset that is not Case_Ignorable is cased, with no space after it, for the Final_Sigma rule.
+    // Continues at another offset, which must not be inside a word. after_cased is for the Final_Sigma rule. It is true
+    // if the last character before the offset that is not Case_Ignorable is cased and no space follows it.
     void go_to(std::size_t at, bool after_cased) {
         at_ = at;
         after_cased_ = after_cased;
     }
     bool after_cased() const { return after_cased_; }
 
-    // The bytes of the original line that bytes [begin, end) of line() come from.
+    // Returns the bytes of the original line from which bytes [begin, end) of line() come.
     Span source(std::size_t begin, std::size_t end) const {
         return sources_.empty() ? Span{int(begin), int(end)} : Span{sources_[begin].begin, sources_[end - 1].end};
     }
@@ -75,19 +75,18 @@ class Words {
     std::string text_;
     int length_ = 0;
     std::vector<Span> spans_;
-    std::size_t run_begin_ = 0;  // offset in text_ and number of the nonstarters at its end
+    std::size_t run_begin_ = 0;  // the nonstarters at the end of text_: offset of the first, and their number
     int run_length_ = 0;
 };
 
-// A text and, for each of its bytes, the bytes [begin, end) of the line from which it comes. The spans are in ascending
-// order.
+// A normalised text. spans[i] are the bytes of the line from which byte i of the text comes, in ascending order.
 struct Normalised {
     std::string text;
     std::vector<Span> spans;
 };
 
-// Normalises a line without splitting it at punctuation: cleaned, with spaces around ideographs, lower-cased and
-// stripped as the options ask. Each white-space character becomes one space.
+// Normalises a line without splitting it at punctuation: cleans it, puts spaces around ideographs, lower-cases it and
+// strips marks, all as the options say. Each white-space character becomes one space.
 Normalised normalise(std::string_view line, const Characters& characters);
 
 }  // namespace masquerade

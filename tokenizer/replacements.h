@@ -9,11 +9,11 @@ namespace masquerade {
 
 using Replacements = std::map<char32_t, std::string>;
 
-// Replaces typographic quotes, dashes and the ellipsis by their ASCII forms.
+// The replacements of typographic quotes, dashes and the ellipsis by ASCII.
 Replacements ascii_punctuation();
 
-// Reads a file with one replacement per line: a character, a tab, and its text (may be empty). TokenizerError names a
-// malformed line.
+// Reads a file with one replacement per line: a character, a tab, and the text that replaces the character, which may
+// be empty. TokenizerError names a malformed line.
 Replacements read_replacements(const std::string& path);
 
 }  // namespace masquerade

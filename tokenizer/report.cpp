@@ -19,7 +19,7 @@ struct Item {
 
 constexpr std::size_t longest_shown = 24;  // characters per word
 
-// A tokenizer for words that are already normalised.
+// Returns a tokenizer with the same vocabulary for words that are already normalised.
 WordPiece for_words(const WordPiece& tokenizer) {
     WordPiece::Options options = tokenizer.options();
     options.lower = options.clean = options.split_ideographs = options.recognise_special = false;
@@ -27,7 +27,7 @@ WordPiece for_words(const WordPiece& tokenizer) {
     return WordPiece(tokenizer.vocabulary(), options);
 }
 
-// 1,234,567
+// Groups digits by three: 1,234,567.
 std::string grouped(std::int64_t n) {
     std::string digits = std::to_string(n);
     for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
@@ -51,7 +51,7 @@ std::string shown(std::string_view text) {
     return length > longest_shown ? out + "…" : out;
 }
 
-// One item per line, most frequent first: its count, its code point if with_code is true, and its text.
+// Lists the `most` most frequent items, one per line: the count, the code point if with_code is true, and the text.
 std::string list(const char* title, std::vector<Item> items, int most, bool with_code) {
     std::sort(items.begin(), items.end(),
               [](const Item& a, const Item& b) { return a.count != b.count ? a.count > b.count : a.text < b.text; });

@@ -18,7 +18,7 @@ struct Written {
     bool chinese() const { return ideographs > latin; }
 };
 
-// A sign, the words next to it, and the facts about the text up to and including `before`.
+// A sign (punctuation mark or symbol), the words before and after it, and facts about the text that ends with `before`.
 struct Place {
     const SpacedWord &before, &sign, &after;
     const Written& written;
@@ -33,7 +33,7 @@ constexpr std::string_view contracted[] = {"s", "t", "d", "m", "ll", "re", "ve",
 constexpr std::string_view extensions[] = {"org", "com", "net", "io",   "fm",   "js",   "py",  "pl", "pm", "rb",
                                            "el",  "h",   "sh",  "html", "json", "conf", "yml", "md", "txt"};
 
-// Words that follow the dash in the titles of the package catalogue: NAME - PART.
+// Words after the dash in the synopses of the package catalogue: parser library - development files.
 constexpr std::string_view parts[] = {"common",    "core",          "data",     "devel",  "development", "doc",
                                       "docs",      "documentation", "feature",  "header", "headers",     "library",
                                       "libraries", "metapackage",   "node",     "python", "python3",     "runtime",
@@ -46,7 +46,7 @@ bool one_of(std::string_view word, const std::string_view (&list)[n]) {
     return false;
 }
 
-// The conditions of the rules.
+// The conditions of the rules. `second` means that the sign before is the same sign.
 
 bool always(const Place&) { return true; }
 
@@ -59,14 +59,14 @@ bool after_word(const Place& p) { return p.before.letters(); }
 bool words_around(const Place& p) { return p.before.letters() && p.after.letters(); }
 bool letters_around(const Place& p) { return words_around(p) && p.before.text.size() == 1 && p.after.text.size() == 1; }
 bool digits_around(const Place& p) {
-    bool thousands = p.after.number() && p.after.text.size() == 3;  // 1,000 but not: may 1, 1955
+    bool thousands = p.after.number() && p.after.text.size() == 3;  // true for 1,000; false for: may 1, 1955
     return is_digit(p.before.last) && is_digit(p.after.first) && (p.sign.first != ',' || thousands);
 }
 
 bool contraction(const Place& p) { return after_word(p) && one_of(p.after.text, contracted); }
 bool single_open(const Place& p) { return p.written.single_quote; }
 bool double_open(const Place& p) { return p.written.double_quote; }
-// Excludes: the students' room, 5' 10.
+// Whether an apostrophe opens a quotation. False for: the students' room, 5' 10.
 bool opens(const Place& p) {
     return p.after.first != 0 && !(after_word(p) && (!p.after.letters() || p.before.last == 's'));
 }
@@ -85,7 +85,7 @@ struct Rule {
 };
 constexpr Hold none{}, left{true, false}, right{false, true}, both{true, true};
 
-// The first matching row decides. A sign that no row matches has a space on both sides.
+// The first matching row decides. A sign without a matching row has a space on both sides.
 constexpr Rule rules[] = {
     {U"#$%&'()*+,-./:;<=>@[\\^_`{|}", in_chinese, both},
     {U"\"~", single_in_chinese, both},  // not for: 好," "真
@@ -113,7 +113,7 @@ constexpr Rule rules[] = {
     {U"/_^·‐‑", always, both},
 };
 
-// The sides of a sign that have no space.
+// Returns the sides of a sign that have no space, by the rules.
 Hold hold_of(const Place& place) {
     for (const Rule& rule : rules)
         if (rule.signs.find(place.sign.first) != rule.signs.npos && rule.fits(place)) return rule.hold;
@@ -148,7 +148,7 @@ class Writer {
     std::string line;
 
   private:
-    // Whether the two words are written without a space.
+    // Whether there is no space between the two words.
     bool closes(const SpacedWord& before, const SpacedWord& word) const {
         if (!before.alone() && !word.alone()) return false;
         bool joined = before.hold.right || word.hold.left || is_wide(before.last) || is_wide(word.first);

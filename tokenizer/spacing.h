@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Restores the spaces that encoding lost. Between two words of letters there must have been one, or they would be a
-// single word. Next to punctuation and ideographs there may have been one: a table of rules guesses, for English,
+// Restores the spaces that encoding lost. Two words of letters need a space between them; without it, they would have
+// been one word. Next to punctuation and ideographs, a table of rules guesses whether there was a space, for English,
 // Chinese, file names, versions and addresses.
 #pragma once
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace masquerade {
 
-// The sides of a sign that have no space.
+// The sides of a sign (a punctuation mark or symbol) that have no space.
 struct Hold {
     bool left = false, right = false;
 };
@@ -18,7 +18,7 @@ struct SpacedWord {
     // recognised next to letters or digits.
     enum class Kind : char { ordinary, alone, guarded };
 
-    std::string text;  // empty: past an end of the line
+    std::string text;  // empty: there is no word, before the first or after the last
     Kind kind = Kind::ordinary;
     char32_t first = 0, last = 0;  // first and last character of text
     Hold hold = {};
@@ -29,8 +29,8 @@ struct SpacedWord {
     bool number() const;                                     // digits 0-9
 };
 
-// Joins words with the spaces that a writer would put. never: texts that must not arise from words written without a
-// space.
+// Joins words with the spaces that a writer would put. A space stays if, without it, the joined words would contain a
+// text of `never`.
 std::string with_spaces(std::vector<SpacedWord> words, const std::vector<std::string>& never);
 
 inline bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads the rows of characters_table.h.
+// Reads the tables of characters_table.h, whose rows are ranges of code points.
 #pragma once
 #include <map>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace masquerade::unicode {
 
-using Map = std::map<char32_t, std::u32string>;  // code point -> its replacement
+using Map = std::map<char32_t, std::u32string>;  // code point -> the text that replaces it
 
 // Calls use(first, last, value) for each row.
 template <std::size_t n, class Use>

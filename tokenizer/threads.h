@@ -12,8 +12,9 @@
 
 namespace masquerade {
 
-// Calls work(i) for every i below `count` in several threads; each thread makes its own `work`. If calls fail, rethrows
-// the error with the lowest i. A failure stops all threads, but every lower i has been started by then and is finished.
+// Calls work(i) for every i below `count` in several threads; each thread makes its own `work`. If calls throw, no new
+// calls begin, and the exception with the lowest i is rethrown. Calls begin in order of i, so all calls with a lower i
+// have finished.
 template <class MakeWork>
 void share_out(int threads, std::size_t count, MakeWork make_work) {
     std::atomic<std::size_t> next{0};

@@ -8,7 +8,7 @@ namespace masquerade {
 
 namespace {
 
-// The first eight bytes as a number, which orders strings except those with equal first bytes.
+// Returns the first eight bytes as a number. Strings with different first eight bytes have the order of these numbers.
 std::uint64_t prefix(std::string_view s) {
     std::uint64_t x = 0;
     for (std::size_t i = 0; i < 8; i++) x = x << 8 | (i < s.size() ? (unsigned char)s[i] : 0);
@@ -32,7 +32,7 @@ std::vector<Trie::Entry> sorted(const std::vector<Trie::Entry>& entries) {
 
 Trie::Trie(const std::vector<Entry>& unsorted) : nodes_(512) {
     std::vector<Entry> entries = sorted(unsorted);
-    nodes_[0].parent = -2;  // neither free nor the child of any node
+    nodes_[0].parent = -2;  // the root is neither a free slot (-1) nor the child of a node
 
     // Entries [begin, end) share their first `depth` bytes, which lead to `node`.
     struct Group {
@@ -66,9 +66,9 @@ Trie::Trie(const std::vector<Entry>& unsorted) : nodes_(512) {
     }
 }
 
-// Finds a base for which the slots of all bytes are free. A single child fits into any slot and takes the first free
-// one. For several children, the search gives up on a stretch after many failed attempts; otherwise building would take
-// quadratic time.
+// Finds a base for which the slots of all bytes are free. A single child is put into the first free slot. For several
+// children, after many failed attempts later searches skip the slots tried; otherwise building would take quadratic
+// time.
 int Trie::find_base(const std::vector<int>& bytes) {
     constexpr int patience = 32;
     std::size_t& from = bytes.size() == 1 ? first_free_ : search_from_;

@@ -20,7 +20,7 @@ class Trie {
         int value = -1;
     };
 
-    // The longest string of the set that is a prefix of the text.
+    // Returns the longest string of the set that is a prefix of the text.
     Match longest(std::string_view text) const {
         Match best;
         int node = 0, length = 0;

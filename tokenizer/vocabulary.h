@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A WordPiece vocabulary: one token per line; its id is the line number, from 0. Pieces that continue a word begin with
-// "##".
+// A WordPiece vocabulary. A file has one token per line; the id of a token is its line number, from 0. Pieces that
+// continue a word begin with "##".
 #pragma once
 #include <stdexcept>
 #include <string>
@@ -26,7 +26,7 @@ class Vocabulary {
 
     int size() const { return int(tokens_.size()); }
 
-    // The id of a token, -1 if absent. If lines are equal, the last one wins.
+    // The id of a token, -1 if absent. If several lines contain the token, the last one counts.
     int id(std::string_view token) const;
     const std::string& token(int id) const;
 
@@ -42,7 +42,7 @@ class Vocabulary {
     std::size_t slot_of(std::string_view token) const;
 
     std::vector<std::string> tokens_;
-    std::vector<int> slots_;  // open addressing; a power of two, at most half full; id, or -1 if free
+    std::vector<int> slots_;  // hash table (open addressing) of ids, -1 if free; a power of two, at most half full
     int special_[5] = {-1, -1, -1, -1, -1};
 };
 

@@ -12,7 +12,7 @@ namespace masquerade {
 
 namespace {
 
-// The number of lines with one kind of defect, and the first few of them.
+// Counts the lines with one kind of defect and lists the first three of these lines.
 struct Lines {
     int count = 0;
     std::string first;
@@ -26,11 +26,11 @@ struct Lines {
     }
 };
 
-// "[CLS]", "[unused7]": used by name and never found in text.
+// True for tokens in brackets, such as "[CLS]" and "[unused7]", which programs use by name and text does not contain.
 bool is_reserved(const std::string& token) { return token.size() > 2 && token.front() == '[' && token.back() == ']'; }
 
-// Keeps characters unchanged. With lower-casing and stripping, U+2260 (not equal) would become an equals sign, which is
-// punctuation.
+// Returns a table that leaves characters unchanged. With lower-casing and stripping, U+2260 (not equal) would become an
+// equals sign, which is punctuation.
 Characters as_written() {
     NormaliseOptions options;
     options.lower = false;
@@ -76,7 +76,7 @@ std::vector<std::string> vocabulary_notes(const Vocabulary& vocabulary, const No
     return notes;
 }
 
-// The thresholds allow for a few tokens of the other case.
+// The thresholds tolerate a few tokens of the other case.
 std::string casing_note(const Vocabulary& vocabulary, bool lower) {
     int words = 0, capitals = 0;
     auto any = [](const std::string& token, auto is) { return std::any_of(token.begin(), token.end(), is); };

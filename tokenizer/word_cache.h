@@ -9,7 +9,7 @@
 
 namespace masquerade {
 
-// Eight bytes of a line from `at` on, the first one in the lowest byte; zeros past the end.
+// Returns the eight bytes of a line that begin at `at` as a number, the first one lowest. Bytes past the end are 0.
 inline std::uint64_t eight_bytes(std::string_view line, std::size_t at) {
     std::uint64_t x = 0;
     if (line.size() - at >= 8)
@@ -29,13 +29,13 @@ constexpr std::uint64_t within(std::uint64_t x, unsigned first, unsigned last) {
     return (x + every_byte(0x80u - first)) & ~(x + every_byte(0x7Fu - last)) & every_byte(0x80);
 }
 
-// A run of letters and digits. low and high are its first 16 bytes, in lower case if asked for and padded with zeros.
+// A word of ASCII letters and digits. low and high are its first 16 bytes, in lower case if `lower`, padded with zeros.
 // Words of up to 16 bytes are equal if low and high are equal, because no word contains a zero byte.
 struct PlainWord {
     std::size_t length = 0;
     std::uint64_t low = 0, high = 0;
 
-    // Reads the run that begins at line[at].
+    // Reads the letters (and digits, if `digits`) that begin at line[at].
     static PlainWord read(std::string_view line, std::size_t at, bool lower, bool digits) {
         PlainWord word;
         bool all = word.take(line, at, lower, digits, word.low) && word.take(line, at + 8, lower, digits, word.high);
@@ -44,7 +44,7 @@ struct PlainWord {
     }
 
   private:
-    // Takes up to eight letters from `at` on; returns whether it took eight.
+    // Reads up to eight letters or digits from `at` on into `bytes`. Returns whether there were eight.
     bool take(std::string_view line, std::size_t at, bool lower, bool digits, std::uint64_t& bytes) {
         if (at >= line.size()) return false;
         std::uint64_t x = eight_bytes(line, at), seven = x & every_byte(0x7F);
@@ -74,7 +74,7 @@ class WordCache {
     explicit WordCache(int bits)
         : entries_(std::size_t(1) << std::clamp(bits, 1, 30)), shift_(64 - std::clamp(bits, 1, 30)) {}
 
-    // The slot of a word. It may hold another word.
+    // The slot of a word, which may contain another word.
     Entry& place(const PlainWord& word) {
         std::uint64_t mixed = (word.low ^ (word.high << 29 | word.high >> 35)) * 0x9E3779B97F4A7C15u;
         mixed = (mixed ^ mixed >> 32) * 0x9E3779B97F4A7C15u;

@@ -26,7 +26,7 @@ void WordCounts::add_text(std::string_view text, int threads) {
         WordCounts& counts = mine == 0 ? *this : others[mine - 1];
         return [&counts, text](std::size_t part) {
             Words words(*counts.characters_);
-            // Counts the lines that begin in this part, wherever they end.
+            // Counts the lines that begin in this part, even if they end in a later part.
             std::size_t begin = part * part_bytes, last = std::min(text.size(), begin + part_bytes);
             if (begin > 0) begin = std::min(text.substr(0, last).find('\n', begin - 1), last) + 1;
             while (begin < last) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Counts the distinct words of a text: all that vocabulary training and the vocabulary report need.
+// Counts how often each word occurs in a text, for vocabulary training and the vocabulary report.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -60,7 +60,7 @@ class WordCounts {
     std::shared_ptr<const Characters> characters_;
     std::string texts_;  // the words, one after the other
     std::vector<Entry> entries_;
-    std::vector<Slot> slots_;  // open addressing; a power of two, at most half full
+    std::vector<Slot> slots_;  // hash table (open addressing); a power of two, at most half full
     std::int64_t words_ = 0, lines_ = 0, bytes_ = 0;
 };
 

@@ -9,9 +9,9 @@ namespace masquerade {
 
 namespace {
 
-// The tokens that begin words, or those that continue words, without "##". Tokens with "##" never begin a word, since
-// "#" occurs only in the word "#". Tokens longer than any word and tokens that are not UTF-8 never match; they are
-// skipped.
+// Returns the tokens that begin words or, if `continuing`, those that continue words, without "##". A token with "##"
+// never begins a word, because "#" is always a word by itself. Tokens that never match are skipped: those that are
+// longer than any word or not UTF-8.
 std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, const std::vector<bool>& beyond, bool continuing,
                                  int max_word) {
     std::vector<Trie::Entry> chosen;
@@ -24,7 +24,8 @@ std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, const std::vector
     return chosen;
 }
 
-// beyond[id] is true for an added token outside the model's own vocabulary: no word is split into it.
+// Returns a vector in which [id] is true for an added token outside the model's own vocabulary: such a token is never a
+// piece of a word.
 std::vector<bool> ids_beyond(const Vocabulary& vocabulary, const std::vector<AddedToken>& added) {
     std::vector<bool> beyond(std::size_t(vocabulary.size()));
     for (const AddedToken& token : added)
@@ -56,7 +57,7 @@ WordPiece::WordPiece(Vocabulary vocabulary, Options options, std::vector<AddedTo
     prepare_decoding();
 }
 
-// Registers a token of one character that is always a word by itself and is not changed by normalisation.
+// Stores the id in singles_ if the token is one character that is always a word and that normalisation does not change.
 void WordPiece::add_single(int id) {
     std::string_view token = vocabulary_.token(id);
     CodePoint c = token.empty() ? CodePoint{} : decode_utf8(token, 0);
@@ -73,7 +74,7 @@ void WordPiece::add_single(int id) {
 }
 
 void to_code_points(std::string_view line, std::vector<Piece>& pieces) {
-    std::vector<int> before(line.size() + 1);  // per byte offset: number of code points that end there or earlier
+    std::vector<int> before(line.size() + 1);  // before[i]: number of code points in the first i bytes
     for (std::size_t at = 0; at < line.size();) {
         const int length = decode_utf8(line, at).length;
         at += std::size_t(std::max(length, 1));

@@ -16,7 +16,7 @@ namespace masquerade {
 
 struct Piece {
     int id;
-    int begin, end;  // bytes of the original line, including stripped marks that follow
+    int begin, end;  // bytes of the original line, including the stripped marks after them
     int word;        // index of the word in the line, from 0
 };
 
@@ -25,7 +25,7 @@ void to_code_points(std::string_view line, std::vector<Piece>& pieces);
 
 enum class Unknown {
     word,       // if any part of a word matches no piece, the word is one [UNK], as in BERT
-    character,  // only the characters at which no match begins become [UNK], one each
+    character,  // each character at which no piece matches becomes an [UNK]
 };
 
 class WordPiece {
@@ -33,7 +33,7 @@ class WordPiece {
     struct Options : NormaliseOptions {
         int max_word = 200;  // longer words, in code points, become one [UNK]; Hugging Face: 100
         Unknown unknown = Unknown::word;
-        bool recognise_special = false;  // whether "[SEP]" in the text is the special token or plain text
+        bool recognise_special = false;  // whether "[SEP]" in the text is read as the special token
     };
 
     // The vocabulary must contain [UNK]. Tokens in `added` are recognised in the text; special ones only with
@@ -45,23 +45,25 @@ class WordPiece {
     // threads. For many lines, an Encoder is faster. TokenizerError if the line has 2 GiB or more.
     std::vector<int> encode(std::string_view line) const;
 
-    // Like encode(), with the source range of each id. Pieces of one Hangul syllable may share its bytes.
+    // Like encode(), with the source range of each id. If several pieces come from one Hangul syllable, each has the
+    // bytes of the whole syllable.
     std::vector<Piece> encode_pieces(std::string_view line) const;
 
     // Returns text as a writer would write it: joins pieces to words and places spaces by rules for English and Chinese
     // (spacing.h). A continuation piece with no word before it is written with its "##". [UNK] and [MASK] count as
     // words; other special tokens end a word and are not written.
     //
-    // encode(decode(ids)) == ids if encode() made the ids and they contain no [UNK]. If encoding strips accents, which
-    // decomposes every character, the text is in NFC; otherwise it is composed as its tokens are.
+    // encode(decode(ids)) == ids if encode() returned the ids and there is no [UNK] among them. If encoding strips
+    // accents, which decomposes every character, the text is in NFC; otherwise, composed and decomposed characters stay
+    // as in the tokens.
     std::string decode(const std::vector<int>& ids) const;
 
-    // Encodes and decodes a line, but writes unknown words in their normalised form instead of [UNK]. This is the best
-    // that a model with an unlimited vocabulary could write; compare it with decoded text.
+    // Encodes and decodes a line, but writes unknown words in their normalised form instead of [UNK]. A model with an
+    // unlimited vocabulary could write this at best; decoded text is compared with it.
     std::string reading(std::string_view line) const;
 
-    // The text that decoding these pieces of the line should give: the normalised words, with one space wherever the
-    // line has white space between two words, composed as in decode(). An unknown word is "[UNK]".
+    // Returns the text that decoding these pieces of the line should give: the normalised words, with one space
+    // wherever the line has white space between two words, composed as in decode(). An unknown word is "[UNK]".
     std::string spelled(std::string_view line, const std::vector<Piece>& pieces) const;
 
     const Vocabulary& vocabulary() const { return vocabulary_; }
@@ -88,17 +90,17 @@ class WordPiece {
     std::vector<bool> beyond_;  // ids of added tokens outside the model's own vocabulary; words are not split into them
     Trie first_, later_;        // pieces that begin a word; pieces that continue a word, without "##"
     AddedTokens in_text_;
-    std::vector<int> silent_, guarded_;      // sorted ids: not written; not recognised next to letters
+    std::vector<int> silent_, guarded_;      // sorted ids: tokens not written; tokens not recognised next to letters
     bool joins_digits_ = false;              // whether single digits are joined to numbers
     std::vector<std::string> never_joined_;  // texts that encoding would recognise as tokens if a space were omitted
 
-    // Ids of characters that are always words by themselves, in blocks of 256; -1: not one of them, use the tries.
+    // Ids of characters that are always words by themselves, in blocks of 256. For all others, -1: the tries are used.
     std::vector<std::uint16_t> single_block_;
     std::vector<int> singles_;
 };
 
-// Encodes lines with scratch memory that is reused, and caches how words are split. Not thread-safe. The tokenizer must
-// outlive the encoder.
+// Encodes lines faster than WordPiece: it reuses its memory and caches the ids of words. Not thread-safe. The tokenizer
+// must outlive the encoder.
 class Encoder {
   public:
     static constexpr int usual = 14;
@@ -107,7 +109,7 @@ class Encoder {
     explicit Encoder(const WordPiece& tokenizer, int remembered = usual);
     explicit Encoder(WordPiece&& tokenizer, int remembered = usual) = delete;
 
-    // Appends the result of WordPiece::encode or encode_pieces.
+    // Appends to `ids` or `pieces` what WordPiece::encode() or encode_pieces() returns.
     void append(std::string_view line, std::vector<int>& ids);
     void append(std::string_view line, std::vector<Piece>& pieces);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared by read_json.cpp and read_tokenizer.cpp: reading JSON files and lists of added tokens.
+// Reads JSON files and lists of added tokens, for read_json.cpp and read_tokenizer.cpp.
 #pragma once
 #include <string>
 #include <vector>

@@ -14,7 +14,7 @@ namespace {
 
 using Notes = std::vector<std::string>;
 
-// The field itself or, if it is a Sequence, its only item.
+// Returns the field itself or, if it is a Sequence, its only item.
 TokenizerField alone(const TokenizerField& field, const char* items) {
     if (field.is_null() || field.type() != "Sequence") return field;
     std::vector<TokenizerField> list = field[items].list();
@@ -22,8 +22,8 @@ TokenizerField alone(const TokenizerField& field, const char* items) {
     return list[0];
 }
 
-// The library applies one replacement after the other, this tokenizer all at once: refuses a list for which the results
-// could differ.
+// Reads a Replace of one character. The library applies one replacement after the other, this tokenizer all in one
+// pass: refuses a list of replacements for which the results could differ.
 void read_replace(const TokenizerField& field, NormaliseOptions& options, Notes& notes) {
     field["type"].expect("Replace");
     field.note_others({"type", "pattern", "content"}, notes);
@@ -65,8 +65,8 @@ void read_pre_tokenizer(const TokenizerField& given, Notes& notes) {
     field.note_others({"type"}, notes);
 }
 
-// If vocab.txt has equal lines, tokenizer.json keeps only the last of them and lacks the ids of the others. They are
-// read from vocab.txt in the same folder if the two files agree otherwise.
+// If vocab.txt has equal lines, tokenizer.json contains only the last of them and lacks the ids of the others. Reads
+// the missing ids from vocab.txt in the same folder, if the two files agree otherwise.
 void fill_missing_ids(const TokenizerField& vocabulary, const std::string& plain,
                       std::vector<const std::string*>& token_of, Vocabulary& lines) {
     std::error_code ignored;
@@ -105,7 +105,7 @@ std::vector<std::string> read_model(const TokenizerField& field, const std::stri
     if (!vocabulary.value().is_object()) vocabulary.fail("an object of tokens with their ids");
     std::size_t size = vocabulary.value().size();
     std::vector<const std::string*> token_of(size);
-    std::string outside;  // a token whose id is not in 0 to n - 1
+    std::string outside;  // a token whose id is not from 0 to n - 1
     for (const auto& item : vocabulary.value().items()) {
         const nlohmann::json& id = item.value();
         if (!id.is_number_integer()) vocabulary[item.key()].fail("an id");
@@ -131,7 +131,7 @@ std::vector<std::string> read_model(const TokenizerField& field, const std::stri
     return tokens;
 }
 
-// The template with the type of each part, such as "[CLS]:0 A:0 [SEP]:0".
+// Returns the template as text, with the type of each part, such as "[CLS]:0 A:0 [SEP]:0".
 std::string template_of(const TokenizerField& list) {
     std::string text;
     for (const TokenizerField& item : list.list()) {

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 std::string show(const TokenizerField& field) { return field.is_null() ? "not set" : in_words(field.value()); }
 
-// Notes each option for which tokenizer_config.json contradicts tokenizer.json. The value of tokenizer.json is used.
+// Adds a note for each option for which tokenizer_config.json contradicts tokenizer.json, whose value is used.
 void compare(const TokenizerField& config, HuggingFace& read) {
     const WordPiece::Options& options = read.options;
     std::optional<bool> accents = options.strip_accents;
@@ -31,8 +31,7 @@ void compare(const TokenizerField& config, HuggingFace& read) {
     note("strip_accents", accents ? nlohmann::json(*accents) : nlohmann::json());
 }
 
-// The settings of a tokenizer that splits text as BERT does. Any other value belongs to a tokenizer that is not
-// supported.
+// The values of these settings if a tokenizer splits text as BERT does. Other values are refused.
 struct Expected {
     const char *key, *value, *otherwise;
 };
@@ -41,13 +40,13 @@ constexpr Expected expected_words[] = {{"word_tokenizer_type", "basic", ": MeCab
                                         ": words are always cut into the pieces of WordPiece here"}};
 constexpr const char* expected_true[] = {"do_basic_tokenize", "do_word_tokenize", "do_subword_tokenize"};
 
-// The classes of transformers that read text as BertTokenizer does, without "Tokenizer" and what follows it. A
-// "PreTrained" tokenizer does what its tokenizer.json says.
+// The classes of transformers that split text as BertTokenizer does. The end of each name, from "Tokenizer" on, is left
+// out. A "PreTrained" tokenizer does what its tokenizer.json says.
 constexpr const char* classes_like_bert[] = {"Bert",     "PreTrained", "DistilBert",  "Electra",   "ConvBert",
                                              "LayoutLM", "MobileBert", "SqueezeBert", "Retribert", "Lxmert"};
 
-// A token of several ideographs, or "". BERT never splits text into such a token; only a tokenizer that finds Chinese
-// words first needs it.
+// Returns the first token of several ideographs, or "". BERT never produces such a token; only a tokenizer that first
+// splits text into Chinese words does.
 std::string first_word_of_ideographs(const Vocabulary& vocabulary) {
     NormaliseOptions as_written;
     as_written.lower = false;
@@ -63,8 +62,8 @@ std::string first_word_of_ideographs(const Vocabulary& vocabulary) {
     return "";
 }
 
-// TokenizerError if the files describe a tokenizer that does not split text into words as BERT does. type: model_type
-// of config.json.
+// Throws TokenizerError if the files describe a tokenizer that does not split text into words as BERT does. `type` is
+// model_type of config.json.
 void refuse_foreign(const TokenizerField& config, const std::string& type, const Vocabulary& vocabulary) {
     for (const Expected& word : expected_words)
         if (const TokenizerField given = config[word.key]; !given.is_null() && given.value() != word.value)
@@ -98,7 +97,7 @@ void refuse_foreign(const TokenizerField& config, const std::string& type, const
                    "there; else start without these weights, with a vocabulary that is learned");
 }
 
-// The added tokens that the files name, in the order of reading. A token that the model's vocabulary lacks gets the
+// Collects the added tokens of all files, in the order of reading. A token that the model's vocabulary lacks gets the
 // next free id.
 class Additions {
   public:
@@ -110,7 +109,7 @@ class Additions {
     }
     Additions(const Additions&) = delete;
 
-    // {"7": {"content": ..., ...}, ...}
+    // Reads a list of the form {"7": {"content": ..., ...}, ...}.
     void decoder_list(const TokenizerField& decoder) {
         if (!decoder.value().is_object()) decoder.fail("an object of ids with their tokens");
         nlohmann::json list = nlohmann::json::array();
@@ -124,7 +123,8 @@ class Additions {
         take(decoder, list);
     }
 
-    // {"<x>": 30522, ...}: not special, with the flags that transformers gives such tokens.
+    // Reads a list of the form {"<x>": 30522, ...}. These tokens are not special and get the flags that transformers
+    // gives them.
     void plain_list(const TokenizerField& ids) {
         if (!ids.value().is_object()) ids.fail("an object of tokens with their ids");
         nlohmann::json list = nlohmann::json::array();
@@ -139,7 +139,7 @@ class Additions {
         take(ids, list);
     }
 
-    // A special token, as a text or as an object {content, lstrip, ...}. It need not be listed elsewhere.
+    // Reads a special token: a text, or an object {content, lstrip, ...}. Adds the token if it is not in another list.
     void special(const TokenizerField& given) {
         const std::string& text = given.is_string() ? given.string() : given["content"].string();
         if (text.empty()) return;
@@ -168,8 +168,8 @@ class Additions {
         set("normalized", same->normalised);
     }
 
-    // The roles of special tokens in tokenizer_config.json and special_tokens_map.json: BERT's five, which must have
-    // BERT's names, and additional ones.
+    // Reads the roles of special tokens in tokenizer_config.json or special_tokens_map.json: BERT's five, which must
+    // have BERT's names, and additional ones.
     void roles(const TokenizerField& config, bool with_five) {
         for (int i = 0; i < 5; i++) {
             std::string key = special_tokens[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes tokenizer.json and the files that go with it.
+// Writes tokenizer.json, tokenizer_config.json and vocab.txt.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -48,7 +48,7 @@ Json normalizer(const NormaliseOptions& options) {
     return {{"type", "Sequence"}, {"normalizers", std::move(list)}};
 }
 
-// The given added tokens and the special tokens of the vocabulary, by id.
+// Returns the added tokens, including the special tokens of the vocabulary, by id.
 std::map<int, AddedToken> all_added(const Vocabulary& vocabulary, const std::vector<AddedToken>& added) {
     std::map<int, AddedToken> all;
     for (const char* token : special_tokens)
@@ -76,7 +76,7 @@ Json model(const Vocabulary& vocabulary, const std::map<int, AddedToken>& added,
                                  " is not the model's own, but those that follow it are: put it behind all of them");
         if (vocabulary.id(token) == id) tokens.push_back({token, id});
     }
-    // Built in one go: ordered_json compares each inserted key with all earlier keys.
+    // The object is built from a list, because ordered_json compares each inserted key with all earlier keys.
     Json::object_t ids(tokens.begin(), tokens.end());
     return {{"type", "WordPiece"},
             {"unk_token", "[UNK]"},
