@@ -47,8 +47,8 @@ std::string one_line(std::string_view value) {
     return collapse_space(clean_line(value, value.size(), ignored));
 }
 
-// Fills in the fields that the package lacks. The first line is the synopsis; the remaining lines are the long
-// description, in which a line with a single dot ends a paragraph.
+// Sets the synopsis and the long description if the package lacks them. `value` is a Description field: its first line
+// is the synopsis, the other lines are the long description, in which a line with a single dot ends a paragraph.
 void describe(Package& package, const std::string& value) {
     const std::size_t end = std::min(value.find('\n'), value.size());
     std::istringstream in(value.substr(end));
@@ -59,7 +59,7 @@ void describe(Package& package, const std::string& value) {
     if (package.description.empty()) package.description = one_line(body);
 }
 
-// Splits after . ! ? : unless a lower-case letter or a digit follows.
+// Splits at a space after . ! ? : unless a lower-case letter or a digit follows the space.
 std::vector<std::string> sentences_of(const std::string& paragraph) {
     std::vector<std::string> sentences = {""};
     for (std::size_t i = 0; i < paragraph.size(); i++) {
@@ -74,7 +74,7 @@ std::vector<std::string> sentences_of(const std::string& paragraph) {
     return sentences;
 }
 
-// The sentences of the synopsis, of each paragraph, and of each list item.
+// Returns the parts of a description: the synopsis as it is, then each paragraph and list item as a list of sentences.
 std::vector<std::vector<std::string>> parts_of(const std::string& description) {
     std::vector<std::vector<std::string>> parts;
     std::istringstream in(description + "\n.");
@@ -94,7 +94,7 @@ std::vector<std::vector<std::string>> parts_of(const std::string& description) {
     return parts;
 }
 
-// "Sat, 17 May 2025 08:52:57 UTC" -> "2025-05-17"; "" if the date has another form.
+// Converts "Sat, 17 May 2025 08:52:57 UTC" to "2025-05-17". Returns "" if the date has another form.
 std::string iso_date(const std::string& date) {
     std::tm time{};
     std::istringstream in(date);
@@ -185,7 +185,8 @@ std::string write_catalogue_corpus(const Catalogue& catalogue, const std::string
         for (const auto& [english, german] : package.translated)
             translations.push_back({package.source, english, german});
         if (package.description.empty()) continue;
-        TextCounts ignored;  // a very long description is cut to the longest sentence that read_text() keeps
+        // A very long description is cut to the length that read_text() accepts.
+        TextCounts ignored;
         titles.push_back(
             {package.source, clean_line(package.description, longest_sentence, ignored), package.synopsis});
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Builds a corpus from the package catalogue of a Debian or Ubuntu machine: one-line synopses (sentences), long
-// description -> synopsis (pairs), and sentences of descriptions with their German translation. The input is in deb822
-// stanzas: Packages, Translation-en and Translation-de files.
+// Builds a corpus from the package catalogue of a Debian or Ubuntu machine: the one-line synopses (sentences), the long
+// descriptions with their synopses (pairs), and sentences of descriptions with their German translations (pairs). The
+// input are Packages, Translation-en and Translation-de files, which consist of deb822 stanzas.
 #pragma once
 #include <string>
 #include <string_view>
@@ -20,7 +20,7 @@ struct Package {
 struct Catalogue {
     std::string name;               // "Debian bookworm"; "package catalogue" if no Release file names it
     std::string date;               // date of the newest Release file, YYYY-MM-DD, or "unknown"
-    std::vector<Package> packages;  // sorted by name, whatever the order of the files
+    std::vector<Package> packages;  // sorted by name
 };
 
 // Parses the text of Packages files. English and German descriptions are looked up in the Translation files by
@@ -28,9 +28,10 @@ struct Catalogue {
 std::vector<Package> parse_packages(const std::vector<std::string>& packages_files,
                                     const std::vector<std::string>& translation_files);
 
-// Pairs the sentences of a description with the sentences of its translation. Both are split into synopsis, paragraphs
-// and list items, and each of these parts into sentences. A part is used only if both sides have the same number of
-// sentences. If the numbers of parts differ, only the synopsis is used. Equal sentences (names) are skipped.
+// Pairs the sentences of a description with the sentences of its translation. Both texts are split into the synopsis,
+// paragraphs and list items; paragraphs and list items are split into sentences. A part is used only if it has equally
+// many sentences in both texts. If the numbers of parts differ, only the synopsis is used. A sentence that equals its
+// translation (such as a name) is skipped.
 std::vector<std::pair<std::string, std::string>> aligned_sentences(const std::string& description,
                                                                    const std::string& translation);
 
@@ -38,9 +39,9 @@ std::vector<std::pair<std::string, std::string>> aligned_sentences(const std::st
 // synopsis.
 Catalogue read_catalogue(const std::string& folder);
 
-// Writes synopses.{train,dev,test}.txt; titles.{train,dev,test}.tsv if there are long descriptions;
-// translations.{train,dev,test}.tsv if there are German ones; and SOURCE.json. Dev and test are chosen by source
-// package. Returns a table of the files.
+// Writes synopses.{train,dev,test}.txt; titles.{train,dev,test}.tsv (description and synopsis) if there are long
+// descriptions; translations.{train,dev,test}.tsv if there are German descriptions; and SOURCE.json. All packages of
+// one source package are in the same split. Returns a table of the files.
 std::string write_catalogue_corpus(const Catalogue& catalogue, const std::string& folder);
 
 }  // namespace masquerade

@@ -9,21 +9,21 @@ namespace masquerade {
 
 inline constexpr const char* split_names[3] = {"train", "dev", "test"};
 
-// One line of a corpus. Lines of one group (a source package) are similar; all of them are in the same split.
+// One line of a corpus. The lines of a group (a source package) are similar, so a group is never divided among splits.
 struct Entry {
     std::string group, source, target;  // target: empty for sentences
 };
 
-// Returns 0 train (96 %), 1 dev (2 %) or 2 test (2 %). The split depends only on a hash of the group's name, so an
-// entry stays in its split when the corpus grows.
+// Returns 0 for train (96 %), 1 for dev (2 %) or 2 for test (2 %). The result depends only on a hash of the group's
+// name, so an entry stays in its split when the corpus grows.
 int split_of(std::string_view group);
 
 struct Splits {
     std::vector<std::string> lines[3];  // source, or source<TAB>target
 };
 
-// Makes splits without duplicate lines. No source or target of dev occurs in train, and none of test in train or dev,
-// ignoring ASCII case. Lines are ordered by hash, so the order of the entries does not matter.
+// Makes splits without duplicate lines. No source or target of dev occurs in train, and no source or target of test
+// occurs in train or dev, ignoring ASCII case. Lines are ordered by hash, so the order of the entries does not matter.
 Splits make_splits(std::vector<Entry> entries);
 
 struct Corpus {
@@ -35,7 +35,7 @@ struct Corpus {
 
 struct CorpusPart {
     std::string stem;  // file name without ending: stem.train.txt, or stem.train.tsv for pairs
-    std::string kind;  // sentences, pairs or translations (also pairs)
+    std::string kind;  // "sentences", "pairs" or "translations" (which are also pairs)
     Splits splits;
 };
 

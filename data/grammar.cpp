@@ -14,8 +14,8 @@
 namespace masquerade {
 namespace {
 
-// A rule is a name and its alternatives; {name} is replaced by a random alternative of that rule. A line that begins
-// with | continues the rule above. Lists that can occur in the same sentence ({west} and {east}, {indoors} and
+// A rule is a name and its alternatives. {name} stands for a random alternative of the rule with this name. A line that
+// begins with | continues the rule above. Rules that are used in one sentence ({west} and {east}, {indoors} and
 // {outdoors}) have no words in common.
 constexpr const char* rules =
     R"(question: {who}|{what}|{what}|{where}|{where}|{when}|{how}|{how}|{how}|{quantity}|{quantity}|{why}|{why}

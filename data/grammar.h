@@ -7,11 +7,11 @@
 
 namespace masquerade {
 
-// `count` distinct questions. Equal seeds give equal questions on every machine.
+// Returns `count` distinct questions. Equal seeds give equal questions on every machine.
 std::vector<std::string> grammar_questions(std::uint64_t seed, int count);
 
-// Writes questions.{train,dev,test}.txt and SOURCE.json and returns a table of the files. The split of a question
-// depends on its own hash.
+// Writes questions.{train,dev,test}.txt and SOURCE.json and returns a table of the files. The hash of a question
+// decides its split.
 std::string write_grammar_corpus(std::uint64_t seed, const std::string& folder);
 
 }  // namespace masquerade

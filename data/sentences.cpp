@@ -76,7 +76,7 @@ SentenceSource::SentenceSource(const std::vector<Sentence>& sentences, std::uint
     shuffle();
 }
 
-// A random order of the identity: the order of an epoch depends only on the seed and the epoch.
+// Sets order_ to a random order, which depends only on the seed and the epoch.
 void SentenceSource::shuffle() {
     std::iota(order_.begin(), order_.end(), 0u);
     Sequence random(seed_, "data.shuffle", std::uint32_t(epoch_));

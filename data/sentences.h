@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sentences and pairs of sentences as token ids, and the order in which training visits them: shuffled in each epoch by
-// (seed, epoch) and taken until a token budget is full. Two numbers give the position in this order; a checkpoint
-// stores them.
+// Sentences and pairs of sentences as token ids, and the order in which training visits them. Each epoch has its own
+// random order, given by (seed, epoch). Batches are filled in this order up to a number of tokens. A checkpoint stores
+// the position: the epoch, and the position in its order.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -19,20 +19,20 @@ struct Sentence {
     int name = 0;                          // line number in the corpus; keys the random numbers
     std::vector<int> target;               // for pairs: pieces [SEP]; otherwise empty
     bool cut = false, target_cut = false;  // whether tokens at the end were dropped
-    std::vector<int> asked;                // for an example of a task: places in `ids` whose answers `target` holds
+    std::vector<int> asked;                // examples of a task: positions in `ids` whose answers are in `target`
     std::size_t size() const { return ids.size() + target.size(); }
 };
 
-// Pointers to the first `most` sentences, as batches take them.
+// Returns pointers to the first `most` sentences.
 std::vector<const Sentence*> pointers_to(const std::vector<Sentence>& sentences, std::size_t most = SIZE_MAX);
 
-// Tokenises lines. A line of more than `max_length` tokens loses tokens before its [SEP].
+// Tokenises lines. If a line has more than `max_length` tokens, its end is cut off before [SEP].
 std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector<std::string>& lines, int max_length);
 // Like encode_lines(), with targets. A target keeps at most `max_target` tokens, including [SEP].
 std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const std::vector<std::string>& lines,
                                    const std::vector<std::string>& targets, int max_length, int max_target);
 
-// The loss if at most `longest` tokens of a line are read: its end, or words outside the vocabulary.
+// What is lost if at most `longest` tokens of a line are read: its end, or words outside the vocabulary.
 struct Lost {
     bool end = false, words = false;
     bool nothing() const { return !end && !words; }
@@ -41,18 +41,20 @@ std::vector<Lost> lost_in(const WordPiece& tokenizer, const std::vector<std::str
 
 // Counts over many lines.
 struct ReadCounts {
-    std::int64_t lines = 0, cut = 0;      // cut: lines that lost their end
+    std::int64_t lines = 0, cut = 0;      // cut: lines whose end was cut off
     std::int64_t words = 0, unknown = 0;  // words that were kept; unknown: words read as [UNK]
 };
-// Counts over the sentences or, if `targets` is true, over their targets.
+// Returns the counts for the sentences or, if `targets` is true, for their targets.
 ReadCounts counts_of(const WordPiece& tokenizer, const std::vector<Sentence>& sentences, bool targets);
 
 class SentenceSource {
   public:
     SentenceSource(const std::vector<Sentence>& sentences, std::uint64_t seed);
-    // Takes sentences until the next one would exceed `tokens`; at least one.
+    // Returns the next sentences: at least one, and more until the next one would exceed `tokens` in total. All are of
+    // one epoch.
     std::vector<const Sentence*> take(std::size_t tokens);
-    // The epoch and the position in it, for a checkpoint. move_to() throws BadInput if they do not fit this text.
+    // The epoch and the position in it, for a checkpoint. move_to() continues there; it throws BadInput if the numbers
+    // do not fit this text.
     std::vector<std::uint64_t> numbers() const { return {epoch_, next_}; }
     void move_to(const std::vector<std::uint64_t>& numbers);
 

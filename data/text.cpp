@@ -21,8 +21,8 @@ bool is_blank(std::string_view line) {
     return true;
 }
 
-// Bytes of the code point at the start of `rest`; 0 if it is not UTF-8, or is U+0000, which does not occur in text but
-// often in UTF-16.
+// Returns the number of bytes of the first code point; 0 if it is not UTF-8 or is U+0000. Text does not contain U+0000,
+// but files in UTF-16 do.
 std::size_t code_point_bytes(std::string_view rest) {
     return rest[0] == 0 ? 0 : std::size_t(decode_utf8(rest, 0).length);
 }
@@ -46,7 +46,7 @@ std::string warning_about(const TextCounts& counts, const std::string& name, std
     return what.empty() ? what : name + what;
 }
 
-// Removes from `rest` the part before the next `end` and the `end` itself; returns the part.
+// Removes from `rest` everything up to and including the first `end`. Returns the text before this `end`.
 std::string_view take(std::string_view& rest, char end) {
     std::size_t at = rest.find(end);
     std::string_view part = rest.substr(0, at);
@@ -141,7 +141,7 @@ LineReader::LineReader(std::istream& in, std::string name, std::size_t longest)
 bool LineReader::next(std::string& line) {
     std::string raw;
     if (!std::getline(in_, raw)) {
-        // std::cin reports a read error as end of file
+        // std::cin treats a read error as the end of the file
         bool broken = in_.bad() || (&in_ == &std::cin && std::ferror(stdin));
         if (broken) throw BadInput(text(name_, " cannot be read"));
         return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads text: one sentence per line, or source<TAB>target per line. Bytes that are not UTF-8 are dropped and overlong
-// sentences are cut; a warning counts both. It is an error only if a file cannot be read, has no sentences, or has more
+// sentences are cut; a warning says how many. It is an error if a file cannot be read, has no sentences, or has more
 // than 1 % invalid bytes.
 #pragma once
 #include <cstddef>
@@ -31,18 +31,18 @@ struct Text {
     std::vector<std::string> source, target;  // target: empty, or as many as sources
     TextCounts counts;
     std::uint64_t hash = 0;  // FNV-1a of the file's bytes
-    std::string warning;     // one line about what was dropped or cut; "" if nothing was
+    std::string warning;     // one line about text that was dropped or cut; "" if there is none
 };
 
 // Reads the sentences of a file and logs a warning if text was lost. Blank lines are skipped. If at least half of the
-// remaining lines contain a tab, the file holds pairs: lines that lack a source or a target are skipped, and columns
+// remaining lines contain a tab, they are read as pairs: lines that lack a source or a target are skipped, and columns
 // after the second are ignored. Throws BadInput.
 Text read_text(const std::string& path, std::size_t longest = longest_sentence);
 
 // Like read_text(), but from memory and without logging. `name` is used in messages.
 Text parse_text(std::string_view bytes, const std::string& name, std::size_t longest = longest_sentence);
 
-// Reads a stream line by line, for programs that write one output line per input line. Empty lines count.
+// Reads a stream line by line, for programs that write one output line per input line. Empty lines are not skipped.
 class LineReader {
   public:
     LineReader(std::istream& in, std::string name, std::size_t longest = longest_sentence);
@@ -60,7 +60,7 @@ class LineReader {
 // Returns the line without its carriage return and without invalid bytes, cut to `longest` bytes.
 std::string clean_line(std::string_view line, std::size_t longest, TextCounts& counts);
 
-// Replaces runs of ASCII white space by one space and removes it at both ends.
+// Replaces each run of ASCII white space by one space, and removes white space at both ends.
 std::string collapse_space(std::string_view line);
 
 // The bytes of a file of any size. Throws BadInput if it does not exist, is a folder or cannot be read.

@@ -24,7 +24,7 @@ struct File {
 std::string read_whole(const std::string& path, std::string& bytes, std::size_t largest) {
     const auto failed = [&](const char* what) { return std::string(what) + path + ": " + std::strerror(errno); };
     before_reading(path);
-    // O_NONBLOCK: opening a named pipe would otherwise wait for a writer.
+    // Without O_NONBLOCK, opening a named pipe would wait for a writer.
     const File file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     struct stat about {};
     if (file.number < 0 || ::fstat(file.number, &about) != 0) return failed("cannot open ");

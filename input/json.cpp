@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// Reads the text in place. A string stream would hold a copy and double the memory.
+// Reads the text in place. A string stream would copy it, which doubles the memory.
 struct TextBuffer : std::streambuf {
     explicit TextBuffer(std::string_view text) {
         char* const begin = const_cast<char*>(text.data());  // the stream only reads
@@ -32,7 +32,7 @@ class Builder : public nlohmann::json_sax<json> {
         if (text_.find_first_not_of(" \t\r\n") == text_.npos) return "is empty; JSON is expected";
         std::istream in(&buffer_);
         json::sax_parse(in, this);
-        // The parser takes a NUL byte for the end of the text.
+        // The parser treats a NUL byte as the end of the text.
         const std::size_t nul = problem_.empty() ? text_.find('\0') : text_.npos;
         if (nul != text_.npos) problem_ = "is not JSON:" + byte(nul + 1) + " cannot be read";
         return problem_;
@@ -68,7 +68,7 @@ class Builder : public nlohmann::json_sax<json> {
     }
 
   private:
-    // The position up to which the parser has read.
+    // The position up to which the parser has read, for messages.
     std::string byte() const { return byte(buffer_.read()); }
     std::string byte(std::size_t place) const { return " byte " + std::to_string(offset_ + place) + " of the file"; }
     bool put(json value) {
@@ -109,7 +109,7 @@ class Builder : public nlohmann::json_sax<json> {
     const std::size_t offset_, most_;
     std::size_t count_ = 0;    // number of values so far
     std::vector<json*> open_;  // the lists and objects that are still open
-    json* slot_ = nullptr;     // where the next value of an object goes; the last value
+    json* slot_ = nullptr;     // where the next value of the current object is stored; then the last value stored
     std::string problem_;
 };
 

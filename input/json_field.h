@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A value of a JSON file that knows its position, so that an error can name the file and the field, and say what was
-// found and what was expected. The caller chooses the type of error.
+// A value of a JSON file together with its file and key, so that an error can name both and say what was found and what
+// was expected. The template argument is the type of the exception.
 #pragma once
 #include <initializer_list>
 #include <limits>
@@ -20,7 +20,7 @@ class JsonField {
     JsonField(const std::string& file, const nlohmann::json& value, std::string name = "")
         : file_(&file), value_(&value), name_(std::move(name)) {}
 
-    // The value of a key, null if the key is absent. Fails if this field is not an object.
+    // The value of a key; null if the key is absent. Throws if this field is not an object.
     JsonField operator[](const std::string& key) const {
         static const nlohmann::json null;
         if (!value_->is_object()) fail("an object");
@@ -35,7 +35,7 @@ class JsonField {
             items.emplace_back(*file_, item, name_ + '[' + std::to_string(items.size()) + ']');
         return items;
     }
-    // Another value at the same position. The value must outlive the field.
+    // A field with the same file and key but another value, which must outlive the field.
     JsonField with(const nlohmann::json& value) const { return {*file_, value, name_}; }
     bool is_null() const { return value_->is_null(); }
     bool is_string() const { return value_->is_string(); }

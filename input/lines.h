@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The lines of a text file, for all code that reads lines: without the byte order mark that Windows writes at the
-// beginning, and without line ends (LF or CR LF).
+// Splits text files into lines, for all code that reads lines. A byte order mark, which Windows writes at the
+// beginning, is removed, and so are line ends (LF or CR LF).
 #pragma once
 #include <string_view>
 
@@ -17,7 +17,7 @@ inline std::string_view without_return(std::string_view line) {
 class TextLines {
   public:
     explicit TextLines(std::string_view text) : rest_(without_mark(text)) {}
-    // Reads the next line; false at the end. A last line without a line end counts.
+    // Reads the next line. Returns false at the end. A last line without a line end is a line, too.
     bool next(std::string_view& line) {
         if (rest_.empty()) return false;
         const std::size_t end = rest_.find('\n');

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// UTF-8, one code point at a time. Bytes that are not UTF-8 (stray, overlong, surrogates, beyond U+10FFFF) are not an
-// error: the caller sees each of them and drops it, as Python's decode("utf-8", "ignore") does.
+// Decodes and encodes UTF-8, one code point at a time. Bytes that are not UTF-8 (stray, overlong, surrogates, beyond
+// U+10FFFF) are not an error. The caller sees that such a byte belongs to no code point, and skips this byte, as
+// Python's decode("utf-8", "ignore") does.
 #pragma once
 #include <string>
 #include <string_view>

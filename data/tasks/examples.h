@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Examples with answers, generated on the fly or read from files, and trivial baselines that a model must beat.
+// Labelled examples, generated when needed or read from files, and the accuracy of trivial baselines on these examples.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace masquerade {
 
-// One example. Question m is asked at row rows[m] (ascending); its answer is the token answers[m].
+// One example. At row rows[m], the model must predict the token answers[m]. `rows` is ascending.
 struct Solved {
     std::vector<int> tokens;  // ids, [CLS] first
     std::vector<int> rows, answers;
@@ -21,7 +21,7 @@ struct TaskOptions {
     std::string task = "listops_mini";
     int pairs = 8, length = 64, vocabulary = 64;  // recall, copy and induction
     int dashes = 14, levels = 16;                 // pathfinder
-    int max_length = 1024;                        // files, in bytes
+    int max_length = 1024;                        // bytes that are read of each file, if the task is a folder
 };
 
 // The vocabulary of every task begins with the five special tokens.
@@ -34,16 +34,17 @@ using ClueOf = int(const Solved&);
 
 // A task that generates its examples: one row of the table.
 struct TaskKind {
-    // A baseline: the most frequent training answer among examples with the same clue.
+    // What a baseline knows of an example. It answers with the most frequent answer of training examples with the same
+    // clue.
     struct Clue {
         const char *name, *what;
         ClueOf* of;
     };
     const char *name, *what;
     const char* mask;  // the mask specification
-    bool scattered;    // whether the questions may be at any rows
+    bool scattered;    // whether answers are predicted at arbitrary rows, not at fixed ones
     WordsOf* words;
-    int (*longest)(const TaskOptions&);  // upper bound of the rows of an example
+    int (*longest)(const TaskOptions&);  // upper bound of the number of rows of an example
     Make* make;
     std::vector<Clue> clues;  // in addition to the baseline "majority", which uses no clue
 };
@@ -55,10 +56,10 @@ ClueOf root_operator, root_and_digits, last_value, disc_distance;
 
 struct Baseline {
     std::string name, what;
-    double right;  // accuracy over the questions
+    double right;  // accuracy: fraction of the answers that are right
 };
 
-// Whether an example with these tokens is held out. Decided by their hash, for one example in sixteen.
+// Whether an example with these tokens is held out: one example in sixteen is, chosen by a hash of the tokens.
 bool is_held_out(const std::vector<int>& tokens);
 
 class Examples {
@@ -75,16 +76,16 @@ class Examples {
     std::string name, mask;
     bool scattered = false;
     int longest = 0;
-    std::uint64_t files = 0, cut = 0;  // number of files; number of files that are cut
+    std::uint64_t files = 0, cut = 0;  // number of files; number of files longer than max_length
     WordList vocabulary;               // special tokens first
 };
 
-// BadUsage if the task is unknown or the options allow no example. BadInput if a folder has no classes.
+// Throws BadUsage if the task is unknown or the options allow no example, BadInput if a folder has no classes.
 std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_t seed);
 std::unique_ptr<Examples> open_files(const TaskOptions& options, std::uint64_t seed);
 
-// The accuracy of answering with the most frequent answer in `known` for the same clue, or for all examples if `clue`
-// is null.
+// Returns the accuracy, on `asked`, of answering with the most frequent answer in `known` among examples with the same
+// clue. If `clue` is null, all examples have the same clue.
 double right_by_clue(const std::vector<Solved>& known, const std::vector<Solved>& asked, ClueOf* clue);
 
 }  // namespace masquerade

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Classification of text files, read as bytes; each folder is a class. One file in ten is held out, by hash of its
-// name.
+// The task of classifying text files, which are read as bytes. Each folder is a class. One file in ten is held out,
+// chosen by a hash of its name.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

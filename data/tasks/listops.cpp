@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // ListOps (Nangia and Bowman 2018), with the sizes of Long Range Arena (Tay et al. 2020):
 //
-//   [CLS] max 2 9 min 4 7 end 0 end        asked at [CLS], answer 9
+//   [CLS] max 2 9 min 4 7 end 0 end        the answer 9 is predicted at [CLS]
 //
-// An argument is a digit with probability 3/4, and always at the greatest depth; otherwise it is one of four operators
-// with two or more arguments. An operator is its own opening bracket; `end` is the closing bracket.
+// An argument is a digit with probability 3/4, and always at the greatest depth. Otherwise it is an expression: one of
+// four operators, its arguments (at least two), and `end`.
 #include <algorithm>
 #include <numeric>
 
@@ -16,10 +16,11 @@ namespace {
 enum : int { max_op = first_word, min_op, med_op, sum_op, end_op, zero };
 
 struct Sizes {
-    int shortest, longest, depth, arguments;  // the number of tokens is between the first two, exclusive
+    int shortest, longest, depth, arguments;  // shortest < number of tokens < longest; largest depth and arguments
 };
 
-// med is the median, for an even count the mean of the two middle values, rounded down. sum is modulo 10.
+// The value of an operator with arguments v. med is the median; for an even count, the mean of the two middle values,
+// rounded down. sum is modulo 10.
 int value_of(int op, std::vector<int> v) {
     std::sort(v.begin(), v.end());
     const std::size_t n = v.size();
@@ -63,7 +64,8 @@ Solved listops_mini(const TaskOptions&, Sequence& random) { return within({20, 1
 
 int root_operator(const Solved& s) { return s.tokens[1]; }
 
-// A clue: the first operator, its value over its own digits (10 if it has none), and the number of its other arguments.
+// A clue: the first operator, its value if only its digits are counted (10 if it has none), and the number of its
+// arguments that are not digits.
 int root_and_digits(const Solved& s) {
     std::vector<int> digits;
     int depth = 0, others = 0;

@@ -15,7 +15,7 @@ constexpr int bar = -1;  // the token |, which is not one of w0, w1, ...
 
 PairTask::Size size_of_words(const PairOptions& o) { return {o.words == 0 ? 32 : o.words, o.length, o.length}; }
 
-// A source of 0 to `length` words, every length equally likely; the target is the source after `change`.
+// Returns a source of 0 to `length` random words, all lengths equally likely. The target is the source after `change`.
 template <void (*change)(std::vector<int>&)>
 WordPair changed(const PairOptions& o, Sequence& random) {
     WordPair p;
@@ -38,9 +38,9 @@ PairTask::Size size_of_star(const PairOptions& o) {
     return {std::max(o.words, s.nodes), 3 * s.degree * (s.longest - 1) + 2, s.longest, true};
 }
 
-// Each arm passes through the centre. The source has all edges in random order, as two words and a bar each, then the
-// first and last node of the first arm. The target is the nodes of that arm. Without bars, a word could not tell which
-// of its two neighbours shares its edge.
+// Returns a random star graph (struct StarLevel). The source has all edges in random order, each as its two nodes and a
+// bar, then the first and the last node of the first arm. The target is the nodes of this arm. Without bars, one could
+// not see which two neighbouring words are an edge.
 WordPair star_graph(const PairOptions& o, Sequence& random) {
     const StarLevel& s = level_of(o);
     std::vector<int> names(static_cast<std::size_t>(size_of_star(o).words));

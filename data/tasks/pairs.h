@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tasks whose examples are pairs of a source and the target to be generated. Words are w0, w1 ...
+// Tasks whose examples are pairs: a source, and the target that a model must generate. Words are w0, w1, ...
 #pragma once
 #include <utility>
 

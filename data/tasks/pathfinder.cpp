@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Pathfinder with 32 x 32 pixels (Linsley et al. 2018, in Long Range Arena): two long dashed curves, two discs that
-// mark either one end of each curve or both ends of one, and short curves as distractors. The pixels are the tokens,
-// row by row.
+// Pathfinder with 32 x 32 pixels (Linsley et al. 2018, in Long Range Arena). A picture has two long dashed curves, two
+// discs, and short curves as distractors. The discs mark either both ends of one long curve or one end of each. The
+// tokens are the pixels, row by row.
 #include <algorithm>
 #include <cmath>
 
@@ -11,8 +11,9 @@ namespace masquerade {
 namespace {
 
 constexpr int side = 32, distractors = 5, turns = 12, attempts = 20;
-// In pixels: length of a dash, gap between dashes, least distance between dashes, least distance to the border,
-// distance between the starts of the two curves, radius of a disc.
+// All in pixels. length: of a dash; gap: between neighbouring dashes of a curve; apart: smallest distance between
+// all other dashes; border: smallest distance to the border; seeds: distance between the starts of the two long curves;
+// disc: radius of a disc.
 constexpr double length = 2, gap = 2, apart = 1.5, border = 1.5, seeds = 7, disc = 1.5;
 constexpr double pi = 3.14159265358979323846;
 
@@ -36,8 +37,7 @@ double distance(const Dash& d, Point p) {
     return distance(d.at(std::clamp(t, -length / 2, length / 2)), p);
 }
 
-// Whether a dash keeps its distance from the border and from all other dashes. The last dash of its own curve may be
-// near.
+// Whether a dash is far enough from the border and from all other dashes, except the last dash of its own curve.
 bool fits(const Dash& d, const std::vector<Curve>& others, const Curve& own) {
     for (Point p : {d.tail(), d.tip()})
         if (std::min(p.x, p.y) < border || std::max(p.x, p.y) > side - border) return false;
@@ -51,8 +51,8 @@ bool fits(const Dash& d, const std::vector<Curve>& others, const Curve& own) {
     return own.empty() || std::all_of(own.begin(), own.end() - 1, clear);
 }
 
-// Grows a curve of `dashes` dashes from `start`; returns an empty curve if there is no room. The next dash turns by t
-// with probability proportional to cos^2 t, among the directions that are free.
+// Returns a random curve of `dashes` dashes that begins at `start`; an empty curve if there is no room. Each dash turns
+// by an angle t from the last one, with probability proportional to cos^2 t among the directions in which it fits.
 Curve grown(Point start, int dashes, const std::vector<Curve>& others, Sequence& random) {
     Curve own = {Dash(start, 2 * pi * random.uniform_double())};
     if (!fits(own[0], others, {})) return {};
@@ -73,7 +73,7 @@ Curve grown(Point start, int dashes, const std::vector<Curve>& others, Sequence&
     return own;
 }
 
-// Two long curves that start near each other, then short curves as long as there is room.
+// Returns two long curves that start near each other, then as many short curves as there is room for.
 std::vector<Curve> curves(int dashes, Sequence& random) {
     const auto place = [&] { return side * random.uniform_double(); };
     for (;;) {

@@ -25,9 +25,9 @@ WordList keys_and_values(const TaskOptions& o) {
     return words;
 }
 
-// Multi-query associative recall (Arora et al. 2023): [CLS] k v k v ..., then every key once more, at every second
-// position, where its value is asked for. Query position g = 1, 2, ... after the pairs is chosen with probability
-// proportional to g^(a-1), a = 0.01. Random words fill the positions between queries.
+// Multi-query associative recall (Arora et al. 2023): [CLS] k v k v ..., then every key k once more, where the model
+// must predict its value v. Only every second position after the pairs may have a key: position g = 1, 2, ... of these
+// is chosen with probability proportional to g^(a-1), a = 0.01. Random words fill all other positions.
 Solved recall(const TaskOptions& o, Sequence& random) {
     const int keys = o.vocabulary / 2, places = (o.length - 2 * o.pairs) / 2;
     if (o.pairs > keys || o.pairs > places)
@@ -60,10 +60,10 @@ Solved recall(const TaskOptions& o, Sequence& random) {
     return s;
 }
 
-// The value of the last pair. There are as many pairs as questions.
+// A clue: the value of the last pair. There are as many pairs as answers.
 int last_value(const Solved& s) { return s.tokens[2 * s.rows.size()]; }
 
-// [CLS] a b c [SEP] a b: each row from [SEP] on is asked for the next word of "a b c".
+// [CLS] a b c [SEP] a b: from [SEP] on, each row must predict the next word of "a b c".
 Solved copy_of_words(const TaskOptions& o, Sequence& random) {
     Solved s{{cls_id}, {}, {}};
     for (int i = 0; i < o.length; i++) s.tokens.push_back(random_word(o, random));
@@ -75,7 +75,7 @@ Solved copy_of_words(const TaskOptions& o, Sequence& random) {
     return s;
 }
 
-// [CLS] ... w x ... w: the last row is asked for x (Olsson et al. 2022). w occurs exactly twice; all other words are
+// [CLS] ... w x ... w: the last row must predict x (Olsson et al. 2022). w occurs exactly twice; all other words are
 // random.
 Solved induction(const TaskOptions& o, Sequence& random) {
     if (o.length < 4 || o.vocabulary < 3)
