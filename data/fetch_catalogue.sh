@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Usage: fetch_catalogue.sh FOLDER, which is empty, new, or holds such lists alone
-# Fetches the distribution's package lists, with descriptions in English and German, into a folder of its own,
-# as an ordinary user. apt keeps the machine's sources and configuration (proxy, certificates, keys) but for what is
-# overridden below; lists of third-party archives are removed afterwards. Without network: the lists that the
-# machine already has, or dpkg's. Status 3, and one line on standard error, when there is nothing to be had.
+# fetch_catalogue.sh FOLDER: downloads the distribution's package lists, with descriptions in English and German, into
+# FOLDER. FOLDER must be new or empty, or contain only such lists. Needs no root: apt uses the machine's sources and
+# configuration (proxy, certificates, keys), except for the settings below. Lists of third-party archives are removed
+# afterwards. Without network, copies the lists that the machine already has, or dpkg's list. If there are no lists,
+# prints one line on standard error and exits with status 3.
 set -euo pipefail
 shopt -s nullglob extglob
 [ $# -eq 1 ] || { echo "usage: $0 FOLDER" >&2; exit 2; }
-# The lists replace what is in the folder, so it must hold nothing but lists.
+# The new lists replace all files of the folder, so the folder must contain nothing but lists.
 other=$(find "$1" -mindepth 1 -maxdepth 1 -not -name '*_Packages*' -not -name '*_Translation-*' -not -name '*Release*' \
     -not -name partial -not -name lock -not -name auxfiles -print -quit 2>/dev/null || true)
 [ ! "$1" -ef /var/lib/apt/lists ] || other="the lists of this machine"
@@ -19,7 +19,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 why=""
 
-# Keeps package lists, descriptions and Release files of what Debian or Ubuntu itself published.
+# Removes all files except the package lists, descriptions and Release files that Debian or Ubuntu itself published.
 only_distribution() {
     local release
     for release in "$lists"/*Release; do
@@ -29,7 +29,8 @@ only_distribution() {
         -not -name '*_Packages' -not -name '*_Translation-*' -not -name '*Release' -exec rm -rf {} +
 }
 
-# Fewer descriptions are only those of what happens to be installed: too few to learn from.
+# enough FROM: succeeds if there are at least 5,000 descriptions. Fewer are too few to learn from: then the lists
+# contain only the packages that are installed.
 enough() {
     local found
     found=$(find "$lists" -maxdepth 1 -type f -exec grep -hE '^Description(-en)?: ' {} + | wc -l)
@@ -76,14 +77,14 @@ from_network() {
     own_configuration >"$work/apt.conf"
     mkdir -p "$lists/partial" "$work/cache"
     echo "catalogue: fetching the package lists (about 20 MB)"
-    apt-get update -qq -c "$work/apt.conf" >"$work/log" 2>&1 || true  # a list less is no reason to stop
+    apt-get update -qq -c "$work/apt.conf" >"$work/log" 2>&1 || true  # one list may fail
     only_distribution
     enough "fetched" && return
     why="apt-get update brought none: $(grep -m1 -E '^[EW]:' "$work/log" || echo 'it gave no reason')"
     return 1
 }
 
-# The lists that the machine has: apt's lists, in any compression, else dpkg's list of available packages.
+# Copies the lists that the machine has: apt's lists, in any compression, or else dpkg's list of available packages.
 from_machine() {
     local machine=/var/lib/apt/lists file name
     eval "$(apt-config shell machine Dir::State::lists/d 2>/dev/null)"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// corpus, run by `make data`: builds the default corpora from the distribution's package lists, or from the built-in
-// grammar of questions, and prints a table of the result.
+// corpus, run by `make data`: builds the default corpora from the distribution's package lists or, without lists, from
+// the built-in grammar of questions, and prints a table of the files.
 #include "data/catalogue.h"
 #include "data/corpus.h"
 #include "data/grammar.h"

@@ -9,12 +9,12 @@
 
 namespace masquerade {
 
-// The work of a program that a GPU can do: none; models; or measurements, which use a GPU only on request, so that
-// --device auto means the CPU.
+// The work of a program that a GPU can do: none, models, or measurements. For measurements, --device auto means the
+// CPU.
 enum class Work { none, models, measurements };
 
-// The reason why models cannot run on a GPU, in one line; empty if they can. A model may use any op, so every op must
-// have a CUDA form.
+// Returns the reason why models cannot run on a GPU, in one line; "" if they can. A model may use any op, so every op
+// must have a CUDA version.
 inline std::string why_no_gpu() {
     const std::string why_not = use_cuda();
     if (!why_not.empty()) return why_not;
@@ -23,11 +23,12 @@ inline std::string why_no_gpu() {
     return text("a GPU answers (", cuda_runtime().facts().name, "), but there is no CUDA form of ", missing);
 }
 
-// Whether the CUDA half has passed the ladder on a GPU (docs/results/gpu.md). Until then, only --device cuda uses it.
+// Whether the CUDA ops have passed their tests on a GPU (docs/results/gpu.md). As long as this is false, --device auto
+// means the CPU.
 constexpr bool proven_on_gpu = false;
 
-// The device for `wish`: auto, cpu or cuda. If auto chooses the CPU although there is work for a GPU, a note says why.
-// Throws Error if cuda is requested but cannot be used.
+// Returns the device for --device `wish`: "auto", "cpu" or "cuda". If auto chooses the CPU although the program has
+// work for a GPU, a note says why. Throws Error if cuda is requested but cannot be used.
 inline Device choose_device(const std::string& wish, const std::string& program, Work work) {
     if (wish == "cpu" || (wish == "auto" && work != Work::models)) return Device::cpu;
     if (work == Work::none)

@@ -45,7 +45,7 @@ void print_json(const Measures& table) {
     say("{}\n", Lines{out.dump(2)});
 }
 
-// The groups of options: for runs with latents, for runs that generate targets, and for runs that insert.
+// The options that only some runs support: runs with latents, runs that generate targets, and runs that insert.
 struct Groups {
     Options latents, targets, insertion;
 

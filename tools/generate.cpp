@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./generate RUN: depending on the model of the run, samples text, reconstructs the lines of standard input, or
-// generates a target for each of them. One line out for one line in.
+// ./generate RUN: depending on the model of the run, samples text, reconstructs each line of standard input, or
+// generates a target for each line. Each input line gives one output line.
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,9 +12,9 @@ using namespace masquerade;
 
 namespace {
 
-// Calls use(lines, number of the first) for standard input: one line at a time on a terminal, so that every line is
-// answered at once; otherwise 64 lines. stop_requested() is never called here, so Ctrl-C ends the program at once, with
-// status 130, even while it waits for a line.
+// Calls use(lines, number of the first line) for standard input, with 64 lines at a time; on a terminal with one line,
+// so that each line is answered at once. stop_requested() is never called, so Ctrl-C ends the program at once, with
+// status 130, even while the program waits for a line.
 template <class Use>
 void each_batch_of_lines(Use use) {
     LineReader reader(std::cin, "standard input");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./inspect: pictures of masks and of attention, checks of the gradients of ops and models, the tape of a model, the
-// curves of runs, a report on a run, the tensors of a checkpoint.
+// ./inspect draws masks and attention, checks the gradients of ops and models, prints the tape of a model, draws the
+// curves of runs, writes a report on a run, and lists the tensors of a checkpoint.
 #include <map>
 
 #include "engine/base/named.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Filters standard input to standard output on all threads, one line out for one line in. Complete lines are answered
-// as soon as they arrive, so that a program that holds both ends of the pipe gets its answers.
+// Filters standard input to standard output on all threads. Each input line gives one output line, which is written as
+// soon as the input line is complete, so that another program can write a line and wait for the answer.
 #pragma once
 #include <poll.h>
 #include <unistd.h>
@@ -30,8 +30,8 @@ inline std::vector<std::string_view> lines_of(std::string_view text) {
     return lines;
 }
 
-// Reads into buffer[end, size) what is available on standard input. Waits for the first bytes only. Returns the new
-// end, which equals `end` at the end of the input. Throws BadInput if reading fails.
+// Waits until standard input has bytes, and reads all that are available into buffer[end, size). Returns the new end of
+// the bytes; at the end of the input, it equals `end`. Throws BadInput if reading fails.
 inline std::size_t read_some(char* buffer, std::size_t end, std::size_t size) {
     const std::size_t first = end;
     while (end < size) {
@@ -46,12 +46,12 @@ inline std::size_t read_some(char* buffer, std::size_t end, std::size_t size) {
     return end;
 }
 
-// Calls use(block, number of its first line) for standard input. A block consists of whole lines; the last line may
-// lack its line feed. The buffer holds 4 MiB, and grows when a line exceeds half of it.
+// Reads standard input in blocks of whole lines, and calls use(block, number of its first line) for each block. The
+// last line may lack its line feed. The buffer has 4 MiB, and grows when a line exceeds half of the buffer.
 template <class Use>
 void each_block(Use use) {
     std::vector<char> buffer(4 << 20);
-    std::size_t held = 0;  // bytes of an unfinished line at the start of the buffer
+    std::size_t held = 0;  // bytes at the start of the buffer that belong to an unfinished line
     long number = 1;
     while (true) {
         if (2 * held > buffer.size()) buffer.resize(2 * buffer.size());
@@ -71,8 +71,8 @@ void each_block(Use use) {
     }
 }
 
-// Writes `count` lines. work(i, out) appends the output for line i, without a line feed; parts of 1,000 lines run in
-// parallel. If work() throws, the lines before it are written first.
+// Writes `count` lines. work(i, out) appends the output for line i, without a line feed, to out. Parts of 1,000 lines
+// are computed in parallel. If work(i) throws, the lines before line i are written first.
 template <class Work>
 void write_lines(std::size_t count, Work work) {
     constexpr std::size_t together = 1000;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The options of a program. Only tools/program/program.cpp includes CLI11, whose headers are slow to compile.
+// Declares the options of a program: thin wrappers around CLI11. Only tools/program/program.cpp includes CLI11, whose
+// headers are slow to compile.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,7 +14,7 @@ class Option;
 
 namespace masquerade {
 
-// One option: a handle on an option that lives as long as the program's main().
+// A handle on an option. CLI11 owns the option until main() ends.
 class Option {
   public:
     explicit Option(CLI::Option* option = nullptr) : option_(option) {}
@@ -22,14 +23,14 @@ class Option {
     Option between(double least, double most) const;
     Option one_of(const std::vector<std::string>& words) const;
     Option list() const;           // values separated by commas
-    Option one_at_a_time() const;  // may be repeated, with one value each; brackets are part of the value
+    Option one_at_a_time() const;  // one value per use, may be repeated; [ and ] are ordinary characters
     Option required() const;
     Option needs(Option other) const;
     Option excludes(Option other) const;
 
     bool given() const;
-    std::string name() const;     // as given: --beam, or words for a positional one
-    std::string heading() const;  // the heading in --help that lists the option
+    std::string name() const;     // as the user types it: --beam; or the name of a positional option: words
+    std::string heading() const;  // the heading in --help under which the option is listed
 
   private:
     CLI::Option* option_;
@@ -41,16 +42,17 @@ class Options {
     explicit Options(CLI::App* app = nullptr) : app_(app) {}
 
     Option flag(const std::string& name, bool& value, const std::string& what);
-    // An option whose value --help shows as `shown`. T: std::string, int, int64_t, uint64_t, double, optional<double>,
-    // or a vector of std::string or int.
+    // Declares an option whose value --help shows as `shown`. T: std::string, int, int64_t, uint64_t, double,
+    // optional<double>, or a vector of std::string or int.
     template <class T>
     Option value(const std::string& name, T& value, const std::string& shown, const std::string& what);
-    // Options that name files or folders. input(): read; output(): written (checked by tools/outputs.h).
+    // input() declares an option that names files or folders to read, output() one that names a file or folder to
+    // write. tools/outputs.h checks that no file is both.
     Option input(const std::string& name, std::string& path, const std::string& shown, const std::string& what);
     Option input(const std::string& name, std::vector<std::string>& paths, const std::string& shown,
                  const std::string& what);
     Option output(const std::string& name, std::string& path, const std::string& shown, const std::string& what);
-    // A number from `least` to `most`; --help shows the value as `unit`.
+    // Declares a number from `least` to `most`. --help shows the value as `unit`.
     template <class T, class Number>
     Option number(const std::string& name, T& number, Number least, Number most, const std::string& what,
                   const std::string& unit = "N") {
@@ -62,20 +64,21 @@ class Options {
         return value(name, word, unit, what).one_of(words);
     }
 
-    void heading(const std::string& title);  // --help lists the options declared next under it
+    void heading(const std::string& title);  // heading in --help of the options declared after this call
     void footer(const std::string& text);
-    Options group(const std::string& title);  // a group under its own heading
+    Options group(const std::string& title);  // returns a new group with its own heading
     Options command(const std::string& name, const std::string& what);
-    void expect_commands(int least);    // least: 0 or 1; at most one command can be given
+    void expect_commands(int least);    // least: 1 if a command is required, otherwise 0; two are never permitted
     bool chosen() const;                // whether this command was given
-    std::vector<Option> given() const;  // the options on the command line
+    std::vector<Option> given() const;  // the options that the user gave
     std::string title() const;          // title of the group
 
   private:
     CLI::App* app_;
 };
 
-// Throws BadUsage if an option of the group (titled "of A and B") is given, but the run has another model.
+// Throws BadUsage if an option of this group, which is titled "of A and B", is given. Call this for runs of models
+// other than A and B; `model` is the model of `run`.
 void refuse_options(const Options& group, const std::string& run, const std::string& model);
 
 }  // namespace masquerade

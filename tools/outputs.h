@@ -11,9 +11,9 @@ struct Output {
     std::string option, path;
 };
 
-// Throws BadUsage if an output is the same file as an input (also through a link), lies in an input folder, or is a
-// file that an input run keeps. Later reads of an output throw as well (before_reading, input/input.h). Standard input
-// counts as an input, standard output as an output.
+// Throws BadUsage if an output is the same file as an input (also through a link), is inside an input folder, or has a
+// name that an input run uses for its own files. Sets before_reading (input/input.h), so that later attempts to read an
+// output throw as well. Standard input is treated as an input, standard output as an output.
 void refuse_to_read(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
 
 }  // namespace masquerade

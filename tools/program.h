@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shared by all programs: the common options, one `error: ...` line, the exit status (0 success, 1 failure, 2 wrong
-// usage), Ctrl-C, and the width of the terminal.
+// The code that all programs share. It handles the common options, errors (one line `error: ...`), the exit status (0
+// success, 1 failure, 2 wrong usage), Ctrl-C, and the width of the terminal.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -25,26 +25,26 @@ struct Common {
 };
 
 bool is_terminal(FILE* file);
-// Columns for a progress line on this stream: the current width of its terminal, at most 80.
+// Returns the columns of a progress line on this stream: the current width of its terminal, at most 80.
 int terminal_width(FILE* file = stderr);
-// Returns whether the program should stop: after SIGINT (Ctrl-C), SIGTERM or SIGHUP (the terminal was closed). The
-// first call installs the handlers; until then, each of these signals ends the program at once.
-//   SIGINT, SIGTERM  A second signal within half a second counts as the same press; a later one, or a third, ends the
-//                    program at once.
-//   SIGHUP           Only sets the flag, however often it comes; ignored if nohup started the program.
+// Returns true if the program has received SIGINT (Ctrl-C), SIGTERM or SIGHUP (the terminal was closed), and should
+// stop. The first call installs the handlers. Before this call, each of these signals ends the program at once.
+//   SIGINT, SIGTERM  A second signal within half a second of the first is ignored. A second signal after that time, or
+//                    a third signal, ends the program at once.
+//   SIGHUP           Makes this function return true, but never ends the program. Ignored if nohup started the program.
 bool stop_requested();
-// Call when everything is saved: from then on, the next SIGINT or SIGTERM ends the program at once.
+// Call this when everything is saved. After this call, the next SIGINT or SIGTERM ends the program at once.
 void stop_at_once();
 // Waits until standard input has data or has ended. Returns false if the program should stop.
 bool wait_for_input();
-// Sets the text that the first SIGINT or SIGTERM prints to standard error; null: none. The text must be static.
+// Sets the text that is printed to standard error on the first SIGINT or SIGTERM; null: none. The text must be static.
 void say_when_stopped(const char* words);
-// Flushes standard output. Throws BadInput if it cannot be written: the disk is full, or the stream is closed.
+// Flushes standard output. Throws BadInput if that fails, because the disk is full or the stream is closed.
 void flush_out();
 // Writes the bytes of a result to standard output unchanged. Throws BadInput if they cannot be written.
 void write_out(std::string_view bytes);
 
-// The body of main(): setup(options) declares the options, body(common) does the work and throws on failure. Returns
+// The body of main(). setup(options) declares the options; body(common) does the work and throws on failure. Returns
 // the exit status.
 int run_program(int argc, char** argv, const std::string& name, const std::string& description,
                 const std::function<void(Options&)>& setup, const std::function<void(const Common&)>& body,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Prints what a program reports about its work to standard output: names, tables, numbers. Generated text is written
-// unchanged by write_out (tools/program.h).
+// Prints reports of a program (names, tables, numbers) to standard output. To print generated text unchanged, use
+// write_out() (tools/program.h).
 #pragma once
 #include <fmt/format.h>
 
@@ -35,8 +35,8 @@ void say_values(fmt::string_view form, const Values&... values) {
     fmt::vprint(stdout, form, fmt::make_format_args(values...));
 }
 
-// fmt::print that makes each text argument printable on one line: a name can neither end the line nor control the
-// terminal.
+// Like fmt::print, but escapes control characters and line breaks in text arguments, so that a name can neither end the
+// line nor control the terminal.
 template <class... Parts>
 void say(fmt::format_string<Said<Parts>...> form, const Parts&... parts) {
     say_values(form, part_to_say(parts)...);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// tokenize: encodes text on standard input as tokens, ids or offsets, one line out for one line in, and decodes them.
-// It also learns vocabularies, changes their form, and reports how they fit a text.
+// ./tokenize: encodes lines of standard input as tokens, ids or offsets, or decodes such lines. It also learns
+// vocabularies, converts them, and reports how they fit a text.
 #include "tools/tokenize/tokenize.h"
 
 #include "tools/program.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ./train: trains a model. Without arguments: UniVAE on the default corpus, for ten minutes.
+// ./train: trains a model. Without arguments, it trains UniVAE on the default corpus for ten minutes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 struct Arguments {
     Options given;
-    NewTraining wanted;  // its words are the model's name and key=value pairs
+    NewTraining wanted;  // wanted.words: the model's name and key=value pairs
     std::string resume, precision, trace, fit_prior;
     std::int64_t steps = 0;
     double minutes = -1;
@@ -100,7 +100,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
         reason == StopReason::asked ? "" : " --minutes 10");
 }
 
-// The table of settings of every model, for --help.
+// Returns the tables of settings of all models, for --help.
 std::string settings_tables() {
     std::string all;
     for (const Family& kind : families()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention alone, on a packed batch of documents of equal length, with input numbers that another program can
-// reproduce.
+// The work of ./bench attention: attention without projections, on a packed batch of documents of equal length. Another
+// program can compute the same inputs.
 #pragma once
 #include "engine/ops/ops.h"
 #include "engine/tensor/buffer.h"
@@ -9,7 +9,7 @@
 namespace masquerade {
 
 struct AttentionSizes {
-    // full, causal, or prefix (the first half of each document is bidirectional, the second half causal)
+    // "full", "causal", or "prefix" (the first half of each document is bidirectional, the second half causal)
     std::string mask = "full";
     int documents = 1, length = 1;  // length: tokens per document
     int heads = 12, size = 64;      // size: numbers per head
@@ -39,7 +39,8 @@ class AttentionWork {
         View view;
     };
     Block block(std::int64_t columns, DType type) const;
-    // Number i of each part of width C is ((37 i + 11 salt) mod 97) / 48 - 1; a block has one part per salt.
+    // Fills each row of the block with one part of C numbers per salt. Number i of all rows of a part is
+    // ((37 i + 11 salt) mod 97) / 48 - 1.
     void fill(const Block& block, const std::vector<int>& salts) const;
     static double mean_of(const Block& block);
 
@@ -53,16 +54,16 @@ class AttentionWork {
 
 // Which kinds of attention to measure, on one document of each length.
 struct KindsOptions {
-    std::vector<std::string> kinds;  // of attention_kinds(), or "all"; empty: kinds are not measured
+    std::vector<std::string> kinds;  // names of attention_kinds(), or "all"; empty: kinds are not measured
     std::vector<int> lengths = {256, 1024, 4096, 16384, 65536};
     std::string mask = "bert", plot;
     int width = 256, heads = 4;
     DType type = DType::f32;
-    double limit = 60;  // seconds; longer documents are skipped if a call is predicted to take more
+    double limit = 60;  // seconds; once a call is predicted to take more, longer documents are skipped
 };
 void measure_kinds(Bench& bench, const KindsOptions& options);
 
-// Number of pairs of a query row and a key row that it sees.
+// The number of pairs (query row, key row) in which the query sees the key.
 std::int64_t visible_pairs(const SegmentGraph& graph);
 
 }  // namespace masquerade

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first line that a shell command prints; empty if the command fails.
+// Runs a shell command and returns the first line that it prints; "" if the command fails.
 std::string first_line_of(const char* command) {
     std::unique_ptr<FILE, int (*)(FILE*)> out(popen(command, "r"), pclose);
     char line[200] = "";
@@ -36,8 +36,8 @@ std::string processor_name() {
     return uname(&name) == 0 ? name.machine : "unknown";
 }
 
-// Prints the file `commit` next to the program or, without that file, the commit of the git checkout, with "+" if
-// tracked files differ from it.
+// A shell command that prints the file `commit` next to the program. If there is no such file, the command prints the
+// commit of the git checkout, with "+" if tracked files differ from the commit.
 constexpr const char* print_commit =
     "cd \"$(dirname \"$(readlink /proc/$PPID/exe)\")\" && "
     "{ cat commit || git describe --always --exclude '*' --dirty=+; } 2>/dev/null";
@@ -114,7 +114,7 @@ void Bench::begin(const Json& facts, const std::string& lines, const std::string
 void Bench::measure(Json row, Json about, const std::vector<Timed>& works,
                     const std::function<std::string(Json&)>& more) {
     const std::string name = row["name"];
-    std::vector<Json> all;  // the works of this engine, then the peer
+    std::vector<Json> all;  // one object for each of `works`, then one for the peer
     for (const Timed& work : works) all.push_back({{"name", work.name}});
     const bool asks = !about.is_null();
     if (asks) {
@@ -159,7 +159,8 @@ void Bench::add(const Json& row, const std::string& line) {
     show(line);
 }
 
-// The line of another work or of the peer. A peer also reports how it was called, what it computed, and its memory.
+// Returns the line of text of a further work, or the lines of the peer, which also say how the peer was called, whether
+// its results agree, and its memory.
 std::string Bench::line_beside(const Json& row, const Json& one) {
     std::string lines = line_of("  " + one["name"].get<std::string>(), row, one);
     if (!one.contains("said")) return lines;

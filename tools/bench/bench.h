@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The parts that all cases of ./bench share. A case measures rows. A row is a piece of work, which compare.py can let
-// other software do in turns with this engine, and becomes JSON and lines of text. With --turns, standard output
-// consists of JSON messages, one per line: "show" has text to print; "work" and "turn" are requests to the other
-// software, and each waits for one line of JSON on standard input as the answer.
+// The code that all cases of ./bench share. A case measures rows. A row is a piece of work with its measurements; it is
+// written as JSON and as lines of text. compare.py can let other software (the peer) do the same work in turns with
+// this engine. With --turns, standard output consists of JSON messages, one per line: "show" has text to print; "work"
+// and "turn" are requests to the peer. After each request, ./bench reads the answer, one line of JSON, from standard
+// input.
 #pragma once
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -15,9 +16,9 @@ namespace masquerade {
 
 using Json = nlohmann::ordered_json;
 
-struct Stopped {};  // thrown after Ctrl-C, or if compare.py has ended
+struct Stopped {};  // exception: Ctrl-C was pressed, or compare.py has ended
 
-// A piece of work. seconds() runs it and returns the seconds of one call.
+// A piece of work. seconds() does the work and returns the seconds that one call took.
 struct Timed {
     std::string name;
     std::function<double()> seconds;
@@ -44,20 +45,20 @@ class Bench {
     };
     Bench(const std::string& name, const Options& options, const Common& common);
 
-    // Starts the output with facts about the machine and about the data of the case: `facts` for the JSON, `text` for
-    // people. `columns` replaces the usual table head.
+    // Starts the output with facts about the machine and the data of the case. `facts` is added to the JSON, `text` is
+    // printed. `columns`, if not empty, replaces the usual table head.
     void begin(const Json& facts = Json::object(), const std::string& text = "", const std::string& columns = "");
     // Measures one row. `row` has the name, the amount of work per call with its unit, and further facts. works[0] is
-    // the reference for the ratios; further works of this engine are shown beside it. `about` is sent to the peer
-    // together with the row; null if no peer can do this work. more(row) may complete the row and returns lines to
-    // print after it.
+    // the reference for the ratios; the other works of this engine are shown below it. `about` is sent to the peer
+    // together with the row; null if no peer can do this work. more(row) may add facts to the row, and returns lines to
+    // print after the row.
     void measure(Json row, Json about, const std::vector<Timed>& works,
                  const std::function<std::string(Json&)>& more = {});
-    // add(): a row that the case has measured itself, with its line of text. table(): a line that belongs to no row.
+    // add() adds a row that the case has measured itself, and prints its line. table() only prints a line.
     void add(const Json& row, const std::string& line);
     void table(const std::string& line) const { show(line); }
     void end(bool complete);
-    // Shows a line on the terminal, which the next one overwrites. Throws Stopped after Ctrl-C.
+    // Shows a line on the terminal until the next output. Throws Stopped after Ctrl-C.
     void progress(const std::string& line) const;
 
     const Json& json() const { return all_; }
@@ -67,13 +68,13 @@ class Bench {
 
   private:
     void say(const char* what, Json message) const;
-    Json ask(const char* what, Json message = Json::object()) const;  // the answer; null if there is no peer
+    Json ask(const char* what, Json message = Json::object()) const;  // returns the answer; null if there is no peer
     void show(const std::string& text) const;
     std::string line_beside(const Json& row, const Json& one);
     void save() const;
 
     Json all_;
-    std::string peer_version_;  // the last one printed, to print each only once
+    std::string peer_version_;  // the version printed last; an equal one is not printed again
 };
 
 // A case declares its options and returns the function that runs it. To add a case, add a file here and a row in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./bench decode: generation as in ./generate, by models with random weights. Every sentence has the maximum length.
+// ./bench decode: measures generation as in ./generate, by models with random weights. Every sentence has the maximum
+// length.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -44,7 +45,7 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
     const UniVae model(parameters, options);
     parameters.allocate(common.seed);
     UniVaeDecoder::Special special;
-    special.forbidden.push_back(special.sep);  // so that every sentence has the maximum length
+    special.forbidden.push_back(special.sep);  // no sentence ends before the maximum length
     UniVaeDecoder decoder(model, special);
     const int values = model.space.numbers(), tokens = options.max_length - 2;
     for (int batch : batches) {
@@ -55,7 +56,7 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
             requests[i].line = std::uint32_t(i);
             requests[i].start = model.start_position(tokens + 2);
         }
-        // No wait is needed on a GPU: tokens are chosen on the host, so all work has ended when decoder.write()
+        // Timing needs no wait for a GPU: tokens are chosen on the host, so the GPU has finished when decoder.write()
         // returns.
         auto write = [&] {
             for (const Tokens& t : decoder.write(requests, {}, common.seed)) expect_full(t, tokens);
@@ -69,8 +70,8 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
     }
 }
 
-// Sources are read causally and have the segment id of targets, as in a BERT that is used as a decoder. No target ends
-// before it has the maximum length.
+// Measures beam search. Sources are read causally and have the segment id of targets, as in a BERT that is used as a
+// decoder. Every target has the maximum length.
 void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
     const Common& common = bench.common;
     BackboneOptions sizes;

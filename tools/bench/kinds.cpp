@@ -19,7 +19,8 @@
 namespace masquerade {
 namespace {
 
-// Forward and backward: milliseconds in all, milliseconds without the linear projections, and peak memory in MiB.
+// The cost of a forward and backward: milliseconds in total, milliseconds without linear projections, peak memory in
+// MiB.
 struct Cost {
     double all, inside, memory;
 };
@@ -30,7 +31,7 @@ std::int64_t resident_bytes() {
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-// Measures self-attention on one document of N rows. The rows are a parameter, so their gradient is computed as well.
+// Measures self-attention on one document of N rows. The rows are a parameter, so that their gradient is computed, too.
 Cost cost_of(const AttentionKind& kind, const SegmentGraph& graph, int N, int width, int heads, DType type,
              Device device, int repeats) {
     const std::int64_t before = resident_bytes();
@@ -107,7 +108,8 @@ Cost apart(const std::function<Cost()>& measure) {
     return cost;
 }
 
-// The slope of log y over log x by least squares, for x from 1024; NaN for fewer than two such points.
+// Returns the slope of log y over log x by least squares, over the points with x >= 1024; NaN if there are fewer than
+// two.
 double slope_of(const Curve& c) {
     double n = 0, x = 0, y = 0, xx = 0, xy = 0;
     for (const auto& [a, b] : c.points) {
@@ -117,8 +119,8 @@ double slope_of(const Curve& c) {
     return n < 2 ? NAN : (n * xy - x * y) / (n * xx - x * x);
 }
 
-// The x from which one curve stays below the other, with linear interpolation of the logarithms; empty if there is
-// none.
+// Returns the x from which curve `of` stays below curve `other`, with linear interpolation of the logarithms; empty if
+// there is none.
 std::optional<double> crossing(const Curve& of, const Curve& other) {
     const std::size_t n = std::min(of.points.size(), other.points.size());
     const auto gap = [&](std::size_t i) { return std::log(of.points[i].second / other.points[i].second); };

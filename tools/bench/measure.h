@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Timing: the seconds of a piece of work, and the median and range of several times.
+// Measures how many seconds a function takes, and computes the median and the range of several measurements.
 #pragma once
 #include <fmt/format.h>
 
@@ -17,8 +17,8 @@ struct Spread {
     double median, least, most;
 };
 
-// Median, smallest and largest of at least one value. The median of an even number of values is the mean of the middle
-// two.
+// Returns the median, the smallest and the largest value. The median of an even number of values is the mean of the
+// middle two.
 inline Spread spread_of(std::vector<double> values) {
     if (values.empty()) throw std::logic_error("spread_of: there are no values");
     std::sort(values.begin(), values.end());
@@ -30,8 +30,8 @@ inline double steady_seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Mean seconds of one call of work(), over as many calls as fill `budget` seconds. On a GPU, eight calls run between
-// two waits, because the GPU would be idle during a wait after each call.
+// Returns the mean seconds of one call of work(), over as many calls as fill `budget` seconds. On a GPU, waits for the
+// device only after every eight calls, because the GPU would be idle after each wait.
 template <class Work, class Clock = double (*)()>
 double seconds_of(Work work, double budget = 0.2, Device device = Device::cpu, Clock now = steady_seconds) {
     const int together = device == Device::cpu ? 1 : 8;

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr int trained_size = 8000;     // tokens; tokenizer_peer.py must use the same number
 constexpr double default_size = 16e6;  // bytes; the default text is repeated to about this size
 
-// Receives results that nothing else uses, so that the compiler cannot remove the work.
+// Results that are not used otherwise are stored here, so that the compiler cannot remove their computation.
 volatile std::size_t seen = 0;
 
 struct CaseOptions {
@@ -69,8 +69,8 @@ WordPiece tokenizer_of(HuggingFace read) {
     return WordPiece(std::move(read.vocabulary), std::move(read.options), std::move(read.added));
 }
 
-// The path of the vocabulary file. In a model's folder: the file that read_tokenizer() chooses. If no vocabulary is
-// given, one is learned from the text.
+// Returns the path of the vocabulary file. In a model's folder, it is the file that read_tokenizer() reads. If no
+// vocabulary is given, one is learned from the text.
 std::string vocabulary_file(const CaseOptions& o, const BenchText& text, const SharedFolder& folder) {
     if (o.vocabulary.empty()) {
         WordPiece::Options options;
@@ -85,7 +85,7 @@ std::string vocabulary_file(const CaseOptions& o, const BenchText& text, const S
     return fs::exists(json) ? json : model / "vocab.txt";
 }
 
-// The ids of every line for comparison with the peer, encoded by the peer's rules: for each line the number of ids,
+// Encodes every line by the peer's rules, to compare the ids with the peer's. For each line, returns the number of ids,
 // then the ids, 32 bits each.
 std::string ids_alike(const BenchText& text, const WordPiece& tokenizer) {
     WordPiece::Options rules = tokenizer.options();

@@ -25,8 +25,8 @@ struct CaseOptions {
     bool no_graph = false;
 };
 
-// On the CPU, the peak memory of the process since forget_peak(). On a GPU, minus the free memory, so that the
-// difference of two calls is the memory taken in between.
+// The difference of two calls is the memory taken in between. On the CPU, returns the peak memory of the process since
+// forget_peak(). On a GPU, returns minus the free memory.
 std::int64_t memory_taken(Device device) {
     return device == Device::cuda ? -std::int64_t(cuda_runtime().facts().bytes_free) : peak_resident_bytes();
 }
@@ -59,8 +59,8 @@ struct LargeProduct {
     }
 };
 
-// Computes a step without dropout for comparison with the peer. Returns the weights and the noise, from which the peer
-// must compute the same numbers.
+// Computes a step without dropout, whose results the peer must reproduce, and adds them to the row. Returns what the
+// peer needs for this: the model, its weights and the noise.
 Json check(Bench& bench, const TrainMark& mark, DType storage, bool graph, const SharedFolder& folder, Json& row) {
     OurTraining plain(mark, storage, bench.common.seed, false, bench.common.device);
     plain.graph = graph;
@@ -77,7 +77,8 @@ Json check(Bench& bench, const TrainMark& mark, DType storage, bool graph, const
     return about;
 }
 
-// Measures the parts of a step and adds them to the row, longest first. Returns the multiply-adds of one step.
+// Measures how long each op of a step takes, and adds the times to the row, longest first. Returns the multiply-adds of
+// one step.
 double profile(OurTraining& training, double budget, Json& row) {
     StepProfile profile;
     training.waits = true;
@@ -104,8 +105,8 @@ double profile(OurTraining& training, double budget, Json& row) {
     return profile.multiply_adds / steps;
 }
 
-// The floor: the time that the products of a step would take at the rate of the large product. `step`: seconds of a
-// step.
+// Returns the floor as JSON: the time that the products of a step would take at `rate`, the multiply-adds per second of
+// the large product. `step` is the seconds of a step.
 Json floor_of(double products, double attention, double step, double rate) {
     const double work = products + attention;
     return {{"seconds", work / rate},     {"share_of_step", work / rate / step},
@@ -113,7 +114,7 @@ Json floor_of(double products, double attention, double step, double rate) {
             {"best_gflops", 2e-9 * rate}, {"reached_gflops", 2e-9 * work / step}};
 }
 
-// The lines for people: sizes of the mark, results without dropout, memory, the parts of a step, the floor.
+// Formats the row as text: sizes of the mark, results without dropout, memory, the parts of a step, the floor.
 std::string details(const Json& row, std::int64_t side) {
     auto number = [&](const char* place) { return row.at(Json::json_pointer(place)).get<double>(); };
     const double latents = number("/sizes/latent_layers"), step = number("/profiled_step");
@@ -156,7 +157,7 @@ void run(Bench& bench, CaseOptions o) {
 
 }  // namespace
 
-// The first steps of this engine run before the peer starts, because they need memory that the peer would occupy.
+// The first steps of this engine run before the peer starts, because they need the memory that the peer will occupy.
 void measure_training(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way) {
     const Device device = bench.common.device;
     const std::string precision = name_of(storage), name = mark.name + ", " + precision;
@@ -190,7 +191,7 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
 
     LargeProduct large{side, storage, device};
     auto turn = [&] {
-        training.step();  // untimed: the peer has filled the caches with its own data
+        training.step();  // not timed, because the peer has filled the caches with its own data
         const double seconds = seconds_of([&] { training.step(); }, run_seconds);
         large.run(product_seconds);
         return seconds;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The marks of ./bench train: models of fixed sizes, each with one batch of random tokens; and the full training step
-// of this engine on the batch of a mark.
+// The marks of ./bench train, and the training step that is measured. A mark is a model of fixed sizes with one batch
+// of random tokens.
 #pragma once
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,8 +21,8 @@ struct TrainMark {
     UniVaeOptions model;  // a BERT uses only the backbone
     OptimiserRule rule;
     double learning_rate = 1e-4;
-    std::vector<std::vector<int>> sentences;  // token ids; of UniVAE: [CLS] ... [SEP]
-    std::vector<std::vector<int>> targets;    // of a BERT: one label per token
+    std::vector<std::vector<int>> sentences;  // token ids; for UniVAE: [CLS] ... [SEP]
+    std::vector<std::vector<int>> targets;    // for a BERT: one label per token
 
     // The number of tokens that a step trains on: all tokens for a BERT; for UniVAE all except [CLS], from which it
     // generates.
@@ -32,15 +32,16 @@ struct TrainMark {
     nlohmann::ordered_json about() const;
 };
 
-// The names of all marks; or, given a device, of the marks that it measures by default (docs/results/cpu.md, gpu.md).
+// Returns the names of all marks or, if a device is given, of the marks that are measured on it by default
+// (docs/results/cpu.md, gpu.md).
 std::vector<std::string> train_mark_names(std::optional<Device> device = {});
 TrainMark train_mark(const std::string& name, std::uint64_t seed);
 
-// Multiply-adds of a record of the tape: of linear layers and losses; 0 for other ops. The work of attention depends on
-// the mask and is counted by OurTraining::attention_multiply_adds().
+// Returns the multiply-adds of a record of the tape if its op is a linear layer or a loss, otherwise 0. The work of
+// attention depends on the mask; OurTraining::attention_multiply_adds() counts it.
 double count_products(const Record& record, bool backward);
 
-// Observes steps: the seconds of each op, and the multiply-adds of all linear layers and losses.
+// Measures the seconds of each op in a step, and counts the multiply-adds of all linear layers and losses.
 struct StepProfile : Clock {
     void before(const Record& record, bool backward) override {
         multiply_adds += count_products(record, backward);
@@ -55,31 +56,31 @@ class OurTraining {
     OurTraining(const TrainMark& mark, DType storage, std::uint64_t seed, bool dropout, Device device = Device::cpu);
     ~OurTraining();
 
-    // One full step: noise, forward, backward, clipping, AdamW. Waits for its end, and returns the loss before the
-    // update.
+    // Runs one full step: noise, forward, backward, clipping, AdamW. Waits until the step has ended, and returns the
+    // loss before the update.
     double step();
-    // The loss of the current weights, without dropout and without an update, with the noise of the first step.
+    // Returns the loss of the current weights, without dropout, with the noise of the first step. Updates nothing.
     double loss();
 
     double norm() const { return optimiser_.norm(); }  // gradient norm of the last step
-    // The seconds of the last clipping and AdamW update; on a GPU valid only if `waits` is set.
+    // The seconds that the last clipping and AdamW update took. On a GPU, valid only if `waits` is true.
     double update_seconds() const { return update_seconds_; }
     std::int64_t parameters() const { return parameters_.count(); }
     std::size_t activation_bytes() const { return arena_.planned_bytes(); }
-    // Multiply-adds of the products in attention, forward and backward, over the pairs that the mask lets see each
-    // other.
+    // Multiply-adds of the products in attention, forward and backward, over the pairs of rows that the mask permits.
     double attention_multiply_adds() const;
     void observe(Observer* observer) { tape_.observe(observer); }
     void ignore(Observer* observer) { tape_.ignore(observer); }
 
-    // weights(): the f32 master weights, all in one row. weight_places(): the offset of each tensor in it, in bytes.
+    // weights(): the f32 master weights of all tensors, in one row. weight_places(): the offset of each tensor in this
+    // row, in bytes.
     OnHost weights() const { return OnHost(parameters_.values()); }
     nlohmann::ordered_json weight_places() const;
     // The noise of the first step; null if the model uses none.
     nlohmann::ordered_json noise() const;
 
-    bool waits = false;  // also wait for the device before and after the update
-    bool graph = true;   // on a GPU, a step is one CUDA graph; false: op by op
+    bool waits = false;  // whether a step waits for the device before and after the update
+    bool graph = true;   // whether a step on a GPU is one CUDA graph; false: it runs op by op
 
   private:
     struct Model;
@@ -99,7 +100,7 @@ class OurTraining {
 };
 
 struct TrainWay {
-    bool graph = true, deterministic = false;  // on a GPU, as the settings of ./train
+    bool graph = true, deterministic = false;  // settings of ./train for a GPU
     bool brief = false;                        // only a few steps
 };
 class Bench;

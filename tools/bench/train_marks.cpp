@@ -24,7 +24,7 @@ struct Row {
     Kind kind;
     Sizes sizes;
     int sentences, tokens;  // number of sentences; 0: as many as fit into `tokens`
-    bool on_cpu, on_gpu;    // whether it is measured there by default
+    bool on_cpu, on_gpu;    // whether the mark is measured on a CPU or GPU by default
 };
 constexpr Row rows[] = {{"bert-small", Kind::bert, small, 32, 0, true, false},
                         {"bert-base", Kind::bert, base, 8, 0, true, false},

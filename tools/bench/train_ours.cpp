@@ -19,7 +19,7 @@ double count_products(const Record& r, bool backward) {
     if (op == "token_losses") return products(r.in[0], r.in[1], 1);
     if (op == "cross_entropy")
         return products(r.in[0], r.in[1], backward ? 0 : 1 + r.in[0]->needs_grad + r.in[1]->needs_grad);
-    const bool after_gelu = op == "gelu_linear";  // its first input is the value before the GELU
+    const bool after_gelu = op == "gelu_linear";  // the first input of this op is the value before the GELU
     if (!after_gelu && op != "linear" && op != "linear_gelu" && op != "linear_rotary") return 0;
     const Tensor *x = r.in[after_gelu], *w = r.in[after_gelu + 1];
     return products(x, w, backward ? r.in[0]->needs_grad + w->needs_grad : 1);
@@ -89,7 +89,7 @@ struct OurTraining::Sentences : Model {
         if (K > 0) n += (L - 2) * visible_pairs(batch.source_graph) + visible_pairs(batch.cls_graph);
         return n;
     }
-    // The noise of the sentences. Their documents come first in the batch; the rest is padding.
+    // Returns the noise of the sentences. They are the first documents of the batch; the other documents are padding.
     nlohmann::ordered_json noise() const override {
         LatentNoise real = drawn;
         for (auto& w : real.w) w.resize(sentences.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of ./generate, grouped by what a model supports: search, latents, targets, insertion.
+// The options of ./generate, in groups that only some models support: search, latents, targets, insertion.
 #pragma once
 #include "models/runs/writer.h"
 #include "tools/program.h"

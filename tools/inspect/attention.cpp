@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Draws the attention probabilities in one sentence. An observer of the tape recomputes the probabilities of each
-// attention from its queries, its keys and its logsumexp. It also tracks which token each row belongs to, to label rows
-// and columns.
+// attention op from the queries, the keys and the log-sum-exp of the scores. It also tracks the token of each row, to
+// label rows and columns.
 #include <cmath>
 
 #include "engine/base/log.h"
@@ -40,8 +40,9 @@ class AttentionReader : public Observer {
     }
 
   private:
-    // The names of the rows of a record's output. An embedding lookup names the tokens; gather_rows copies the names of
-    // the gathered rows; any other op copies the names of its first named input with as many rows.
+    // Returns names for the rows of a record's output. The rows of a token embedding are named after the tokens. The
+    // rows of gather_rows have the names of the gathered rows. The rows of any other op have the names of the first
+    // input that has names and as many rows.
     Names names_after(const Record& r) const {
         Names names;
         const std::string op = r.op, &path = r.out[0]->path;
@@ -62,7 +63,7 @@ class AttentionReader : public Observer {
         return found == names_.end() ? std::to_string(row) : found->second[std::size_t(row)];
     }
 
-    // The probabilities of the first document of the batch.
+    // Returns the probabilities of the first document of the batch.
     AttentionMap map_of(const Record& r) const {
         const auto& [graph, rule] = attributes_of(r, attention_forward);
         const std::int64_t C = r.x(0).columns(), D = C / rule.heads, kv_columns = r.x(1).columns(),
@@ -71,7 +72,7 @@ class AttentionReader : public Observer {
         AttentionMap m{r.path, {}, {}, std::vector<std::vector<std::vector<double>>>(std::size_t(rule.heads))};
         std::vector<std::vector<double>> kv;
         for (std::size_t i = 1; i < r.in.size(); i++) kv.push_back(numbers_of(r.x(int(i))));
-        std::map<std::pair<int, int>, std::size_t> column;  // column of a key row, by (source, row)
+        std::map<std::pair<int, int>, std::size_t> column;  // (source, key row) -> column of the picture
         const auto each_key = [&](auto f) {                 // f(query segment, index of key segment)
             for (const QuerySegment& s : graph->queries)
                 for (int v = s.sees_begin; s.document == 0 && v < s.sees_end; v++) f(s, graph->sees[std::size_t(v)]);
@@ -83,7 +84,7 @@ class AttentionReader : public Observer {
                     m.columns.push_back((kv.size() > 1 && key.source == 0 ? "memory " : "") +
                                         name_of(r.in[std::size_t(1 + key.source)], row));
         });
-        std::map<int, std::size_t> line;  // line of a query row
+        std::map<int, std::size_t> line;  // query row -> line of the picture
         for (const QuerySegment& s : graph->queries)
             for (int row = s.begin; s.document == 0 && row < s.end; row++) {
                 line.emplace(row, m.rows.size());
@@ -150,7 +151,7 @@ std::vector<std::vector<double>> mean_of_heads(const AttentionMap& m) {
         for (std::size_t k = 0; k < mean[i].size(); k++) {
             double sum = 0;
             for (const auto& head : m.p) sum += head[i][k];
-            mean[i][k] = sum / double(m.p.size());  // a field that no row sees stays -1
+            mean[i][k] = sum / double(m.p.size());  // stays -1 if the row does not see the column
         }
     return mean;
 }
@@ -196,7 +197,7 @@ TrainingText first_line(const TrainingText& text) {
     return one;
 }
 
-// The line that the user gave with --text: a sentence or a pair, as the run requires.
+// Returns the line that the user gave with --text as a text: a sentence or a pair, as the run requires.
 TrainingText given_line(const std::string& line, TextKind wanted, const std::string& path) {
     const std::size_t tab = line.find('\t');
     if (wanted == TextKind::none) throw BadUsage(text("--text: ", path, " makes its examples itself"));

@@ -22,7 +22,7 @@ void report(const std::vector<std::string>& faults) {
         throw Error(text(faults.size(), faults.size() == 1 ? " check" : " checks", " failed, see above"));
 }
 
-// The gradients of all parameters in one step, converted to double.
+// Computes a step and returns the gradients of all parameters that have one, converted to double.
 std::vector<std::vector<double>> gradients_of(SmallStep&& step) {
     step.backward(step.loss());
     std::vector<std::vector<double>> all;
@@ -47,7 +47,8 @@ double distance(std::vector<double> a, const std::vector<double>& b) {
     return length(a);
 }
 
-// The error of a gradient g along a random direction d of one parameter: |Im L(p + i h d) / h - g . d|.
+// Returns the error of the gradient g of one parameter p along a random direction d: |Im L(p + i h d) / h - g . d|,
+// with the loss L.
 double complex_step_error(SmallStep& step, const Tensor& p, const std::vector<double>& gradient) {
     constexpr double h = 1e-40;
     complex* x = p.view().as<complex>();
@@ -115,7 +116,8 @@ void check_model(const std::vector<std::string>& words, std::uint64_t seed) {
             states += (states.empty() ? "" : ", ") + p.path;
             continue;
         }
-        // A gradient that is mathematically 0 consists of rounding errors, so it is compared with the longest gradient.
+        // A gradient that is mathematically 0 consists of rounding errors: its error is relative to the longest
+        // gradient.
         const double norm = length(exact[i]), scale = std::max(norm, 1e-5 * longest);
         const double error = complex_step_error(step, p, exact[i]) / scale;
         say("{:44}{:>12}{:>12.1e}{:>14.1e}{:>10.1e}{:>10.1e}\n", p.path, text(p.shape), norm, error,

@@ -22,7 +22,7 @@ namespace masquerade {
 namespace fs = std::filesystem;
 namespace {
 
-// A Hugging Face model, loaded with the chosen tokens.
+// A Hugging Face model, loaded with some or all of its tokens.
 struct Model {
     HuggingFaceConfig config;
     std::optional<WordPiece> tokenizer;
@@ -30,7 +30,7 @@ struct Model {
     Backbone backbone;
     HuggingFaceWeights weights;
 
-    // Without a choice and a tokenizer, the model has all tokens and cannot be saved.
+    // Without `choice`, the model has all tokens. Without `reader`, it cannot be saved.
     Model(const std::string& folder, std::uint64_t seed, const HuggingFaceConfig& c, const TokenChoice& choice = {},
           std::optional<WordPiece> reader = {})
         : config(with_choice(c, choice)), tokenizer(std::move(reader)), backbone(parameters, config.backbone) {
@@ -99,8 +99,8 @@ void save(const Model& model, const std::string& folder) {
     say("{}: {} tokens, {} numbers\n", folder, model.config.backbone.vocabulary, model.parameters.count());
 }
 
-// Reads standard input. Each line is "first" or "first<TAB>second", gets [CLS] and [SEP], and is cut to the positions
-// of the model.
+// Reads standard input. Each line is "first" or "first<TAB>second". [CLS] and [SEP] are added, and lines that are
+// longer than the model permits are cut.
 void read_lines(const Model& model, TokenRows& rows, Documents& documents) {
     const WordPiece& tokenizer = *model.tokenizer;
     const Vocabulary& v = tokenizer.vocabulary();
@@ -173,7 +173,7 @@ void list(const std::string& folder, std::uint64_t seed) {
 
 }  // namespace
 
-// Runs have a run.json and their steps a state.safetensors, which a Hugging Face folder does not have.
+// A Hugging Face folder has neither the run.json of a run nor the state.safetensors of a step.
 bool is_hugging_face(const std::string& path) {
     auto holds = [&](const char* name) { return fs::exists(path + "/" + name); };
     return fs::is_directory(path) && !holds("run.json") && !holds("state.safetensors") &&

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Builds a self-contained HTML page: its pictures are embedded, and nothing is fetched.
+// Builds the parts of an HTML page. The page is self-contained: pictures are embedded, and a browser loads nothing
+// else.
 #pragma once
 #include <fmt/format.h>
 
@@ -30,7 +31,7 @@ class Frame {
     }
     double x(double v) const { return side + (width - side - 10) * (v - low_[0]) / (high_[0] - low_[0]); }
     double y(double v) const { return height - 30 - (height - 60) * (v - low_[1]) / (high_[1] - low_[1]); }
-    // The picture: `inner` with axes, which show the smallest and the largest value.
+    // Returns an SVG: `inner`, and axes that are labelled with the smallest and the largest value.
     std::string picture(const std::string& title, const std::string& inner) const {
         std::string s = fmt::format(
             "<svg viewBox=\"0 0 {} {}\" role=\"img\"><title>{}</title><text x=\"10\" y=\"18\" class=\"title\">{}</text>",
@@ -64,7 +65,7 @@ inline std::string line_chart(const std::string& title, const Points& points) {
     return frame.picture(title, fmt::format("<path d=\"{}\" class=\"line\"/>", path));
 }
 
-// A point is coloured by its group. A browser shows its text under the mouse pointer.
+// Draws points, each in the colour of its group. A browser shows the text of the point under the mouse pointer.
 inline std::string scatter(const std::string& title, const Points& points, const std::vector<std::size_t>& group,
                            const std::vector<std::string>& words) {
     const Frame frame({points});
@@ -85,7 +86,7 @@ inline std::string bars(const std::string& title, const std::vector<std::pair<st
     return s + "</table>\n";
 }
 
-// A table; the first row is its head.
+// Returns a table whose first row is its head.
 inline std::string table(const std::vector<std::vector<std::string>>& rows) {
     std::string s = "<table>";
     for (std::size_t r = 0; r < rows.size(); r++) {

@@ -14,7 +14,8 @@
 namespace masquerade {
 namespace {
 
-// The scopes of a path without its last name: encoder.layer.0.attention.query is in encoder, layer.0 and attention.
+// Returns the names of the scopes that contain a path: encoder, layer.0 and attention for
+// encoder.layer.0.attention.query.
 std::vector<std::string> scopes_of(const std::string& path) {
     std::vector<std::string> all;
     for (std::size_t begin = 0, end; (end = path.find('.', begin)) != path.npos; begin = end + 1) {
@@ -74,7 +75,7 @@ void draw_graph_of(const Tape& tape, const std::string& file) {
 }
 
 std::string memory_picture(const Tape& tape, const std::vector<ArenaBlock>& plan) {
-    std::map<int, std::pair<std::string, bool>> names;  // by block: path of its tensor, whether it is a gradient
+    std::map<int, std::pair<std::string, bool>> names;  // block -> path of its tensor, whether it is the gradient
     for (const Record& r : tape.records())
         for (const Record::Tensors* some : {&r.in, &r.out})
             for (const Tensor* t : *some)

@@ -10,8 +10,8 @@
 
 namespace masquerade {
 
-// Draws the ops in boxes for their scopes, with Graphviz. Gradients flow back along blue lines, but not along grey
-// ones.
+// Draws the ops with Graphviz, in boxes for their scopes. A line is blue if a gradient flows back along it, otherwise
+// grey.
 void draw_graph_of(const Tape& tape, const std::string& file);
 
 // An SVG of the memory plan. The x axis counts the ticks of the step, forward then backward; the y axis is the offset

@@ -14,7 +14,7 @@
 
 namespace masquerade {
 
-// Skips a last line that a crash has cut off, and lines without `x`.
+// Lines without `x`, and a last line that a crash has cut off, are skipped.
 Curves curves_of(const std::string& path, const std::string& x) {
     Curves curves;
     const std::string bytes = read_file(path);

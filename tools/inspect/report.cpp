@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./inspect report: one page on a run, with its settings, curves and attention; for a univae with latents also
-// reconstructions, samples and statistics of the latents.
+// ./inspect report: writes a page about a run, with its settings, curves and attention. For a univae with latents, the
+// page also has reconstructions, samples and statistics of the latents.
 #include <cmath>
 #include <filesystem>
 #include <numeric>
@@ -54,7 +54,7 @@ Points flattened(Vectors v) {
     return places;
 }
 
-// The line whose set of tokens is most similar to `tokens`: the largest intersection over union.
+// Returns the line whose set of tokens is most similar to `tokens`, by intersection over union.
 std::string nearest(const std::vector<Sentence>& train, const std::vector<std::string>& lines, const Tokens& tokens) {
     const std::set<int> own(tokens.begin(), tokens.end());
     double best = -1;
@@ -92,7 +92,7 @@ std::string settings(Run& run, const Family& kind) {
     return table(rows);
 }
 
-// The section on latents: reconstructions, samples and statistics on held-out lines.
+// Returns the section about latents: reconstructions, samples and statistics on held-out lines.
 std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettings& s, std::uint64_t seed) {
     const UniVae& model = run.model;
     const LatentSpace& space = model.space;

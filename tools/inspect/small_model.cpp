@@ -9,7 +9,7 @@
 namespace masquerade {
 namespace {
 
-// The settings of a small model. A setting that the kind does not have is skipped.
+// Returns the settings of a small model, changed by `words`. Sizes that this kind of model does not have are skipped.
 std::unique_ptr<RunSettings> small_settings(const Family& kind, const std::vector<std::string>& words,
                                             std::uint64_t seed) {
     std::unique_ptr<RunSettings> settings = kind.settings();
@@ -31,8 +31,8 @@ std::unique_ptr<RunSettings> small_settings(const Family& kind, const std::vecto
     return settings;
 }
 
-// Examples of the task or, without a task, questions. If the model reads pairs, the target of a question is the next
-// question.
+// Returns examples of the task or, without a task, questions. If the model reads pairs, the target of a question is the
+// next question.
 TrainingText small_text(const Family& kind, RunSettings& settings, std::uint64_t seed) {
     const int count = std::clamp(settings.batch_tokens / 4, 200, 12000);
     TrainingText t;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A small model of any kind and with any settings, and one training step of it. Its text is questions from the built-in
-// grammar, or the examples of the task in its settings.
+// Builds a small model of any kind, with any settings, and runs one training step. The text is questions from the
+// built-in grammar or, if the settings name a task, examples of this task.
 #pragma once
 #include <optional>
 
@@ -9,13 +9,13 @@
 
 namespace masquerade {
 
-// Whether these words name a model or its settings.
+// Whether these words are a model's name or settings, not names of ops.
 bool describes_model(const std::vector<std::string>& words);
 
-// The model that `words` describe, and one step of it. The batch is always the same, so that steps in two types can be
-// compared.
+// The model that `words` describe, and one training step of this model. The batch is always the same, so that steps in
+// two types can be compared.
 struct SmallStep {
-    // The storage type is `type` or, without it, the precision in the settings.
+    // The storage type is `type`; if `type` is empty, the precision in the settings.
     SmallStep(const std::vector<std::string>& words, std::uint64_t seed, std::optional<DType> type = {});
     // Begins the step and computes the loss. The tensors of the forward stay on the tape until tape.end().
     Tensor* loss();

@@ -26,7 +26,7 @@ bool is_letter(char c) {
            c == '_';
 }
 
-// A file without a name, which exchanges data with the drawing program. Both sides start at its beginning.
+// A file without a name, for data to or from the drawing program. Writer and reader both start at its beginning.
 struct TemporaryFile {
     const std::string what;
     FILE* const file = std::tmpfile();

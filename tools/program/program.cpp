@@ -41,7 +41,7 @@ Option Option::excludes(Option other) const { return Option(option_->excludes(ot
 bool Option::given() const { return option_->count() > 0; }
 std::string Option::name() const { return option_->get_name(); }
 std::string Option::heading() const { return option_->get_group(); }
-// CLI11 would otherwise read [UNK] as a list with the element UNK.
+// Without these calls, CLI11 would read [UNK] as a list with the element UNK.
 Option Option::one_at_a_time() const { return Option(option_->expected(1)->take_all()->allow_extra_args(false)); }
 
 Option Options::flag(const std::string& name, bool& value, const std::string& what) {
@@ -54,7 +54,7 @@ bool names_files(const std::string& shown) {
     return std::count(std::begin(all), std::end(all), shown) > 0;
 }
 
-// An option that names files. Its value is in `one` or `some`, which may hold a default.
+// An option that names files. Its value is in *one or *some, also if it is the default value.
 struct FileOption {
     CLI::App* app;
     std::string name;
@@ -153,8 +153,8 @@ std::atomic<std::int64_t> first_stop{0};  // milliseconds
 std::atomic<const char*> last_words{nullptr};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free);
 
-// Two signals within half a second count as one press of Ctrl-C. After stop_at_once(), a signal that is not part of an
-// earlier press ends the program.
+// Handles SIGINT and SIGTERM as stop_requested() says. Two signals within half a second are treated as one. After
+// stop_at_once(), the next signal ends the program, unless it is such a second signal.
 void stop_signal(int number) {
     constexpr std::int64_t one_press = 500;  // milliseconds
     const int error = errno;
@@ -162,7 +162,7 @@ void stop_signal(int number) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     const std::int64_t at = std::int64_t(now.tv_sec) * 1000 + now.tv_nsec / 1000000;
     std::int64_t none = 0;
-    first_stop.compare_exchange_strong(none, at);  // set before counting, because another signal may arrive in between
+    first_stop.compare_exchange_strong(none, at);  // before stops++, because another signal may arrive in between
     const int before = stops++;
     const bool late = at - first_stop > one_press;
     if (before > 1 || (before == 1 && late) || (closing && (before == 0 || late))) _exit(128 + number);
@@ -180,7 +180,7 @@ bool wait_for_input() {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     while (!stopped())
         if (const int ready = poll(&input, 1, 200); ready > 0 || (ready < 0 && errno != EINTR))
-            return true;  // the timeout catches a signal that arrives just before poll()
+            return true;  // poll() has a timeout, because a signal that arrives just before poll() does not end it
     return false;
 }
 
@@ -208,8 +208,8 @@ void write_out(std::string_view bytes) {
 
 namespace {
 
-// A reserve of memory that is freed when an allocation fails: the error message needs memory, and so do some
-// destructors, such as those of JSON values.
+// A reserve of memory that is freed when an allocation fails, because the error message and some destructors, such as
+// those of JSON values, need memory. The new handler frees it once; the failed allocation is then tried again.
 std::atomic<void*> reserve{nullptr};
 void give_reserve_back() {
     void* const memory = reserve.exchange(nullptr);
@@ -218,7 +218,8 @@ void give_reserve_back() {
 }
 const bool has_reserve = (reserve = std::malloc(1 << 20), std::set_new_handler(give_reserve_back), true);
 
-// Occupies the numbers of closed standard streams, so that no file that is opened later receives what is printed.
+// Opens /dev/null for each standard stream that is closed. Otherwise, a file that is opened later could get the file
+// descriptor of a standard stream, and the output. Reads and writes fail, as if the stream were closed.
 void reserve_standard_streams() {
     for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
         if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
@@ -233,8 +234,8 @@ bool rewrite(std::string& word) {
     return true;
 }
 
-// The reason why a word cannot be the value of an option of this type; empty if it can. Needed because CLI11 reads 010
-// as 8, -1 as the largest unsigned number and an empty word as 0, and accepts NaN in every range.
+// Returns the reason why a word cannot be the value of an option of this type; "" if it can. CLI11 alone would read 010
+// as 8, -1 as the largest unsigned number and an empty word as 0, and would accept NaN in every range.
 std::string why_no_value(const std::string& type, std::string& word) {
     if (word.empty() && !type.empty()) return "a value is expected, found an empty one";
     if (type.rfind("UINT", 0) == 0 && !rewrite<std::uint64_t>(word))
@@ -246,7 +247,7 @@ std::string why_no_value(const std::string& type, std::string& word) {
     return "";
 }
 
-// Adds why_no_value() to all options of the program and its commands, to run before their other checks.
+// Adds the check why_no_value() to all options of the program and its commands, before their other checks.
 void check_values(CLI::App& app) {
     for (CLI::Option* option : app.get_options())
         option->transform(CLI::Validator(
@@ -254,7 +255,7 @@ void check_values(CLI::App& app) {
     for (CLI::App* part : app.get_subcommands([](CLI::App*) { return true; })) check_values(*part);
 }
 
-// CLI11's message about a wrong command line, reworded where it shows internal type names.
+// Returns CLI11's message about a wrong command line. Messages that show internal type names are replaced.
 std::string reason_of_refusal(const CLI::ParseError& error) {
     const std::string said = error.what(), name = said.substr(0, said.find(':'));
     if (error.get_name() != "ArgumentMismatch") return said;
@@ -262,7 +263,8 @@ std::string reason_of_refusal(const CLI::ParseError& error) {
                                              : name + ": a value is expected, but none follows";
 }
 
-// The message for the exception being handled. Messages of libraries say nothing about files and settings.
+// Returns the message for the exception that is being handled. Exceptions of libraries get a message of our own,
+// because theirs do not name files or settings.
 std::string reason_of_failure() {
     try {
         throw;
@@ -272,7 +274,7 @@ std::string reason_of_failure() {
         return "out of memory: a smaller file, batch_tokens, width or vocabulary needs less";
     } catch (const std::runtime_error& e) {
         return e.what();
-    } catch (...) {  // thrown by a container or by JSON: the data is not what earlier checks assumed
+    } catch (...) {  // thrown by a container or by JSON, if the data is not what earlier checks assumed
         return "a file or a setting holds a value of an unexpected kind or size; is the run folder as "
                "./train wrote it?";
     }
@@ -282,7 +284,7 @@ std::string reason_of_failure() {
 
 int run_program(int argc, char** argv, const std::string& name, const std::string& description,
                 const std::function<void(Options&)>& setup, const std::function<void(const Common&)>& body, Work work) {
-    std::signal(SIGPIPE, SIG_DFL);  // the parent may have ignored it; a closed pipe ends the program quietly
+    std::signal(SIGPIPE, SIG_DFL);  // a closed pipe ends the program quietly, even if its parent ignores SIGPIPE
     std::signal(SIGXFSZ, SIG_IGN);  // beyond the file size limit, write() fails, and the error names the file
     reserve_standard_streams();
     try {
@@ -306,7 +308,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
         } catch (const CLI::Success& help) {
             app.exit(help);
         } catch (const std::system_error&) {
-            flush_out();  // throws a message that names standard output; that of fmt does not
+            flush_out();  // throws an error that names standard output; the error of fmt does not
             throw;
         }
         flush_out();

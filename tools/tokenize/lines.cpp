@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Encodes lines, and decodes tokens to lines.
+// Encodes lines, decodes lines of tokens, and measures how many lines are restored.
 #include <algorithm>
 #include <string_view>
 
@@ -75,7 +75,7 @@ class LineEncoder {
         if (settings_.characters) to_code_points(text, to.pieces);
     }
 
-    // Returns how many tokens of each text are kept, so that they fit --max-length with the special tokens.
+    // Returns how many tokens of each text are kept, so that both texts and the special tokens fit into --max-length.
     Lengths cut(Lengths all, int special_tokens, long number) const {
         if (settings_.max_length == 0) return all;
         const std::string& which = settings_.truncate;
@@ -100,7 +100,7 @@ class LineEncoder {
             put(text.ids[i], text.pieces.empty() ? Piece{} : text.pieces[i], type, out);
     }
 
-    // Appends an id or token, the requested type and offsets, and a space.
+    // Appends the id or token, its type and offsets if requested, and a space.
     void put(int id, const Piece& piece, char type, std::string& out) const {
         if (settings_.ids) {
             char digits[12];
@@ -120,7 +120,7 @@ class LineEncoder {
     Encoded first_, second_;
 };
 
-// The number in the field; -1 if it is not a number.
+// Returns the number in the field; -1 if the field is not a number.
 int number_in(std::string_view field) {
     int number = -1;
     return read_number(field, number) ? number : -1;
@@ -171,8 +171,8 @@ void decode_lines(const TokenizeSettings& s) {
     });
 }
 
-// Counts the lines that decoding restores exactly. Lines with [UNK] are skipped, because they cannot be restored. The
-// first ten differences are printed.
+// Counts the lines whose normalised text decoding restores exactly, and prints the first ten differences. Lines with
+// [UNK] are skipped, because they cannot be restored.
 void measure_restoration(const TokenizeSettings& s) {
     const WordPiece tokenizer = open_tokenizer(s);
     Encoder encoder(tokenizer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parts of ./tokenize.
+// The commands of ./tokenize.
 #pragma once
 #include <string>
 
@@ -16,17 +16,18 @@ struct TokenizeSettings {
     int max_word = 0, max_length = 0, train = 0, min_count = 2;
 };
 
-// Opens the tokenizer: the command line overrides the settings in its file. Logs notes about the file.
+// Opens the tokenizer. Options on the command line override the settings in its file. Logs notes about the file.
 WordPiece open_tokenizer(const TokenizeSettings& s);
 
-// Overrides how text is read with the settings given on the command line.
+// Sets the `options` for which the user gave a setting on the command line.
 void override_reading(const TokenizeSettings& s, NormaliseOptions& options);
 
-// Filter standard input to standard output.
+// These functions write one line to standard output for each line of standard input.
 void encode_lines(const TokenizeSettings& s);
 void decode_lines(const TokenizeSettings& s);
 
-// Learn a vocabulary from standard input, measure one on standard input, or write one to a file in another form.
+// These functions learn a vocabulary from standard input, measure a vocabulary on standard input, or write a vocabulary
+// to a file in another form.
 void learn_vocabulary(const TokenizeSettings& s);
 void measure_restoration(const TokenizeSettings& s);
 void report_text(const TokenizeSettings& s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Learns a vocabulary from text, reports on it, makes it smaller, and writes it in another form.
+// Learns a vocabulary from text, reports how a vocabulary fits a text, makes one smaller, and converts one.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ namespace masquerade {
 
 namespace {
 
-// Throws BadUsage if a new file cannot be written there. Called before hours of work, not after.
+// Throws BadUsage if no new file can be written at `path`. Called before the work, which may take hours.
 void check_new_file(const std::string& path, const char* option) {
     namespace fs = std::filesystem;
     std::error_code none;
@@ -41,7 +41,8 @@ class ProgressBar {
   public:
     ~ProgressBar() { clear(); }
 
-    // done: from 0 to 1; negative if the total is unknown. May be called often: redraws at most ten times a second.
+    // `done` is from 0 to 1; negative if the total is unknown. May be called often, but redraws at most ten times a
+    // second.
     void show(const std::string& what, double done, const std::string& detail = {}) {
         Clock::time_point now = Clock::now();
         if (!terminal_ || (drawn_ && now - last_ < std::chrono::milliseconds(100))) return;
@@ -90,7 +91,7 @@ WordCounts count_words(const NormaliseOptions& options) {
 
 }  // namespace
 
-// The file appears only when it is complete, so Ctrl-C leaves none behind.
+// The file is written only when it is complete, so Ctrl-C leaves no file behind.
 void learn_vocabulary(const TokenizeSettings& s) {
     check_new_file(s.vocabulary, "--vocab");
     WordPiece::Options reading;
@@ -113,7 +114,7 @@ void learn_vocabulary(const TokenizeSettings& s) {
     say("{}", Lines{report(words, WordPiece(std::move(vocabulary), reading))});
 }
 
-// Prints how the vocabulary fits the text. Words are counted as the tokenizer reads them.
+// Prints how the vocabulary fits the text on standard input, whose words are counted with the tokenizer's own options.
 void report_text(const TokenizeSettings& s) {
     WordPiece tokenizer = open_tokenizer(s);
     for (const std::string& note : vocabulary_notes(tokenizer.vocabulary(), tokenizer.options()))
