@@ -21,10 +21,11 @@ PEERS = {
     "attention": ("PyTorch", "attention_peer.py"),
     "decode": ("generate", "decode_peer.py"),
 }
-VARIANTS = ("eager", "eager-sdpa", "compiled", "compiled-sdpa")  # of a model in PyTorch
-# These variables can slow OpenBLAS down, which would make the comparison unfair, so the peer does not get them.
+VARIANTS = ("eager", "eager-sdpa", "compiled", "compiled-sdpa")  # ways to run a model in PyTorch
+# These variables are removed from the peer's environment: they can slow OpenBLAS down, which would be unfair.
 HIDDEN = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
-# The first three make glibc keep freed memory, so that training steps cause no page faults.
+# These variables are added to the peer's environment. The first three make glibc keep freed memory, so that training
+# steps cause no page faults.
 GIVEN = {
     "MALLOC_MMAP_THRESHOLD_": "8589934592",
     "MALLOC_TRIM_THRESHOLD_": "17179869184",
@@ -39,15 +40,15 @@ class PeerError(Exception):
 
 
 class Peer:
-    """The process `python script` with the given number of threads. Requests and answers are lines of JSON. The process
-    ends together with compare.py."""
+    """A child process `python script` with the given number of threads. Requests and answers are lines of JSON. The
+    child ends when compare.py ends."""
 
     def __init__(self, python, script, threads):
         self.python, self.said = python, tempfile.TemporaryFile()
         variables = {name: value for name, value in os.environ.items() if name not in HIDDEN}
         some = {"OMP_NUM_THREADS": str(threads), "RAYON_NUM_THREADS": str(threads)}
         some["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
-        try:  # in its own session, so that only compare.py receives Ctrl-C; it then ends the peer
+        try:  # the child has its own session, so that only compare.py receives Ctrl-C; compare.py then ends the child
             self.child = subprocess.Popen(
                 [python, os.path.join(HERE, script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said,
                 env={**variables, **GIVEN, **some}, start_new_session=True,
@@ -104,7 +105,7 @@ class Comparison:
         return bench.wait()
 
     def answer(self, message):
-        """The answer of the peer to a request of ./bench; None if there is no peer."""
+        """Returns the answer of the peer to a request of ./bench; None if there is no peer."""
         try:
             if message.pop("say") == "turn":
                 return self.peer and self.peer.ask("turn")
@@ -121,15 +122,15 @@ class Comparison:
         return Peer(self.options.peer, PEERS[self.options.case][1], request["threads"])
 
     def same(self, request):
-        """The peer for this number of threads, which is kept for later requests, and its answer to this one."""
+        """Returns the peer for this number of threads and its answer. The peer is kept for later requests."""
         threads = request["threads"]
         if threads not in self.kept or self.kept[threads].said.closed:
             self.kept[threads] = self.start(request)
         return self.kept[threads], self.kept[threads].ask("work", **request)
 
     def fastest(self, request):
-        """The peer with the fastest variant, and its answer. A variant has its own process, so that its memory can be
-        measured."""
+        """Returns the peer with the fastest variant, and its answer. Each variant has its own process, so that its
+        memory can be measured."""
         self.end_peers()
         best = None
         for variant in self.options.variants:
@@ -168,7 +169,7 @@ def send(stream, value):
         stream.write(json.dumps(value, sort_keys=True, separators=(",", ":")).encode() + b"\n")
         stream.flush()
     except OSError:
-        pass  # the process has ended; reading its answer will report that
+        pass  # the process has ended, which is reported when its answer is read
 
 
 def note(text):

@@ -54,7 +54,7 @@ class Generate:
             "tried": {name: seconds for name, (seconds, _) in tried.items()},
             "same_targets": same,
             "score_error": error,
-            "agrees": same >= 0.9 * len(self.source) and error < 1e-5,  # hypotheses can be tied up to rounding
+            "agrees": same >= 0.9 * len(self.source) and error < 1e-5,  # some scores are equal up to rounding
         }
 
     def generate(self, scored=False):
@@ -65,7 +65,7 @@ class Generate:
         return ids, [] if scores is None else scores.tolist()
 
     def compare(self, written):
-        """How many best targets equal those of ./bench, and the largest difference of their scores."""
+        """Returns how many best targets equal those of ./bench, and the largest difference of their scores."""
         ids, scores = self.generate(scored=True)
         same = sum(one == tokens for one, (tokens, _) in zip(ids, written))
         return same, max((abs(one - score) for one, (_, score) in zip(scores, written)), default=0.0)

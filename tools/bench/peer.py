@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Runs other software in its own process, answers compare.py, and times the work in the same way as ./bench."""
+"""Shared by the *_peer.py programs, which run other software for compare.py: the exchange of requests and answers, and
+timing as in ./bench."""
 import ctypes
 import json
 import os
@@ -10,7 +11,7 @@ import time
 
 
 def serve(kind):
-    """Answers each line of JSON on standard input with one line on standard output. Ends together with its parent.
+    """Answers each line of JSON on standard input with one line on standard output. Ends when its parent process ends.
       {"do": "work", ...}  kind().work(request) prepares the work. The answer has "version", "said" (how the software is
                            called and what it computed) and "agrees" (whether the results equal those of ./bench).
       {"do": "turn"}       kind().turn() measures. The answer has "seconds", the time of one call.
@@ -40,7 +41,8 @@ def prepare(torch, request):
 
 
 def seconds_of(work, budget=0.2, wait=lambda: None, together=1):
-    """Mean seconds of one call, over as many calls as fill the budget; waits after every `together` calls."""
+    """Returns the mean seconds of one call of work(), over as many calls as fill `budget` seconds. Calls wait() after
+    every `together` calls."""
     wait()
     start, calls, passed = time.perf_counter(), 0, 0
     while calls == 0 or passed < budget:

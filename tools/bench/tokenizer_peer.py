@@ -28,7 +28,8 @@ class Tokenizers:
         self.lines = None
 
     def open(self, request):
-        """Called once: all works share a text and vocabulary. Counts lines whose ids differ from those of ./bench."""
+        """Reads the text and the vocabulary, which all works share. Counts the lines whose ids differ from those of
+        ./bench."""
         self.request = request
         with open(request["text"], encoding="utf-8", newline="\n") as file:
             self.lines = file.read().split("\n")[:-1]
@@ -69,7 +70,7 @@ class Tokenizers:
         ))
 
     def ways(self, work, step):
-        """The ways in which the library can do the work, by name, on every `step`-th line."""
+        """Returns the ways in which the library can do the work on every `step`-th line, as a dictionary by name."""
         t, items, more = self.tokenizer, self.lines[::step], {"add_special_tokens": False}
         if work == "load":
             return {"from_file": self.load}

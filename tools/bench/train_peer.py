@@ -22,7 +22,7 @@ def drop(x, rate):
 
 
 def turned(x, turns):
-    """Rotates the pairs (2i, 2i + 1) of every head; `turns` is (cosines, sines), each (n, D/2)."""
+    """Rotates the pairs (2i, 2i + 1) of every head. `turns` is (cosines, sines); both have shape (n, D/2)."""
     cosine, sine = turns
     a, b = x[..., 0::2], x[..., 1::2]
     return torch.stack((a * cosine - b * sine, b * cosine + a * sine), -1).flatten(-2)
@@ -40,8 +40,8 @@ class Attention(nn.Module):
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def forward(self, x, bias, turns, memory, first_only):
-        """bias: None, "causal", or a tensor that is added to the scores. memory: None, or one extra key (B,C) in
-        front, at position 0."""
+        """bias: None, "causal", or a tensor that is added to the scores. memory: None, or an extra key (B,C), which is
+        put before the other keys, at position 0."""
         width, rows = self.width, x[:, :1] if first_only else x
         if first_only:
             query = F.linear(rows, self.joined.weight[:width], self.joined.bias[:width])
@@ -113,7 +113,7 @@ class Head(nn.Module):
         self.bias = nn.Parameter(torch.zeros(sizes["vocabulary"]))
 
     def forward(self, x, words, targets):
-        """The mean loss of x (N,C); words (V,C) is the embedding table."""
+        """Returns the mean loss of the hidden states x (N,C). words (V,C) is the embedding table."""
         h = self.norm(F.gelu(self.dense(x)))
         return F.cross_entropy(F.linear(h, words, self.bias).float(), targets)
 
@@ -208,7 +208,7 @@ class Sentences:
         return model.score(x.flatten(0, 1)[self.scored], self.targets)
 
     def encode(self, model, noise):
-        """The vectors Out z of all latent layers."""
+        """Returns the vectors Out z of all latent layers."""
         found, (w, e) = [], noise
         x = model.embedding(self.ids, self.zeros)
         turns, last = model.turns(0, x.shape[1]), len(model.layer) - 1
@@ -255,7 +255,7 @@ class Training:
         }
 
     def turn(self):
-        self.step()  # untimed: ./bench has filled the caches with its own data
+        self.step()  # not timed, because ./bench has filled the caches with its own data
         return {"seconds": peer.seconds_of(self.step, self.request["budget"]), "peak_bytes": self.peak_bytes()}
 
     def build(self, dropout=True):
@@ -290,8 +290,8 @@ class Training:
         return value
 
     def check(self):
-        """The numbers of one step without dropout, with the weights and noise of ./bench. Never compiled, because the
-        compiler is not what is checked."""
+        """Computes one step without dropout, with the weights and noise of ./bench, and returns its results. The step
+        is never compiled, because this checks the model, not the compiler."""
         self.build(dropout=False)
         loss, norm = self.step(), float(self.norm)
         with torch.no_grad(), self.arithmetic:

@@ -22,14 +22,14 @@ FIRST = 4
 
 
 def text_of(string):
-    """The text of a std::string or a const char*."""
+    """Returns the text of a std::string or a const char*."""
     if string.type.strip_typedefs().code == gdb.TYPE_CODE_PTR:
         return string.string() if int(string) else ""
     return string["_M_dataplus"]["_M_p"].string(length=int(string["_M_string_length"]))
 
 
 def items_of(vector):
-    """The elements of a std::vector."""
+    """Returns the elements of a std::vector."""
     start, finish = vector["_M_impl"]["_M_start"], vector["_M_impl"]["_M_finish"]
     return [start[i] for i in range(int(finish - start))]
 
@@ -43,8 +43,8 @@ def shape_text(shape):
 
 
 def read_numbers(value, data, most=None):
-    """The numbers at `data`, which have the type and shape of `value`: all, or the first `most`; real parts if they are
-    complex. If they cannot be read, a string that says why."""
+    """Returns the numbers at `data`, or the first `most` of them. `value` has their type and shape. Complex numbers are
+    returned as their real parts. If the numbers cannot be read, returns a string that says why."""
     if not int(data):
         return "absent"
     if int(value["device"]) != 0:
@@ -63,7 +63,7 @@ def read_numbers(value, data, most=None):
 
 
 def first_of(value, data):
-    """The first few numbers, for a printer that shows one line."""
+    """Returns the first few numbers as text, for a printer that shows one line."""
     numbers = read_numbers(value, data, FIRST)
     if isinstance(numbers, str):
         return numbers
@@ -72,7 +72,7 @@ def first_of(value, data):
 
 
 def summary_of(value, data):
-    """A summary of all numbers: the first ones, and the minimum, maximum and mean of the finite ones."""
+    """Returns a summary of all numbers: the first ones, and the minimum, maximum and mean of the finite ones."""
     numbers = read_numbers(value, data)
     if isinstance(numbers, str):
         return numbers
@@ -89,7 +89,7 @@ def summary_of(value, data):
 
 
 def head_of(value):
-    """Path, shape and type: "path (70,16) f32"."""
+    """Returns path, shape and type: "path (70,16) f32"."""
     path = text_of(value["path"])
     return "%s%s %s" % (path + " " if path else "", shape_text(value["shape"]), TYPES[int(value["dtype"])][0])
 
@@ -105,7 +105,7 @@ def view_line(value):
 def grad_line(value):
     if not int(value["view"]["data"]):
         return "not wanted"
-    if not value["add"]:  # not written yet, so the memory holds other numbers
+    if not value["add"]:  # the gradient is not written yet, so its memory contains other numbers
         return "store " + head_of(value["view"])
     return "add to " + view_line(value["view"])
 
@@ -169,14 +169,14 @@ gdb.pretty_printers.insert(0, masquerade)
 
 
 def object_of(value):
-    """The object behind pointers and references."""
+    """Follows pointers and references, and returns the object."""
     while value.type.strip_typedefs().code in (gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
         value = value.referenced_value()
     return value
 
 
 def frames():
-    """The selected frame and its callers, each with its name."""
+    """Iterates over the selected frame and its callers, each with its name."""
     frame = gdb.selected_frame()
     while frame is not None:
         yield frame, frame.name() or ""
@@ -184,7 +184,7 @@ def frames():
 
 
 def tape():
-    """The Tape that runs in the selected frame or in one of its callers."""
+    """Returns the Tape that runs in the selected frame or in one of its callers."""
     for frame, name in frames():
         if name.startswith("masquerade::Tape::"):
             return object_of(frame.read_var("this"))
@@ -192,7 +192,8 @@ def tape():
 
 
 def running_record():
-    """The record that runs in the selected frame or in one of its callers. The tape lists it only after its forward."""
+    """Returns the record that runs in the selected frame or in one of its callers. (Tape::records() contains it only
+    after its forward.)"""
     for frame, name in frames():
         for place, variable in ((r"record_(forward|backward)\b", "r"), ("^masquerade::Tape::", "record")):
             if re.search(place, name):
@@ -245,7 +246,8 @@ A path names a tensor of the tape on the stack: tensor decoder.layer.0.norm1"""
 
 
 def tensor_of_backward(frame):
-    """The first View argument of a cpu::*_backward, which is the gradient of its output; None if there is none."""
+    """Returns the first View argument of a cpu::*_backward, which is the gradient of the op's output; None if there is
+    none."""
     block = frame.block()
     while block is not None and block.function is None:
         block = block.superblock
@@ -296,7 +298,7 @@ With a pattern (decoder.layer.3.*, * any run of characters) to the next one whos
             return
         frame = gdb.newest_frame()
         if not re.fullmatch(r"masquerade::cpu::\w+_backward", frame.name() or ""):
-            print(report.strip())  # stopped by something else: a breakpoint, a signal, an exception
+            print(report.strip())  # the program stopped for another reason: a breakpoint, a signal, an exception
             return
         view = tensor_of_backward(frame)
         where = frame.find_sal()

@@ -9,11 +9,11 @@ to=$1
 rm -rf "$to/pages"
 mkdir -p "$to"
 cp -r docs "$to/pages"
-# Links out of docs/: the README becomes a page of the site; a link to another file becomes plain text.
+# In links out of docs/, the README becomes a page of the site. A link to any other file becomes plain text.
 sed -E 's/\]\(docs\//](/g; s/\]\(LICENSE\)/]/g' README.md > "$to/pages/masquerade.md"
 sed -i -E 's/\]\(\.\.\/README\.md\)/](masquerade.md)/g; s/\[([^]]*)\]\(\.\.\/[a-z]+\/[^)]*\)/\1/g' "$to"/pages/*.md
 echo '.md-grid { max-width: 75rem } .md-typeset pre > code { font-size: 0.72rem } .md-typeset table:not([class]) :is(th, td) { min-width: 3rem; padding: 0.5em 0.8em } .md-typeset td code { word-break: normal; overflow-wrap: normal }' > "$to/pages/book.css"
-# In the navigation, a folder (labs, ops, results) is replaced by its pages, in order.
+# In the navigation, the name of a folder (labs, ops, results) is replaced by a list of its pages, in order.
 awk -v pages="$to/pages" '
     /^  - [A-Z][a-z]*: [a-z]+$/ {
         print "  - " $2; folder = $3

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# deps.sh PACKAGE..., run by `make deps`: installs these Debian packages, or says how. Without arguments it does
-# nothing.
+# deps.sh PACKAGE..., run by `make deps`: installs these Debian packages. If it cannot, it prints how to install them.
+# Without arguments, it installs nothing.
 set -u
 
 if [ $# = 0 ]; then

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# detect.sh: writes build/config.mk to standard output. It finds out what this machine has by compiling small programs.
+# detect.sh: writes the contents of build/config.mk to standard output. It compiles small programs to find out what this
+# machine has.
 #   MISSING                  missing Debian packages that the build needs
 #   MISSING_TESTS            missing Debian packages that only the tests need
 #   WANTED                   missing optional packages, which only `make deps` installs
@@ -11,7 +12,8 @@
 #   GPU_ARCHS                architectures of the GPUs of this machine
 #   ALL_ARCHS                architectures of a CUDA library for other machines
 #   NOTES                    a quoted line for each optional thing that is missing
-# The environment gives CXX, NVCC and DEPS. DEPS is empty, or a folder with fmt/, nlohmann/, CLI/, doctest/.
+# The environment variables CXX, NVCC and DEPS are read. DEPS is empty, or a folder with fmt/, nlohmann/, CLI/,
+# doctest/.
 set -u
 
 compiles() {  # compiles SOURCE [FLAG ...]

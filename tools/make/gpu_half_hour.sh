@@ -11,8 +11,8 @@
 # are built.
 # Environment: GPU_PYTHON, a Python with torch; GPU_SECONDS, seconds per stage; GPU_LIMIT, seconds per case; GPU_JOBS,
 # cases at a time; GPU_BRIEF=1, tiny sizes to try the script itself.
-# The status is 1, with one line of explanation, if an item fails or no GPU answers. Ctrl-C ends the stage; the files in
-# OUT stay.
+# If an item fails or there is no GPU, prints one line that says so, and exits with status 1. Ctrl-C ends the stage; the
+# files in OUT stay.
 set -uo pipefail
 usage() { sed -n '3,8p' "$0" | cut -c 3- >&2; exit 2; }
 [ $# -ge 2 ] || usage
@@ -30,7 +30,7 @@ deadline=$seconds jobs=1
 until_percent() { deadline=$((seconds * $1 / 100)); }
 
 # ---- what is here ---------------------------------------------------------------------------------------------------
-# no_gpu WHY: ends the script; WHY is the error line of ./bench or another reason
+# no_gpu WHY: prints why no GPU can be used, and exits. WHY is the error line of ./bench or another reason
 no_gpu() {
     local why=${1#error: --device cuda: }
     why=${why#no GPU answers: }
@@ -126,8 +126,8 @@ cases() {  # runs the test cases: the ops first, then whole models
     drain
     until_percent 100
 }
-# measure NAME FILE [OPTION...]: runs one measurement alone. It leaves 40 seconds for each later measurement or, if
-# there is less time, takes an equal share.
+# measure NAME FILE [OPTION...]: runs one measurement, while no other command runs. Its time limit leaves 40 seconds for
+# each later measurement; if too little time is left for this, all measurements get equal limits.
 measure() {
     local name=$1 file=$2 left=$((deadline - SECONDS))
     shift 2
@@ -146,7 +146,7 @@ measure_all() {  # measure_all [OPTION of ./bench train...]
     measure attention attention "${attention[@]}"
     measure decode decode "${decode[@]}"
 }
-# again NAME: runs an item again, in several ways that help to find the cause of its failure
+# again NAME: runs the item NAME again, in several ways that help to find why it failed
 again() {
     local bench=("$pack/bench" "${1%% *}" --device cuda) blocking=(env CUDA_LAUNCH_BLOCKING=1)
     case $1 in
@@ -177,7 +177,7 @@ kernels() {
         log 'note: ncu does not start here; no kernel was looked at'
         return
     fi
-    # Skips the first step, which is only compared and not timed; profiles part of a timed step.
+    # The first step, which is only compared and not timed, is skipped. Part of a timed step is profiled.
     start 'ncu' 400 "$ncu" --set basic --launch-skip 1500 --launch-count "${GPU_KERNELS:-400}" --force-overwrite \
         --export "$report" "$pack/bench" train --device cuda --marks "${marks[0]}" --brief
     drain

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# Runs many commands within one time limit; to be sourced by bash. Each command has its own limit, a line in
-# $out/stage-$stage.log and a line in $out/stage-$stage.json, which is complete at any time. Needs: stage, out, commit,
-# gpu, jobs (commands at a time) and deadline (the end of the time limit, as a value of SECONDS).
-declare -A name_of=() file_of=() begun_at=() limit_of=()  # of the running commands, by process id
+# Functions that run many commands within one time limit; gpu_half_hour.sh sources this file. Each command has its own
+# limit, a line in $out/stage-$stage.log and a line in $out/stage-$stage.json, which is complete at any time. These
+# variables must be set: stage, out, commit, gpu, jobs (commands at a time) and deadline (the end of the time limit, as
+# a value of SECONDS).
+declare -A name_of=() file_of=() begun_at=() limit_of=()  # facts about the running commands, by process id
 items=() failed=() not_run=() stopped='' number=0
 shows=''  # not empty: the output of successful commands is logged, too
 work=$(mktemp -d)
@@ -54,8 +55,8 @@ start() {
     name_of[$!]=$name file_of[$!]=$work/$number begun_at[$!]=$SECONDS limit_of[$!]=$limit
 }
 
-# first_fault FILE: prints the first line in which the tests, compute-sanitizer, ncu or a program report an error;
-# without one, the last line
+# first_fault FILE: prints the first line in which the tests, compute-sanitizer, ncu or a program report an error. If
+# there is no such line, prints the last line
 first_fault() {
     local sanitizer='s/^========= \(Inv\|Err\|Race\|Warn\|Pot\|Prog\|Mis\|Out\)/\1/p'
     sed -n "s/.*\bERROR: //p; $sanitizer; s/^==ERROR== //p; s/^error: //p" "$1" | head -n 1 | grep . ||
@@ -98,7 +99,7 @@ ended() {
 # drain: waits for all running commands
 drain() { while [ ${#name_of[@]} -gt 0 ]; do collect; done; }
 
-# finish: waits, prints the last line, and exits with the status of the stage
+# finish: waits for all commands, prints the last line of the log, and exits with the status of the stage
 finish() {
     local names=''
     drain

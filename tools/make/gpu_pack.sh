@@ -31,7 +31,7 @@ make BUILDS=$builds CONFIG=release MARCH=x86-64-v3 CUDA_ARCHS=90 DEPS="$PWD/$pac
 cp "${targets[@]}" "$pack"
 (cd "$pack" && strip libmasquerade_cuda.so "${files[@]}")
 
-# The target machine is only sure to have the C and C++ runtime libraries.
+# The programs may need only the C and C++ runtime libraries, because the target machine may have no other libraries.
 foreign=$(readelf -d "$pack"/*.so "$pack"/{tests,bench,train,generate,evaluate} |
     sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u | grep -vE '^(lib(c|m|dl|stdc\+\+|gcc_s)\.so\.|ld-linux)' || true)
 [ -z "$foreign" ] || fail "these libraries may be missing where the pack goes: $foreign; link without them"

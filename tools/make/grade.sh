@@ -17,8 +17,8 @@ own() { "$cxx" -std=c++17 -I "$root" "$@" || { echo "error: the grader's own fil
 own "$root/docs/labs/remote/confine.cpp" -o "$work/confine"
 "$work/confine" --check || exit 1
 
-# prepare LAB: sets the flags and libraries of the lab. On the first call for a lab, also builds its judge, and the
-# server that a submission is linked with.
+# prepare LAB: sets the flags and libraries of the lab. The first call for a lab also builds the lab's judge, and the
+# server with which a submission is linked.
 prepare() {
     local folder=$root/docs/labs/$1 check=$root/docs/labs/$1/check.cpp
     flags=-O0 links=() readable=()

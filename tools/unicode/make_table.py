@@ -34,7 +34,8 @@ FLAGS = {
 
 
 class Tables:
-    """The tables of one judge: the flags of every code point, and what `lower` and `strip` change."""
+    """The tables of one judge (class Google or HuggingFace): the flags of every code point, and the code points that
+    lower-casing (`lower`) and stripping (`strip`) change."""
 
     def __init__(self, judge):
         self.flags = {c: judge.flags(c) for c in POINTS}
@@ -44,7 +45,8 @@ class Tables:
         check(judge, self.flags, self.lower, self.strip)
 
     def check_stripping(self, decomposition):
-        """Checks that `strip` is the full decomposition without marks: the tokenizer derives it, so no table has it."""
+        """Checks that `strip` is the full decomposition without marks. The tokenizer derives `strip` in this way, so no
+        table of it is written."""
         def full(c):
             return [x for d in decomposition[c] for x in full(d)] if c in decomposition else [c]
         for c, flags in self.flags.items():
@@ -57,7 +59,8 @@ class Tables:
 
 
 def runs(values):
-    """Runs of neighbouring code points with equal values, as [skipped, length, value]. The keys must ascend."""
+    """Returns the runs of neighbouring code points with equal values, as [skipped, length, value]. The keys must be
+    ascending."""
     found, end = [], 0
     for c, value in values.items():
         if found and end == c and found[-1][2] == value:
@@ -69,8 +72,8 @@ def runs(values):
 
 
 def shifts(changes):
-    """Runs of code points that change by one offset, as [first, count, step, offset]. step is 2 if upper and lower case
-    alternate."""
+    """Returns the runs of code points that change by the same offset, as [first, count, step, offset]. step is 2 if
+    upper and lower case alternate."""
     left, found = {c: to - c for c, (to,) in changes.items()}, []
     for c in sorted(left):
         if c in left:
@@ -84,7 +87,8 @@ def shifts(changes):
 
 
 def neighbours(changes, gap):
-    """Groups of code points less than `gap` apart, as (first, results). Code points in between map to themselves."""
+    """Returns groups of code points whose distance is less than `gap`, as (first, results). Code points in between map
+    to themselves."""
     found, end = [], 0
     for c in sorted(changes):
         more = [[x] for x in range(end, c)] + [changes[c]] if c - end < gap else []
@@ -101,7 +105,7 @@ def joined(texts):
 
 
 def written(points):
-    """The code points as in a string literal: left-to-right letters as they are, others as escapes."""
+    """Returns the code points as part of a string literal: left-to-right letters unchanged, all others as escapes."""
     def one(c):
         x = chr(c)
         if 32 < c < 127 and x not in '"\\' or unicodedata.category(x)[0] == "L" and unicodedata.bidirectional(x) == "L":
@@ -150,13 +154,13 @@ class Header:
 
 
 def differences(ours, theirs):
-    """The entries of `theirs` that differ from `ours`. A missing entry means that the code point maps to itself."""
+    """Returns the entries of `theirs` that differ from `ours`. If a code point has no entry, it maps to itself."""
     points = sorted(ours.keys() | theirs.keys())
     return {c: theirs.get(c, [c]) for c in points if ours.get(c, [c]) != theirs.get(c, [c])}
 
 
 def one_step(c):
-    """The canonical decomposition in UnicodeData.txt: one or two code points; empty if there is none."""
+    """Returns the canonical decomposition in UnicodeData.txt: one or two code points; empty if there is none."""
     fields = unicodedata.decomposition(chr(c)).split()
     return [] if not fields or fields[0].startswith("<") else [int(x, 16) for x in fields]
 
