@@ -48,8 +48,8 @@ struct Tables {
             }
         }
         for (const auto& [c, parts] : steps)
-            if (parts.size() == 1) mark(c);
-        for (const auto& [parts, c] : composed) mark(char32_t(parts));
+        if (parts.size() == 1) mark(c);
+        for (const auto& [parts, c] : composed) mark(char32_t(parts));  // the second part
         for (char32_t i = 0; i < vowels; i++) mark(vowel + i);
         for (char32_t i = 1; i < finals; i++) mark(before_final + i);
     }
@@ -93,7 +93,7 @@ std::u32string decomposed(const std::u32string& text) {
     for (std::size_t begin = 0; begin < all.size();) {  // sort the marks into canonical order
         std::size_t end = begin + 1;
         while (end < all.size() && combining_class(all[end]) > 0) end++;
-        const std::size_t marks = begin + (combining_class(all[begin]) == 0);
+        const std::size_t marks = begin + (combining_class(all[begin]) == 0);  // a starter stays in front of its marks
         std::stable_sort(all.begin() + std::ptrdiff_t(marks), all.begin() + std::ptrdiff_t(end),
                          [](char32_t a, char32_t b) { return combining_class(a) < combining_class(b); });
         begin = end;
@@ -118,7 +118,7 @@ std::u32string composed(const std::u32string& text) {
     std::size_t starter = text.npos;
     for (char32_t c : text) {
         const int own = combining_class(c);
-        const bool adjacent = starter + 1 == all.size();
+        const bool adjacent = starter + 1 == all.size();  // meaningless if starter is npos
         const bool blocked = starter == text.npos || (!adjacent && combining_class(all.back()) >= own);
         if (const char32_t both = blocked ? 0 : composite(all[starter], c); both != 0) {
             all[starter] = both;
@@ -164,12 +164,12 @@ std::string nfc(std::string_view text, const MayCompose& may) {
     for (std::size_t at = 0; at < text.size();) {
         const CodePoint c = decode_utf8(text, at);
         if (c.length > 0 && tables().is_unstable(c.value)) {
-            stable = false;
+            stable = false;  // the character joins the stretch
         } else {
-            close(at);
+            close(at);  // a stable character begins a new stretch
         }
         at += std::size_t(std::max(c.length, 1));
-        if (c.length == 0) close(at);
+        if (c.length == 0) close(at);  // a byte that is not UTF-8 is a stretch of its own
     }
     close(text.size());
     return all;

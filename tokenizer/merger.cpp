@@ -36,7 +36,7 @@ bool Merger::run(int size, const std::function<bool()>& goes_on) {
         if (best.count != pair.queued) continue;  // outdated: the pair was queued again with a larger count
         pair.queued = 0;
         if (best.count != pair.count) {
-            queue(best.pair);
+            queue(best.pair);  // with its new count, which is lower
         } else {
             if (merges++ % between_questions == 0 && !goes_on()) return false;
             merge(best.pair);
@@ -55,7 +55,7 @@ void Merger::change(int left, int right, Count by, int word) {
         risen_.push_back(place->second);
         if (pair.words.empty() || pair.words.back() != word) pair.words.push_back(word);
     } else if (pair.count == 0) {
-        std::vector<int>().swap(pair.words);
+        std::vector<int>().swap(pair.words);  // frees the memory
     }
 }
 
@@ -65,7 +65,7 @@ void Merger::merge(int id) {
     const std::vector<int> words = std::move(pair.words);
     pair.words.clear();
     for (int w : words) merge_in(w, left, right, merged);
-    pairs_[std::size_t(id)].count = 0;
+    pairs_[std::size_t(id)].count = 0;  // `pair` is no longer valid: pairs_ may have grown
 }
 
 // Merges the pair in one word, from left to right. The tokens before `kept` are final.

@@ -70,7 +70,7 @@ class Merger {
     std::vector<int> cut_;  // the tokens of all words, one word after the other
     std::vector<Word> words_;
     std::vector<Pair> pairs_;
-    std::unordered_map<std::uint64_t, int> ids_;  // index of a pair
+    std::unordered_map<std::uint64_t, int> ids_;  // hash of a pair -> index into pairs_
     std::vector<Queued> queue_;                   // a heap
     std::vector<int> risen_;                      // pairs whose count rose in the last merge
 };

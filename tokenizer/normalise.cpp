@@ -11,7 +11,7 @@ namespace masquerade {
 namespace {
 
 constexpr char32_t small_sigma = 0x3C3, final_sigma = 0x3C2;
-constexpr char32_t first_syllable = 0xAC00;  // of Hangul
+constexpr char32_t first_syllable = 0xAC00;  // the first Hangul syllable
 
 bool is_ascii(std::string_view line) {
     unsigned char bits = 0;

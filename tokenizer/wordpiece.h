@@ -58,8 +58,8 @@ class WordPiece {
     // as in the tokens.
     std::string decode(const std::vector<int>& ids) const;
 
-    // Encodes and decodes a line, but writes unknown words in their normalised form instead of [UNK]. A model with an
-    // unlimited vocabulary could write this at best; decoded text is compared with it.
+    // Encodes and decodes a line, but writes unknown words in their normalised form instead of [UNK]. The result is the
+    // best that a model with an unlimited vocabulary could write, and serves as a reference for decoded text.
     std::string reading(std::string_view line) const;
 
     // Returns the text that decoding these pieces of the line should give: the normalised words, with one space

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A fast checksum that detects damage but not tampering: four lanes of 64-bit words, with one multiplication and one
-// rotation per word. Every step is one-to-one, so a change within a single word always changes the checksum.
+// A fast checksum that detects damage but not tampering. The 64-bit words of the data are distributed among four lanes;
+// each word costs one multiplication and one rotation. Every step can be reversed, so a change within a single word
+// always changes the checksum.
 #pragma once
 #include <cstdint>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Plans the memory of a bucket on a device before the first step of that bucket is computed. The step runs twice. In
-// the first run, the rehearsal, ops and copies do nothing, tensors get addresses without memory, and the arena notes
+// the first run, the rehearsal, ops and copies do nothing, tensors get addresses but no memory, and the arena notes
 // when each block is used. Without a rehearsal, the first step would take twice the memory: a block for each tensor.
 #pragma once
 #include <functional>

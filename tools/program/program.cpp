@@ -153,8 +153,8 @@ std::atomic<std::int64_t> first_stop{0};  // milliseconds
 std::atomic<const char*> last_words{nullptr};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free);
 
-// Handles SIGINT and SIGTERM as stop_requested() says. Two signals within half a second are treated as one. After
-// stop_at_once(), the next signal ends the program, unless it is such a second signal.
+// Handles SIGINT and SIGTERM as stop_requested() says. Two signals within half a second are treated as one: also after
+// stop_at_once(), the second one does not end the program.
 void stop_signal(int number) {
     constexpr std::int64_t one_press = 500;  // milliseconds
     const int error = errno;
