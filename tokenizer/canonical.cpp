@@ -48,7 +48,7 @@ struct Tables {
             }
         }
         for (const auto& [c, parts] : steps)
-        if (parts.size() == 1) mark(c);
+            if (parts.size() == 1) mark(c);
         for (const auto& [parts, c] : composed) mark(char32_t(parts));  // the second part
         for (char32_t i = 0; i < vowels; i++) mark(vowel + i);
         for (char32_t i = 1; i < finals; i++) mark(before_final + i);

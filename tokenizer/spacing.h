@@ -14,8 +14,8 @@ struct Hold {
 };
 
 struct SpacedWord {
-    // ordinary: a word; alone: one character that is always a word by itself; guarded: an added token that is not
-    // recognised next to letters or digits.
+    // ordinary: a word. alone: one character that is always a word by itself. guarded: an added token that encoding
+    // does not recognise next to letters or digits.
     enum class Kind : char { ordinary, alone, guarded };
 
     std::string text;  // empty: there is no word, before the first or after the last

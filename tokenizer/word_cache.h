@@ -9,7 +9,8 @@
 
 namespace masquerade {
 
-// Returns the eight bytes of a line that begin at `at` as a number, the first one lowest. Bytes past the end are 0.
+// Returns the eight bytes of a line that begin at `at` as a number, with the first byte lowest. Bytes past the end are
+// 0.
 inline std::uint64_t eight_bytes(std::string_view line, std::size_t at) {
     std::uint64_t x = 0;
     if (line.size() - at >= 8)

@@ -51,7 +51,7 @@ class WordPiece {
 
     // Returns text as a writer would write it: joins pieces to words and places spaces by rules for English and Chinese
     // (spacing.h). A continuation piece with no word before it is written with its "##". [UNK] and [MASK] count as
-    // words; other special tokens end a word and are not written.
+    // words; the other special tokens are not written, but end a word.
     //
     // encode(decode(ids)) == ids if encode() returned the ids and there is no [UNK] among them. If encoding strips
     // accents, which decomposes every character, the text is in NFC; otherwise, composed and decomposed characters stay

@@ -24,7 +24,7 @@ std::string trimmed(std::string_view s) {
     return begin == s.npos ? "" : std::string(s.substr(begin, end + 1 - begin));
 }
 
-// The shortest text from which the same number is read.
+// Returns the shortest text from which the same number is read again.
 template <class T>
 std::string number_text(T x) {
     char digits[64];

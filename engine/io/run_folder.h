@@ -19,7 +19,7 @@ namespace masquerade {
 
 class RunFolder {
   public:
-    RunFolder() = default;  // no folder: nothing can be read or written
+    RunFolder() = default;  // no run is open; nothing can be read or written
     // Creates a new run. Throws BadInput if the folder holds anything but a run without a checkpoint, or if the path is
     // named like a step folder or a link. create_next() uses the next free number: runs/univae-003.
     static RunFolder create(const std::string& path);
@@ -39,7 +39,7 @@ class RunFolder {
     std::string file(const std::string& name) const { return path_ + "/" + name; }
     std::string step_folder(std::int64_t step) const { return file(step_name(step)); }
     static std::string step_name(std::int64_t step);  // step-000100
-    // Whether a file in a run folder may have this name: run.json, latest, step-000100 and so on.
+    // Whether a run itself writes a file, link or folder of this name: run.json, latest, step-000100 and so on.
     static bool keeps(const std::string& name);
 
     std::vector<std::int64_t> steps() const;  // ascending

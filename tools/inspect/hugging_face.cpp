@@ -42,8 +42,8 @@ struct Model {
     }
 };
 
-// Keeps the tokens that text can contain, and all special and added tokens. Added tokens beyond the model's vocabulary
-// stay last.
+// Returns the tokens that encoding can produce, and all special and added tokens. Added tokens that are not in the
+// model's vocabulary stay last.
 ChosenTokens simplified(const WordPiece& reader) {
     const Vocabulary& all = reader.vocabulary();
     std::vector<std::string> first;
