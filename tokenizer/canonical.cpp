@@ -14,7 +14,9 @@ namespace {
 
 using unicode::Map;
 
-// Hangul (The Unicode Standard, section 3.12): 19 initial consonants, 21 vowels, 27 final consonants or none.
+// A Hangul syllable (The Unicode Standard, section 3.12) has one of 19 initial consonants, one of 21 vowels, and one of
+// 27 final consonants or none. These are the first code points of each; before_final precedes the first final
+// consonant.
 constexpr char32_t syllable = 0xAC00, initial = 0x1100, vowel = 0x1161, before_final = 0x11A7;
 constexpr char32_t initials = 19, vowels = 21, finals = 28, syllables = initials * vowels * finals;
 

@@ -11,7 +11,7 @@
 
 namespace masquerade {
 
-// for (Words words(line, characters); words.next();) use(words.text());
+// Iterates over the normalised words of a line: for (Words words(line, characters); words.next();) use(words.text());
 class Words {
   public:
     // with_spans: whether spans() is computed, which costs time. `characters` and the line must outlive this object.

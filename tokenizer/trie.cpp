@@ -66,9 +66,9 @@ Trie::Trie(const std::vector<Entry>& unsorted) : nodes_(512) {
     }
 }
 
-// Finds a base for which the slots of all bytes are free. A single child is put into the first free slot. For several
-// children, after many failed attempts later searches skip the slots tried; otherwise building would take quadratic
-// time.
+// Finds a base for which the slots of all bytes are free. A single child is put into the first free slot. If a search
+// for several children fails at many slots, later searches begin behind these slots; otherwise, building the trie would
+// take quadratic time.
 int Trie::find_base(const std::vector<int>& bytes) {
     constexpr int patience = 32;
     std::size_t& from = bytes.size() == 1 ? first_free_ : search_from_;

@@ -12,9 +12,9 @@ using namespace masquerade;
 
 namespace {
 
-// Calls use(lines, number of the first line) for standard input, with 64 lines at a time; on a terminal with one line,
-// so that each line is answered at once. stop_requested() is never called, so Ctrl-C ends the program at once, with
-// status 130, even while the program waits for a line.
+// Reads standard input and calls use(lines, number of the first line) for every 64 lines. On a terminal, it does so for
+// every single line, so that each line is answered at once. stop_requested() is never called, so Ctrl-C ends the
+// program at once, with status 130, even while the program waits for a line.
 template <class Use>
 void each_batch_of_lines(Use use) {
     LineReader reader(std::cin, "standard input");

@@ -32,7 +32,7 @@ using WordsOf = WordList(const TaskOptions&);
 using Make = Solved(const TaskOptions&, Sequence& random);
 using ClueOf = int(const Solved&);
 
-// A task that generates its examples: one row of the table.
+// A task that generates its examples; a row of task_kinds().
 struct TaskKind {
     // What a baseline knows of an example. It answers with the most frequent answer of training examples with the same
     // clue.

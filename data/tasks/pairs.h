@@ -10,7 +10,7 @@ namespace masquerade {
 struct PairOptions {
     std::string task = "none";   // a name of pair_tasks()
     int length = 16;             // copy, reverse, sort: largest number of words
-    int words = 0;               // number of distinct words; 0: 32, for star_graph the number of nodes
+    int words = 0;               // number of distinct words; 0: 32 or, for star_graph, the number of nodes
     std::string level = "easy";  // star_graph: a name of star_levels()
     std::uint64_t seed = 1;      // seed of the training pairs
     bool any() const { return task != "none"; }
@@ -18,8 +18,8 @@ struct PairOptions {
 
 using WordPair = std::pair<std::vector<int>, std::vector<int>>;  // source and target, as word numbers
 
-// One row of the table of tasks. `size` returns the number of distinct words, the largest lengths of source and target,
-// and whether the token | is used as well.
+// A row of pair_tasks(). `size` returns the number of distinct words, the largest lengths of source and target, and
+// whether the token | is used.
 struct PairTask {
     struct Size {
         int words, source, target;
@@ -30,7 +30,7 @@ struct PairTask {
     WordPair (*make)(const PairOptions&, Sequence& random);
 };
 const std::vector<PairTask>& pair_tasks();
-const PairTask& find_pair_task(const PairOptions& o);  // BadUsage
+const PairTask& find_pair_task(const PairOptions& o);  // BadUsage if there is no such task
 
 // Star graphs: `degree` arms pass through one node, the centre. An arm has `shortest` to `longest` nodes including the
 // centre, at least `ahead` of which come after the centre. `nodes` is the number of node names.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Escapes text from outside (names of files, folders and tensors, keys, messages) so that it can neither end a line nor
-// control the program that shows it: for a terminal, for HTML or SVG, and for a shell.
+// Escapes text from outside (names of files, folders and tensors, keys, messages), so that the text can neither end a
+// line nor control the program that displays it. There are functions for terminals, for HTML and SVG, and for shells.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -333,7 +333,7 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
         move_into_place(fresh, file(name));
         promote_record();
         sync_to_disk(path_);
-        if (best) link("best", name);  // first: after a crash between the two links, this step is trained again
+        if (best) link("best", name);  // before `latest`: after a crash in between, this step is trained again
         link("latest", name);
         sync_to_disk(path_);
     } catch (const BadInput& e) {

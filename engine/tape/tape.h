@@ -160,7 +160,8 @@ class Tape {
     Tensor* run(Record record);
     // Computes the gradient of the loss, a single number, with respect to every tensor that needs a gradient.
     void backward(Tensor* loss);
-    // The two halves of backward(), for labs that step through it one scope at a time.
+    // The two parts of backward(). replay() runs the backward of records [begin, end), last first, so that labs can run
+    // the backward of one scope at a time.
     void seed_gradient(Tensor* loss);
     void replay(std::size_t begin, std::size_t end);
 

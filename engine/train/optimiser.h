@@ -49,6 +49,7 @@ struct OptimiserKind {
     std::unique_ptr<Optimiser> (*make)(Parameters& parameters, const OptimiserOptions& options);
 };
 const std::vector<OptimiserKind>& optimiser_kinds();
-std::unique_ptr<Optimiser> make_optimiser(Parameters& parameters, const OptimiserOptions& options);  // BadUsage
+// Makes the optimiser that the options name. BadUsage if there is none of this name.
+std::unique_ptr<Optimiser> make_optimiser(Parameters& parameters, const OptimiserOptions& options);
 
 }  // namespace masquerade

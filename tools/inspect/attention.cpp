@@ -67,7 +67,7 @@ class AttentionReader : public Observer {
     AttentionMap map_of(const Record& r) const {
         const auto& [graph, rule] = attributes_of(r, attention_forward);
         const std::int64_t C = r.x(0).columns(), D = C / rule.heads, kv_columns = r.x(1).columns(),
-                           readers = 2 * C / kv_columns;  // heads of queries that read a head of keys
+                           readers = 2 * C / kv_columns;  // query heads per key head
         const std::vector<double> q = numbers_of(r.x(0)), lse = numbers_of(r.y(1));
         AttentionMap m{r.path, {}, {}, std::vector<std::vector<std::vector<double>>>(std::size_t(rule.heads))};
         std::vector<std::vector<double>> kv;
