@@ -16,10 +16,10 @@ struct Lengths {
     int first, second;
 };
 
-// Shortens the longer text until both have equal length, then each in turn by one token, until both have at most `room`
-// tokens together. If `room` is odd, one text may keep one token more. In BERT's reference (_truncate_seq_pair in
+// Shortens the longer text until both have equal length, then each text in turn by one token, until they have `room`
+// tokens together. If `room` is odd, one text then has one token more. In BERT's reference (_truncate_seq_pair in
 // create_pretraining_data.py), it is the first text. In Hugging Face's library, it is the text that was longer, or the
-// second if both had equal length.
+// second text if both had equal length.
 inline Lengths longest_first(Rules rules, int room, int first, int second) {
     if (first <= room - second) return {first, second};
     if (std::min(first, second) <= room / 2)  // only the longer text is shortened

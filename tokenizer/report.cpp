@@ -99,7 +99,7 @@ std::string report(const WordCounts& words, const WordPiece& tokenizer, int most
         else
             uncovered.push_back({character, count});
     }
-    int usable = 0, used = 0;  // tokens that are not special, and those that occur in the text
+    int usable = 0, used = 0;  // usable: tokens that are not special; used: usable tokens that occur in the text
     for (int id = 0; id < vocabulary.size(); id++) {
         usable += !vocabulary.is_special(id);
         used += !vocabulary.is_special(id) && is_used[std::size_t(id)];

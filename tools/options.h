@@ -77,7 +77,7 @@ class Options {
     CLI::App* app_;
 };
 
-// Throws BadUsage if an option of this group, which is titled "of A and B", is given. Call this for runs of models
+// Throws BadUsage if the user gave an option of this group, whose title is "of A and B". Call this for runs of models
 // other than A and B; `model` is the model of `run`.
 void refuse_options(const Options& group, const std::string& run, const std::string& model);
 

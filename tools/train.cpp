@@ -26,7 +26,7 @@ struct Arguments {
     double minutes = -1;
 };
 
-// Throws BadUsage(why) if an option outside `names` is given.
+// Throws BadUsage(why) if the user gave an option that is not one of `names`.
 void expect_only(const Options& options, const std::set<std::string>& names, const char* why) {
     for (const Option& option : options.given())
         if (names.count(option.name()) == 0) throw BadUsage(why);

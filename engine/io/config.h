@@ -49,11 +49,11 @@ class Config {
     // `key`.
     void follows(const std::string& key, std::function<void()> write);
 
-    void set(const std::string& pair);                           // "key=value"; BadUsage
-    void set(const std::string& key, const std::string& value);  // BadUsage
+    void set(const std::string& pair);                           // `pair` is "key=value"; may throw BadUsage
+    void set(const std::string& key, const std::string& value);  // may throw BadUsage
     // Reads a file of lines `key = value` with # comments, or a JSON object. BadInput names the file and the line.
     void load(const std::string& path);
-    void from_json(const nlohmann::json& object, const std::string& path);  // `path` is named in messages; BadInput
+    void from_json(const nlohmann::json& object, const std::string& path);  // BadInput names `path`
     nlohmann::json to_json() const;
 
     bool has(const std::string& key) const { return find(key) != nullptr; }
@@ -76,7 +76,7 @@ class Config {
 
     void declare(Entry entry);
     const Entry* find(const std::string& key) const;
-    const Entry& at(const std::string& key) const;  // BadUsage with the nearest known key
+    const Entry& at(const std::string& key) const;  // if there is none, throws BadUsage with the nearest known key
     Entry& at(const std::string& key) { return const_cast<Entry&>(std::as_const(*this).at(key)); }
 
     std::vector<Entry> entries_;

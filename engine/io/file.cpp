@@ -19,7 +19,7 @@ constexpr std::size_t piece = std::size_t(1) << 30;  // bytes per read; one call
 
 FileReader::FileReader(const std::string& path)
     : path_((before_reading(path), path)),
-      // O_NONBLOCK: does not wait for the other end of a pipe
+      // without O_NONBLOCK, opening a pipe would wait for a writer
       file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (file_ < 0) fail_to("open", path_);
     struct stat about {};

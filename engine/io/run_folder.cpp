@@ -70,7 +70,7 @@ bool is_killed_work(const std::string& folder, const std::string& name) {
 const std::string record_before = ".run.json";
 const std::string before_a_step[] = {record_before, "vocab.txt", "tokenizer.json", "log.jsonl", "samples.txt"};
 
-// Whether two step folders hold the same step, judged by the checksums in the headers of their files.
+// Whether two step folders contain the same step, judged by the checksums in the headers of their files.
 bool same_step(const std::string& a, const std::string& b) {
     const auto header = [](const std::string& path) {
         return fs::exists(path) ? read_header(FileReader(path)).json : "";
@@ -185,7 +185,7 @@ RunFolder RunFolder::create_next(const std::string& parent, const std::string& m
     }
     for (;;) {
         std::string path = fmt::format("{}/{}-{:03}", parent, model, ++last);
-        if (make_folder(path)) return create(path);  // else another program took this name in the meantime
+        if (make_folder(path)) return create(path);  // otherwise another program has just used this name
     }
 }
 
@@ -232,8 +232,8 @@ RunFolder::~RunFolder() {
     if (lock_ >= 0) ::close(lock_);
 }
 
-// The lock is released when the process ends, for whatever reason. On a file system without locks, the folder is not
-// locked.
+// Locks the folder. The lock is released when the process ends, for whatever reason. On a file system without locks,
+// the folder is not locked.
 void RunFolder::lock() {
     lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock_ < 0) fail_to("open", path_);

@@ -42,8 +42,8 @@ template <class Op, class... T>
 struct Forward<Op, std::tuple<T...>> {
     static constexpr int tensors = (0 + ... + holds_tensors<T>);
     static constexpr bool has_list = (false || ... || std::is_same_v<T, Views>);
-    // The index of a parameter among the tensors or, if `tensor` is false, among the attributes; -1 if there is none of
-    // this name.
+    // The index of the parameter `name` among the tensors or, if `tensor` is false, among the attributes; -1 if there
+    // is no such parameter.
     static constexpr int place(bool tensor, std::string_view name) {
         std::size_t parameter = 0;
         int place = 0, found = -1;

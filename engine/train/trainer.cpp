@@ -124,9 +124,9 @@ void Trainer::set_schedule(std::uint64_t start, std::uint64_t steps) {
 }
 
 void Trainer::say(const std::string& text) const {
-    if (quiet || unheard_) return;
+    if (quiet || output_closed_) return;
     clear_bar();
-    unheard_ = std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0;
+    output_closed_ = std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0;
 }
 
 void Trainer::report_memory() const {
@@ -277,7 +277,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
             return options_.steps > 0 ? StopReason::steps : StopReason::schedule;
         if (minutes_count && seconds() >= deadline) return StopReason::minutes;
         if (stop()) return StopReason::asked;
-        if (unheard_) return StopReason::unheard;
+        if (output_closed_) return StopReason::unheard;
         return {};
     };
     while (!(reason = reached())) {

@@ -130,8 +130,8 @@ class Trainer {
     double best_;
     double norm_ = 0;  // gradient norm of the last step
     std::int64_t saved_step_ = -1;
-    std::vector<Metric> metrics_;   // metrics of the last step
-    mutable bool unheard_ = false;  // whether a print has failed
+    std::vector<Metric> metrics_;         // metrics of the last step
+    mutable bool output_closed_ = false;  // whether a print has failed
 };
 
 // Formats a time as "3:07" or "1:02:33".

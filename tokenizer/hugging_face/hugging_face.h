@@ -55,8 +55,8 @@ void write_tokenizer(const std::string& folder, const WordPiece& tokenizer);
 //   any other   a vocab.txt, with BERT's reference rules and lower case
 // If text keeps capital letters but the vocabulary has none, or the reverse, a note says so. For example,
 // tokenizer_config.json of bert-base-chinese has do_lower_case false although its authors use lower case.
-// If `cased` is given, it says whether capitals and accents are kept, whatever the files say, and
-// the note on case refers to it.
+// If `cased` is given, it says whether capitals and accents are kept, whatever the files say. The note on case then
+// refers to `cased`.
 HuggingFace read_tokenizer(const std::string& path, std::optional<bool> cased = {});
 
 }  // namespace masquerade

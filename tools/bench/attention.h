@@ -29,7 +29,7 @@ class AttentionWork {
     // Multiply-adds of one product (such as q k^T) over the visible pairs. The forward has two products, the backward
     // four.
     double product_work() const { return pairs_ * sizes_.width(); }
-    // Means of absolute values, to compare the results with those of another program.
+    // The mean absolute values, to compare the results with the results of another program.
     double mean_output() const { return mean_of(y_); }
     double mean_gradient() const { return mean_of(dq_); }
 

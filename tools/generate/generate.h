@@ -12,7 +12,7 @@ struct GenerateOptions {
     Options search, latents, targets, insertion;  // groups
 
     void declare(Options& app);
-    // Throws BadUsage if an option is given that this kind of model does not support.
+    // Throws BadUsage if the user gave an option that this kind of model does not support.
     void expect_only_of(const Family& kind) const;
 };
 
