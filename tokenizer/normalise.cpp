@@ -82,7 +82,8 @@ void Words::append_result(char32_t c, Character what, Span span) {
         append(to, span);
     };
     if (what.is(Character::syllable)) {
-        // The Unicode Standard, section 3.12: 21 vowels, 27 final consonants or none.
+        // Decomposes a Hangul syllable (The Unicode Standard, section 3.12). There are 21 vowels, and 27 final
+        // consonants or none.
         char32_t s = c - first_syllable;
         put(0x1100 + s / (21 * 28));
         put(0x1161 + s / 28 % 21);

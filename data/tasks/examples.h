@@ -49,7 +49,7 @@ struct TaskKind {
     std::vector<Clue> clues;  // in addition to the baseline "majority", which uses no clue
 };
 const std::vector<TaskKind>& task_kinds();
-// The functions of the table's rows.
+// The functions that the rows of task_kinds() use.
 WordsOf listops_words, numbered_words, keys_and_values, grey_levels;
 Make listops, listops_mini, recall, copy_of_words, induction, pathfinder;
 ClueOf root_operator, root_and_digits, last_value, disc_distance;

@@ -16,7 +16,7 @@ namespace {
 enum : int { max_op = first_word, min_op, med_op, sum_op, end_op, zero };
 
 struct Sizes {
-    int shortest, longest, depth, arguments;  // shortest < number of tokens < longest; largest depth and arguments
+    int shortest, longest, depth, arguments;  // shortest < number of tokens < longest; maximum depth and arguments
 };
 
 // The value of an operator with arguments v. med is the median; for an even count, the mean of the two middle values,

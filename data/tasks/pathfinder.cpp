@@ -118,7 +118,7 @@ Solved pathfinder(const TaskOptions& o, Sequence& random) {
     return s;
 }
 
-// A clue: the distance in pixels from the first of the brightest pixels to the farthest one.
+// A clue: the distance in pixels between the first of the brightest pixels and the one that is farthest from it.
 int disc_distance(const Solved& s) {
     const int brightest = *std::max_element(s.tokens.begin(), s.tokens.end());
     int first = -1;

@@ -25,7 +25,8 @@ inline int edit_distance(const std::string& a, const std::string& b) {
     return last[b.size()];
 }
 
-// Returns the known word with the smallest edit_distance() from `word`; "" if each needs edits of more than half of it.
+// Returns the known word with the smallest edit_distance() from `word`. Returns "" if even this distance is more than
+// half of the length of `word`.
 inline std::string nearest(const std::string& word, const std::vector<std::string>& known) {
     std::string best;
     int fewest = int(word.size() + 1) / 2;

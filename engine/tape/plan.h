@@ -67,8 +67,8 @@ class Arena {
     std::vector<ArenaBlock> log_;
     std::vector<Buffer> loose_;
     Buffer base_;
-    // next_: number of the next block. side_by_side_: bytes of all blocks of this step without sharing. unplanned_: the
-    // largest side_by_side_ of a step without a plan
+    // next_: number of the next block. side_by_side_: bytes of all blocks of this step if no two share memory.
+    // unplanned_: the largest side_by_side_ of a step without a plan.
     std::size_t next_ = 0, unplanned_ = 0, side_by_side_ = 0;
     int clock_ = 0;
 };
