@@ -32,7 +32,7 @@ std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector
 std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const std::vector<std::string>& lines,
                                    const std::vector<std::string>& targets, int max_length, int max_target);
 
-// What is lost if at most `longest` tokens of a line are read: its end, or words outside the vocabulary.
+// The loss if at most `longest` tokens of a line are read: the end of the line, or words outside the vocabulary.
 struct Lost {
     bool end = false, words = false;
     bool nothing() const { return !end && !words; }

@@ -34,8 +34,8 @@ using ClueOf = int(const Solved&);
 
 // A task that generates its examples; a row of task_kinds().
 struct TaskKind {
-    // What a baseline knows of an example. It answers with the most frequent answer of training examples with the same
-    // clue.
+    // A baseline knows only the clue of an example. Its answer is the most frequent answer of the training examples
+    // with the same clue.
     struct Clue {
         const char *name, *what;
         ClueOf* of;

@@ -12,7 +12,7 @@
 namespace masquerade {
 namespace detail {
 
-// What a record stores for a parameter of type T: nothing for a tensor, a pointer for a reference, otherwise the value.
+// A record stores this for a parameter of type T: nothing for a tensor, a pointer for a reference, otherwise the value.
 template <class T>
 inline constexpr bool holds_tensors = std::is_same_v<T, View> || std::is_same_v<T, Views>;
 template <class T>
