@@ -36,7 +36,7 @@ struct Span {
     int begin, end;
 };
 
-// One code point, in 32 bits.
+// The table entry of one code point, in 32 bits.
 struct Character {
     enum Flag : std::uint32_t {
         drop = 1,          // removed from the text

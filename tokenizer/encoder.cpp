@@ -77,8 +77,8 @@ void Encoder::walk(Words& words, Plain plain, Single single, General general) co
     }
 }
 
-// Calls emit(id, first byte, last byte + 1) for each piece of the word. Returns false if the whole word is [UNK]: it is
-// too long, or (with Unknown::word) no piece matches some part of it.
+// Calls emit(id, first byte, last byte + 1) for each piece of the word. Returns false if the whole word is [UNK],
+// because the word is too long or, with Unknown::word, because no piece matches a part of the word.
 template <class Emit>
 bool Encoder::split(std::string_view word, int length, Emit emit) const {
     if (length > of_.options_.max_word) return false;

@@ -23,7 +23,7 @@ class RunFolder {
     // Creates a new run. Throws BadInput if the folder holds anything but a run without a checkpoint, or if the path is
     // named like a step folder or a link. create_next() uses the next free number: runs/univae-003.
     static RunFolder create(const std::string& path);
-    static void expect_free(const std::string& path);  // the checks of create(); creates nothing
+    static void expect_free(const std::string& path);  // only does the checks of create()
     static RunFolder create_next(const std::string& parent, const std::string& model);
     // Opens a run for reading and changes nothing on disk. `path` is a run folder, or a step folder or one of the links
     // `latest` and `best` in it.

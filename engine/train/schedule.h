@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values that depend on the step: the learning rate and the weight of the KL term. Both are pure functions.
+// The learning rate and the weight of the KL term at a step of the run, as pure functions.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -35,7 +35,7 @@ WordPiece open_tokenizer(const TokenizeSettings& s) {
 
 namespace {
 
-// Encodes lines and formats their tokens. Each thread has its own.
+// Encodes lines and formats their tokens. Each thread has its own LineEncoder.
 class LineEncoder {
   public:
     LineEncoder(const WordPiece& tokenizer, const TokenizeSettings& settings)
