@@ -40,8 +40,8 @@ void attention_row(const A* q, int D, Visit visit, A* y, A* lse) {
 }
 
 // dv_j = p_j dy,  ds_j = p_j (dy.v_j - dy.y) / sqrt(D),  dq = sum_j ds_j k_j,  dk_j = ds_j q
-// p_j is recomputed from lse. With dropout, dv_j uses p_j keep_j and ds_j uses keep_j dy.v_j. All gradients are added
-// to what is there. dq, key.dk and key.dv may be null.
+// p_j is recomputed from lse. With dropout, dv_j uses p_j keep_j and ds_j uses keep_j dy.v_j. The gradients are added
+// to the values in dq, key.dk and key.dv; each of the three may be null.
 template <class A, class Visit>
 void attention_row_grad(const A* dy, const A* q, const A* y, A lse, int D, Visit visit, A* dq) {
     A delta(0);

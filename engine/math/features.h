@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Feature maps phi, which write a kernel of q and k as the product phi(q) . phi(k). One row is one head of one token:
-// the projections t_r = w_r . x~ (R) and the head itself x (D), with x~ = scale x and half = |x~|^2 / 2.
+// Feature maps phi of linear attention: phi(q) . phi(k) defines or approximates a kernel of q and k. One row is one
+// head of one token: the projections t_r = w_r . x~ (R) and the head itself, x (D), with x~ = scale x and
+// half = |x~|^2 / 2.
 //     positive       log phi_r = t_r - half - log(R)/2                                  Choromanski et al. 2020
 //     hyperbolic     log phi = (t_r - half, -t_r - half) - log(2R)/2
 //     trigonometric  phi = exp(half) R^(-1/2) (cos t_r, sin t_r)
 //     relu           phi_r = max(t_r, 0) + 1e-3
 //     rfa            phi = R^(-1/2) (sin t_r, cos t_r)                                  Peng et al. 2021
-//     softplus       phi_r = log2(1 + 2^t_r), 1 at 0                                    Ma et al. 2021
+//     softplus       phi_r = log2(1 + 2^t_r), so phi(0) = 1                             Ma et al. 2021
 //     elu            phi_r = elu(t_r) + 1                                               Katharopoulos et al. 2020
 #pragma once
 #include "engine/math/scalar.h"
@@ -15,14 +16,17 @@ namespace masquerade {
 
 enum class FeatureKind : int { positive, hyperbolic, trigonometric, relu, rfa, softplus, elu };
 
-// Whether the feature map returns log phi; whether it reads x; whether it has 2R features instead of R.
+// True if the feature map returns log phi.
 constexpr bool is_logarithm(FeatureKind k) { return k == FeatureKind::positive || k == FeatureKind::hyperbolic; }
+// True if the features depend on |x~|, through `half`.
 constexpr bool has_norm(FeatureKind k) { return is_logarithm(k) || k == FeatureKind::trigonometric; }
+// True if there are 2R features instead of R.
 constexpr bool is_double(FeatureKind k) {
     return k == FeatureKind::hyperbolic || k == FeatureKind::trigonometric || k == FeatureKind::rfa;
 }
 constexpr int features_of(FeatureKind k, int R) { return is_double(k) ? 2 * R : R; }
-// Returns the `factor` argument of feature(): log(features)/2, or R^(-1/2).
+// Returns the `factor` argument of feature(): half the log of the number of features if features are logarithms, else
+// R^(-1/2).
 inline double feature_factor(FeatureKind k, int R) {
     return is_logarithm(k) ? 0.5 * std::log(double(features_of(k, R))) : 1 / std::sqrt(double(R));
 }
@@ -50,6 +54,7 @@ HD Two<A> feature(A t, bool second, A half, A factor) {
     } else if constexpr (is_double(kind)) {
         A sine, cosine, size = kind == K::rfa ? factor : factor * exp_of(half);
         sine_and_cosine(t, sine, cosine);
+        // rfa: sine, then cosine; trigonometric: cosine, then sine
         return second == (kind == K::rfa) ? Two<A>{size * cosine, -size * sine} : Two<A>{size * sine, size * cosine};
     } else if constexpr (kind == K::relu) {
         return {positive_part(t) + A(1e-3), A(real_of(t) > 0 ? 1 : 0)};
@@ -61,7 +66,7 @@ HD Two<A> feature(A t, bool second, A half, A factor) {
     }
 }
 
-// The inputs of N H rows, stored one after another: a row is one head of one token. If x is null, D is 0.
+// The inputs of all N H rows (one head of one token each), stored one after another. If x is null, D is 0.
 template <FeatureKind kind, class S, class A>
 struct FeatureRows {
     static constexpr int parts = is_double(kind) ? 2 : 1;
@@ -91,7 +96,7 @@ struct FeatureForward {
     }
 };
 // dt_r = dy_r phi'_r, summed over both halves;   dx = dhalf scale^2 x,   where dhalf = -sum dy for log features and
-// dhalf = sum dy y for `trigonometric`. A gradient whose pointer is null is not needed.
+// dhalf = sum dy y for `trigonometric`. If dt or dx is null, this gradient is not computed.
 template <FeatureKind kind, class S, class A>
 struct FeatureBackward {
     FeatureRows<kind, S, A> of;
@@ -104,17 +109,17 @@ struct FeatureBackward {
     HD void operator()(Lanes lanes, std::int64_t n) const {
         const int R = of.R, D = of.D;
         const A half = of.half(lanes, n), *t = of.t + n * R, *g = dy + n * of.parts * R;
-        auto of_half = [&](int r, int part) { return feature<kind>(t[r], part == 1, half, of.factor); };
+        auto feature_at = [&](int r, int part) { return feature<kind>(t[r], part == 1, half, of.factor); };
         if (dt)
             store(lanes, R, dt + n * R, add_t, [&](int r) {
-                A d = g[r] * of_half(r, 0).second;
-                return is_double(kind) ? d + g[R + r] * of_half(r, 1).second : d;
+                A d = g[r] * feature_at(r, 0).second;
+                return is_double(kind) ? d + g[R + r] * feature_at(r, 1).second : d;
             });
         if (!dx) return;
         A dhalf(0);
         for (int part = 0; has_norm(kind) && part < of.parts; part++)
             dhalf += sum(lanes, R, [&](int r) {
-                return is_logarithm(kind) ? -g[part * R + r] : g[part * R + r] * of_half(r, part).first;
+                return is_logarithm(kind) ? -g[part * R + r] : g[part * R + r] * feature_at(r, part).first;
             });
         if (has_norm(kind) || !add_x)
             store(lanes, D, dx + n * D, add_x,

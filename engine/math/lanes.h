@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One row of work, done by lanes: by one CPU thread, or by the 32 threads of a CUDA warp. The formulas in row.h are
-// written once, in terms of seven functions: each, store, sum, sums, top, first, meet. On the CPU these are simple
-// loops that vectorise; the order of a sum depends only on the length of the row.
+// Loops over the numbers of one row, for one CPU thread (OneLane) or for the 32 threads, or lanes, of a CUDA warp
+// (WarpLanes). The formulas in row.h are written once, in terms of seven functions: each, store, sum, sums, top, first,
+// meet. On the CPU these are simple loops that vectorise; the order of a sum depends only on the length of the row.
 #pragma once
 #include <cmath>
 #include <complex>
@@ -10,7 +10,7 @@
 
 #include "engine/tensor/dtype.h"
 
-// nvcc knows the CUDA keywords; so does g++ when the tests run kernels on the CPU (CUDA_EMULATED).
+// The CUDA keywords exist in nvcc, and in g++ when the tests run kernels on the CPU (CUDA_EMULATED).
 #if defined(__CUDACC__) || defined(CUDA_EMULATED)
 #define HAS_WARPS
 #define HD __host__ __device__ __forceinline__
@@ -28,7 +28,8 @@
 
 namespace masquerade {
 
-// The real part. Comparisons and shifts use only the real part, so that the complex step passes through them.
+// Returns the real part. Comparisons and the shift before an exp use only the real part, so that the imaginary part,
+// which carries the derivative of the complex step, is not changed by them.
 HD float real_of(float x) { return x; }
 HD double real_of(double x) { return x; }
 inline double real_of(const std::complex<double>& x) { return x.real(); }
@@ -41,6 +42,7 @@ HD void put(S& to, A value, bool add) {
 
 struct OneLane {};
 
+// Calls f(i) for i < n.
 template <class F>
 HD void each(OneLane, int n, F f) {
     for (int i = 0; i < n; i++) f(i);
@@ -55,7 +57,8 @@ HD void store(OneLane, N n, S* to, bool add, F f) {
         for (N i = 0; i < n; i++) to[i] = S(f(i));
 }
 #ifndef HAS_WARPS
-// Rounds a tile of 64 numbers at a time: rounding each number separately would cost as much as a short formula.
+// store() for bf16. It rounds a tile of 64 numbers at a time: rounding each number separately would cost as much as a
+// short formula.
 template <class N, class F>
 void store(OneLane, N n, bfloat16* to, bool add, F f) {
     if constexpr (std::is_same_v<decltype(f(n)), bfloat16>)
@@ -77,8 +80,8 @@ void store(OneLane, N n, bfloat16* to, bool add, F f) {
     if (i < n) store_some(i, int(n - i));
 }
 #endif
-// Adds up 16 partial sums in pairs; term i went into partial sum i modulo 16. The order is explicit so that the bits do
-// not depend on the compiler's vector width and the loop need not wait for one addition after another.
+// Adds up 16 partial sums in pairs; partial sum k contains the terms i with i mod 16 = k. The order is explicit, so
+// that the bits do not depend on the compiler's vector width, and 16 additions can run at the same time.
 template <class A>
 HD A sum_of_parts(A (&part)[16]) {
     for (int half = 8; half > 0; half /= 2)
@@ -95,12 +98,12 @@ HD auto sum(OneLane, int n, F f) {
     for (int k = 0; i + k < n; k++) part[k] += f(i + k);
     return sum_of_parts(part);
 }
-// Two numbers: two sums over one row, or a value and its derivative.
+// Two results of one function: two sums over one row, or a value and its derivative.
 template <class A>
 struct Two {
     A first, second;
 };
-// The sums of f and of g, in one pass.
+// Returns the sums of f(i) and of g(i) for i < n, in one pass.
 template <class F, class G>
 HD auto sums(OneLane, int n, F f, G g) {
     using A = decltype(f(0));
@@ -111,7 +114,7 @@ HD auto sums(OneLane, int n, F f, G g) {
     for (int k = 0; i + k < n; k++) part_f[k] += f(i + k), part_g[k] += g(i + k);
     return Two<A>{sum_of_parts(part_f), sum_of_parts(part_g)};
 }
-// The largest f(i), by real part; minus infinity for n = 0. A NaN anywhere gives NaN.
+// Returns the largest real part of f(i) for i < n; minus infinity if n is 0, NaN if any f(i) is NaN.
 template <class F>
 HD auto top(OneLane, int n, F f) {
     auto m = decltype(real_of(f(0)))(-INFINITY);
@@ -121,6 +124,7 @@ HD auto top(OneLane, int n, F f) {
     }
     return m;
 }
+// True in exactly one lane: the lane that writes the results of a whole row.
 HD bool first(OneLane) { return true; }
 // Barrier: afterwards every lane sees what the other lanes have written to the row.
 HD void meet(OneLane) {}

@@ -4,8 +4,8 @@
 //
 //     y_n = sum_o (e_o . q_n) v_(n+o) = lambda_n^T q_n,    lambda_n = sum_o e_o v_(n+o)^T,    |o| <= reach
 //
-// A row here is one head of one query row n. For each n, `keys` holds an entry for each of the W = 2 reach + 1
-// distances: 4 row + source of the key at this distance, or -1 if n sees no key there.
+// In this file, a row is one head of one query row n. For each n, `keys` has an entry for each of the W = 2 reach + 1
+// distances: 4 r + s if the key at this distance is row r of source s, or -1 if n sees no key there.
 #pragma once
 #include "engine/math/lanes.h"
 
@@ -19,12 +19,13 @@ struct LocalRows {
     const S* e;     // (W,C)
     const S* v[4];  // (Nk,C)
     HD std::int64_t C() const { return std::int64_t(H) * D; }
-    // The value (D) at window position o of a row, 0 <= o < W, which is at distance o - reach; null if the row sees no
+    // Returns the value (D) of the key at distance o - reach from the row, 0 <= o < W. Returns null if the row sees no
     // key there.
     HD const S* value(std::int64_t row, int o) const {
         const int key = keys[row / H * W + o];
         return key < 0 ? nullptr : v[key & 3] + (key >> 2) * C() + row % H * D;
     }
+    // Returns the learned vector e (D) for distance o - reach.
     HD const S* distance(std::int64_t row, int o) const { return e + o * C() + row % H * D; }
     // weights_o = e_o . q
     template <class Lanes>

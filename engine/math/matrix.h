@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The definitions of the matrix ops: plain loops that fix the order of each sum, for any storage type S and arithmetic
-// type A. f64 and c128 run these loops, and all fast forms are compared with them. Nothing is conjugated, so the
-// complex step passes through. A gradient whose pointer is null is not needed; `add` is the first-writer rule.
+// type A. f64 and c128 run these loops, and all fast forms are compared with them. Nothing is conjugated, so that the
+// complex step gives derivatives. A gradient whose pointer is null is not computed; `add` is described at put().
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -50,6 +50,7 @@ void column_sums_reference(std::int64_t M, std::int64_t O, const S* dy, A* db, b
     }
 }
 
+// Returns h . w_v + b_v;  b may be null.
 template <class A>
 A logit_reference(std::int64_t C, const A* h, const A* w, const A* b, std::int64_t v) {
     A s(0);

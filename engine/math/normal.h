@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Normal random numbers from Philox words. Devices agree to 1e-6. A plain loop over normal_pair() vectorises only with
-// -fno-math-errno, because of the square root.
+// Normal random numbers from Philox words. The results of CPU and GPU agree to 1e-6. A plain loop over normal_pair()
+// vectorises only with -fno-math-errno, because of the square root.
 #pragma once
 #include "engine/base/random.h"
 #include "engine/math/scalar.h"
 
 namespace masquerade {
 
-// Two independent normal numbers from two independent words, |x| <= 5.77.             Box & Muller 1958
+// Computes two independent normal numbers x and y from two independent words a and b; neither exceeds 5.77 in absolute
+// value.                                                                               Box & Muller 1958
 HD void normal_pair(std::uint32_t a, std::uint32_t b, float& x, float& y) {
     float radius = sqrt_of(-2.0f * log_of(uniform(a)));
     float sine, cosine;

@@ -53,14 +53,15 @@ HD A dropout(A x, std::uint32_t bits, std::uint32_t threshold, A scale) {
     return bits >= threshold ? x * scale : A(0);
 }
 
-// The factors that all parameters share in one step: the gradient scale, the learning rate (rate), and the bias
-// corrections c1 = 1 / (1 - beta1^t) and c2 = 1 / (1 - beta2^t).
+// The constants of one AdamW step, the same for all parameters. `scale` multiplies the gradients, `rate` is the
+// learning rate, `decay` the weight decay; c1 = 1 / (1 - beta1^t) and c2 = 1 / (1 - beta2^t) correct the bias of m and
+// v in step t.
 template <class A>
 struct AdamWFactors {
     A scale, beta1, beta2, rate, c1, c2, eps, decay;
 };
-// m = b1 m + (1-b1) g,  v = b2 v + (1-b2) g^2,  p -= rate (m c1 / (sqrt(v c2) + eps) + decay p)
-//                                                                                     Loshchilov & Hutter 2017
+// m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2,  p -= rate (m c1 / (sqrt(v c2) + eps) + decay p);
+// g is the gradient times `scale`.                                                    Loshchilov & Hutter 2017
 template <class A>
 HD void adamw_point(const AdamWFactors<A>& f, A g, A& p, A& m, A& v) {
     g = g * f.scale;
@@ -69,13 +70,16 @@ HD void adamw_point(const AdamWFactors<A>& f, A g, A& p, A& m, A& v) {
     p -= f.rate * (m * f.c1 / (sqrt_of(v * f.c2) + f.eps) + f.decay * p);
 }
 
-// Returns -s / den^4,  den = fourth^(1/4) + eps / 0.01,  given fourth = sum d^4, s = sum (alpha (g - m) + B d) d
+// Returns the factor `change` of apollo_point() for one tensor: -s / den^4,  den = fourth^(1/4) + eps / 0.01,  given
+// fourth = sum d^4 and s = sum (alpha (g - m) + B d) d
 template <class A>
 HD A apollo_change(A fourth, A s, A eps) {
     const A den = sqrt_of(sqrt_of(fourth)) + eps / A(0.01), square = den * den;
     return A(0) - s / square / square;
 }
-// B += change d^2,  m += alpha moved,  d = m / max(|B|, 0.01),  p -= rate d,  moved = g - m    Ma 2020, algorithm 1
+// One Apollo step of parameter p with gradient g; m is the moving average of g, B (here b) the diagonal of the
+// approximate Hessian, d the direction.                                                        Ma 2020, algorithm 1
+//     B += change d^2,  m += alpha moved,  d = m / max(|B|, 0.01),  p -= rate d,  moved = g - m
 template <class A>
 HD void apollo_point(A rate, A alpha, A change, A moved, A& p, A& m, A& b, A& d) {
     b += change * d * d;

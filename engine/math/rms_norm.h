@@ -16,7 +16,7 @@ HD void rms_norm_row(Lanes lanes, const S* x, const A* w, S* y, A* inverse, int 
 // dx = inverse * (g - n * mean(g * n)),  g = dy * w,  n = x * inverse
 template <class S, class A, class Lanes>
 HD void rms_norm_row_grad(Lanes lanes, const S* dy, const S* x, const A* w, A inverse, S* dx, bool add, int C) {
-    if (!dx) return;  // not needed
+    if (!dx) return;
     A along = sum(lanes, C, [&](int i) { return A(dy[i]) * w[i] * (A(x[i]) * inverse); }) / A(C);
     store(lanes, C, dx, add, [&](int i) { return inverse * (A(dy[i]) * w[i] - A(x[i]) * inverse * along); });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Formulas for one row, written once for the CPU loop, the CUDA warp and the complex step. Each forward is followed by
-// its backward. `dx` is the gradient of `x`; `add` is the first-writer rule.
+// its backward. `dx` is the gradient of `x`; if `add` is set, gradients are added to the old values, else stored.
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -55,7 +55,7 @@ HD void rotary_pairs(Lanes lanes, const S* x, const A* turn, A direction, S* y, 
         put(y[2 * p + 1], mul_add(b, c, a * s), add);
     });
 }
-// Rotates every head in the first `columns` columns by the same row of D cosines and sines; copies the remaining
+// Rotates every head (D) in the first `columns` columns by the same D cosines and sines in `turn`, and copies the other
 // columns.
 template <class S, class A, class Lanes>
 HD void rotary_row(Lanes lanes, const S* x, const A* turn, A direction, S* y, bool add, int columns, int D, int C) {
@@ -90,7 +90,8 @@ HD void vmf_sample_row(Lanes lanes, const A* mu, A w, const A* e, A* z, int Z) {
     A scale = c / sqrt_of(uu);
     each(lanes, Z, [&](int i) { z[i] = w * mu[i] + scale * (e[i] - s * mu[i]); });
 }
-// h = c/|u| (g - (g.nu) nu),   dmu = w g - s h - (h.mu) e,   dw = g.mu - w/c g.nu,   g = dz, s = e.mu
+// With g = dz, s = e.mu, and c, u, nu as above:
+//     h = (c / |u|) (g - (g.nu) nu),   dmu = w g - s h - (h.mu) e,   dw = g.mu - (w / c) (g.nu)
 // dmu and dw may be null.
 template <class A, class Lanes>
 HD void vmf_sample_row_grad(Lanes lanes, const A* dz, const A* mu, A w, const A* e, A* dmu, bool add, A* dw, bool add_w,
@@ -113,8 +114,8 @@ HD void vmf_sample_row_grad(Lanes lanes, const A* dz, const A* mu, A w, const A*
     });
 }
 
-// x = mu | log variance (2Z). The log variance is clamped to [-8, 8]; the derivative of the clamp is 1 inside and 0
-// outside.
+// A row x (2Z) of a Gaussian latent holds Z means mu, then Z log variances l. Each l is clamped to [-8, 8]; the
+// derivative of the clamp is 1 inside and 0 outside.
 template <class A>
 HD A clamped_log_variance(A l) {
     return clamp_of(l, -8, 8);
@@ -139,8 +140,8 @@ HD void gaussian_sample_row_grad(Lanes lanes, const A* dz, const A* x, const A* 
     });
 }
 
-// KL(N(mu, exp l) || N(m, exp p)) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1), prior = m | p. A null prior
-// is the standard normal, m = p = 0. If kls is Z, kl holds the Z terms; if kls is 1, it holds their sum.
+// KL(N(mu, exp l) || N(m, exp p)) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1). A row `prior` (2Z) holds m,
+// then p; a null prior is the standard normal, m = p = 0. If kls is Z, kl receives the Z terms; if kls is 1, their sum.
 template <class A>
 struct GaussianTerm {
     A apart, narrow, ratio;  // mu - m, exp(-p), l - p

@@ -20,8 +20,9 @@ namespace masquerade {
 
 using Complex = std::complex<double>;
 
-// a b + c, rounded once if the machine has the instruction. In this file every product that feeds a sum goes through
-// mul_add or is exact. The bits of a float therefore do not depend on which products the compiler contracts.
+// Returns a b + c, rounded once if the machine has such an instruction. In this file, every product that is a term of a
+// sum is either computed by mul_add or exact. The bits of a float therefore do not depend on which products and sums
+// the compiler fuses.
 HD float mul_add(float a, float b, float c) {
 #ifdef HAS_FMA
     return std::fma(a, b, c);
@@ -43,17 +44,17 @@ HD float float_of(std::uint32_t bits) {
 }
 HD float magnitude(float x) { return float_of(bits_of(x) & 0x7fffffffu); }
 HD float with_sign_of(float x, float positive) { return float_of(bits_of(positive) | (bits_of(x) & 0x80000000u)); }
-// 2^n, n in [-126, 127] modulo 2^32
+// Returns 2^n for an integer n in [-126, 127], given modulo 2^32.
 HD float power_of_two(std::uint32_t n) { return float_of((n + 127u) << 23); }
 
-// `yes` if the condition holds, else `no`. Both are computed and one is masked out, because a compiler that preserves
+// Returns `yes` if the condition holds, else `no`. The choice is made by a bit mask, because a compiler that preserves
 // floating-point traps does not vectorise a conditional expression between two computed floats.
 HD float choose(bool condition, float yes, float no) {
     std::uint32_t mask = 0u - std::uint32_t(condition);
     return float_of((bits_of(yes) & mask) | (bits_of(no) & ~mask));
 }
 
-// x with its real part clamped to [low, high]; NaN stays NaN.
+// Returns x if its real part is in [low, high], else the nearer bound; NaN stays NaN.
 HD float clamp_of(float x, float low, float high) { return choose(x < low, low, choose(x > high, high, x)); }
 HD double clamp_of(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 inline Complex clamp_of(const Complex& x, double low, double high) {
@@ -67,8 +68,9 @@ HD float polynomial(float x, float c0, More... more) {
     return mul_add(polynomial(x, more...), x, c0);
 }
 
-// exp(x) = 2^n exp(r), |r| <= ln(2)/2: returns exp(r) and n. Adding 1.5 * 2^23 leaves the nearest integer in the low
-// bits. ln 2 is split into two parts; the first has ten bits, so that n times it is exact.
+// exp(x) = 2^n exp(r), |r| <= ln(2)/2: returns exp(r) and n. Adding 1.5 * 2^23 to x / ln 2 rounds it to the integer n,
+// which is then in the low bits of the float. ln 2 is the sum of two constants; n times the first, which has ten bits,
+// is exact.
 HD float exp_reduced(float x, std::uint32_t& n) {
     float shifted = mul_add(x, 1.44269504f, 12582912.0f);
     float whole = shifted - 12582912.0f;
@@ -129,7 +131,7 @@ HD float erf_of(float x) {
     return with_sign_of(x, choose(a < 0.9375f, small, large));
 }
 
-// 2^x, x in [-126, 127]; 0 at -127.   2^x = 2^n 2^r, |r| <= 1/2
+// Returns 2^x for x in [-126, 127], and 0 for x = -127.   2^x = 2^n 2^r, |r| <= 1/2
 HD float exp2_inside(float x) {
     float shifted = x + 12582912.0f;
     float r = x - (shifted - 12582912.0f);
@@ -151,8 +153,8 @@ HD float normal_pdf(float x) {
     return 0.398942280f * exp2_inside(choose(t < -127.0f, -127.0f, t));
 }
 
-// sin and cos of n quarter turns plus f turns, |f| <= 1/8. The quarter turns only swap sine and cosine and change
-// signs.
+// Computes sin and cos of n quarter turns plus f turns, |f| <= 1/8. The quarter turns only swap sine and cosine and
+// change signs.
 HD void sine_and_cosine_of_quarters(std::uint32_t n, float f, float& sine, float& cosine) {
     float square = f * f;
     float s = f * polynomial(square, 6.28318548f, -41.3418655f, 81.6256256f, -76.7749557f);
@@ -162,13 +164,13 @@ HD void sine_and_cosine_of_quarters(std::uint32_t n, float f, float& sine, float
     sine = float_of(bits_of(choose(odd, c, s)) ^ (n & 2u) << 30);
     cosine = float_of(bits_of(choose(odd, s, c)) ^ ((n + 1u) & 2u) << 30);
 }
-// sin and cos of 2 pi u, u in [0, 1]. The split u = n/4 + f is exact. The relative error of each is below 2^-23.
+// Computes sin and cos of 2 pi u, u in [0, 1], each with a relative error below 2^-23. The split u = n/4 + f is exact.
 HD void sine_and_cosine_of_turns(float u, float& sine, float& cosine) {
     float shifted = mul_add(u, 4.0f, 12582912.0f);
     sine_and_cosine_of_quarters(bits_of(shifted) & 3u, mul_add(shifted - 12582912.0f, -0.25f, u), sine, cosine);
 }
-// x = n pi/2 + r. pi/2 is split into three parts; the first two have so few bits that n times each is exact for
-// |x| < 10^4. In that range the absolute error is at most 1.8e-7.
+// x = n pi/2 + r. pi/2 is the sum of three constants; the first two have so few bits that n times each of them is exact
+// for |x| < 10^4. In this range the absolute error of sine and cosine is at most 1.8e-7.
 HD void sine_and_cosine(float x, float& sine, float& cosine) {
     float shifted = mul_add(x, 0.636619772f, 12582912.0f), n = shifted - 12582912.0f;
     float r = mul_add(n, -7.54978995e-8f, mul_add(n, -4.83751297e-4f, mul_add(n, -1.5703125f, x)));

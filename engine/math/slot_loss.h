@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The loss of an insertion decoder for one document: minus the log probability of the tokens that its slots want. The
-// distribution is factorised (a softmax per slot) or joint (a softmax over all slots of the document); each softmax may
-// be a mixture of K softmaxes.                                     Stern et al. 2019, equations 2-4; Yang et al. 2018
+// The loss of an insertion decoder for one document: minus the weighted log probability of the target tokens of its
+// slots. The distribution is factorised (a softmax per slot) or joint (a softmax over all slots of the document); each
+// softmax may be a mixture of K softmaxes.                         Stern et al. 2019, equations 2-4; Yang et al. 2018
 #pragma once
 #include "engine/math/row.h"
 
 namespace masquerade {
 
-// All documents of a batch. Document g has the slots first[g] to first[g+1]; slot m wants the tokens begin[m] to
-// begin[m+1].
-//     z (J,K)       logits of the wanted tokens            lse (M,K)   log sum exp of all logits of a slot
-//     shares (J)    label weights of the wanted tokens     place (M)   logits of the slots' locations; may be null
-//     mix (*,K)     logits of the mixture; may be null     base (*,K), inner (J)   kept for the backward
+// All documents of a batch, with M slots and J target tokens. Document g has the slots [first[g], first[g+1]); slot m
+// has the target tokens [begin[m], begin[m+1]).
+//     z (J,K)       logits of the target tokens            lse (M,K)   log sum exp of all logits of a slot
+//     shares (J)    label weights of the target tokens     place (M)   logits of the slots' locations; may be null
+//     mix (*,K)     logits of the mixture; may be null     base (*,K), inner (J)   outputs, kept for the backward
 // mix and base have one row per slot or, if joint, per document.
 template <class A>
 struct SlotDocuments {
@@ -21,20 +21,22 @@ struct SlotDocuments {
     bool joint;
     A *base, *inner;
 
-    // log softmax(mix)_k of one row; 0 if there is no mixture
+    // Returns log softmax(mix)_k of one row; 0 if mix is null.
     HD A log_pi(std::int64_t row, int k) const {
         const A* logits = mix + row * K;
         return mix ? logits[k] - log_sum_exp(OneLane{}, K, [&](int i) { return logits[i]; }) : A(0);
     }
+    // Returns log sum exp of the location logits of a document; 0 if place is null.
     template <class Lanes>
     HD A place_sum(Lanes lanes, std::int64_t from, int slots) const {
         return place ? log_sum_exp(lanes, slots, [&](int i) { return place[from + i]; }) : A(0);
     }
-    // rho_jk: the share of softmax k in p_j
+    // Returns rho_jk, the posterior probability of softmax k of the mixture given target token j; `row` is its row of
+    // base.
     HD A posterior(std::int64_t row, std::int64_t j, int k) const {
         return exp_of(base[row * K + k] + z[j * K + k] - inner[j]);
     }
-    // Over the wanted tokens j of slot m: weight() is sum_j share_j, taken() is sum_j share_j rho_jk.
+    // Sums over the target tokens j of slot m: weight() is sum_j share_j, taken() is sum_j share_j rho_jk.
     HD A weight(std::int64_t m) const {
         A s(0);
         for (int j = begin[m]; j < begin[m + 1]; j++) s += shares[j];
@@ -48,7 +50,8 @@ struct SlotDocuments {
 };
 
 // base_k = log pi_k - n_k,   inner_j = log sum_k exp(base_k + z_jk),
-// loss = -sum_j share_j (inner_j + place_m - log sum exp place);   n_k is lse_mk or, if joint, log sum_m exp(lse_mk)
+// loss = -sum_j share_j (inner_j + place_m - log sum exp place),   m the slot of target token j;
+// n_k is lse_mk or, if joint, log sum_m exp(lse_mk)
 template <class A, class Lanes>
 HD A slot_loss_row(Lanes lanes, const SlotDocuments<A>& d, std::int64_t g) {
     const std::int64_t from = d.first[g];
@@ -76,16 +79,16 @@ HD A slot_loss_row(Lanes lanes, const SlotDocuments<A>& d, std::int64_t g) {
            });
 }
 
-// Where the gradients are written; a gradient whose pointer is null is not needed.
+// Where the gradients are written. A gradient whose pointer is null is not computed.
 template <class A>
 struct SlotGradients {
     A *z, *lse, *mix, *place;
     bool add_z, add_lse, add_mix, add_place;
 };
 
-// With g = dloss, and with w = sum share_j and t_k = sum share_j rho_jk over the wanted tokens of a slot or, if joint,
-// of the document:
-//     dz_jk = -g share_j rho_jk,   dmix_k = g (w pi_k - t_k),   dlse_mk = g t_k, or joint g t_k exp(lse_mk - n_k)
+// g = dloss. The sums w = sum share_j and t_k = sum share_j rho_jk run over the target tokens of a slot or, if joint,
+// of the document; w_document and w_m are w of the document and of slot m.
+//     dz_jk = -g share_j rho_jk,   dmix_k = g (w pi_k - t_k),   dlse_mk = g t_k;  if joint, g t_k exp(lse_mk - n_k)
 //     dplace_m = g (w_document softmax(place)_m - w_m)
 template <class A, class Lanes>
 HD void slot_loss_row_grad(Lanes lanes, const SlotDocuments<A>& d, std::int64_t document, A g,

@@ -4,7 +4,7 @@
 // (R) is the scaled pack of key j, the weight of the key in slot r is
 //
 //     w_jr = s_jr                          n_r = number of keys           sum
-//     w_jr = s_jr (1 - g_j) prod_i g_i     n_r = sum_j w_jr               gated: keys i after j fade it, g = sigmoid(a)
+//     w_jr = s_jr (1 - g_j) prod_i g_i     n_r = sum_j w_jr           gated: over the keys i after j; g = sigmoid(gate)
 //     w_jr = exp(s_jr)                     n_r = sum_j exp(s_jr)      exponential, with a running maximum for each slot
 //     K_r = sum_j w_jr k_j / n_r,  V_r = sum_j w_jr v_j / n_r
 //
@@ -15,7 +15,7 @@
 //                                                                         gated                   Peng et al. 2021, 3.2
 //     attend    p = softmax_r(x . K_r / sqrt(D))                          causal Luna         Ma et al. 2021, section 3
 //
-// where the kernel of a sum has n_r = sum_j w_jr. If a query sees no key, y = 0. Derivations:
+// In `kernel`, n_r = sum_j w_jr also for `sum`. If a query sees no key, y = 0. Derivations are in
 // docs/ops/state_attention.md.
 #pragma once
 #include "engine/math/scalar.h"
@@ -26,12 +26,13 @@ struct StateShape {
     int slots, columns;  // R, D
     bool exponential, gated, attends, kernel;
     double scale;  // multiplies the packs
-    double floor;  // lower bound of |sum| of a kernel, per key (gated: in total); a smaller sum is set to it
-    // Size of a state, in numbers: the number of keys; running maxima or products of gates (R); sums of weights (R);
-    // weighted sums of values (R,D) and, if `attends`, of keys (R,D).
+    double floor;  // kernel: smallest |divisor|, per key (gated: in total); a smaller divisor is set to this bound
+    // Returns how many numbers a state has: the number of keys (1), running maxima or products of gates (R), sums of
+    // weights (R), weighted sums of values (R,D) and, if `attends`, of keys (R,D).
     HD int numbers() const { return 1 + 2 * slots + slots * columns * (attends ? 2 : 1); }
 };
 
+// Pointers to the parts of a state that begins at `at`.
 template <class A>
 struct State {
     A *count, *top, *total, *values, *keys;
@@ -39,8 +40,8 @@ struct State {
         : count(at), top(at + 1), total(top + n.slots), values(total + n.slots), keys(values + n.slots * n.columns) {}
 };
 
-// Clears a State or the adjoint of the backward: all numbers are 0 except `top`, which is `far` for exponential packs
-// and 1 for gates.
+// Clears a State or the adjoint of the backward: sets all numbers to 0 except `top`, which becomes `far` for
+// exponential packs and 1 for gated packs.
 template <class Lanes, class A>
 HD void clear_numbers(Lanes lanes, const StateShape& n, A* at, double far) {
     const A top = A(n.exponential ? far : n.gated ? 1.0 : 0.0);
@@ -58,7 +59,7 @@ HD A gate_of(const A* logit) {
     return A(1) / (A(1) + exp_of(-*logit));
 }
 
-// The larger running maximum. For complex numbers, x loses its imaginary part if it becomes the maximum.
+// Returns the larger of the running maximum and x. If a complex x is the larger one, only its real part is returned.
 HD float larger(float most, float x) { return choose(x > most, x, most); }
 HD double larger(double most, double x) { return x > most ? x : most; }
 inline Complex larger(const Complex& most, const Complex& x) { return x.real() > most.real() ? x.real() : most; }
@@ -72,7 +73,7 @@ HD void mix(Lanes lanes, int D, A* __restrict to, A a, A b, const S* __restrict 
         each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), a * to[d]); });
 }
 
-// A key to be absorbed: its pack (R), its key and value (D), and the logit of its gate (null without gates).
+// A key to be absorbed: its pack (R), its key and value (D), and the logit of its gate (null unless packs are gated).
 template <class S, class A>
 struct Met {
     const A* pack;
@@ -105,8 +106,8 @@ HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const Met<
     }
 }
 
-// Merges two consecutive stretches of keys: `state` becomes the state after `earlier` and then its own keys. `scratch`
-// is (2R).
+// Merges the states of two consecutive ranges of keys: `state` becomes the state after the keys of `earlier` and then
+// its own keys. `scratch` is (2R).
 template <class Lanes, class A>
 HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, const State<A>& state, A* scratch) {
     const int R = n.slots, D = n.columns;
@@ -138,12 +139,12 @@ HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, c
     meet(lanes);
 }
 
-// A query's reading of a state: weights p_r / n_r (R) and, if the query attends, scores (R).
+// What a query reads from a state: weights p_r / n_r (R) and, if StateShape::attends, scores (R).
 template <class A>
 struct Reading {
     A *weights, *scores;
-    A sum;      // divisor of a kernel: sum_r x_r n_r; for log features, relative to exp(largest score)
-    bool held;  // |divisor| was below its lower bound, and the divisor was set to it
+    A sum;      // divisor of a kernel: sum_r x_r n_r; for log features, divided by exp(largest score)
+    bool held;  // the divisor was set to its lower bound
 };
 
 template <class A>
@@ -193,19 +194,19 @@ HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, con
     store(lanes, n.columns, y, false, [&](int d) { return row[d]; });
 }
 
-// The trace of a query that the backward of its keys needs, for each slot r:
+// What the backward of the keys needs from a query, for each slot r:
 //     value      factor of dy in the gradient of the weighted sum of values
 //     key        factor of x in the gradient of the weighted sum of keys
-//     lost       gradient that the normaliser takes away
-//     log_total  exponential packs: log n_r. Gates: the change of the loss if all weights grow by the same factor,
-//                which is 0 unless the divisor was set to the lower bound
+//     lost       the part of the gradient that the normaliser subtracts
+//     log_total  exponential packs: log n_r. Other packs: the derivative of the loss by the log of a factor common to
+//                all weights, which is 0 unless the divisor was set to its lower bound
 template <class A>
 struct QueryTrace {
     A *value, *key, *lost, *log_total;
     HD QueryTrace(int R, A* at) : value(at), key(at + R), lost(at + 2 * R), log_total(at + 3 * R) {}
 };
 
-// Computes dx of a query, stored or added, and its trace. `row` (2R + D) is scratch memory.
+// Computes dx of a query, which is stored or added, and the QueryTrace. `row` (2R + D) is scratch memory.
 template <class Lanes, class S, class X, class A>
 HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const X* x, const S* dy, X* dx, bool add,
                   const QueryTrace<A>& trace, A* row) {
@@ -253,10 +254,10 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
     store(lanes, D, dx, add, [&](int d) { return dq[d]; });
 }
 
-// The adjoint is the state of the backward, which runs from the last query to the first: the sums over the queries so
-// far that determine the gradients of a key. They are laid out as a State:
-//     top            exponential packs: log n_r of the query added last, to which all sums are relative;
-//                    gates: the product of the gates so far
+// The adjoint is the state of the backward, which runs from the last query to the first. It consists of sums over the
+// queries so far, from which the gradients of a key are computed, in the layout of a State:
+//     top            exponential packs: log n_r of the query added last; all sums have the factor n_r.
+//                    Gated packs: the product of the gates so far
 //     total          sum of QueryTrace::lost
 //     values, keys   weighted sums of dy and of x
 template <class Lanes, class A>
@@ -264,7 +265,7 @@ HD void clear_adjoint(Lanes lanes, const StateShape& n, A* at) {
     clear_numbers(lanes, n, at, INFINITY);
 }
 
-// Multiplies the adjoint by the gate of a key, for the keys before this key.
+// Multiplies the adjoint by the gate of a key. The backward calls this before it continues with the earlier keys.
 template <class Lanes, class A>
 HD void fade_adjoint(Lanes lanes, const StateShape& n, const State<A>& adjoint, const A* gate) {
     const A g = gate_of(gate);
@@ -274,8 +275,8 @@ HD void fade_adjoint(Lanes lanes, const StateShape& n, const State<A>& adjoint, 
     meet(lanes);
 }
 
-// Merges two consecutive stretches of the order: `adjoint` becomes the adjoint of its own queries and of all `later`
-// ones. `scratch` is (R).
+// Merges the adjoints of two consecutive ranges of rows: `adjoint` becomes the adjoint of its own queries and those of
+// `later`. `scratch` is (R).
 template <class Lanes, class A>
 HD void join_adjoint(Lanes lanes, const StateShape& n, const State<A>& adjoint, const State<A>& later, A* scratch) {
     const int R = n.slots, D = n.columns;
@@ -284,7 +285,7 @@ HD void join_adjoint(Lanes lanes, const StateShape& n, const State<A>& adjoint, 
         scratch[r] = n.gated ? adjoint.top[r] : A(1);
         if (n.gated) adjoint.top[r] *= later.top[r];
         if (n.exponential) {
-            const bool none = real_of(adjoint.top[r]) == INFINITY;  // no query in this stretch
+            const bool none = real_of(adjoint.top[r]) == INFINITY;  // no query in this range
             scratch[r] = none ? A(1) : exp_of(adjoint.top[r] - later.top[r]);
             if (none) adjoint.top[r] = later.top[r];
         }
@@ -319,8 +320,8 @@ HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const Qu
     }
 }
 
-// Adds the gradients of one key: ds (R), dk (D), dv (D); null if not needed. Returns the change of the loss if all
-// weights of this key grow by the same factor. `row` (R + 2D) is scratch memory.
+// Adds the gradients of one key: ds (R), dk (D), dv (D); ds may be null, and dk and dv together. Returns the derivative
+// of the loss by the log of a factor common to all weights of this key. `row` (R + 2D) is scratch memory.
 template <class Lanes, class S, class A>
 HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& adjoint, const Met<S, A>& met, A* ds, S* dk, S* dv,
               A* row) {
