@@ -33,7 +33,7 @@ Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
     return join(tape, x, f, names, pass.dropout, *norm2_, {"ffn.dropout", "residual2", "norm2"});
 }
 
-// The encoder's rows pass through no norm here, because the encoder ends with a norm.
+// Adds cross-attention. The encoder's rows pass through no norm here, because the encoder ends with a norm.
 Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const RowNames& names) const {
     if (!pass.cross_graph || !(pass.state ? pass.state->cross->has_memory() : pass.encoder != nullptr))
         throw Error(text(path, ": a layer with cross-attention, but the pass brings no encoder or no cross_graph"));
@@ -70,12 +70,12 @@ void Block::read_encoder(Tape& tape, const Pass& pass) const {
     (*cross_)(tape, none, {pass.encoder, pass.encoder_positions}, context(pass, pass.rows, true));
 }
 
-// The input of a part of the layer: the norm of x in a pre-norm layer, x itself in a post-norm layer.
+// Returns the input of a part of the layer: in a pre-norm layer the norm of x, in a post-norm layer x itself.
 Tensor* Block::before(Tape& tape, const Norm& norm, Tensor* x, const char* name) const {
     return shape.pre_norm ? norm(tape, x, name) : x;
 }
 
-// The output of a part: x + dropout(f) in a pre-norm layer, the norm of this sum in a post-norm layer.
+// Returns the output of a part: in a pre-norm layer x + dropout(f), in a post-norm layer the norm of this sum.
 Tensor* Block::join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const Norm& norm,
                     const ResidualNames& names) const {
     if (!shape.pre_norm) return norm(tape, x, f, rows, rate, names);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One Transformer layer: self-attention, in a decoder also cross-attention to an encoder, and a feed-forward part, each
-// with a norm and a residual connection.
+// One Transformer layer: self-attention, in a decoder also cross-attention to an encoder, and a feed-forward part. Each
+// of these parts has a norm and a residual connection.
 #pragma once
 #include "engine/nn/attention/attention.h"
 #include "engine/nn/feed_forward.h"
@@ -14,17 +14,18 @@ struct LayerState {
 
 // One pass through a stack: the names of the rows, what they see, and the decoding state.
 struct Pass {
-    RowNames rows;                        // of x
+    RowNames rows;                        // names of the rows of x
     const SegmentGraph* graph = nullptr;  // mask of self-attention; may change from layer to layer
     Tensor* rotary_table = nullptr;       // (P,D); null: positions were added to the embedding
     float dropout = 0, attention_dropout = 0;
-    // Only these rows of x continue, with these names; the other rows are read as keys and end here. Null data: all.
+    // Only these rows of x are queries and leave the layer, with the names query_names; the other rows are only keys.
+    // Null data: all rows are queries.
     Ints query_rows;
     RowNames query_names;
-    // Rows (B,C) that are read only as keys, at position 0: source 0 of the mask, before the rows of x. Null: none.
+    // Rows (B,C) that are only keys, at position 0: source 0 of the mask, before the rows of x. Null: none.
     Tensor* memory = nullptr;
     const LayerState* state = nullptr;  // null: all keys are in the pass itself
-    const Step* step = nullptr;         // decoding step; null: the keys are read into the memory of the state
+    const Step* step = nullptr;         // decoding step; null: the keys become the memory of the state
     // For cross-attention: the last hidden state of the encoder (Ne,C), and the mask from the query rows to its rows.
     Tensor* encoder = nullptr;
     const SegmentGraph* cross_graph = nullptr;
@@ -44,15 +45,16 @@ struct BlockShape : AttentionShape {
 };
 
 // Post-norm (BERT):  x = N1(x + Attention(x)),  x = N2(x + FFN(x))
-// or pre-norm:       x = x + Attention(N1(x)),  x = x + FFN(N2(x))
-// Cross-attention comes between the two:  x = Nc(x + Cross(x, E))  or  x = x + Cross(Nc(x), E)   Vaswani et al. 2017
+// Pre-norm:          x = x + Attention(N1(x)),  x = x + FFN(N2(x))
+// Cross-attention follows self-attention: x = Nc(x + Cross(x, E))  or  x = x + Cross(Nc(x), E)   Vaswani et al. 2017
 class Block {
   public:
     Block(Parameters& p, const std::string& path, const BlockShape& shape);
 
-    // (N,C) -> (N,C), or (Nq,C) if pass.query_rows is given
+    // x (N,C). Returns (N,C) or, if pass.query_rows is set, (Nq,C).
     Tensor* operator()(Tape& tape, Tensor* x, const Pass& pass) const;
-    // An empty decoding state for the texts in these slots. Without slots, only cross-attention has a state.
+    // Returns an empty decoding state for the texts in these slots. If there are no slots, only cross-attention has a
+    // state.
     LayerState state(const Slots& slots) const;
     // Reads pass.memory into the state of self-attention, or pass.encoder into the state of cross-attention.
     void read_memory(Tape& tape, const Pass& pass) const;

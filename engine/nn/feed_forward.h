@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The feed-forward part of a layer, which maps each row separately. Each kind is a class and a row of
-// feed_forward_kinds(); layers and models know only this interface.
+// The feed-forward part of a layer, which maps each row to a row, separately. Each kind is a class and an entry in
+// feed_forward_kinds(); layers and models use only this interface.
 #pragma once
 #include <memory>
 #include <string>
@@ -28,7 +28,7 @@ struct FeedForwardKind {
     // Declares the parameters at path.up.* and path.down.*
     std::unique_ptr<const FeedForward> (*make)(Parameters& parameters, const std::string& path,
                                                const FeedForwardShape& shape);
-    // The activation alone, which the head of the stack also uses.
+    // The activation without the linear layers; the output head of a stack uses it too.
     Tensor* (*activate)(Tape& tape, Tensor* x, GeluKind gelu);
 };
 const std::vector<FeedForwardKind>& feed_forward_kinds();

@@ -6,7 +6,7 @@
 namespace masquerade {
 namespace {
 
-// Reads u, a = gelu(u), w and b. The gradient goes to u.
+// The record of gelu_linear() reads u, a = gelu(u), w and b. Its backward computes the gradient of u, not of a.
 void gelu_linear_record_forward(const Record& r) { linear_forward(r.x(1), r.x(2), r.x(3), r.y()); }
 void gelu_linear_record_backward(const Record& r) {
     const Grad du = r.dx(0), dw = r.dx(2), db = r.dx(3);

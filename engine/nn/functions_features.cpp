@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ops of linear attention on queries and keys: scores against a few vectors, feature maps, random features.
+// The ops of linear attention, as calls on the tape: scores of queries and keys against a few vectors, feature maps,
+// and random features.
 #include <cmath>
 
 #include "engine/math/features.h"
@@ -14,7 +15,8 @@ Tensor* head_scores(Tape& t, Tensor* x, Tensor* p, int heads, double scale, cons
         Record("head_scores").reads({x, p}).makes({y}).by(head_scores_forward, head_scores_backward, heads, scale));
 }
 
-// The slope of a logarithm is 1 for every t, so t is not kept; x is kept only for a norm, which has a gradient in x.
+// The derivative of a log feature by t (here s) is 1 or -1 for all t, so that t is not kept. x is kept only if the
+// features depend on its norm.
 Tensor* feature_map(Tape& t, Tensor* s, Tensor* x, int heads, double scale, FeatureKind kind, const std::string& name) {
     Tensor* y = t.declare(name, {s->rows(), heads * features_of(kind, int(s->columns() / heads))}, s->dtype);
     return t.run(Record("feature_map")
@@ -41,8 +43,8 @@ std::vector<double> random_features(int R, int heads, int D, const FeatureDraw& 
                 const double radius = std::sqrt(-2 * std::log(random.uniform_double()));
                 unit[d] = w[d] = radius * std::cos(6.283185307179586 * random.uniform_double());
             }
-            // Gram-Schmidt, twice for precision. The length of a normal row is independent of the direction that
-            // remains, so one row serves for both.
+            // Gram-Schmidt, twice for precision. The length of a normal random row is independent of its direction, so
+            // that one row provides both.
             const double length = rule.regular ? std::sqrt(double(D)) : std::sqrt(dot(w, w));
             for (int k = 0; rule.orthogonal && k < 2 * (r % D); k++) {
                 const double* other = &units[std::size_t(k % (r % D)) * D_];

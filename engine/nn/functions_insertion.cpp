@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The slots of an insertion decoder: their logits, their loss, and what is computed from all slots of a document.
+// The ops of insertion decoders as calls on the tape: logits and loss of slots, and the maximum over all rows of a
+// document.
 #include "engine/nn/functions.h"
 #include "engine/tape/op_record.h"
 

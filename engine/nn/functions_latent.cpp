@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Latents.
+// The ops of latents as calls on the tape: samples, KL divergences, codebooks, flows.
 #include "engine/nn/functions.h"
 #include "engine/tape/op_record.h"
 

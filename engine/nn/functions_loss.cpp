@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Losses.
+// The losses of tokens as calls on the tape.
 #include "engine/nn/functions.h"
 #include "engine/tape/op_record.h"
 
@@ -11,7 +11,8 @@ struct CrossEntropyAttributes {
     int h1, w1, b1;  // index of each output; 0 if absent
 };
 
-// The outputs are total, loss, lse, and those of h1, w1, b1 that are needed.
+// Returns output h1, w1 or b1 (the gradients for a total with gradient 1), or an absent view if it is not needed. The
+// outputs of the record are total, loss and lse, then the ones of h1, w1 and b1 that are needed.
 View share(const Record& r, int output) { return output > 0 ? r.y(output) : View{}; }
 void cross_entropy_record_forward(const Record& r) {
     const auto& a = r.as<CrossEntropyAttributes>();

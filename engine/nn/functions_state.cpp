@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention other than softmax over all keys, as calls on the tape: through a bounded state, with the local lambda
-// beside it, or over rows that are sorted by content.
+// Other forms of attention than softmax over all keys, as calls on the tape: attention through a bounded state, the
+// local lambda, and attention that sorts rows by content.
 #include "engine/nn/functions.h"
 #include "engine/ops/whole.h"
 #include "engine/tape/op_record.h"
@@ -11,9 +11,10 @@ struct StateAttributes {
     const SegmentGraph* graph;
     StateRule rule;
     int sources, gates;
-    int before() const { return 1 + 2 * sources + gates; }  // index of the state before
+    int before() const { return 1 + 2 * sources + gates; }  // index of the input `before`
 };
-// The inputs of a record: x, the packs, the key/value tensors, the gates, the state before.
+// Returns the inputs [from, from + count) of a record. The inputs are x, the packs, the key/value tensors, the gates,
+// and perhaps `before`.
 Views views(const Record& r, int from, int count) {
     Views all;
     for (int i = 0; i < count; i++) all.v[all.count++] = r.x(from + i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tokens, positions, attention, and moving rows.
+// The ops on tokens and positions, softmax attention, and the ops that move rows, as calls on the tape.
 #include "engine/nn/functions.h"
 #include "engine/tape/op_record.h"
 
@@ -9,8 +9,9 @@
 namespace masquerade {
 namespace {
 struct SideBySideAttributes {
-    Ints both, first, second;  // rows of x for y as (2M,C); rows of dx for the first, second half of dy
-    bool all;                  // every row of x is a first half
+    Ints both;           // for each row of y as (2M,C): the row of x
+    Ints first, second;  // for each row of dy as (2M,C): the row of dx that a first or second half goes to, or -1
+    bool all;            // every row of x is in the first half of a row of y
 };
 
 View as_single_rows(View y) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The linear layer. It owns no memory: its tensors are named slices of the model's Parameters. One layer may be called
+// The linear layer. It owns no memory: its tensors are named slices of the model's Parameters. A layer may be called
 // any number of times in a step.
 #pragma once
 #include "engine/nn/functions.h"

@@ -14,7 +14,7 @@ Tensor* rms_norm(Tape& t, Tensor* x, Tensor* w, double eps, const std::string& n
 
 namespace {
 
-// Zhang & Sennrich 2019
+// RMSNorm. Zhang & Sennrich 2019
 struct RmsNorm : Norm {
     Tensor* weight;  // (C)
     double eps;

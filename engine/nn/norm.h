@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The norms of a stack. Each kind is a class and a row of norm_kinds(); layers and models know only this interface.
+// The norms of a stack. Each kind is a class and an entry in norm_kinds(); layers and models use only this interface.
 #pragma once
 #include <memory>
 #include <string>
@@ -13,9 +13,9 @@ namespace masquerade {
 class Norm {
   public:
     virtual ~Norm() = default;
-    // The norm of each row of x (N,C).
+    // Returns the norm of each row of x (N,C).
     virtual Tensor* operator()(Tape& tape, Tensor* x, const std::string& name) const = 0;
-    // The norm of x + dropout(f). `rate` is the dropout rate.
+    // Returns the norm of x + dropout(f). `rate` is the dropout rate.
     virtual Tensor* operator()(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate,
                                const ResidualNames& names) const {
         return (*this)(tape, add(tape, x, dropout(tape, f, rows, rate, names.dropout), names.sum), names.norm);
@@ -30,7 +30,7 @@ struct NormKind {
 const std::vector<NormKind>& norm_kinds();
 const NormKind& find_norm(const std::string& name);  // throws BadUsage, which lists the names
 
-// Ba et al. 2016
+// Layer norm. Ba et al. 2016
 struct LayerNorm : Norm {
     Tensor *weight = nullptr, *bias = nullptr;  // (C)
     double eps = 0;

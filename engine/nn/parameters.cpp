@@ -14,7 +14,8 @@
 namespace masquerade {
 namespace {
 
-// If both numbers of a pair are beyond two deviations, draws the next pair for the same place.
+// Returns a normal number within two deviations for number `place` of a tensor. If both numbers of a pair are beyond
+// two deviations, it draws the next pair.
 float truncated_normal(const Stream& stream, std::uint32_t place, std::uint32_t attempt = 0) {
     for (;; attempt++) {
         Four bits = stream.at(place, attempt, 0);
@@ -25,7 +26,8 @@ float truncated_normal(const Stream& stream, std::uint32_t place, std::uint32_t 
     }
 }
 
-// Writes truncated_normal of the places begin .. end-1, in groups, so that the first attempts are a simple loop.
+// Writes truncated_normal() times `deviation` to x[begin] .. x[end-1]. It works in groups, so that the first attempts
+// are a simple loop.
 template <class T>
 void truncated_normals(T* x, float deviation, const Stream& stream, std::int64_t begin, std::int64_t end) {
     constexpr int group = 64;
@@ -130,7 +132,7 @@ void Parameters::redraw(std::int64_t step) {
         const int every = inits_[i].every;
         if (every == 0 || step == 0 || step % every) continue;
         const std::vector<double> numbers = inits_[i].make(seed_, std::uint32_t(step / every));
-        const std::vector<float> rounded(numbers.begin(), numbers.end());  // the same numbers in every type
+        const std::vector<float> rounded(numbers.begin(), numbers.end());  // so that all types have the same numbers
         write_numbers(master(tensors_[i]), rounded.data());
     }
 }

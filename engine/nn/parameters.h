@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The parameters of a model: named slices of one buffer; their gradients are the same slices of another buffer. The
+// The parameters of a model: named slices of one buffer. The gradients are the same slices of another buffer. The
 // optimiser, clipping and checkpoints work on whole buffers.
 //
-// If the storage type is bf16, the buffers stay f32 and hold the master weights. The ops read matrices through a
-// rounded copy, which the optimiser renews with every update, so that a step of less than a 256th of a weight is not
-// lost.
+// If the storage type is bf16, the buffers stay f32 and hold the master weights; the ops read matrices from a rounded
+// copy, which the optimiser renews with every update. A change of less than a 256th of a weight is therefore not lost.
 //                                                            Micikevicius et al. 2018, section 3.1
 #pragma once
 #include <deque>
@@ -18,36 +17,37 @@
 
 namespace masquerade {
 
-// The initial values of a parameter: zeros, ones, normal numbers with a standard deviation, truncated at two
-// deviations, or numbers made from the seed. Numbers that are made can be made again every `every` steps, each time
-// with another `draw`.
+// The initial values of a parameter: zeros, ones, normal numbers (`deviation`, truncated at two deviations), or numbers
+// that the function `make` returns. If `every` is not 0, make() is called again every `every` steps, each time with
+// another `draw`.
 struct Init {
     enum Kind { zeros, ones, normal, made } kind = zeros;
     double deviation = 0;
     std::function<std::vector<double>(std::uint64_t seed, std::uint32_t draw)> make = {};
-    int every = 0;  // 0: never
+    int every = 0;  // 0: never again
 };
 
 class Parameters {
   public:
-    // `storage` is the type in which the ops read matrices.
+    // `storage` is the type of the matrices that the ops read.
     explicit Parameters(DType storage = DType::f32, Device device = Device::cpu)
         : storage_(storage), dtype_(arithmetic_of(storage)), device_(device) {}
 
     // Declares a parameter. Weight decay applies to parameters of rank 2, not to biases and norms.
     Tensor* add(const std::string& path, const Shape& shape, Init init);
-    // Declares a state: a tensor that a step changes by another rule than the optimiser's, such as a codebook or its
-    // running counts. A state is stored in checkpoints like a parameter, has no gradient, and is never rounded.
+    // Declares a state: a tensor that a step changes, but not the optimiser, such as a codebook or its running counts.
+    // A state is stored in checkpoints like a parameter, has no gradient, and is never rounded.
     Tensor* add_state(const std::string& path, const Shape& shape, Init init);
-    // Allocates all tensors, with initial values or, unless `drawn`, zeros. A value depends only on (seed, path,
-    // place): the same model in double starts from the same numbers.
+    // Allocates all tensors, with initial values or, if `drawn` is false, zeros. A value depends only on (seed, path,
+    // index): the same model in double starts from the same numbers.
     void allocate(std::uint64_t seed, bool drawn = true);
 
-    // Makes the states that are due at this training step again, from (seed, path, draw) alone.
+    // Draws those states again whose Init::every divides this training step. The numbers depend only on (seed, path,
+    // draw).
     void redraw(std::int64_t step);
 
-    // After start_gradients() the next backward stores. finish_gradients() zeroes the gradients that no backward
-    // reached.
+    // After start_gradients(), the next backward stores each gradient instead of adding to it. finish_gradients() sets
+    // the gradients to 0 that no backward has written.
     void start_gradients();
     void finish_gradients();
 
@@ -55,19 +55,21 @@ class Parameters {
     // optimiser, which renews the copies itself, has changed the weights. Does nothing unless storage is bf16.
     void round();
 
-    // All master values as one row, for the optimiser. flat() views a buffer of the same length, such as a moment.
+    // All master values as one row, for the optimiser. flat() returns a view of another buffer of the same length, such
+    // as a moment.
     View values() const { return flat(values_, "parameters"); }
     View gradients() const { return flat(gradients_, "gradients"); }
     View flat(const Buffer& buffer, const char* path) const;
-    // The two trained parts of a flat view: parameters of rank 2 in the order of declaration, then the others. States
-    // follow.
+    // The two trained parts of a flat view: parameters of rank 2 in the order of declaration, then the other
+    // parameters. The states follow.
     View matrices(const View& flat_view) const;
     View vectors(const View& flat_view) const;
-    // The copies that the ops read, shaped like matrices(); no data unless storage is bf16.
+    // The rounded copies that the ops read, in the layout of matrices(); no data unless storage is bf16.
     View rounded() const;
     // The part of a flat view that belongs to one parameter.
     View slice(const View& flat_view, const Tensor& parameter) const;
-    // The values that are trained and stored: the parameter itself, or the master weights of its rounded copy.
+    // The values that are trained and stored: the parameter itself or, if the parameter is a rounded copy, its master
+    // weights.
     View master(const Tensor& parameter) const { return slice(values(), parameter); }
 
     std::deque<Tensor>& all() { return tensors_; }
@@ -75,9 +77,9 @@ class Parameters {
     Tensor* find(const std::string& path);  // null if there is none
     const Tensor* find(const std::string& path) const;
     std::int64_t count() const;                      // number of trained values, without states and alignment gaps
-    std::int64_t length() const { return length_; }  // of the flat row, with states and gaps
-    DType storage() const { return storage_; }       // of matrices, as the ops read them
-    DType dtype() const { return dtype_; }           // of masters, gradients and moments
+    std::int64_t length() const { return length_; }  // of a flat row, with states and gaps
+    DType storage() const { return storage_; }       // type of the matrices that the ops read
+    DType dtype() const { return dtype_; }           // type of master weights, gradients and moments
     Device device() const { return device_; }
 
   private:

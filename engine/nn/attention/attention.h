@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention as one part of a layer: queries attend to keys under a mask. Each kind is one file, with its settings and
-// its decoding state, and a row of attention_kinds(); layers, models and programs know only this interface.
+// Attention as one part of a layer: queries attend to keys under a mask. Each kind has one file, with its settings and
+// its decoding state, and an entry in attention_kinds(); layers, models and programs use only this interface.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,17 +11,17 @@
 
 namespace masquerade {
 
-// The query rows. If some of them are chosen, only these continue: the call leaves them in x, (Nq,C).
+// The query rows. If `chosen` lists some rows of x, only these are queries, and the call replaces x by them, (Nq,C).
 struct Queries {
     Tensor* x = nullptr;  // (N,C)
-    Ints chosen = {};     // null data: all
+    Ints chosen = {};     // numbers of rows of x; null data: all rows
 };
 
 // The rows that queries attend to: another stream, or the queries' own stream.
 struct Keys {
     Tensor* x = nullptr;       // (Nk,C)
-    Ints positions = {};       // of these rows, for the rotation
-    Tensor* memory = nullptr;  // (B,C) rows at position 0, source 0 of the mask, before x; null: none
+    Ints positions = {};       // of the rows of x, for the rotary embedding
+    Tensor* memory = nullptr;  // (B,C) further rows, at position 0: source 0 of the mask, before x; null: none
     bool any() const { return x || memory; }
 };
 
@@ -33,19 +33,21 @@ struct Slots {
     int row(int slot, int token) const { return slot * longest + (backward ? longest - 1 - token : token); }
 };
 
-// A decoding step: row i of the call is the next token of the text in slots[i], which is row rows[i] of all slots.
+// A decoding step. Row i of the call is the next token of the text in slot slots[i]. Its keys and values are stored in
+// row rows[i], see Slots::row().
 struct Step {
     Ints slots, rows;
     int written = 0;  // number of tokens that each text already has
 };
 
-// Copies that let several texts continue one text: copies of its slot, and of the rows of its tokens.
+// Copies of a text in other slots, so that several texts can continue it: slot from_slots[i] is copied to to_slots[i],
+// row from_rows[i] to to_rows[i].
 struct Branches {
     Ints from_slots, to_slots, from_rows, to_rows;
 };
 
-// The decoding state of one attention: what it keeps of the source (the memory, source 0 of the mask) and of the tokens
-// that were generated. Each kind has its own class.
+// The decoding state of one attention: what it stores of the memory (source 0 of the mask) and of the tokens generated
+// so far. Each kind has its own class.
 class AttentionState {
   public:
     virtual ~AttentionState() = default;
@@ -58,8 +60,9 @@ class AttentionState {
 class Companion {
   public:
     virtual ~Companion() = default;
-    virtual std::shared_ptr<Companion> start() const = 0;  // begins the stream of one pass
-    // The last norm of an encoder of pre-LN layers: declares its parameters; is called after the last layer.
+    virtual std::shared_ptr<Companion> start() const = 0;  // returns the companion of one pass
+    // An encoder of pre-LN layers ends with a norm of the companion, too: declare_norm() declares its parameters, and
+    // norm() applies it after the last layer.
     virtual void declare_norm(Parameters& parameters, const std::string& path) = 0;
     virtual void norm(Tape& tape, const std::string& name) = 0;
 };
@@ -72,8 +75,8 @@ struct AttentionContext {
     float dropout = 0;                            // rate for attention probabilities
     float hidden_dropout = 0;                     // rate for the rows of the companion
     Companion* companion = nullptr;               // read and changed by a kind that has one
-    const std::vector<int>* documents = nullptr;  // their names, for the dropout of the companion
-    // Decoding. In a step, the keys are stored in the state; without a step, they are read and become its memory.
+    const std::vector<int>* documents = nullptr;  // names of the documents, for the dropout of the companion
+    // For decoding. If `step` is set, the keys are added to the state; else they become the memory of the state.
     AttentionState* state = nullptr;
     const Step* step = nullptr;
 };
@@ -85,9 +88,9 @@ struct AttentionShape {
     int positions = 0;          // P: positions are 0 .. P-1
     AttentionOptions options = {};
     bool pre_norm = false;
-    double eps = 1e-12;          // of norms
+    double eps = 1e-12;          // epsilon of norms
     std::string norm = "layer";  // a name of norm_kinds()
-    bool bias = true;            // of linear layers
+    bool bias = true;            // linear layers have a bias
     int kv_heads = 0;            // G, heads of keys and values; 0: H
     int key_width() const { return (kv_heads > 0 ? kv_heads : heads) * (width / heads); }  // G D
 };
@@ -95,10 +98,10 @@ struct AttentionShape {
 class Attention {
   public:
     virtual ~Attention() = default;
-    // Returns (Nq,C). Without queries the keys are only read into the state, and the result is null.
+    // Returns (Nq,C). If queries.x is null, the keys are only added to the state, and null is returned.
     virtual Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys,
                                const AttentionContext& context) const = 0;
-    // An empty decoding state for these slots. Throws BadUsage if the kind cannot generate token by token.
+    // Returns an empty decoding state for these slots. Throws BadUsage if the kind cannot generate token by token.
     virtual std::unique_ptr<AttentionState> state(const Slots& slots) const = 0;
 };
 
@@ -113,20 +116,21 @@ struct AttentionKind {
                                              const AttentionShape& shape);
     std::vector<AttentionSetting> (*settings)();
     const char* weights;               // kinds with equal `weights` have parameters of the same names and meaning
-    bool needs_positions = false;      // of every key: a latent has none
+    bool needs_positions = false;      // every key must have a position; latents have none
     bool groups_heads = false;         // keys and values may have fewer heads than queries
     const char* in_decoder = nullptr;  // the kind for self-attention in a decoder; null: this kind
-    // Null: the kind has no second stream. The parameters are at `path`.
+    // Makes the companion, with its parameters at `path`. Null: the kind has no second stream.
     std::shared_ptr<Companion> (*companion)(Parameters& parameters, const std::string& path,
                                             const AttentionShape& shape) = nullptr;
 
-    // Like refuses(); if `latents`, the first source of keys are latents, which have no position.
+    // As refuses(). `latents` says that the first source of keys consists of latents, which have no position.
     std::string refusal(const SegmentGraph& graph, bool latents) const {
         return latents && needs_positions ? "it knows keys by their positions, and a latent has none" : refuses(graph);
     }
 };
 const std::vector<AttentionKind>& attention_kinds();
 const AttentionKind& find_attention(const std::string& name);  // throws BadUsage, which lists the names
+// Returns the kind `name` or, in a decoder, its in_decoder.
 const AttentionKind& self_attention(const std::string& name, bool decoder);
 
 }  // namespace masquerade

@@ -15,14 +15,14 @@ class Kept {
         buffer_ = Buffer(tensor_.bytes(), device);
         tensor_.value = buffer_.data();
     }
-    // Becomes a copy of x.
+    // Allocates the tensor and copies x into it.
     void take(const Tensor& x) {
         allocate(x.shape, x.dtype, x.device);
         masquerade::copy(x.view(), tensor_.view());
     }
     Tensor* tensor() { return tensor_.value ? &tensor_ : nullptr; }  // null: nothing was allocated
     void store(Ints rows, const Tensor* x) { store_rows(x->view(), rows, tensor_.view()); }
-    // A row may be both source and target: all rows are read before any is written.
+    // Copies rows. A row may be both source and target, because all rows are read before any is written.
     void copy(Tape& tape, Ints from, Ints to) {
         if (tensor()) store(to, embedding(tape, from, tensor(), "continued"));
     }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Kernel attention:  y_i = sum_j (phi(q_i) . phi(k_j)) v_j / sum_j phi(q_i) . phi(k_j),  with features phi per head:
+// Kernel attention:  y_i = sum_j (phi(q_i) . phi(k_j)) v_j / sum_j phi(q_i) . phi(k_j).  The kinds differ in the
+// features phi, which each head computes from its query or key:
 //
 //     performer   FAVOR+, random features of exp(q . k / sqrt(D))                      Choromanski et al. 2020
 //     rfa         random features of exp(sum_d s_d^2 q_d k_d), q and k of length 1, s learned;
-//                 gate=true: keys fade                                                 Peng et al. 2021
+//                 gate=true: a later key reduces the weight of earlier keys            Peng et al. 2021
 //     linear      elu(x) + 1                                                           Katharopoulos et al. 2020
 //
-// If features are stored as logarithms, the state has a running maximum for each feature, which cancels in y: no
-// epsilon is needed, and no look-ahead.
+// If features are stored as logarithms, the state has a running maximum for each feature. The maxima cancel in y, so
+// that neither an epsilon nor a maximum over later keys is needed.
 #include <algorithm>
 
 #include "engine/math/features.h"
@@ -29,7 +30,7 @@ struct KernelOptions {
 
 struct PerformerOptions : KernelOptions {
     void declare(AttentionSettings& s) {
-        // the first values of FeatureKind, in order
+        // names of the first values of FeatureKind, in their order
         static const std::vector<std::string> words = {"positive", "hyperbolic", "trigonometric", "relu"};
         std::string word = words[0];
         declare_features(s);
@@ -53,8 +54,9 @@ struct LinearOptions : KernelOptions {
 StateRule rule_of(const AttentionShape& s, const KernelOptions& o) {
     const FeatureKind map = o.map;
     const int R = map == FeatureKind::elu ? s.width / s.heads : features_of(map, o.features);
-    // Features of both signs may cancel, and dividing by nearly 0 amplifies the noise, so the divisor gets a lower
-    // bound. rfa's learned scale makes weights smaller than the noise of its features: with 1e-3 it did not train.
+    // Features of both signs may cancel, and division by nearly 0 amplifies their noise, so the divisor has a lower
+    // bound. For rfa the bound is larger: its learned scale makes weights smaller than the noise of the features, and
+    // with 1e-3 it did not train.
     const double floor = map == FeatureKind::rfa ? 0.05 : map == FeatureKind::trigonometric ? 1e-3 : 0;
     return {
         s.heads,           R, is_logarithm(map) ? StatePack::exponential : o.gate ? StatePack::gated : StatePack::sum,
@@ -81,7 +83,7 @@ class KernelAttention : public StateAttention {
     }
 
   private:
-    // Features of the heads of x, or their logarithms: (N,H*R).
+    // Returns the features of the heads of x, or their logarithms: (N,H*R).
     Tensor* features(Tape& tape, Tensor* x, const std::string& name) const {
         const int H = shape_.heads;
         if (map_ == FeatureKind::elu)
@@ -108,8 +110,8 @@ class KernelAttention : public StateAttention {
 
     FeatureKind map_;
     Linear query_, key_, value_, gate_;
-    Tensor* random_ = nullptr;     // (features,C) w_r of every head; drawn again every `redraw` steps
-    Tensor* sharpness_ = nullptr;  // (C) s of rfa: its random rows are s w_r
+    Tensor* random_ = nullptr;     // (features,C) random rows w_r of every head; drawn again every `redraw` steps
+    Tensor* sharpness_ = nullptr;  // (C) s of rfa, which multiplies the random rows: s w_r
 };
 
 template <class Options>

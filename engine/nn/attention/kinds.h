@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of attention_kinds(). A kind is a file beside this one, a name here and a name in kinds.cpp.
+// The entries of attention_kinds(). To add a kind, write a file in this folder, and name its constant here and in
+// kinds.cpp.
 #pragma once
 #include "engine/nn/attention/attention.h"
 
@@ -8,11 +9,11 @@ namespace masquerade {
 extern const AttentionKind softmax_kind, window_kind, longformer_kind, strided_kind, fixed_kind, local_kind, lsh_kind,
     sinkhorn_kind, luna_kind, luna_causal_kind, linformer_kind, performer_kind, rfa_kind, linear_kind, lambda_kind;
 
-// The base of all kinds: the projections of queries, keys and values.
+// The base class of all kinds. It makes the linear layers for queries, keys, values and the output.
 class ProjectedAttention : public Attention {
   protected:
     ProjectedAttention(const std::string& name, const AttentionShape& shape) : name_(name), shape_(shape) {}
-    // A linear layer with weights (columns,C).
+    // Returns a linear layer with weights (columns,C).
     Linear part(Parameters& p, const std::string& layer, const char* what, int columns) const {
         return Linear(p, layer + "." + name_ + "." + what, shape_.width, columns, shape_.deviation, shape_.bias);
     }
@@ -20,14 +21,15 @@ class ProjectedAttention : public Attention {
     AttentionShape shape_;
 };
 
-// Throws BadUsage, for kinds in which a row sees other keys once more rows follow.
+// Throws BadUsage: this kind cannot generate token by token, because the keys that a row sees depend on later rows.
 [[noreturn]] void cannot_write(const AttentionKind& kind);
 
 struct NoOptions {
     void declare(AttentionSettings&) {}
 };
 
-// Makes a row of the table from a class and its options. If `weights` is null, no other kind has the same parameters.
+// Makes an entry of attention_kinds() from a class and its options. Kinds with equal `weights` have the same
+// parameters; null: no other kind has the same parameters.
 template <class Class, class Options = NoOptions>
 constexpr AttentionKind kind_of(const char* name, const char* what, bool rotates, bool drops,
                                 std::string (*refuses)(const SegmentGraph&), const char* weights = nullptr) {

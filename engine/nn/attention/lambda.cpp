@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Lambda (Bello 2021). Content: a softmax over the positions weighs the keys, separately for each of their D numbers,
-// and the sum over the positions is a linear function of the query:  y_i = (sum_j softmax_j(k_j / sqrt(D)) v_j^T) q_i.
-// There is no normalisation per query.
-// With `reach`, self-attention adds the local positional lambda, with learned vectors e for distances:
-//     y_i += (sum_j e_(j-i) v_j^T) q_i,   |j - i| <= reach in the row's own segment, as far as the mask allows
+// Lambda attention (Bello 2021). The content lambda is a matrix, made of the keys j that a query sees; it multiplies the
+// query:
+//     y_i = (sum_j softmax_j(k_j / sqrt(D)) v_j^T) q_i
+// The softmax is taken over the positions j, separately for each of the D numbers of a key; nothing is normalised per
+// query. If `reach` is not 0, self-attention adds the local positional lambda, with learned vectors e for distances:
+//     y_i += (sum_j e_(j-i) v_j^T) q_i,   over the keys j of the row's own segment that it sees, |j - i| <= reach
 #include "engine/nn/attention/state.h"
 #include "engine/ops/local_plan.h"
 
 namespace masquerade {
 namespace {
 
-// In a decoding step, every row sees itself and the `reach` values that were kept before it, as one text.
+// Returns the graph of a decoding step: each row sees itself and the `reach` values stored from the tokens before it;
+// all of them count as one text.
 SegmentGraph near_graph(const SegmentGraph& step, int reach) {
     SegmentGraph graph;
     graph.documents = step.documents;
@@ -48,7 +50,7 @@ class LambdaAttention : public StateAttention {
             distances_ =
                 p.add(layer + "." + name + ".distances", {2 * reach_ + 1, s.width}, {Init::normal, s.deviation});
     }
-    // Beside its state, each text keeps its last `reach` values.
+    // Returns a state that, if `reach` is not 0, also stores the last `reach` values of each text.
     std::unique_ptr<AttentionState> state(const Slots& slots) const override {
         auto state = StateAttention::state(slots);
         if (reach_ > 0)
@@ -94,8 +96,8 @@ Tensor* LambdaAttention::beside(Tape& tape, Tensor* y, Tensor* q, const std::vec
                name_ + ".sum");
 }
 
-// (n * reach,C): for every row of a step, its own value and the reach - 1 nearest ones in the order of the text; 0 if
-// there is none.
+// Returns the values to store for the next step (n * reach,C): for each of n rows, its own value and the reach - 1
+// nearest values before it, in the order of the text, and zeros where there are fewer.
 Tensor* LambdaAttention::next_near(Tape& tape, const SegmentGraph& graph, const std::vector<Tensor*>& values) const {
     const int n = int(values.back()->rows()), W = 2 * reach_ + 1, own = int(values.size()) - 1;
     const bool back = !graph.queries.empty() && graph.queries[0].rule == Rule::anticausal;

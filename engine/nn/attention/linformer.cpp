@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Linformer (Wang et al. 2020) as a bounded state: slot r absorbs key j with the learned weight E[j,r] of its position,
 // divided by the number of keys, and a query attends to the slots. Under a full mask this is the paper's
-// K = E X W_K, V = E X W_V, E = F; a causal mask has an exact meaning too. Positions beyond the table are refused, as
-// with learned positions.
+// K = E X W_K, V = E X W_V, E = F. Under a causal mask, the slots that a query reads contain only the keys that it
+// sees, divided by their number. Positions beyond the table are an error, as with learned positions.
 #include "engine/nn/attention/state.h"
 
 namespace masquerade {

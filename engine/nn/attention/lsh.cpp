@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Attention by buckets (Reformer; Kitaev et al. 2020, section 2): keys are normalised queries, k = q / |q|. A row
-// attends to the rows of its own bucket in its chunk of the sorted rows and in the chunk before; if there are none, to
-// itself. The softmax is exact over the union of what all rounds have found. The random rotations for hashing are drawn
-// once, from the seed; queries are hashed after their rotation by position.
+// Attention within buckets (Reformer; Kitaev et al. 2020, section 2): keys are normalised queries, k = q / |q|. A row
+// attends to the other rows of its bucket in its own chunk of the sorted rows and in the chunk before; if there are
+// none, it attends to itself. The softmax runs over the union of the rows found in all rounds. The random rotations for
+// hashing are drawn once, from the seed; queries are hashed after their rotary embedding.
 #include "engine/nn/attention/kinds.h"
 #include "engine/ops/whole.h"
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Luna (Ma et al. 2021, section 3): l packed rows P stand between queries and keys; time is linear in both.
+// Luna (Ma et al. 2021, section 3): queries read the keys through l packed rows P, so that time is linear in the number
+// of queries and in the number of keys.
 //
 //     Y_P = Attention(P W_pq, X W_pc)          pack: P attends to the keys X; no output projection
 //     Y   = Attention(X W_q, Y_P W_c) W_o      unpack: queries attend to the slots Y_P
-//     P'  = LN(P + dropout(Y_P))               contextual: the P of the next layer; otherwise P stays
+//     P'  = LN(P + dropout(Y_P))               contextual: P' is the P of the next layer; else P is always the same
 //
 // W_pc and W_c make keys and values; if tied, one matrix makes both. Rows that see the same keys share l slots, which
-// absorb only these keys; if there are fewer than l keys, the rows read as many slots as keys. So P never holds what
-// its rows do not see.
+// absorb only these keys; if there are fewer than l keys, the rows read as many slots as keys. Therefore no row reads
+// keys that it must not see.
 #include <algorithm>
 #include <array>
 
@@ -47,10 +48,10 @@ struct LunaOptions {
     }
 };
 
-// The second stream: l rows of P for every group.
+// The second stream: l rows of P for every slot group.
 struct PackedRows : Companion {
     LunaOptions options;
-    Tensor* learned = nullptr;  // (l,C), copied into every group at the start
+    Tensor* learned = nullptr;  // (l,C), the P of every group at the start
     std::shared_ptr<const Norm> last;
     AttentionShape shape;
     Tensor* x = nullptr;  // (groups * l, C); null before the first layer
@@ -58,7 +59,7 @@ struct PackedRows : Companion {
 
     PackedRows(Parameters& p, const std::string& path, const AttentionShape& s)
         : options(options_of<LunaOptions>(s.options)), shape(s) {
-        // Initialised like an embedding of deviation 1/sqrt(C) that is scaled by sqrt(C).
+        // Deviation 1, as an embedding that has deviation 1/sqrt(C) and is multiplied by sqrt(C).
         learned = p.add(path, {options.slots, s.width}, {Init::normal, 1});
     }
     std::shared_ptr<Companion> start() const override { return std::make_shared<PackedRows>(*this); }
@@ -73,8 +74,8 @@ struct PackedRows : Companion {
 // The groups of a graph, and the group of each query segment.
 struct Groups {
     std::vector<SlotGroup> groups;
-    std::vector<int> place;  // index of a group in its document
-    std::vector<int> of;     // group of every query segment
+    std::vector<int> place;  // for each group, its index within its document
+    std::vector<int> of;     // for each query segment, the index of its group
 };
 
 Groups slots_of(const SegmentGraph& graph) {
@@ -97,7 +98,7 @@ Groups slots_of(const SegmentGraph& graph) {
     return s;
 }
 
-// Adds a query segment that sees these keys whole.
+// Adds a query segment to `graph` that sees all of `keys`.
 void look(SegmentGraph& graph, int begin, int end, int document, const std::vector<KeySegment>& keys) {
     QuerySegment q;
     q.begin = begin, q.end = end, q.document = document, q.sees_begin = int(graph.sees.size());
@@ -124,7 +125,7 @@ class LunaAttention : public ProjectedAttention {
     std::unique_ptr<AttentionState> state(const Slots&) const override { return std::make_unique<KeptSlots>(); }
 
   private:
-    // The keys and values of the slots: all that is kept of the source.
+    // The decoding state: the keys and values of the slots, computed once from the source.
     struct KeptSlots : AttentionState {
         Kept memory;
         bool has_memory() override { return memory.tensor(); }
@@ -151,7 +152,7 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
     Tensor* kv = state ? state->memory.tensor() : pack(tape, keys, context, slots);
     SegmentGraph unpack;
     unpack.documents = context.graph->documents;
-    std::vector<int> read(slots.groups.size(), -1);  // key segment of a group
+    std::vector<int> read(slots.groups.size(), -1);  // key segment of each group; -1: not made yet
     for (std::size_t i = 0; i < slots.of.size(); i++) {
         const QuerySegment& q = context.graph->queries[i];
         const int g = slots.of[i];
@@ -172,14 +173,15 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
     return output_(tape, y, name_ + ".output");  // (Nq,C)
 }
 
-// P of every group (G*l,C): the rows that the layer before left for the group or, if it did not have the group, the
-// learned rows.
+// Returns P of every group (G*l,C): the rows that the previous layer computed for the group or, if that layer did not
+// have the group, the learned rows.
 Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const AttentionContext& context,
                                     const RowNames& names) const {
     const auto& before = static_cast<const PackedRows&>(*context.companion);
     if (before.x && before.groups == slots.groups) return before.x;
     const int l = options_.slots;
-    // indices of learned rows; rows of the layer before; for each row, which of these replaces it
+    // `learned`: indices of learned rows; `from`: rows of the previous layer's P; `which`: for each row of P, the index
+    // in `from` of the row that replaces it, or -1
     std::vector<int> learned, from, which;
     for (const SlotGroup& group : slots.groups) {
         const auto known = std::find(before.groups.begin(), before.groups.end(), group);
@@ -199,14 +201,14 @@ Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const Atten
     return some ? replace_rows(tape, p, held(which), kept, name_ + ".packed") : p;
 }
 
-// Keys and values of the slots (G*l,2C). Leaves P' for the next layer.
+// Returns the keys and values of the slots (G*l,2C), and stores P' in the companion for the next layer.
 Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext& context, const Groups& slots) const {
     if (!context.companion) throw Error(text("attention luna ", name_, ": the pass brings no packed rows"));
     auto& stream = static_cast<PackedRows&>(*context.companion);
     const int l = options_.slots, G = int(slots.groups.size());
     SegmentGraph graph;
     graph.documents = context.graph->documents;
-    std::vector<int> document, position;  // names of the rows of P
+    std::vector<int> document, position;  // names of the rows of P, for dropout
     for (int g = 0; g < G; g++) {
         const SlotGroup& group = slots.groups[std::size_t(g)];
         std::vector<KeySegment> seen;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Causal Luna (Ma et al. 2021, section 3.3, and its code, which packs before it projects): l learned rows P pack the
-// keys and values seen so far into l slots; a query attends to the slots.
+// Causal Luna (Ma et al. 2021, section 3.3, and the authors' code, which packs before it projects): l learned rows P
+// pack the keys and values seen so far into l slots; a query attends to the slots.
 //
-//     s_jr = p_r . k'_j / sqrt(D)     w = softplus(s) or elu(s) + 1, over the number of keys; or exp(s), over its sum
+//     s_jr = p_r . k'_j / sqrt(D)     w = softplus(s) or elu(s) + 1, divided by the number of keys;
+//                                     or w = exp(s), divided by its sum over the keys
 //     b = softmax_r(q . K_r / sqrt(D)),  y = sum_r b_r V_r
 //
-// P is the same in every call of a layer and sees no token, so nothing flows around the mask.
+// P consists of parameters and does not depend on any token, so that no information passes around the mask.
 #include <numeric>
 
 #include "engine/math/features.h"
@@ -65,7 +66,7 @@ class LunaCausalAttention : public StateAttention {
     }
 
     LunaCausalOptions options_;
-    std::vector<int> rows_;  // 0 .. l-1, of P
+    std::vector<int> rows_;  // the numbers of the rows of P: 0 .. l-1
     Tensor* slots_;          // P (l,C)
     Linear pack_query_, pack_key_, query_, key_value_;
 };

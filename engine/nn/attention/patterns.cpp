@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Sparse softmax attention: a row sees the keys of its own segment that both its mask and a fixed pattern of places
-// allow, and other segments whole. The pattern of place i has the following places j, with the options w = window,
-// d = dilation, l = stride and g = globals:
+// Sparse softmax attention: of its own segment, a row sees the keys that both its mask and a fixed pattern of positions
+// allow; other segments that it sees, it sees whole. The pattern of position i consists of the following positions j,
+// with the options w = window, d = dilation, l = stride and g = globals:
 //
 //     window       |i - j| <= w d, a multiple of d                        van den Oord et al. 2016; Beltagy et al. 2020
-//     longformer   as window; the first g places see all and are seen by all    Beltagy et al. 2020, section 3.1
+//     longformer   as window; the first g positions see all and are seen by all Beltagy et al. 2020, section 3.1
 //     strided      |i - j| < l, or a multiple of l                              Child et al. 2019, section 4.3
 //     fixed        the same block of l, or j mod l >= l - g                     Child et al. 2019, section 4.3
 //     local        the same block of w, or the one before             Parmar et al. 2018, section 3.2, in one dimension
 //
-// All heads have the same pattern, the union of the paper's two. Global rows of longformer share the projections of the
-// other rows.
+// All heads have the same pattern; for `strided` and `fixed`, it is the union of the two patterns that Child et al.
+// give to different heads. In longformer, global rows use the same projections as the other rows.
 #include <algorithm>
 #include <cmath>
 
@@ -20,8 +20,8 @@
 namespace masquerade {
 namespace {
 
-// The numbers of a pattern, some of which are settings. settle() computes those that follow from the number of
-// positions.
+// The parameters of a pattern. Subclasses declare some of them as settings; settle() computes the ones that depend on
+// the number of positions.
 struct PatternOptions : QuerySegment {
     void settle(int /*positions*/) {}
     void add_stride(AttentionSettings& s, int* length) {
@@ -92,10 +92,10 @@ class PatternAttention : public SoftmaxAttention {
     }
 
   private:
-    QuerySegment pattern_;  // only the numbers of the pattern are used
+    QuerySegment pattern_;  // only the parameters of the pattern are used
 };
 
-// If from_start, the pattern counts places from the first token.
+// `from_start`: the pattern counts positions from the first token.
 template <bool from_start>
 std::string refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {

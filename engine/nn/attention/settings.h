@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The settings of the kinds of attention. A kind has a struct of options, whose fields it declares:
+// The settings of the kinds of attention. A kind has a struct of options, which declares its fields as settings:
 //
 //   struct LunaOptions {
 //       int slots = 16;
 //       void declare(AttentionSettings& s) { s.add("slots", &slots, "rows that keys are packed into", 1, 65536); }
 //   };
 //
-// The value of a field at this call is the default, and a given value replaces it. Kinds may share a setting; the help
-// text of each kind says what the setting does there.
+// The value of a field at the call of add() is the default; a value given by the user replaces it. Several kinds may
+// have the same setting; the help text of each kind says what the setting does there.
 #pragma once
 #include <map>
 #include <string>
@@ -63,9 +63,9 @@ std::vector<AttentionSetting> settings_of() {
     return settings.all;
 }
 
-// The beginning of a help text: "luna, linformer: ".
+// Returns the beginning of a help text: "luna, linformer: ".
 std::string of_kinds(const std::vector<std::string>& names);
-// The settings of all kinds; each help text says which kinds have the setting.
+// Returns the settings of all kinds; each help text says which kinds have the setting.
 std::vector<AttentionSetting> attention_settings();
 
 }  // namespace masquerade

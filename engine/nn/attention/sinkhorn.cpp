@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Sorted blocks (Sinkhorn Transformer; Tay et al. 2020, section 3): a row attends to its own block of rows and to a
-// sorted block, K'_u[t] = sum_v S_uv K_v[t], and V' from V in the same way; Sinkhorn iterations make the matrix S. The
-// scores of S are those of the mean queries and mean keys; no noise is drawn. In a segment of one block there is
-// nothing to sort.
+// Attention with sorted blocks (Sinkhorn Transformer; Tay et al. 2020, section 3): a row attends to its own block of
+// rows and to a sorted block. Row t of sorted block u is K'_u[t] = sum_v S_uv K_v[t], and likewise V'. Sinkhorn
+// iterations normalise S, which starts from the scores of the blocks' mean queries and mean keys; no noise is added. A
+// segment of one block has no sorted block.
 #include "engine/nn/attention/softmax.h"
 #include "engine/ops/whole.h"
 
 namespace masquerade {
 namespace {
 
-// The rows of a block see the block, rows of source 0, and the block sorted to its place, rows of source 1.
+// Returns the graph in which the rows of each block see this block (source 0) and the sorted block in its place
+// (source 1).
 SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_t queries, int block) {
     const std::vector<int> numbers = whole_plan_numbers("sinkhorn", graph, rows, queries, block);
     const WholePlan plan = whole_plan(numbers, numbers.data());

@@ -14,7 +14,7 @@ SoftmaxAttention::SoftmaxAttention(Parameters& p, const std::string& layer, cons
 
 Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& keys,
                                      const AttentionContext& context) const {
-    const std::vector<Tensor*> kv = sources(tape, keys, context);  // of (Nk,2 G D) each
+    const std::vector<Tensor*> kv = sources(tape, keys, context);  // (Nk,2 G D) each
     if (!queries.x) return nullptr;
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
     Tensor* q =
@@ -30,7 +30,7 @@ Tensor* SoftmaxAttention::keys_and_values(Tape& tape, Tensor* x, Ints positions,
 }
 
 namespace {
-// Keys and values, one row each: of the source, and of every generated token, in its slot.
+// The decoding state: keys and values of the rows of the source (memory), and of the generated tokens (own).
 struct KeptKeys : AttentionState {
     Kept memory, own;
     bool has_memory() override { return memory.tensor(); }
@@ -50,8 +50,8 @@ std::vector<Tensor*> SoftmaxAttention::sources(Tape& tape, const Keys& keys, con
     std::vector<Tensor*> all;
     if (state && state->has_memory()) all.push_back(state->memory.tensor());
     if (keys.x) all.push_back(keys_and_values(tape, keys.x, keys.positions, context.rotary_table, "key_value"));
-    // at position 0 the rotation is the identity; recorded last, because gradients are summed in the order of the
-    // records
+    // The memory is not rotated, because it has position 0. It is recorded after x, because the order of the records
+    // determines the order in which gradients are summed.
     if (keys.memory) all.insert(all.begin(), keys_and_values(tape, keys.memory, {}, nullptr, "memory"));
     if (!state || !keys.any()) return all;
     if (!context.step) return state->memory.take(*all.back()), all;

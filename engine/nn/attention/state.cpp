@@ -4,7 +4,8 @@
 namespace masquerade {
 namespace {
 
-// A decoding step for bounded states: every row is a document that sees itself and, in the first step, the source.
+// Returns the graph of a decoding step for bounded states: every row is a document of its own, which sees itself and,
+// in the first step, the source.
 SegmentGraph graph_of_step(const SegmentGraph& graph, bool first) {
     SegmentGraph step;
     for (const QuerySegment& all : graph.queries)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Attention through a bounded state (engine/math/state.h): the part that all such kinds share. A kind says with what a
-// query reads the state, and what the state absorbs of a row. Time and memory are linear in the rows, under every mask
-// that is honoured.
+// Attention through a bounded state (engine/math/state.h): the base class of these kinds. A kind defines read(), what a
+// query reads the state with, and take(), what the state absorbs from a row. Time and memory are linear in the number
+// of rows, under every mask that a kind accepts.
 #pragma once
 #include "engine/nn/attention/kept.h"
 #include "engine/nn/attention/kinds.h"
@@ -15,13 +15,13 @@ class StateAttention : public ProjectedAttention {
     std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 
   protected:
-    // The part of rows x(Nk,C) that the state absorbs: pack (Nk,H*R), kv (Nk,C) values or (Nk,2C) keys and values, gate
-    // (Nk,H) logits, only for gated packs.
+    // What the state absorbs from rows x (Nk,C): the pack (Nk,H*R); kv, values (Nk,C) or keys and values (Nk,2C); for
+    // gated packs also the gate (Nk,H), logits.
     struct Taken {
         Tensor *pack, *kv, *gate = nullptr;
     };
-    // The decoding state: packs, keys, values and gates of the source, and for each text one row in some tensors. The
-    // first of these tensors is the recurrent state.
+    // The decoding state: packs, keys, values and gates of the source, and the tensors `texts`, which have one row for
+    // each text. texts[0] is the recurrent state.
     struct KeptState : AttentionState {
         Kept pack, kv, gate;
         std::vector<Kept> texts;
@@ -33,18 +33,18 @@ class StateAttention : public ProjectedAttention {
     StateAttention(Parameters& parameters, const std::string& layer, const std::string& name,
                    const AttentionShape& shape, const StateRule& rule)
         : ProjectedAttention(name, shape), rule_(rule), output_(part(parameters, layer, "output", shape.width)) {}
-    // (Nk,2C). Positions rotate the keys and, if rotary_value is set, the values.
+    // Returns keys and values (Nk,2C). The keys are rotated by position and, if rotary_value is set, the values too.
     Tensor* keys_and_values(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* rotary_table,
                             const std::string& name) const {
         return project.rotated(tape, x, positions, rotary_table, (shape_.rotary_value ? 2 : 1) * shape_.width,
                                name + ".key_value");
     }
     virtual Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table) const = 0;
-    // The names of tensors start with `name`.
+    // The paths of the tensors start with `name`.
     virtual Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const = 0;
 
-    // Adds to y, which was read from the state, what else a kind computes; q is from read(), kv from take() of each
-    // source.
+    // Adds to y, the result of the state, what a kind computes besides. q is the result of read(); kv are the values of
+    // take(), one tensor per source.
     virtual Tensor* beside(Tape&, Tensor* y, Tensor* /*q*/, const std::vector<Tensor*>& /*kv*/,
                            const AttentionContext&) const {
         return y;
