@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The test ladder. One row of the table (engine/check/ops_table.cpp) describes the operands and the calls of an op.
-// Every check here is derived from that row alone and reports faults by op and tensor:
-//   check_calculus   the f64 backward against the complex step of the c128 forward, 1e-12
-//   check_precision  f32 and bf16 against f64, forward and every gradient, on every instruction set
-//   check_contract   gradients stored and added, outputs fully written, nothing else changed, absent gradients,
-//                    threads, rows, errors
-// Uses no test framework, because the tests and `inspect gradients` both run it.
+// The test ladder: checks that every op must pass. One row of the op table (engine/check/ops_table.cpp) describes the
+// operands and the calls of an op; the checks need nothing else, and report faults by op and tensor:
+//   check_calculus   the f64 backward equals the complex step of the c128 forward, up to 1e-12
+//   check_precision  f32 and bf16 agree with f64, forward and every gradient, on every instruction set
+//   check_contract   the op keeps the contract of ops.h: gradients are stored or added, outputs fully written, nothing
+//                    else is changed, wrong sizes are refused; results do not depend on absent gradients, on the number
+//                    of threads, or on other rows
+// The ladder uses no test framework, because the tests and `inspect gradients` both run it.
 #pragma once
 #include "engine/base/random.h"
 #include "engine/ops/ops.h"
@@ -21,7 +22,7 @@
 
 namespace masquerade::ladder {
 
-// The sizes of one check. Each op's row defines what the three numbers mean.
+// The sizes of one check. Each row of the op table defines what the three numbers mean.
 struct Sizes {
     int rows = 1, columns = 1, other = 1;
 };
@@ -30,7 +31,7 @@ enum class Role {
     input,      // has a gradient
     constant,   // has no gradient
     output,     // has a cotangent, which the backward reads
-    statistic,  // an output without cotangent, for the backward to read
+    statistic,  // an output that has no cotangent; the backward may read it
     updated,    // an output that is read before it is written
 };
 enum class Kind { storage, arithmetic };  // types S and A of ops.h
@@ -48,14 +49,14 @@ struct Operand {
     Kind kind;
     Draw draw;
     std::vector<double> numbers;
-    bool weight = false;     // the gradient has type A, whatever the type of the value
+    bool weight = false;     // the gradient has type A, even if the value has type S
     bool rounded = false;    // intermediate values are rounded to type S
-    bool of_row = false;     // row n of the op depends only on its rows n: equal bits alone and in a batch
+    bool of_row = false;     // row n depends only on rows n of such operands: its bits do not depend on the batch
     bool any_rows = false;   // the op cannot detect surplus rows
     bool any_shape = false;  // the op cannot detect a wrong shape
-    double length = 1;       // terms of the sum behind the output or the gradient
+    double length = 1;       // number of terms of the sum that the output or the gradient is
     double factor = 2;       // roundings per term of the sum
-    double floor = 0;        // errors are relative to the largest number or to this, for terms that cancel
+    double floor = 0;        // lower bound of the number that errors are divided by, for terms that cancel
 
     Operand& as_weight() {
         weight = true;
@@ -102,14 +103,16 @@ struct Indices {
 class Call;
 class OnTape;
 
-// An op at one size.
+// An op at one size: its operands, and functions that call it.
 struct Case {
     std::vector<Operand> operands;
     std::vector<Indices> indices;
     std::function<void(const Call&)> forward, backward;
-    // Calls the function of nn/functions.h that records the op. Its random stream is named "ladder".
+    // Calls the function of nn/functions.h that records the op. If the op draws random numbers, its stream has the name
+    // "ladder".
     std::function<void(const OnTape&)> record;
-    // Computes the outputs by plain loops in double. For ops without a backward, which the calculus check cannot cover.
+    // Computes the outputs by plain loops in double. Only for ops without a backward, which check_calculus() cannot
+    // check.
     std::function<void(const Call&)> definition;
     int rows = 0;  // rows of the operands marked by_row
 
@@ -133,7 +136,8 @@ struct Case {
     }
 
     bool has_storage() const;
-    // The case with only rows [begin, end) of the operands and indices that go by row; all others are unchanged.
+    // Returns the case with only rows [begin, end) of the operands and indices whose of_row is set. The other operands
+    // and indices are unchanged.
     Case restricted(int begin, int end) const;
 
   private:
@@ -141,31 +145,31 @@ struct Case {
 };
 
 std::vector<Sizes> boundary_sizes();
-// Sizes with 2571: beyond the first tile of every kernel, and odd, so that no tile size divides it.
+// Sizes that contain 2571, which is beyond the first tile of every kernel and odd, so that no tile size divides it.
 std::vector<Sizes> far_sizes();
 
 struct Op {
-    std::string name;  // name in ops.h; after a comma, the use
+    std::string name;  // name in ops.h and, after a comma, what is special in this row: "linear, no bias"
     std::function<Case(Sizes)> make;
-    std::vector<Sizes> small = {{5, 4, 3}, {2, 7, 6}, {1, 3, 1}};  // for the calculus check by elements
-    std::vector<Sizes> middle = {{33, 65, 17}};                    // for the calculus check by directions
-    std::vector<Sizes> all = boundary_sizes();                     // for all other checks
-    std::vector<Sizes> far = far_sizes();                          // for precision, and for the contract in f32
+    std::vector<Sizes> small = {{5, 4, 3}, {2, 7, 6}, {1, 3, 1}};  // calculus, one derivative for each number
+    std::vector<Sizes> middle = {{33, 65, 17}};                    // calculus, derivatives along random directions
+    std::vector<Sizes> all = boundary_sizes();                     // precision and contract
+    std::vector<Sizes> far = far_sizes();                          // all checks; the contract only in f32
     bool costly = false;                                           // many operations per number: see fits_fibers
 };
 
-// Makes the case of a row at the given sizes and draws its numbers.
+// Returns the case of a row of the op table at the given sizes, with random numbers.
 Case prepared(const Op& op, Sizes sizes);
 
-// Host memory for one tensor, with guard bytes on both sides. If the device has separate memory, also an equal block
-// there.
+// Host memory for one tensor, with guard bytes on both sides. If the device has separate memory, also a block of the
+// same size on the device.
 class Guarded {
   public:
     Guarded(const Shape& shape, DType dtype, const char* path, Device device = Device::cpu);
-    const View& view() const { return view_; }  // for the checks, on the host
-    View there() const;                         // for ops, on the device
-    void send() const;                          // copies everything, with guards, to the device
-    void fetch() const;
+    const View& view() const { return view_; }  // the tensor on the host, for the checks
+    View there() const;                         // the tensor on the device, for the ops
+    void send() const;                          // copies tensor and guards to the device
+    void fetch() const;                         // copies tensor and guards back
     void fill(const std::vector<double>& numbers) const;
     void fill_with_nan() const;
     bool guards_intact() const;
@@ -178,31 +182,32 @@ class Guarded {
     View view_;
 };
 
-// Whether the device has memory separate from the host.
+// True if the device has memory of its own, separate from the host's.
 bool lies_apart(Device device);
 
 complex number(const View& view, std::int64_t i);
 void set_number(const View& view, std::int64_t i, complex x);
-// x rounded to `type`; unchanged for f64.
+// Returns x rounded to `type`; x itself for f64.
 double rounded(double x, DType type);
 
-// The largest absolute error of `found`, divided by the largest number of `exact` or `floor`; NaN if any error is NaN.
+// Returns the largest absolute error of `found`, divided by the largest absolute value in `exact` or, if this is
+// smaller, by `floor`. Returns NaN if any error is NaN.
 double error_of(const View& found, const View& exact, double floor);
 
-// The memory of one case in one type, passed to the functions of the row. Before the op runs, inputs hold the case's
-// numbers rounded to the type `like`, and outputs hold NaN.
+// The memory of one case in one type, which is passed to the functions of the case. Before the op runs, inputs contain
+// the numbers of the case, rounded to the type `like`, and outputs contain NaN.
 class Call {
   public:
     Call(const Case& of, DType type, DType like, Device device = Device::cpu);
     Call(const Case& of, DType type) : Call(of, type, type) {}
 
-    // Called by the rows of the table:
+    // Called by the functions of the op table:
     View operator()(const std::string& name) const;  // the value
     View d(const std::string& name) const;           // the cotangent of an output
     Grad grad(const std::string& name) const;        // the gradient of an input
     Ints ints(const std::string& name) const;
-    RowNames rows() const;                    // from the lists "document" and "position", if present
-    bool has(const std::string& name) const;  // whether a tensor has this name
+    RowNames rows() const;                    // the lists "document" and "position", if present
+    bool has(const std::string& name) const;  // true if a tensor has this name
 
     void forward() const { run(op.forward); }
     void backward() const { run(op.backward); }
@@ -210,10 +215,10 @@ class Call {
     void add(std::size_t operand, bool added = true) { added_[operand] = added; }
 
     const Case& op;
-    // For each operand: the value; then the cotangent (outputs) or the gradient (inputs), null if there is none.
+    // values[i] is the value of operand i; others[i] its cotangent (outputs) or gradient (inputs), null if it has none.
     std::vector<Guarded> values;
     std::vector<std::unique_ptr<Guarded>> others;
-    mutable std::set<std::string> asked;  // names that the row's function asked for: "x", "dy"
+    mutable std::set<std::string> asked;  // names of the tensors and lists used by the function that ran: "x", "dy"
 
   private:
     std::size_t find(const std::string& name) const;
@@ -222,15 +227,16 @@ class Call {
     std::vector<Buffer> lists_;  // the index lists on the device
 };
 
-// The largest error allowed for an output's values or an input's gradient, relative to the largest number. Storage and
-// rounded intermediate values count one rounding each; arithmetic counts a rounding for each term of the sum.
+// Returns the largest relative error allowed (see error_of) for the values of an output or the gradient of an input. In
+// bf16, a result stored in type S and rounded intermediate values add one bf16 rounding each. The sum of `length` terms
+// adds `factor` roundings of type A, times 2 + sqrt(length).
 double bound_of(const Operand& operand, DType type);
 std::string at(Sizes sizes);  // " at 5x4x3"
 
 // The largest relative errors of one tensor; -1 if a check does not apply.
 struct Errors {
     double complex_step = -1, f32 = -1, bf16 = -1;
-    double share = 0;  // the largest ratio of an error to its bound
+    double share = 0;  // the largest ratio of an error to the allowed error
 };
 
 struct Findings {
@@ -252,20 +258,21 @@ struct Findings {
 void check_calculus(const Op& op, Findings& findings);
 void check_precision(const Op& op, Findings& findings);
 void check_contract(const Op& op, Findings& findings);
-// How an op's results for some rows alone must compare with its results for these rows in a batch: equal bits, or
-// within the op's bound. The bound is for cuBLASLt, which may choose another algorithm for another number of rows.
+// How the results of an op for some rows alone must agree with its results for these rows in a batch: in all bits, or
+// within the allowed error. The latter is for cuBLASLt, which may choose another algorithm for another number of rows.
 enum class RowsAlone { same_bits, near };
-// The checks for ops on Device::cuda in device memory, against f64 on the CPU.
+// The checks of the ops on Device::cuda. Precision is checked against f64 on the CPU.
 void check_cuda_precision(const Op& op, Findings& findings);
 void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows = RowsAlone::same_bits);
-// Whether MASQUERADE_SMALL_LADDER is set: the two CUDA checks then use only the smallest sizes, for tools that watch
-// every memory access.
+// True if the environment variable MASQUERADE_SMALL_LADDER is set. The two CUDA checks then use only the smallest
+// sizes, for slow tools that check every memory access.
 bool small_ladder();
-// Whether a check at these sizes is fast enough for kernels that run as fibers. For a costly op, rows x columns x other
-// may be at most `most`, and rows at most 300. A GPU runs all sizes.
+// True if a CUDA check at these sizes is fast enough. A GPU runs all sizes. Without one, the tests run the kernels on
+// the CPU, their threads as fibers: for a costly op, rows * columns * other may be at most `most`, and rows at most
+// 300.
 bool fits_fibers(const Op& op, Sizes sizes, std::int64_t most);
 
-// All rows of the table (engine/check/ops_table.cpp).
+// Returns all rows of the op table.
 const std::vector<Op>& ops_table();
 
 }  // namespace masquerade::ladder

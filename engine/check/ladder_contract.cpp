@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The check that every op keeps the contract of ops.h.
+// The checks that every op keeps the contract of ops.h.
 #include "engine/ops/cpu/parallel.h"
 #include "engine/check/ladder.h"
 
@@ -9,13 +9,14 @@
 namespace masquerade::ladder {
 namespace {
 
-struct Threads {
+// Restores the number of threads at the end of a scope.
+struct RestoreThreads {
     const int before = threads();
-    ~Threads() { set_threads(before); }
+    ~RestoreThreads() { set_threads(before); }
 };
 
-// The largest magnitude of the numbers.
-double size_of(const View& view) {
+// Returns the largest absolute value of the numbers.
+double largest_of(const View& view) {
     double size = 0;
     for (std::int64_t i = 0; i < view.count(); i++) size = std::max(size, std::fabs(number(view, i).real()));
     return size;
@@ -33,7 +34,7 @@ struct Contract {
     void expect(bool good, const std::string& tensor, const std::string& kind) const {
         findings.expect(good, tensor, kind, text(name_of(type), at(sizes)));
     }
-    // Runs forward and backward. All gradients are computed and stored, unless the caller has changed the call.
+    // Runs forward and backward. All gradients are computed and stored, unless want() or add() of the call were used.
     void run(const Call& call) const {
         call.forward();
         if (c.backward) call.backward();
@@ -44,7 +45,7 @@ struct Contract {
         for (std::size_t i = 0; i < c.operands.size(); i++)
             if (has_gradient(i)) f(i, "d" + c.operands[i].name);
     }
-    // Calls f(tensor name, memory in a, memory in b) for every result of the op.
+    // Calls f(name, memory in call a, memory in call b) for every output and gradient of the op.
     template <class F>
     void each_result(const Call& a, const Call& b, F f) const {
         for (std::size_t i = 0; i < c.operands.size(); i++)
@@ -52,13 +53,13 @@ struct Contract {
         each_gradient([&](std::size_t i, const std::string& name) { f(name, *a.others[i], *b.others[i]); });
     }
 
-    // Checks that results hold no NaN, and that everything else, including the guards, is unchanged. Returns the call
-    // with all results.
+    // Checks that results contain no NaN, and that all other memory, including the guards, is unchanged. Returns the
+    // call with all results.
     Call check_writes() const {
         const Call fresh(c, type, type, device);
         Call call(c, type, type, device);
         call.forward();
-        auto untouched = [&](bool after_backward) {
+        auto expect_untouched = [&](bool after_backward) {
             for (std::size_t i = 0; i < c.operands.size(); i++) {
                 const Operand& o = c.operands[i];
                 if (!o.written()) expect(call.values[i].bytes() == fresh.values[i].bytes(), o.name, "is written to");
@@ -66,14 +67,14 @@ struct Contract {
                     expect(call.others[i]->bytes() == fresh.others[i]->bytes(), "d" + o.name, "is written to");
             }
         };
-        untouched(false);
+        expect_untouched(false);
         for (std::size_t i = 0; i < c.operands.size(); i++)
             if (c.operands[i].written()) expect(!call.values[i].has_nan(), c.operands[i].name, "is not fully written");
         std::vector<std::string> results;
         for (const Guarded& value : call.values) results.push_back(value.bytes());
         if (c.backward) {
             call.backward();
-            untouched(true);
+            expect_untouched(true);
             for (std::size_t i = 0; i < results.size(); i++)
                 expect(call.values[i].bytes() == results[i], c.operands[i].name, "is written to by the backward");
             each_gradient([&](std::size_t i, const std::string& name) {
@@ -87,19 +88,20 @@ struct Contract {
         }
         return call;
     }
-    void forget_gradients(const Call& call) const {
+    void fill_gradients_with_nan(const Call& call) const {
         each_gradient([&](std::size_t i, const std::string&) { call.others[i]->fill_with_nan(); });
     }
 
-    // Checks that a gradient g is added to given numbers r: r + g. Adds one gradient at a time and stores the others.
+    // Checks that a gradient is added to what its tensor contains if the call says so. One gradient at a time is added;
+    // the others are stored, and must not change. `stored` contains all gradients, stored.
     void check_added(const Call& stored) const {
         Call call(c, type, type, device);
         call.forward();
         each_gradient([&](std::size_t i, const std::string& name) {
-            forget_gradients(call);
+            fill_gradients_with_nan(call);
             const View &g = stored.others[i]->view(), &to = call.others[i]->view();
             double worst = 0;
-            const double size = std::max(c.operands[i].floor, size_of(g));
+            const double size = std::max(c.operands[i].floor, largest_of(g));
             Sequence random(1, name);
             std::vector<double> before(static_cast<std::size_t>(g.count()));
             for (double& r : before) r = (2 * random.uniform_double() - 1) * (size > 0 ? size : 1);
@@ -123,8 +125,9 @@ struct Contract {
         });
     }
 
-    // Checks that gradients have the same bits when others are absent, and that absent gradients are not written. Tries
-    // each gradient absent, each alone, and none; if `every` is true, every subset.
+    // Checks that a gradient has the same bits if other gradients are absent, and that absent gradients are not
+    // written. It tries every set of gradients with at most one present or at most one absent; if `every` is true,
+    // every set.
     void check_absent(const Call& all, bool every) const {
         std::vector<std::size_t> inputs;
         each_gradient([&](std::size_t i, const std::string&) { inputs.push_back(i); });
@@ -133,7 +136,7 @@ struct Contract {
         for (unsigned wanted = 0; wanted + 1 < 1u << inputs.size(); wanted++) {
             const unsigned absent = ~wanted & ((1u << inputs.size()) - 1);
             if (!every && (wanted & (wanted - 1)) && (absent & (absent - 1))) continue;
-            forget_gradients(some);
+            fill_gradients_with_nan(some);
             for (std::size_t k = 0; k < inputs.size(); k++) some.want(inputs[k], wanted >> k & 1u);
             some.backward();
             for (std::size_t k = 0; k < inputs.size(); k++) {
@@ -150,7 +153,7 @@ struct Contract {
     }
 
     void check_threads() const {
-        Threads restore;
+        RestoreThreads restore;
         set_threads(1);
         Call one(c, type, type, device);
         run(one);
@@ -164,7 +167,8 @@ struct Contract {
         }
     }
 
-    // Checks that some rows alone give the same bits as in the whole batch, or close numbers; rows_alone says which.
+    // Checks that a part of the rows gives the same bits as in the whole batch or, if rows_alone is `near`, nearly the
+    // same numbers.
     void check_rows(const Call& all) const {
         const int n = c.rows;
         const std::pair<int, int> ranges[] = {{0, 1}, {n - 1, n}, {n / 3, n / 3 + (n + 1) / 2}};
@@ -176,21 +180,21 @@ struct Contract {
             for (std::size_t i = 0; i < c.operands.size(); i++) {
                 const Operand& o = c.operands[i];
                 if (!o.of_row) continue;
-                auto same = [&](const Guarded& whole, const Guarded& rows, const std::string& name) {
-                    View among = whole.view();
-                    const std::size_t row = among.bytes() / std::size_t(n);
-                    among.data = static_cast<char*>(among.data) + std::size_t(begin) * row;
-                    among.shape = rows.view().shape;
+                auto compare = [&](const Guarded& whole, const Guarded& rows, const std::string& name) {
+                    View slice = whole.view();
+                    const std::size_t row = slice.bytes() / std::size_t(n);
+                    slice.data = static_cast<char*>(slice.data) + std::size_t(begin) * row;
+                    slice.shape = rows.view().shape;
                     if (rows_alone == RowsAlone::same_bits)
-                        expect(whole.bytes().substr(std::size_t(begin) * row, among.bytes()) == rows.bytes(), name,
+                        expect(whole.bytes().substr(std::size_t(begin) * row, slice.bytes()) == rows.bytes(), name,
                                "of a row alone has other bits than in a batch");
-                    else  // each of the two may have an error up to the bound
-                        expect(error_of(rows.view(), among, std::max(o.floor, size_of(whole.view()))) <=
+                    else  // each of the two results may have an error up to the bound
+                        expect(error_of(rows.view(), slice, std::max(o.floor, largest_of(whole.view()))) <=
                                    2 * bound_of(o, type),
                                name, "of a row alone is far from what it is in a batch");
                 };
-                if (o.written()) same(all.values[i], alone.values[i], o.name);
-                if (has_gradient(i)) same(*all.others[i], *alone.others[i], "d" + o.name);
+                if (o.written()) compare(all.values[i], alone.values[i], o.name);
+                if (has_gradient(i)) compare(*all.others[i], *alone.others[i], "d" + o.name);
             }
         }
     }
@@ -207,7 +211,8 @@ struct Contract {
         expect(said.empty() || named, tensor, where + " is refused without saying what is wrong (" + said + ")");
     }
 
-    // Checks that wrong sizes are refused: one tensor with an extra row or column, or one list too short, at a time.
+    // Checks that wrong sizes are refused. In each call, one tensor has one row or column too many, or one list is one
+    // number too short.
     void check_refusals() const {
         Call good(c, type, type, device);
         good.forward();
@@ -246,7 +251,7 @@ struct Contract {
 
 void check(const Op& op, Device device, RowsAlone rows, std::vector<Sizes> sizes, std::vector<DType> types,
            Findings& findings) {
-    sizes.push_back({0, sizes.front().columns, sizes.front().other});
+    sizes.push_back({0, sizes.front().columns, sizes.front().other});  // no rows at all
     bool has_storage = prepared(op, op.all.front()).has_storage();
     for (DType type : types) {
         if (type == DType::bf16 && !has_storage) continue;
@@ -258,6 +263,7 @@ void check(const Op& op, Device device, RowsAlone rows, std::vector<Sizes> sizes
                 contract.check_rows(all);
                 if (!contract.c.backward) return;
                 contract.check_added(all);
+                // every set of gradients only at the first size, because there are many sets
                 contract.check_absent(all, s.rows == sizes.front().rows && s.columns == sizes.front().columns);
             });
         Sizes small = op.small.front();
@@ -273,7 +279,7 @@ void check_contract(const Op& op, Findings& findings) {
 }
 
 void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows) {
-    std::vector<Sizes> some;  // on fibers, large sizes take long and add nothing
+    std::vector<Sizes> some;  // large sizes would take long without a GPU, and find nothing new
     for (Sizes s : op.all)
         if (s.rows * s.columns <= 33 * 33 && fits_fibers(op, s, 1100)) some.push_back(s);
     check(op, Device::cuda, rows, small_ladder() ? op.small : some, {DType::f32, DType::bf16}, findings);

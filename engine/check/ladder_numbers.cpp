@@ -23,7 +23,8 @@ namespace {
 
 void note(double& worst, double error) { worst = error > worst || error != error ? error : worst; }
 
-// The scalar whose gradient the backward computes: the sum of every output times its cotangent.
+// Runs the forward and returns the scalar whose gradient the backward computes: the sum of all outputs times their
+// cotangents.
 complex scalar_of(const Call& call) {
     call.forward();
     complex s = 0;
@@ -88,7 +89,7 @@ void check_directions(const Op& op, Sizes sizes, Findings& findings) {
     }
 }
 
-// Forward and all gradients in double, from numbers rounded to `type`.
+// Returns a call with outputs and all gradients in double, computed from numbers that are rounded to `type`.
 Call exact_call(const Case& c, DType type) {
     Call exact(c, DType::f64, type);
     exact.forward();
@@ -96,8 +97,8 @@ Call exact_call(const Case& c, DType type) {
     return exact;
 }
 
-// Runs the case in `type` on the device, and checks the error of every result against its bound. `how` names the
-// instruction set or the device in faults.
+// Runs the case in `type` on the device, and checks that the error of every result is within its bound. `how` is the
+// name of the instruction set or device in error messages.
 void compare(const Call& exact, Sizes sizes, DType type, Device device, const std::string& how, Findings& findings) {
     const Case& c = exact.op;
     Call fast(c, type, type, device);
@@ -150,7 +151,7 @@ void check_calculus(const Op& op, Findings& findings) {
     if (!prepared(op, op.all.front()).backward) return;
     for (Sizes s : op.small) findings.attempt(s, [&] { check_elements(op, s, findings); });
     for (Sizes s : op.middle) findings.attempt(s, [&] { check_directions(op, s, findings); });
-    // If all types make the same error from the second tile on, check_precision cannot see it; the derivatives can.
+    // check_precision cannot find a fault beyond the first tile that all types have in common; the derivatives can.
     for (Sizes s : op.far)
         if (!op.costly) findings.attempt(s, [&] { check_directions(op, s, findings); });
 }

@@ -30,7 +30,7 @@ Tensor* OnTape::operator()(const std::string& name) const {
     throw Error(text("the table names no operand ", name));
 }
 
-// Checks the inputs before the forward runs, because the forward may need a missing one.
+// Checks that the record contains its inputs. This is done before the forward, which could need a missing input.
 void OnTape::before(const Record& r, bool backward) {
     if (backward) return;
     for (const Tensor* t : asked_)
@@ -56,7 +56,8 @@ void poison(const Tensor* t) {
     if (t && t->bytes() > 0) std::memset(t->value, 0xff, t->bytes());
 }
 
-// Fills every tensor that is not kept with NaN, because the memory plan may reuse its memory before the backward.
+// Fills every tensor that the record does not keep with NaN, because the memory plan may reuse its memory before the
+// backward.
 void poison_what_is_free(const Record& r) {
     for (const auto& tensors : {r.in, r.out})
         for (const Tensor* t : tensors)
@@ -75,7 +76,8 @@ struct Check {
         findings.expect(good, tensor, kind, text(name_of(type), at(sizes)));
     }
     bool has_gradient(std::size_t i) const { return c.backward && c.operands[i].role == Role::input; }
-    // `otherwise` describes a gradient that differs, as a fault; null: a difference is not a fault.
+    // Returns whether all gradients have equal bits. A gradient that differs is reported as a fault described by
+    // `otherwise`; null: it is not a fault.
     bool same_gradients(const Call& a, const Call& b, const char* otherwise = nullptr) const {
         bool same = true;
         for (std::size_t i = 0; i < c.operands.size(); i++) {
@@ -87,7 +89,7 @@ struct Check {
         return same;
     }
 
-    // Compares the outputs of the record with a direct call, in the order of the row.
+    // Checks that the outputs of the record have the order of the operands and the bits of a direct call.
     void check_outputs(const OnTape& of, const Call& direct) const {
         const Record& r = of.record();
         std::size_t outputs = 0;
@@ -103,7 +105,7 @@ struct Check {
         expect(outputs == r.out.size(), "record", "has other outputs than its row");
     }
 
-    // Runs all checks; does nothing if the op leaves no record.
+    // Runs all checks. Does nothing if the op leaves no record.
     void run() const {
         Call direct(c, type);
         direct.forward();
@@ -144,7 +146,8 @@ struct Check {
         }
     }
 
-    // The contract check covers the sum itself; this function compares the record with a direct call that adds.
+    // Checks that the record adds gradients, with the same bits as a direct call that adds. The contract check covers
+    // whether this sum is right.
     void check_added() const {
         Call direct(c, type);
         OnTape added(c, type);

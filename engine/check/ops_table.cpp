@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The op table: a row for each way of using each op of ops.h, with its sizes, its operands, the forward and backward
-// calls, and the call that leaves its record on a tape. From this row the op gets every check of engine/check/ladder.h.
-// The rows of attention are in ops_table_attention.cpp.
+// The op table of the test ladder (engine/check/ladder.h). Each op of ops.h has one row for each way of using it:
+// sizes, operands, the forward and backward calls, and the call that records the op on a tape. Further rows are in the
+// files ops_table_*.cpp.
 #include "engine/check/ops_table.h"
 #include "engine/base/shuffle.h"
 #include "engine/math/features.h"
@@ -37,7 +37,7 @@ namespace {
 
 constexpr Kind arithmetic = Kind::arithmetic;
 
-// x may have no columns (I = 0); every sum is then 0, and y is the bias.
+// x may have no columns (I = 0). Every sum is then 0, and y is the bias.
 Case linear_case(Sizes n, bool bias, Kind of_y) {
     const int M = n.rows, I = n.columns, O = n.other;
     Case c;
@@ -119,7 +119,7 @@ Case glu_case(Sizes n, GateKind kind) {
     return c;
 }
 
-// u = x w^T + b, a = gelu(u). a has no gradient; gelu_linear reads it.
+// u = x w^T + b, a = gelu(u). a has no gradient; it is an input of gelu_linear.
 Case linear_gelu_case(Sizes n, GeluKind kind, bool bias) {
     const int M = n.rows, I = n.columns, O = n.other;
     Case c;
@@ -138,7 +138,7 @@ Case linear_gelu_case(Sizes n, GeluKind kind, bool bias) {
     return c;
 }
 
-// y = gelu(u) w^T + b, forward and backward of both parts.
+// y = gelu(u) w^T + b. The backward covers both the product and the gelu.
 Case gelu_linear_case(Sizes n, GeluKind kind, bool bias) {
     const int M = n.rows, I = n.columns, O = n.other;
     Case c;
@@ -159,7 +159,7 @@ Case gelu_linear_case(Sizes n, GeluKind kind, bool bias) {
     return c;
 }
 
-// Storage type to arithmetic type, the reverse, and equal types, which is a copy.
+// Converts from storage type to arithmetic type or the reverse. Between equal types, the op is a copy.
 Case convert_case(Sizes n, Kind from, Kind to) {
     Case c;
     c.input("x", {n.rows, n.columns}, from).by_row();
@@ -200,8 +200,8 @@ Case dropout_case(Sizes n) {
     return c;
 }
 
-// Multiples of 1/16, with a dropout rate of 1/2 or 0: s = x + dropout(f) is exact in bf16, so the statistics belong to
-// the same s in every type.
+// Draws multiples of 1/16. With a dropout rate of 1/2 or 0, s = x + dropout(f) is then exact in bf16, so that mean and
+// rstd are computed from the same s in every type.
 void sixteenths(std::vector<double>& numbers, Sequence& random) {
     for (double& x : numbers) x = (double(random.below(65)) - 32) / 16;
 }
@@ -227,7 +227,7 @@ Case residual_norm_case(Sizes n, float rate) {
     return c;
 }
 
-// The table has `other` rows; with a small table, many rows read the same one.
+// The table w has `other` rows. If it is small, many rows of y read the same row of w.
 Case embedding_case(Sizes n) {
     Case c;
     c.input("w", {n.other, n.columns}).as_weight().with_any_rows().sums(n.rows);
@@ -239,7 +239,7 @@ Case embedding_case(Sizes n) {
     return c;
 }
 
-// Two heads of 2 * `other` columns are rotated; `columns` more are copied.
+// Two heads of 2 * `other` columns each are rotated; the remaining `columns` columns are copied.
 Case rotary_case(Sizes n) {
     const int D = 2 * n.other, P = 50;
     Case c;
@@ -248,13 +248,13 @@ Case rotary_case(Sizes n) {
     c.output("y", {n.rows, 2 * D + n.columns}).by_row();
     c.ints("positions", some_below(n.rows, P, 4));
     c.forward = by_names(rotary_forward, 2 * D);
-    // The backward is the transpose, which is the gradient for any numbers in the table.
+    // The table need not contain cosines and sines: the backward is the gradient for any numbers.
     c.backward = by_names(rotary_backward, 2 * D);
     c.record = [D](const OnTape& a) { rotary(a.tape, a("x"), a.ints("positions"), a("rotary_table"), 2 * D, "y"); };
     return c;
 }
 
-// A product of which the first two heads of 2 * `other` columns are rotated; x has `columns` columns.
+// y has two heads of 2 * `other` columns each, which are rotated, and three more columns; x has `columns` columns.
 Case linear_rotary_case(Sizes n) {
     const int M = n.rows, I = n.columns, D = 2 * n.other, O = 2 * D + 3, P = 50;
     Case c;
@@ -284,7 +284,7 @@ Case gather_rows_case(Sizes n, bool none) {
     return c;
 }
 
-// Every third row of x, from row 0 on, is replaced by a row of u; the rows of u are used in random order.
+// Rows 0, 3, 6 ... of x are replaced by the rows of u, in random order.
 Case replace_rows_case(Sizes n) {
     const int B = (n.rows + 2) / 3;
     std::vector<int> order = different_below(B, B), which(static_cast<std::size_t>(n.rows), -1);
@@ -325,7 +325,7 @@ Case normalise_case(Sizes n, int heads, Kind kind) {
     return c;
 }
 
-// All norms are below the clamp: y = 1e6 x.
+// All norms are below the lower bound 1e-6, so that y = 1e6 x.
 Case normalise_clamped_case(Sizes n) {
     Case c = normalise_case(n, 1, arithmetic);
     c.operands[0].drawn(uniform(-1e-8, 1e-8)).at_least(1e6);
@@ -343,7 +343,7 @@ Case scale_columns_case(Sizes n) {
     return c;
 }
 
-// Two heads of `columns` numbers and `other` vectors. p is a weight or an activation.
+// Two heads of `columns` numbers each, and `other` rows of p. p is a weight or an activation.
 Case head_scores_case(Sizes n, bool weight) {
     const int C = 2 * n.columns;
     Case c;
@@ -357,7 +357,7 @@ Case head_scores_case(Sizes n, bool weight) {
     return c;
 }
 
-// Two heads of `columns` numbers and `other` projections. A feature map that does not read x may be given none.
+// Two heads of `columns` numbers and `other` projections each. x may be absent if the features do not depend on it.
 Case feature_map_case(Sizes n, FeatureKind kind, bool has_x) {
     const int D = n.columns, R = n.other, F = features_of(kind, R);
     const double scale = std::pow(D, -0.25);
@@ -371,8 +371,8 @@ Case feature_map_case(Sizes n, FeatureKind kind, bool has_x) {
     return c;
 }
 
-// Z is at least 2, since otherwise there is no direction orthogonal to mu, a unit vector. w is between almost -1 and
-// almost 1.
+// Z is at least 2: in one dimension, no direction is orthogonal to the unit vector mu. w keeps away from -1 and 1,
+// where the gradient diverges.
 Case vmf_sample_case(Sizes n) {
     const int B = n.rows, Z = n.columns + 1;
     auto unit_rows = [Z](std::vector<double>& numbers, Sequence& random) {
@@ -396,7 +396,8 @@ Case vmf_sample_case(Sizes n) {
     return c;
 }
 
-// mu | log variance. The numbers are well inside the clamp to [-8, 8] or well outside.
+// Draws rows of means, then log variances. All numbers are well inside or well outside [-8, 8], the range that log
+// variances are clamped to.
 void gaussian_rows(std::vector<double>& numbers, Sequence& random) {
     for (double& x : numbers) {
         double u = random.uniform_double();
@@ -428,7 +429,7 @@ Case gaussian_kl_case(Sizes n, bool prior, bool apart = false) {
     return c;
 }
 
-// Numbers well above and well below `least`.
+// The numbers are well above or well below `least`, because the gradient jumps there.
 Case at_least_case(Sizes n) {
     static constexpr double least = 0.25;
     Case c;
@@ -443,10 +444,11 @@ Case at_least_case(Sizes n) {
     return c;
 }
 
-// Logits have a standard deviation of about 1.5; V is `other`. The loss is a difference of logits. Every third row has
-// weight 0; the other weights are in (-1, 1).
+// V is `other`. The logits have a standard deviation of about 1.5. Every third row has weight 0; the other weights are
+// in (-1, 1).
 Case cross_entropy_case(Sizes n, bool bias, double smoothing = 0) {
-    // If a row is nearly certain of its target, p - q is small but has the rounding errors of numbers of size 1.
+    // Gradients have the factor p - q, softmax minus label distribution. If a row is nearly certain of its target, the
+    // factor is small but has the rounding errors of numbers of size 1.
     const double least = smoothing > 0 ? 1 : 0.1;
     const int N = n.rows, C = n.columns, V = n.other;
     auto some_zero = [](std::vector<double>& numbers, Sequence& random) {
@@ -474,7 +476,7 @@ Case cross_entropy_case(Sizes n, bool bias, double smoothing = 0) {
     return c;
 }
 
-// Only the losses of the rows, without weights and gradients.
+// cross_entropy_forward() without weights and gradients: only the losses of the rows.
 Case token_losses_case(Sizes n) {
     const int N = n.rows, C = n.columns, V = n.other;
     Case c;
@@ -553,7 +555,7 @@ Case adamw_case(Sizes n, double clip) {
     return c;
 }
 
-// The curvature |B| is 0, which the clamp raises to 0.01, or so large that it stays away from 0.
+// The curvature B is either 0, where |B| is clamped to 0.01, or so large that the step does not bring it near 0.
 Case apollo_case(Sizes n, double clip) {
     const int N = n.rows * n.columns;
     Case c;
@@ -652,7 +654,7 @@ const std::vector<Op>& ops_table() {
         for (Op& op : all)
             if (op.name == "embedding")
                 op.far.push_back(
-                    {4700, 2, 300});  // radix sort on CUDA: 10 tiles x 256 digits, more counts than one scan takes
+                    {4700, 2, 300});  // the CUDA radix sort then has 10 tiles * 256 digit counts: more than one scan
         for (const auto& more : {attention_ops(), state_ops(), bucket_ops(), insertion_ops(), code_ops()})
             all.insert(all.end(), more.begin(), more.end());
         return all;

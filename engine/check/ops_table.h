@@ -7,11 +7,11 @@
 
 namespace masquerade::ladder {
 
-// `count` random integers in [0, bound), with repeats.
+// Returns `count` random integers in [0, bound), with repeats.
 std::vector<int> some_below(int count, int bound, std::uint32_t salt);
-// `count` distinct integers in [0, bound), in random order.
+// Returns `count` distinct integers in [0, bound), in random order.
 std::vector<int> different_below(int count, int bound);
-// Normal numbers with this standard deviation.
+// Draws normal numbers with this standard deviation.
 Draw scaled(double deviation);
 
 // A mask over packed documents, for the rows of attention.
@@ -20,13 +20,13 @@ struct Layout {
     int keys[2] = {0, 0};  // rows of the two key sources; 0: no such source
 };
 using Build = std::function<Layout(int rows)>;
-Build by_rule(Rule rule);      // each document is one segment
-Layout with_latent(int rows);  // UniVAE's decoder: causal, and each document sees one row of a second source
-Layout prefix(int rows);       // UniLM: the first half is full; the second is causal and sees the first
+Build by_rule(Rule rule);      // each document is one segment with this rule
+Layout with_latent(int rows);  // as in UniVAE's decoder: causal, and each document sees one row of a second source
+Layout prefix(int rows);       // as in UniLM: both halves see the whole first half; the second half is causal
 
-// The argument of a case for the parameter `name`: View x is the tensor x, Grad dx its gradient, and View dy the
-// cotangent of y; absent if the case has no such tensor. RowNames come from the lists "document" and "position". Any
-// other type is taken from `others`.
+// Returns the argument for the parameter `name` of an op. A View x is the tensor x of the case, a Grad dx its gradient,
+// a View dy the cotangent of y; they are absent if the case has no such tensor. Ints are the list of this name,
+// RowNames the lists "document" and "position". An argument of any other type is taken from `others`.
 template <class T, class Others>
 T argument(const Call& a, const std::string& name, const Others& others) {
     const std::string without_d = name.substr(1);
@@ -50,7 +50,7 @@ void call_by_names(const Call& a, const Others& others, std::index_sequence<I...
         a, std::string(name_of_parameter(Op::parameters, I)), others)...};
 }
 
-// Calls an op with the tensors and lists that have the names of its parameters.
+// Returns a function that calls an op with the tensors and lists that have the names of its parameters.
 template <class Op, class... Others>
 std::function<void(const Call&)> by_names(Op, Others... others) {
     return [others = std::tuple(others...)](const Call& a) { call_by_names<Op>(a, others, typename Op::Places()); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of attention in the op table: every rule of a segment for its own keys, further key sources, and patterns
-// combined with rules. Sizes are query rows, head size, heads of keys.
+// The rows of softmax attention in the op table: every Rule, further key sources, patterns, dropout, and query heads
+// that share key heads. Sizes are query rows, head size, key heads.
 #include "engine/check/ops_table.h"
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 namespace masquerade::ladder {
 namespace {
 
-// Lengths of documents for `rows` rows. If there are more than 1,000 rows, the first document has all but 130 of them.
+// Returns lengths of documents whose sum is `rows`. If there are more than 1,000 rows, the first document has all but
+// 130 of them.
 std::vector<int> lengths(int rows) {
     const int cycle[] = {4, 1, 9, 2, 33, 3, 130, 17};
     std::vector<int> all;
@@ -21,7 +22,8 @@ std::vector<int> lengths(int rows) {
     return all;
 }
 
-// Each document is one segment of queries and keys. change(query segment, layout) then adapts it.
+// Makes a layout in which each document is one segment of queries and keys. change(query segment, layout) may change
+// each segment.
 template <class F>
 Layout documents(int rows, F change) {
     Layout all;
@@ -118,8 +120,8 @@ Layout blocked(int rows) {
     });
 }
 
-// Decoding: each document has five cached rows before the query rows, and sees the first two cached rows a second time.
-// A document of more than two rows is followed by a row of no document.
+// As in decoding: each document has five cached rows before the query rows, and sees the first two cached rows a second
+// time. A document of more than two rows is followed by a query row that belongs to no document.
 Layout cached(int rows) {
     Layout all = documents(rows, [](QuerySegment& q, Layout& layout) {
         q.rule = q.document % 2 ? Rule::causal : Rule::full;
@@ -134,7 +136,7 @@ Layout cached(int rows) {
     return all;
 }
 
-// `readers` heads of queries read each head of keys.
+// `readers` query heads share each key head.
 Op attention_op(const std::string& use, const Build& build, float dropout = 0, int readers = 1) {
     Op op{"attention, " + use, [=](Sizes n) {
               const int N = n.rows, D = n.columns, H = readers * n.other, C = H * D, kv_columns = 2 * n.other * D;

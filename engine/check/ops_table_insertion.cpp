@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rows of the ops for insertion decoders: tanh, max_rows, side_by_side, chosen_logits, slot_loss.
+// The rows of the op table for insertion decoders: tanh, max_rows, reshape, side_by_side, chosen_logits, slot_loss.
 #include "engine/check/ops_table.h"
 
 #include <algorithm>
@@ -20,14 +20,15 @@ Case tanh_case(Sizes n) {
     return c;
 }
 
-// Boundaries of `parts` parts of 0 to `most` elements each: the begin of each part, then the end.
+// Returns the first index of each of `parts` parts, which have 0 to `most` elements each, then the index behind the
+// last part.
 std::vector<int> parts_of(int parts, int most) {
     std::vector<int> first{0};
     for (int g = 0; g < parts; g++) first.push_back(first.back() + (7 * g + most) % (most + 1));
     return first;
 }
 
-// Multiples of 1/4, so that several rows share the maximum.
+// The numbers are multiples of 1/4, so that often several rows have the same maximum.
 Case max_rows_case(Sizes n) {
     const std::vector<int> first = parts_of(n.rows, n.other);
     Case c;
@@ -57,7 +58,7 @@ Case reshape_case(Sizes n) {
     return c;
 }
 
-// Rows of x in pairs, side by side: some rows r, each with row r + 1 modulo N; or each row with itself.
+// Two rows of x side by side: some rows r, each with row r + 1 modulo N or, if `themselves`, each row with itself.
 Case side_by_side_case(Sizes n, bool themselves) {
     const int M = n.rows, N = M + (themselves ? 0 : n.other);
     std::vector<int> both, first, second, one = different_below(M, N), other = one;
@@ -93,7 +94,7 @@ Case side_by_side_case(Sizes n, bool themselves) {
     return c;
 }
 
-// `rows` slots with K rows each; V is `other`. There are three choices for two slots, some of them equal, so that
+// `rows` slots with K rows each; V is `other`. There are about 3/2 choices per slot, some of them equal, so that
 // gradients of logits reach 3 and cancel. The cotangent of every third lse is 0.
 Case chosen_logits_case(Sizes n, bool biases, int K) {
     const int M = n.rows, E = n.columns, V = n.other, J = M > 0 ? M + M / 2 + 1 : 0, G = M / 3 + 2;
@@ -126,7 +127,7 @@ Case chosen_logits_case(Sizes n, bool biases, int K) {
     return c;
 }
 
-// `rows` documents of up to `columns` slots each, `other` softmaxes, up to three choices per slot.
+// `rows` documents of up to `columns` slots each, up to three choices per slot, and a mixture of `other` softmaxes.
 Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
     Op op{text("slot_loss", use), [=](Sizes n) {
               const std::vector<int> first = parts_of(n.rows, n.columns), begin = parts_of(first.back(), 3);
@@ -154,7 +155,7 @@ Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
     op.small = {{3, 4, 3}, {2, 3, 2}, {1, 1, 1}};
     op.middle = {{17, 9, 3}};
     op.all = {{1, 1, 1}, {2, 33, 2}, {31, 5, 3}, {65, 3, 15}, {3, 129, 2}, {400, 2, 1}};
-    op.far = {{3, 1291, 1}};  // the general uses have all: the others run parts of the same loops
+    op.far = {{3, 1291, 1}};  // fewer than for mixtures: the loops are the same
     if (mixed) op.far = {{1291, 3, 2}, {3, 1291, 2}, {3, 3, 1291}};
     return op;
 }

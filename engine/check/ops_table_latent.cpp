@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of the ops for latents that are codes, and for flows. Sizes are documents, columns of a group or latent, and
-// codes per group.
+// The rows of the op table for latents that are codes, and for flows. Sizes are documents, columns of a group or
+// latent, and codes per group.
 #include "engine/check/ops_table.h"
 
 #include <algorithm>
@@ -63,7 +63,8 @@ Case straight_through_case(Sizes n) {
     c.input("y", {n.rows, n.columns}, arithmetic).by_row();
     c.constant("q", {n.rows, n.columns}, arithmetic).by_row();
     c.output("z", {n.rows, n.columns}, arithmetic).by_row();
-    // Checked as if z were y: the complex step sees only the imaginary part of z, which is taken from y.
+    // z is q, but its gradient is that of y. In c128, the imaginary part of z is that of y, so that the complex step
+    // confirms this gradient.
     c.forward = by_names(straight_through_forward);
     c.backward = by_names(straight_through_backward);
     c.record = [](const OnTape& a) { straight_through(a.tape, a("y"), a("q"), "z"); };
@@ -81,8 +82,8 @@ Case distance_case(Sizes n) {
     return c;
 }
 
-// The last third of the documents has weight 0 and changes nothing. A few codes are used so rarely that they are dead
-// and are drawn again.
+// The last third of the documents has weight 0 and changes nothing. Some codes are used so rarely that they are
+// replaced by a random document's y.
 Case learn_codes_case(Sizes n) {
     const int B = n.rows, D = n.columns, M = n.other, there = B - B / 3;
     const CodeRule rule{groups, 0.9, 0.3, make_stream(5, "ladder", 2)};
@@ -141,7 +142,7 @@ Case coupling_case(Sizes n) {
     return c;
 }
 
-// Close to a rotation, as in a flow, so that it can be inverted in float.
+// w is close to an orthogonal matrix, as in a flow, so that it can be inverted in float.
 Case log_det_case(Sizes n) {
     const int Z = n.columns;
     Case c;

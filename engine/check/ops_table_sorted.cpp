@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The rows of attention that sorts rows by content. Sizes are rows, head size, heads; some rows belong to no document.
+// The rows of the op table for attention that sorts rows by content: lsh_attention and sinkhorn. Sizes are rows, head
+// size, heads.
 #include "engine/check/ops_table.h"
 #include "engine/ops/whole.h"
 
 namespace masquerade::ladder {
 namespace {
 
-// Documents that see themselves whole, followed by a row of no document. If `some` is true, only rows 1, 2, 3 and
-// all rows from 6 on of each document are queries.
+// Makes documents that see themselves whole, followed by one row that belongs to no document. If `some` is true, only
+// rows 1, 2, 3 and all rows from 6 on of each document are queries.
 Layout whole(int rows, bool some) {
     Layout all = by_rule(Rule::full)(rows);
     all.keys[0]++;

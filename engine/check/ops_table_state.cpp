@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of state_attention and local_lambda in the op table: every pack and every read, and the rules that a state
-// supports. Sizes are query rows, head size, heads.
+// The rows of the op table for state_attention and local_lambda: every StatePack, every StateRead, and the rules that a
+// state supports. Sizes are query rows, head size, heads.
 #include "engine/check/ops_table.h"
 
 #include <algorithm>
@@ -71,12 +71,13 @@ Op state_op(const std::string& use, StatePack pack, StateRead read, const Build&
     op.middle = {{70, 8, 3}};
     op.all = {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {33, 32, 2}, {129, 8, 1}, {9, 64, 3}, {40, 65, 1}};
     op.far = {{1291, 3, 1}};
-    if (!tied) op.far.push_back({3, 259, 2});  // if the keys are the values, dkv is rounded as key and as value
+    if (!tied) op.far.push_back({3, 259, 2});  // if tied, dkv is rounded twice: as gradient of key and of value
     if (piece < 256 || pack == StatePack::gated) op.all = {{1, 1, 1}, {31, 8, 1}, {33, 4, 2}, {9, 33, 1}};
     return op;
 }
 
-// Causal; one row of a second source precedes each document. For patterns, this row and the document are one text.
+// Each document is causal, and one row of a second source precedes it. Distances count this row and the document as one
+// text.
 Layout goes_on(int rows) {
     Layout all = with_latent(rows);
     for (QuerySegment& q : all.graph.queries) q.along = true, all.graph.keys[std::size_t(q.self)].place = 1;

@@ -139,7 +139,7 @@ HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, c
     meet(lanes);
 }
 
-// What a query reads from a state: weights p_r / n_r (R) and, if StateShape::attends, scores (R).
+// The result of a query's reading of a state: weights p_r / n_r (R) and, if StateShape::attends, scores (R).
 template <class A>
 struct Reading {
     A *weights, *scores;
@@ -194,7 +194,7 @@ HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, con
     store(lanes, n.columns, y, false, [&](int d) { return row[d]; });
 }
 
-// What the backward of the keys needs from a query, for each slot r:
+// Numbers of a query that the backward of the keys needs, for each slot r:
 //     value      factor of dy in the gradient of the weighted sum of values
 //     key        factor of x in the gradient of the weighted sum of keys
 //     lost       the part of the gradient that the normaliser subtracts

@@ -9,9 +9,10 @@
 namespace masquerade {
 namespace {
 struct SideBySideAttributes {
-    Ints both;           // for each row of y as (2M,C): the row of x
-    Ints first, second;  // for each row of dy as (2M,C): the row of dx that a first or second half goes to, or -1
-    bool all;            // every row of x is in the first half of a row of y
+    // y and dy are used as (2M,C). both: for each row of y, the row of x. first, second: for each row of dy that is a
+    // first half (a second half), the row of dx that it is added to, else -1.
+    Ints both, first, second;
+    bool all;  // every row of x is the first half of a row of y
 };
 
 View as_single_rows(View y) {

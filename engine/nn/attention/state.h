@@ -15,8 +15,8 @@ class StateAttention : public ProjectedAttention {
     std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 
   protected:
-    // What the state absorbs from rows x (Nk,C): the pack (Nk,H*R); kv, values (Nk,C) or keys and values (Nk,2C); for
-    // gated packs also the gate (Nk,H), logits.
+    // The part of rows x (Nk,C) that the state absorbs: the pack (Nk,H*R); kv, values (Nk,C) or keys and values
+    // (Nk,2C); for gated packs also the gate (Nk,H), logits.
     struct Taken {
         Tensor *pack, *kv, *gate = nullptr;
     };
