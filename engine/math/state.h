@@ -198,7 +198,7 @@ HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, con
 //     value      factor of dy in the gradient of the weighted sum of values
 //     key        factor of x in the gradient of the weighted sum of keys
 //     lost       the part of the gradient that the normaliser subtracts
-//     log_total  exponential packs: log n_r. Other packs: the derivative of the loss by the log of a factor common to
+//     log_total  exponential packs: log n_r. Gated packs: the derivative of the loss by the log of a factor common to
 //                all weights, which is 0 unless the divisor was set to its lower bound
 template <class A>
 struct QueryTrace {

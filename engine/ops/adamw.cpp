@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t at_once = 1024;
 
-// One block of `at_once` parameters. Their common factors are read once.
+// Updates one block of `at_once` parameters. The factors that all of them share are read once.
 template <class A>
 struct Step {
     A* p;

@@ -27,7 +27,7 @@ struct Tensor {
     HD A moved(A scale, std::int64_t i) const { return g[i] * scale + decay * p[i] - m[i]; }
 };
 
-// For each block: parts = sum of d^4, and sum of (alpha (g - m) + B d) d.
+// Computes two sums over a block: parts[2 block] is the sum of d^4, parts[2 block + 1] that of (alpha (g - m) + B d) d.
 template <class A>
 struct SumBlock {
     Tensor<A> x;
@@ -43,7 +43,7 @@ struct SumBlock {
     }
 };
 
-// Adds up the parts, and stores `change` of the tensor behind them.
+// Adds up the sums of all blocks, and stores the result of apollo_change() in parts[2 blocks].
 template <class A>
 struct SumTensor {
     Tensor<A> x;

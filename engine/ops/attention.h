@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shared by all forms of attention: the heads of a call, the checks of the arguments, and the random channels of
-// dropout.
+// Shared by all forms of attention: the layout of the heads, the checks of the arguments, and the random numbers that
+// dropout uses for each head and key.
 #pragma once
 #include <vector>
 
@@ -9,15 +9,15 @@
 
 namespace masquerade {
 
-// The heads of a call: H heads of queries, and G heads of keys and values. H / G consecutive heads of queries read the
-// same head of keys.  q (Nq,H D);  kv (Nk,2 G D): the keys of all heads, then the values.  G is H in Vaswani et al.
-// 2017, 1 in Shazeer 2019, and any divisor of H in Ainslie et al. 2023.
+// The heads of a call: H query heads, and G key heads, which also have values. H / G consecutive query heads share a
+// key head.  q (Nq,H D);  kv (Nk,2 G D): the keys of all key heads, then the values.  G is H in Vaswani et al. 2017, 1
+// in Shazeer 2019, and any divisor of H in Ainslie et al. 2023.
 struct AttentionHeads {
     int of_queries = 0, of_keys = 0, D = 0;  // H, G
     constexpr int C() const { return of_queries * D; }
     constexpr int values() const { return of_keys * D; }  // the first column of the values in kv
     constexpr int kv_columns() const { return 2 * of_keys * D; }
-    constexpr int readers() const { return of_queries / of_keys; }  // heads of queries that read a head of keys
+    constexpr int readers() const { return of_queries / of_keys; }  // number of query heads that share a key head
 };
 inline AttentionHeads attention_heads(const View& q, const Views& kv, int heads) {
     const int H = heads < 1 ? 1 : heads, D = int(q.columns()) / H;
@@ -25,7 +25,8 @@ inline AttentionHeads attention_heads(const View& q, const Views& kv, int heads)
     return {H, G < 1 ? 1 : G, D};
 }
 
-// The random channel of dropout for a head and a key; `ordinal` counts the keys that the query sees, in visiting order.
+// Returns the channel of the random stream that dropout uses for a head and a key. `ordinal` is the number of keys that
+// the query has seen before this key, in visiting order.
 constexpr std::uint32_t attention_channel(int head, int ordinal) {
     return (std::uint32_t(head) << 20) + std::uint32_t(ordinal);
 }
@@ -122,7 +123,7 @@ inline void check_attention_gradients(const char* op, const View& dy, const View
     }
 }
 
-// Sets covered[n] to whether a segment holds query row n. Throws Error if two segments hold a row.
+// Sets covered[n] to 1 if a query segment contains row n, else to 0. Throws Error if two segments contain the same row.
 inline void find_covered_rows(const char* op, const View& q, const SegmentGraph& graph, std::vector<char>& covered) {
     covered.assign(std::size_t(q.rows()), 0);
     for (const QuerySegment& s : graph.queries)

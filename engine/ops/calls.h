@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Makes what for_each_row and store_points call from a function of one row or of one number (included by launch.h):
+// row_call() and point_call() turn a function of one row, or of one number, into a function object for for_each_row()
+// and store_points() (launch.h, which includes this file):
 //     for_each_row(N, row_call<normalise_row<S, A, Lanes>>(by_row<S>(x), by_row<S>(y), by_row<A>(inverse), C));
 //     store_points(n, y, add, point_call<times<A>>(A(scale), by_point<S>(x)));
-// All other arguments are the same for every row. The type of a call contains the function, so that compilers inline
-// it. On the CPU a lambda would do, but nvcc accepts no generic lambda in a kernel.
+// Arguments without by_row() or by_point() are the same for every row. The type of a call contains the function, so
+// that compilers inline it. On the CPU a lambda would do the same, but nvcc accepts no generic lambda in a kernel.
 #pragma once
 #include <type_traits>
 #include <utility>
@@ -12,8 +13,8 @@
 
 namespace masquerade::DEVICE {
 
-// An argument that depends on the row. If the function takes a pointer, it gets the numbers of the row, or null if the
-// tensor is absent; if it takes a number, it gets the first number of the row.
+// An argument that depends on the row. If the parameter is a pointer, it points to the numbers of the row, or is null
+// if the tensor is absent. If the parameter is a number, it is the first number of the row.
 template <class T>
 struct ByRow {
     T* data;
@@ -34,7 +35,8 @@ ByRow<T> by_row(const Grad& g) {
 }
 inline ByRow<const int> by_row(const Ints& list) { return {list.data, 1}; }
 
-// An argument that depends on the point. It is itself a function of the point.
+// An argument that depends on the point, that is, on the index of one number in a tensor. A ByPoint can also be passed
+// to store_points() itself.
 template <class T>
 struct ByPoint {
     const T* data;
@@ -45,7 +47,7 @@ ByPoint<T> by_point(const View& v) {
     return {v.as<T>()};
 }
 
-// The value of a tensor of one number.
+// An argument that is the value of a tensor of one number.
 template <class T>
 struct One {
     const T* data;
@@ -55,7 +57,7 @@ One<T> one(const View& v) {
     return {v.as<T>()};
 }
 
-// The index of the row or point.
+// An argument that is the index of the row or point.
 struct Number {};
 
 template <class Parameter, class T>
@@ -82,7 +84,7 @@ HD Parameter argument_at(Number, std::int64_t n) {
     return Parameter(n);
 }
 
-// Holds the arguments by their positions, and calls the function with them.
+// One argument of a FunctionCall, at its position. A FunctionCall holds all arguments, and calls the function.
 template <std::size_t place, class T>
 struct Held {
     T value;

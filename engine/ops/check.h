@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The checks on entry to an op. Each error names the op, the path of the tensor and both shapes.
+// Checks of the arguments of an op. Each Error names the op, the path of the tensor, and the shapes found and expected.
 #pragma once
 #include "engine/tensor/view.h"
 
 namespace masquerade {
 
-// "x head.gelu is (8,128) f32": a view in a message.
+// Describes a view in a message: "x head.gelu is (8,128) f32".
 inline std::string seen(const char* role, const View& v) {
     return text(role, " ", v.path, " is ", v.shape, " ", name_of(v.dtype));
 }
@@ -20,7 +20,7 @@ inline void expect_shape(const char* op, const char* role, const View& v, const 
         throw Error(text(op, ": ", seen(role, v), ", expected ", shape, " ", name_of(dtype)));
 }
 
-// A gradient, if wanted, has the shape and type of its tensor; the gradient of a weight matrix has type A.
+// A gradient, if it is needed, must have the shape and type of its tensor; the gradient of a weight matrix has type A.
 inline void expect_grad(const char* op, const char* role, const Grad& g, const View& like) {
     if (g) expect_shape(op, role, g.view, like.shape, like.dtype);
 }
@@ -32,7 +32,8 @@ inline void expect_count(const char* op, const char* role, const Ints& ints, std
     if (ints.count != count) throw Error(text(op, ": ", ints.count, " ", role, ", expected ", count));
 }
 
-// Each entry is a row of `of`, or negative if `or_none`. Not checked on CUDA, where the host cannot read them.
+// Each entry must be the number of a row of `of`; if `or_none` is set, it may be negative. Entries on CUDA are not
+// checked, because the host cannot read them.
 inline void expect_rows(const char* op, const char* role, const Ints& rows, const View& of, bool or_none = false) {
     if (of.device != Device::cpu) return;
     for (std::int64_t i = 0; i < rows.count; i++)
@@ -41,14 +42,14 @@ inline void expect_rows(const char* op, const char* role, const Ints& rows, cons
                              "), the rows of ", of.path));
 }
 
-// The numbers never decrease. Not checked on CUDA.
+// The numbers must never decrease. Numbers on CUDA are not checked.
 inline void expect_ascending(const char* op, const char* role, const Ints& ints, const View& of) {
     for (std::int64_t i = 1; i < ints.count && of.device == Device::cpu; i++)
         if (ints[i] < ints[i - 1])
             throw Error(text(op, ": ", role, " ", ints[i], " at place ", i, " after ", ints[i - 1],
                              ", expected them ascending"));
 }
-// Part i is [ints[i], ints[i+1]): one number more than there are parts, from 0 to `end`.
+// Part i is [ints[i], ints[i+1]). There must be parts + 1 numbers, ascending from 0 to `end`.
 inline void expect_parts(const char* op, const char* role, const Ints& ints, std::int64_t parts, std::int64_t end,
                          const View& of) {
     expect_count(op, role, ints, parts + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The checks on entry to the matrix products, lookups and rotations and to the ops made of them, for every device.
+// Checks of the arguments of linear, rotary, embedding, cross_entropy and the ops that combine them, for all devices.
 #pragma once
 #include "engine/ops/check.h"
 
@@ -34,7 +34,7 @@ inline void check_gelu_linear_backward(const View& u, const View& a, const Grad&
     expect_grad("gelu linear backward", "du", du, u);
 }
 
-// x is the input of rotary, or a product that is rotated in place.
+// x is the input of rotary() or, in linear_rotary(), the product that is rotated in place.
 inline void check_rotary(const View& x, const Ints& positions, const View& rotary_table, int columns) {
     const std::int64_t D = rotary_table.columns();
     expect_count("rotary", "positions", positions, x.rows());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Logits of chosen slots and tokens, and the log of the sum of exp of every row; slot m has the rows m K + k. Rows are
-// processed in blocks: one product computes all logits of a block, and one pass over each row reads them. The backward
-// computes the logits again, turns them into their gradients, and passes these to the backward of linear.
+// Logits of chosen slots and tokens, and for every row the log of the sum of exp of its logits. Slot m has the K rows
+// m K + k. Rows are processed in blocks: one product computes all logits of a block, and one pass over each row picks
+// the chosen logits. The backward computes the logits again, replaces them by their gradients, and passes the gradients
+// to the backward of linear.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
@@ -17,7 +18,7 @@ namespace {
 struct Logits {};
 struct Rounded {};
 
-// Number of entries of the ascending list that are below `value`.
+// Returns the number of entries of the ascending list that are below `value`.
 HD std::int64_t count_below(const Ints& ascending, std::int64_t value) {
     std::int64_t low = 0, high = ascending.count;
     while (low < high) {
@@ -38,7 +39,7 @@ struct Block {
     Ints groups, slots, tokens;
     std::int64_t begin;
     int V, K;
-    // The logits of the row, including the bias of its group.
+    // Adds the bias of the row's group to the logits of the row, and returns them.
     template <class Lanes>
     HD A* row(Lanes lanes, std::int64_t r) const {
         A* x = logits + r * V;
@@ -47,10 +48,10 @@ struct Block {
         meet(lanes);
         return x;
     }
-    // The slot of the row has the choices [from, to).
+    // The choices of the row's slot are [from(r), to(r)).
     HD std::int64_t from(std::int64_t r) const { return count_below(slots, (begin + r) / K); }
     HD std::int64_t to(std::int64_t r) const { return count_below(slots, (begin + r) / K + 1); }
-    // Index of choice j of this row in z and dz.
+    // Returns the index of choice j, for this row, in z and dz.
     HD std::int64_t at(std::int64_t r, std::int64_t j) const { return j * K + (begin + r) % K; }
 };
 
@@ -94,7 +95,8 @@ struct Backward {
     }
 };
 
-// dbias of one group, for some columns: adds the group's rows in this block, in order.
+// Computes dbias of one group, for 256 columns: adds the dlogits of those rows of the block that belong to the group,
+// in order.
 template <class A>
 struct GroupSums {
     Block<A> of;
@@ -146,8 +148,8 @@ View as_rows(View h, int K) {
     return h;
 }
 
-// Calls f(types, first row, logits) for each block of rows of h (M K,E); the logits are still without `bias`. Calls f
-// once even if there are no rows, because gradients of 0 must be stored.
+// Calls f(types, first row, logits) for each block of rows of h (M K,E). The logits contain b, but not `bias`. If there
+// are no rows, f is called once, because gradients of 0 must be stored.
 template <class F>
 void each_block(const View& h, const View& w, const View& b, F f) {
     for_type(h.dtype, [&]<class S, class A>(Types<S, A>) {

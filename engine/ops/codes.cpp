@@ -8,7 +8,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// For each group: the code of the group that is nearest to D numbers of y.
+// For each group, finds the code of the group that is nearest to the D numbers of y that belong to the group.
 template <class A>
 HD void nearest_code_row(Lanes lanes, const A* y, const A* codes, A* code, A* q, int Z, int groups, int M) {
     const int D = Z / groups;
@@ -39,7 +39,7 @@ HD A nearest_level_point(A t, int levels) {
     return A((k < 0 ? 0 : k > last ? last : k) / half - 1);
 }
 
-// q plus the imaginary part of y, so that the complex step sees the gradient that the backward gives.
+// Returns q plus the imaginary part of y, so that the complex step finds the gradient that the backward computes.
 template <class A>
 HD A straight_through_point(A y, A q) {
     return q + (y - A(real_of(y)));
@@ -55,7 +55,7 @@ HD void distance_row_grad(Lanes lanes, A ddistance, const A* y, const A* q, A we
     store(lanes, Z, dy, add, [&](int i) { return A(2) * weight * ddistance * (y[i] - q[i]); });
 }
 
-// Updates one row of the codes from all documents, in order.
+// Updates one row of the codes. The documents are summed in order.
 template <class A>
 struct LearnCodes {
     const A *y, *code, *weights;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Converts between a storage type and its arithmetic type: bf16 rounds to nearest even, everything else is a copy.
+// Converts between a storage type and its arithmetic type. f32 is rounded to bf16 to nearest even; all other
+// conversions are exact.
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The forward has computed the gradients of the total; the backward only scales them.
+// The forward has computed the gradients for a total with gradient 1; the backward multiplies them by dtotal.
 #include "engine/math/point.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"

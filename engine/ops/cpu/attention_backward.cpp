@@ -12,9 +12,9 @@ namespace {
 
 struct Memory;
 
-// In: `p` holds the scores s = q.k / sqrt(D), and `ds` holds dy.v. Out: `p` holds e keep, and `ds` holds
-// e (dp - sum of e dp), where e = exp(s - lse), dp = keep dy.v, and keep is the dropout factor. Both are 0 where a lane
-// does not see the key.
+// On entry, `p` contains the scores s = q.k / sqrt(D), and `ds` contains dy.v. On return, `p` contains e keep, and `ds`
+// contains e (dp - sum of e dp), where e = exp(s - lse), dp = keep dy.v, and keep is the dropout factor. Both are 0 if
+// the lane does not see the key.
 void softmax_grad_visits(const DocumentPlan& plan, const QueryBlock& block, Vector lse, const float* factors, float* p,
                          float* ds) {
     Vector delta{};
@@ -37,7 +37,7 @@ void softmax_grad_visits(const DocumentPlan& plan, const QueryBlock& block, Vect
     }
 }
 
-// The backward of one document, for the heads of queries that read head `group` of the keys.
+// The backward of one document, for the query heads that share key head `group`.
 template <class S>
 void backward_heads(const AttentionCall& call, const KeyOwners& owners, const DocumentPlan& plan, int group,
                     const View& dy, const View& lse, const Grad& dq, const Grads& dkv) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The products of a block of queries with the keys that the queries see, in tiles whose sums stay in registers.
+// The products of attention_block.h: a block of queries times the keys that the queries see. They are computed in tiles
+// whose sums stay in registers.
 #include "engine/ops/cpu/attention_block.h"
 
 #include "engine/ops/cpu/draws.h"
@@ -8,8 +9,9 @@
 namespace masquerade::cpu::blocks {
 namespace {
 
-// products[t][lane] for `Keys` consecutive packed rows, at least eight. As many sums run side by side, because each
-// multiply-add of one sum waits for the one before. W: the row length P in vectors; 0: any length.
+// Computes products[t][lane] for `Keys` consecutive packed rows. Keys is at least eight, because each multiply-add of a
+// sum must wait for the previous one, so that eight sums or more have to run side by side. W is the row length P in
+// vectors; 0: any length.
 template <int Keys, int W>
 inline void dot_tile(int D, std::ptrdiff_t length, const float* columns, const float* packed, float* products) {
     const std::ptrdiff_t P = W ? W * lanes : length;
@@ -35,7 +37,7 @@ void dot_span(int D, std::ptrdiff_t P, const float* columns, const float* packed
     for (; t < count; t += 8) dot_tile<8, W>(D, P, columns, packed + t * P, products + t * lanes);
 }
 
-// sum[a][...] += weights[a * stride] * x[...], for all rows a or for the rows whose bit is set.
+// sum[a][...] += weights[a * stride] * x[...], for all rows a; in the form with `bits`, only for rows whose bit is set.
 template <int Rows, int Vectors>
 inline void add_tile(Vector (&sum)[Rows][Vectors], const float* weights, int stride, const float* x) {
 #pragma GCC unroll 8
@@ -61,7 +63,7 @@ inline void store_tile(const Vector (&sum)[Rows][Vectors], int P, float* to) {
         for (int v = 0; v < Vectors; v++) store(to + a * P + v * lanes, sum[a][v]);
 }
 
-// One tile of sum_over_keys(): query rows [i, i + Rows), and `Vectors` vectors of their columns.
+// Computes one tile of sum_over_keys(): query rows [i, i + Rows), and `Vectors` vectors of their columns.
 template <int Rows, int Vectors>
 void sum_tile_over_keys(const KeyRun* run, const KeyRun* end, int i, int P, const float* weights, const float* packed,
                         float* to) {
@@ -80,7 +82,8 @@ void sum_tile_over_keys(const KeyRun* run, const KeyRun* end, int i, int P, cons
     store_tile(sum, P, to + i * P);
 }
 
-// One tile of add_to_keys(): the packed rows of `Keys` consecutive visits, and `Vectors` vectors of their columns.
+// Computes one tile of add_to_keys(): the packed rows of `Keys` consecutive visits, and `Vectors` vectors of their
+// columns.
 template <int Keys, int Vectors>
 void add_tile_to_keys(const std::uint16_t* seen_by, unsigned everyone, int count, int P, const float* weights,
                       const float* from, float* to) {
@@ -126,7 +129,7 @@ inline void each_tile(int count, int P, F f) {
     for (; column < P; column += lanes) each_tile_of_rows<1, 8>(0, count, column, f);
 }
 
-// Calls f(packed row, number of rows, first visit) for each stretch of consecutive packed rows that the block visits.
+// Calls f(packed row, number of rows, first visit) for each range of consecutive packed rows that the block visits.
 template <class F>
 inline void each_span(const DocumentPlan& plan, const QueryBlock& block, F f) {
     int visit = 0;
@@ -183,8 +186,8 @@ void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const Que
         document[i] = std::uint32_t(call.rule.rows.document[block.row + i]);
         position[i] = std::uint32_t(call.rule.rows.position[block.row + i]);
     }
-    // Factors are drawn by ordinal: the number of keys that the lane has seen before. If the lanes go in step, the
-    // ordinal is the index of the visit.
+    // Factors are drawn by ordinal: the number of keys that the lane has seen before. If block.in_step is true, the
+    // ordinal is the index of the visit; else the factors are then moved from ordinals to visits.
     float* by_ordinal = block.in_step ? factors : drawn;
     const std::uint32_t first = attention_channel(head, 0) / 4;
     for (int b = 0; 4 * b < block.visits; b++) {

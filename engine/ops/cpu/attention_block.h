@@ -3,7 +3,7 @@
 //
 // Each query of a block is a lane of a vector, and every sum over keys adds one key after another in visiting order.
 // The bits of a row therefore depend only on the row itself and the keys that it sees. They do not depend on the other
-// rows of the block, on keys that only other rows see (the lane skips them), on where the block begins, or on the
+// rows of the block, on keys that only other rows see (the lane skips these keys), on where the block begins, or on the
 // thread.
 #pragma once
 #include "engine/ops/cpu/attention_plan.h"
@@ -16,12 +16,12 @@
 namespace masquerade::cpu::blocks {
 using namespace vectors;
 
-// Calls f(plan, head) for the plan of every document and every head of keys, in pieces that are worth waking a thread.
-// One call covers all heads of queries that read the head of keys: it packs the keys once, and sums their gradients in
-// one order.
+// Calls f(plan, head) for every document and every key head, in parallel, in pieces that are large enough to be worth a
+// thread. One call handles all query heads that share the key head: it packs the keys once, and sums their gradients in
+// a fixed order.
 template <class F>
 void each_document_and_head(const AttentionCall& call, F f) {
-    std::int64_t pairs = 0;  // of queries and keys, as if every segment were seen whole
+    std::int64_t pairs = 0;  // number of pairs of a query and a key, if every segment is seen whole
     for (const QuerySegment& q : call.graph.queries)
         for (int v = q.sees_begin; v < q.sees_end; v++) {
             const KeySegment& key = call.graph.keys[call.graph.sees[v]];
@@ -41,7 +41,7 @@ void each_document_and_head(const AttentionCall& call, F f) {
     });
 }
 
-// The length of a packed row: D rounded up to whole vectors. The numbers past D are 0.
+// Returns the length of a packed row: D rounded up to whole vectors. The numbers past D are 0.
 inline int padded(int D) { return (D + lanes - 1) / lanes * lanes; }
 
 // Offset from a row's columns of a head to the columns that are needed next, for prefetching. These are the next head's
@@ -55,6 +55,7 @@ inline std::ptrdiff_t next_queries(const AttentionCall& call, int head, int rows
 inline std::ptrdiff_t next_keys(const AttentionCall& call, int head, int rows) {
     return next_turn(head, call.heads.of_keys, call.D, rows, call.heads.kv_columns());
 }
+// Prefetches D numbers into the second-level cache.
 template <class S>
 inline void fetch(const S* row, int D) {
     constexpr int line = 64 / sizeof(S);
@@ -80,8 +81,8 @@ inline void put_row(S* to, const float* from, int D, float factor, bool add) {
     for (; d < D; d++) put(to[d], from[d] * factor, add);
 }
 
-// The products of a block may run this many keys past the last key. The packed rows are therefore followed by as many
-// rows of zeros, and an array with a vector for every visit has room for as many vectors more.
+// The products of a block may read and write up to this many keys past the last one. Packed rows are therefore followed
+// by `overhang` rows of zeros, and an array with one vector per visit has room for `overhang` more vectors.
 constexpr int overhang = 7;
 
 // Packs one head of the document's keys and values into keys and values (plan.rows + overhang, P).
@@ -126,7 +127,7 @@ void pack_block(const S* from, int C, int count, float factor, int D, std::ptrdi
     }
 }
 
-// products[visit][lane] = packed row of the visit . column of the lane, summed over D in order
+// products[visit][lane] = dot product of the visit's packed row and the lane's column, summed over D in order
 void dot_keys(const DocumentPlan& plan, const QueryBlock& block, int D, const float* columns, const float* packed,
               float* products);
 // to[query][...] = sum over visits of weights[visit][query] * packed row of the visit [...]

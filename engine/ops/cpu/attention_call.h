@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One attention call with checked arguments, as the definition and the fast form receive it.
+// The arguments of one attention call, after all checks, for the fast form (f32, bf16) and the definition (f64, c128).
 #pragma once
 #include "engine/ops/attention.h"
 
@@ -23,16 +23,16 @@ struct AttentionCall {
     double scale;             // 1 / sqrt(D)
     std::uint32_t threshold;  // dropout keeps a probability whose random bits are at least this
     const std::vector<DocumentRange>& documents;
-    const std::vector<char>& covered;  // by query row: whether a segment holds the row
+    const std::vector<char>& covered;  // for each query row: whether a query segment contains it
 
     // Throws Error if shapes or the graph do not fit. An AttentionCall is valid until its thread makes another one.
     AttentionCall(const char* op, const View& q, const Views& kv, const SegmentGraph& graph, const AttentionRule& rule,
                   const View& y, const View& lse);
 };
 
-// For every row of every key/value tensor, the first key segment that holds the row and is visited, or -1. Throws Error
-// if two documents share a row: its gradients would be summed in an order that depends on the threads. Valid until the
-// thread makes another one.
+// For every row of every key/value tensor, the first key segment that contains the row and is seen by a query, or -1.
+// Throws Error if two documents share a row, because its gradients would be summed in an order that depends on the
+// threads. A KeyOwners is valid until its thread makes another one.
 struct KeyOwners {
     const std::vector<int>* of[4];
     KeyOwners(const char* op, const AttentionCall& call);

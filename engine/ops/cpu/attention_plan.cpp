@@ -44,9 +44,9 @@ void add_run(DocumentPlan& plan, QueryBlock& block, int key, int count, unsigned
     plan.runs.push_back({key, count, seen_by});
 }
 
-// Adds the keys of a segment that some query does not see whole. At each place where a run of keys begins or ends for a
-// query, the query's bit is toggled; from there to the next such place, the queries whose bits are set see the keys.
-// The time grows with the number of runs, not of keys, which makes narrow windows cheap.
+// Adds the keys of a segment that is not seen whole. At each position where a run of keys begins or ends for a query,
+// the bit of the query is toggled. From this position to the next such position, the queries whose bits are set see the
+// keys. The time is proportional to the number of runs, not of keys, which makes narrow windows cheap.
 void add_toggled_runs(const SegmentGraph& graph, const QuerySegment& segment, int index, DocumentPlan& plan,
                       QueryBlock& block) {
     const KeySegment& key = graph.keys[index];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The keys that the query blocks of a document visit, found once for all heads. engine/ops/visible.h interprets the
-// graph; a plan stores the result as runs of keys that the same queries see.
+// The plan of a document: which keys its blocks of queries visit. It is made once for all heads, by the functions of
+// engine/ops/visible.h, and consists of runs of keys that the same queries see.
 #pragma once
 #include "engine/ops/cpu/attention_call.h"
 #include "engine/ops/cpu/vector.h"
@@ -9,7 +9,7 @@
 
 namespace masquerade::cpu {
 
-// Packed key rows [key, key + count), and a bit for each lane that sees them.
+// The packed key rows [key, key + count). seen_by has a bit for each lane, set if the lane sees these keys.
 struct KeyRun {
     int key, count;
     unsigned seen_by;
@@ -20,9 +20,9 @@ struct KeyRun {
 struct QueryBlock {
     int row, count;
     int first_run, last_run, visits;
-    unsigned everyone, seeing;  // bits of the lanes that hold a row; bits of the lanes that see a key
-    // Whether every lane that sees a key has also seen all keys before it. The number of keys that the lane has seen is
-    // then the index of the visit.
+    unsigned everyone, seeing;  // bits of the lanes that have a query row; bits of the lanes that see any key
+    // True if every lane that sees a key has also seen all earlier keys of the block. The number of keys that the lane
+    // has seen before is then the index of the visit.
     bool in_step;
 };
 
@@ -35,17 +35,18 @@ struct DocumentPlan {
 
     // The keys of the document are packed one after another, segment by segment.
     std::vector<int> key_segments;  // in the order of their first visit
-    std::vector<int> first_row;     // by key segment: its first packed row, if the segment is in key_segments
-    int rows = 0;                   // packed rows
+    std::vector<int> first_row;     // for each key segment in key_segments: its first packed row
+    int rows = 0;                   // number of packed rows
 
-    // Scratch, all zero between uses.
-    std::vector<char> numbered;  // by key segment: whether it is in key_segments already
-    // The lanes for which a run of keys begins or ends at each place of a key segment; a bit for each place with lanes.
+    // Scratch memory, which is all 0 between uses.
+    std::vector<char> numbered;  // for each key segment: whether it is in key_segments already
+    // toggled: for each position in a key segment, the lanes for which a run of keys begins or ends there. changes: a
+    // bit for each position, set if there are such lanes.
     std::vector<std::uint16_t> toggled;
     std::vector<std::uint64_t> changes;
 };
 
-// Fills the calling thread's plan for the document. The reference is valid until the thread's next call.
+// Makes the plan of a document. The plan is valid until the next call in the same thread.
 const DocumentPlan& plan_document(const AttentionCall& call, DocumentRange document);
 
 }  // namespace masquerade::cpu

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The definition of attention on a segment graph, one row after another. Every fast form is compared with it.
+// The definition of attention on a segment graph (engine/math/attention.h), one row after another. f64 and c128 run it,
+// and the fast forms are compared with it.
 #include "engine/math/attention.h"
 #include "engine/ops/cpu/attention_call.h"
 #include "engine/ops/cpu/parallel.h"
@@ -18,7 +19,7 @@ struct Key {
     A *dk, *dv;
 };
 
-// The gradients of the key/value tensors; null: not needed.
+// The gradients of the key/value tensors; a null gradient is not computed.
 template <class A>
 using Gradients = std::array<A*, 4>;
 

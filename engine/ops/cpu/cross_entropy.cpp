@@ -17,7 +17,8 @@
 namespace masquerade::cpu {
 namespace {
 
-// Rows whose dlogits are summed for b1 before the chunks are added up; a thread takes one chunk at a time.
+// Number of rows of a chunk, which one thread computes. For b1, the dlogits of each chunk are summed first, then the
+// chunks are added up.
 constexpr std::int64_t chunk_rows = 16;
 
 using Label = SmoothLabel<float>;
@@ -25,7 +26,7 @@ using Label = SmoothLabel<float>;
 struct Logits {};
 struct ColumnSums {};
 
-// sum x, in running sums; the order of the additions depends only on their number
+// Returns the sum of x, from 64 running sums. The order of the additions depends only on `count`.
 WHOLE_VECTORS float sum_of(const float* x, int count) {
     constexpr int sums = 64;
     float s[sums] = {}, total = 0;
@@ -42,7 +43,8 @@ WHOLE_VECTORS float sum_of(const float* x, int count) {
 inline void store(float& to, float x) { to = x; }
 inline void store(bfloat16& to, float x) { to.bits = bfloat16(x).bits; }
 
-// to = (exp(x - lse) - q) weight, and columns += the same, unrounded. Probabilities below e^-87 are 0. x may be `to`.
+// to = (exp(x - lse) - q) weight, with probabilities below e^-87 set to 0. The same numbers, unrounded, are added to
+// `columns`. x and `to` may be the same memory.
 template <class S>
 WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, float q, float weight, S* to,
                                        float* columns) {
@@ -55,8 +57,8 @@ WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, flo
     }
 }
 
-// Replaces the logits by dlogits = (exp(logit - lse) - q) weight, at the start of the same memory; columns += dlogits.
-// In a row of weight 0 they are 0, whatever the logits are.
+// Replaces the logits of a row by dlogits = (exp(logit - lse) - q) weight, which begin at the same address, and adds
+// dlogits to `columns`. If the weight is 0, dlogits are 0, even if a logit is NaN.
 template <class S>
 void turn_into_dlogits(float* logits, int count, int target, const Label& label, float lse, float weight,
                        float* columns) {
@@ -83,7 +85,7 @@ void turn_into_dlogits(float* logits, int count, int target, const Label& label,
     columns[target] = column + at_target;
 }
 
-// to(V) (+)= the rows of sums(chunks,V), in order
+// Stores, or adds to `to` (V), the sum of the rows of sums(chunks,V), in order.
 void add_chunks(const float* sums, std::int64_t chunks, std::int64_t V, float* to, bool add) {
     parallel_for(V, 4096, [&](std::int64_t begin, std::int64_t end) {
         if (!add) std::fill(to + begin, to + end, 0.0f);
@@ -92,6 +94,7 @@ void add_chunks(const float* sums, std::int64_t chunks, std::int64_t V, float* t
     });
 }
 
+// The gradients for a total with gradient 1; each may be absent.
 struct Shares {
     View h1, w1, b1;
     explicit operator bool() const { return h1 || w1 || b1; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Vectorised random words: Philox (base/random.h) with a counter in every lane of a vector, giving the same words.
+// Vectorised random words: Philox (base/random.h) with one counter in each lane of a vector. The words are those of
+// Stream::at().
 #pragma once
 #include "engine/base/random.h"
 #include "engine/math/lanes.h"
@@ -18,14 +19,15 @@ constexpr int counters = 4;
 #else
 constexpr int counters = 2;
 #endif
-// A word in the low half of every lane; the high half may hold anything.
+// A vector with a word in the low half of every lane; the high half may contain anything.
 typedef std::uint64_t LowHalves __attribute__((vector_size(8 * counters)));
 typedef std::uint32_t Words __attribute__((vector_size(8 * counters)));
 constexpr std::uint64_t low_half = 0xffffffffu;
 
 inline LowHalves same_in_all(std::uint32_t word) { return std::uint64_t(word) - LowHalves{}; }
 
-// The 64-bit products of word and factor. The compiler does not know that one instruction computes them.
+// Returns the 64-bit products of each word and the factor. It uses intrinsics, because compilers do not find the single
+// instruction that computes these products.
 inline LowHalves product(LowHalves words, std::uint32_t factor) {
     LowHalves factors = same_in_all(factor);
 #if defined(__AVX512F__)
@@ -52,7 +54,7 @@ inline void philox(LowHalves (&c)[4], std::uint32_t key0, std::uint32_t key1) {
         key1 += 0xBB67AE85u;
     }
 }
-// Philox of counters that fill whole words, 2 * counters at a time.
+// The same for 2 * `counters` counters at a time: c[k] contains word k of all of them, densely packed.
 inline void philox(Words (&c)[4], std::uint32_t key0, std::uint32_t key1) {
     LowHalves even[4], odd[4];
     for (int k = 0; k < 4; k++) even[k] = LowHalves(c[k]), odd[k] = even[k] >> 32;
@@ -62,7 +64,7 @@ inline void philox(Words (&c)[4], std::uint32_t key0, std::uint32_t key1) {
 }
 
 namespace detail {
-// a[0], b[0], a[1], b[1] ... from lane `from` on, one vector of them
+// Returns one vector of a[from], b[from], a[from + 1], b[from + 1] ...
 template <int from, int... i>
 LowHalves woven(LowHalves a, LowHalves b, std::integer_sequence<int, i...>) {
     return __builtin_shufflevector(a, b, (from + i / 2 + i % 2 * counters)...);
@@ -85,7 +87,7 @@ inline void draw(const Stream& stream, int document, int position, int block, st
     __builtin_memcpy(words + draws_at_once / 2, &high, sizeof high);
 }
 
-// Calls f(lane, begin, count, words) for some random words of a row of n channels at a time, until all were used;
+// Calls f(lane, begin, count, words) for consecutive parts of the n random words of a row, one word per channel:
 // words[k] = stream.at(document, position, i / 4)[i % 4], i = begin + k.
 template <class F>
 void each_draw(OneLane lane, const Stream& stream, int document, int position, int n, F f) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Looks up rows of a table by id, and sums the gradients of rows with the same id, in row order for any thread count.
+// Looks up rows of a table by id. The backward sums the gradients of rows with the same id, in row order, whatever the
+// number of threads is.
 #include "engine/ops/check_products.h"
 #include "engine/ops/cpu/workspace.h"
 #include "engine/ops/launch.h"
@@ -14,7 +15,7 @@ constexpr std::int64_t ids_a_piece = 256, columns_at_once = 256;
 struct Starts {};
 struct Order {};
 
-// to = sum of the listed rows of dy, each of C columns
+// to (C) = sum of the listed rows of dy
 template <class S, class A>
 void sum_rows(const S* dy, const int* rows, std::int64_t count, std::int64_t C, A* to, bool add) {
     for (std::int64_t c0 = 0; c0 < C; c0 += columns_at_once) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Chooses the instruction set, and which thread computes which part of C. The sums are in gemm_block.h.
+// gemm() on the CPU: chooses the instruction set, and which thread computes which part of C. The sums themselves are
+// computed by gemm_block.h or, for bf16 factors, by gemm_bf16.cpp.
 #include "engine/ops/cpu/gemm.h"
 
 #include "engine/ops/cpu/gemm_bf16.h"
@@ -21,7 +22,7 @@ const GemmKernel*& chosen_kernel() {
     return kernel;
 }
 
-// In bytes; if the system does not say, what most machines have.
+// Returns the size of the second-level cache in bytes; 1 MiB if the system does not tell.
 std::int64_t second_level_cache() {
     static const long found = sysconf(_SC_LEVEL2_CACHE_SIZE);
     return found > 0 ? found : 1 << 20;
@@ -33,7 +34,7 @@ struct Sums {};
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
     if (gemm_bf16(m, n, k, a, b, c)) return;
     constexpr std::int64_t least = 250000;                       // multiply-adds that make waking a thread worthwhile
-    const double pack_a = a.column == 1 ? 10 : 30, pack_b = 30;  // multiply-adds that an element costs, measured
+    const double pack_a = a.column == 1 ? 10 : 30, pack_b = 30;  // time to pack an element, in multiply-adds (measured)
     const GemmKernel& kernel = *chosen_kernel();
     GemmProblem problem{m, n, k, a, b, c, static_cast<float*>(c.data), c.row, second_level_cache()};
     if (c.dtype != DType::f32) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The matrix product of the CPU engine.
 //
-// Every element of C is the same chain of multiply-adds over k = 0, 1, ... for any M, N, number of threads and place in
-// the matrix. Its bits depend only on its row of A, its column of B and the instruction set. Two bf16 factors are
-// multiplied in bf16 arithmetic if the machine has it (bf16_form below).
+// Every element of C is computed by the same chain of multiply-adds over k = 0, 1, ..., whatever M, N, the number of
+// threads and the position of the element are. Its bits depend only on its row of A, its column of B and the
+// instruction set. Two bf16 factors are multiplied in bf16 arithmetic if the machine has it (see bf16_form()).
 #pragma once
 #include "engine/tensor/view.h"
 
@@ -11,7 +11,7 @@
 
 namespace masquerade {
 
-// K is always cut into blocks of this depth. Within a block every element of C has one running sum; the sums of the
+// K is always cut into blocks of this depth. Within a block, every element of C has one running sum. The sums of the
 // blocks are added in order.
 constexpr std::int64_t gemm_depth = 320;
 
@@ -25,10 +25,10 @@ struct Factor {
 inline Factor factor(const View& v) { return {v.data, v.dtype, v.columns(), 1}; }
 inline Factor transposed(Factor f) { return {f.data, f.dtype, f.column, f.row}; }
 
-// A function that runs on C part by part: f(m0, m1, n0, n1) is called for rows m0 to m1 and columns n0 to n1 by the
-// thread that has just written them, while they are in a near cache. Every element is in one call. f must outlive the
-// product. `beside`, if present, is a matrix of C's shape that f reads or writes too; the same part of it is
-// prefetched.
+// A function f that is called for each part of C when this part is complete: f(m0, m1, n0, n1) for rows m0 to m1 and
+// columns n0 to n1. The thread that has written the part calls f while the part is in a near cache. Every element
+// belongs to exactly one part. f must outlive the product. If f reads or writes another matrix of C's shape, `beside`
+// is this matrix, and the same part of it is prefetched.
 class Epilogue {
   public:
     Epilogue() = default;
@@ -63,20 +63,20 @@ struct Product {
 
 inline Product product(const View& v, bool add = false) { return {v.data, v.dtype, v.columns(), add, nullptr, {}}; }
 
-// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias), then the epilogue. Allocates only if a thread gets a larger product than ever
-// before.
+// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias), then the epilogue. Memory is allocated only if the product is larger than all
+// earlier products of a thread.
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c);
 
-// "avx512", "avx2" or "generic": the best that the machine has, unless another was set. Tests set it between products;
-// the bits of two instruction sets differ. set_instruction_set() returns false, and changes nothing, if the machine or
-// the compiler does not have the instruction set.
+// The instruction set of products: "avx512", "avx2" or "generic". The default is the best that the machine has; tests
+// set others, between products. The bits of two instruction sets differ. set_instruction_set() returns false, and
+// changes nothing, if the machine or the compiler does not have the instruction set.
 const char* instruction_set();
 bool set_instruction_set(const char* name);
 
-// How two bf16 factors are multiplied: "amx" or "avx512_bf16" (products of pairs, sums in float) or "widened" (as
-// floats). The default is the fastest form that the machine has; it is always "widened" if the instruction set is not
-// "avx512". The bits of two forms differ. set_bf16_form() returns false, and changes nothing, if the machine does not
-// have the form.
+// The way in which two bf16 factors are multiplied: "amx" or "avx512_bf16" (products of pairs, sums in float) or
+// "widened" (both are converted to float). The default is the fastest form that the machine has; it is always "widened"
+// if the instruction set is not "avx512". The bits of two forms differ. set_bf16_form() returns false, and changes
+// nothing, if the machine does not have the form.
 const char* bf16_form();
 bool set_bf16_form(const char* name);
 

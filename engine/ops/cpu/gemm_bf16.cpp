@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The product of bf16 factors: how it is cut into parts, and which thread computes which part of C.
+// The product of two bf16 factors in bf16 arithmetic (gemm_bf16.h): how it is cut into parts, and which thread computes
+// which part of C.
 #include "engine/ops/cpu/gemm_bf16.h"
 
 #include "engine/ops/cpu/gemm_kernel.h"
@@ -15,11 +16,12 @@ namespace {
 // 32 rows of A of depth left_depth fit into the first-level cache of a core (40 KiB); right_room packed numbers of B (1
 // MiB), or sums_room sums of C (1.2 MiB), fit into its second-level cache.
 constexpr std::int64_t left_depth = 640, right_room = 512 * 1024, sums_room = 300 * 1024;
-constexpr std::int64_t slab_columns = 512;  // of a slab of B, if its whole depth does not fit
+constexpr std::int64_t slab_columns = 512;  // columns of a slab of B if its whole depth does not fit
 
 std::int64_t parts(std::int64_t size, std::int64_t most) { return (size + most - 1) / most; }
 std::int64_t whole(std::int64_t size, std::int64_t unit) { return parts(size, unit) * unit; }
-// The size of equal parts (the last may be smaller), none above `most`; a multiple of 32, as `most` is.
+// Returns the size of the parts if `size` is cut into equal parts (the last may be smaller): at most `most`, and a
+// multiple of 32. `most` is a multiple of 32.
 std::int64_t even_part(std::int64_t size, std::int64_t most) { return whole(parts(size, parts(size, most)), 32); }
 
 struct Range {
@@ -37,15 +39,16 @@ struct Problem {
 
 struct Scratch {};
 
-// The part of C that one thread computes. The thread packs B slab by slab. For each slab it goes over its rows of A, 32
-// at a time, and over K in parts of the depth that 32 rows of A may have. Between two parts of K it keeps the sums of
-// the 32 rows in `waiting`; between two slabs it keeps the sums of all rows in `sums`.
+// The part of C that one thread computes. The thread packs B slab by slab. For each slab it loops over its rows of A,
+// 32 at a time, and over parts of K of at most left_depth. Between two parts of K, the sums of the 32 rows are stored
+// in `waiting`; between two slabs, the sums of all rows are stored in `sums`.
 class Part {
   public:
     Part(const Problem& problem, Range rows, Range columns) : p_(problem), rows_(rows), columns_(columns) {
         width_ = whole(columns.size(), 32), depth_ = whole(p_.k, 32), height_ = whole(rows.size(), 32);
         if (p_.a.column != 1 && depth_ > left_depth) {
-            // Each row of A^T gives 64 bytes to a panel; the next panel should find the rest still in the cache.
+            // A panel takes 64 bytes from each row of A^T. The slab is so small that the rest of these rows is still in
+            // the cache when the next panel is packed.
             depth_ = even_part(p_.k, left_depth);
             width_ = even_part(columns.size(), slab_columns);
         } else if (depth_ * slab_columns <= right_room) {
@@ -87,7 +90,8 @@ class Part {
             }
     }
 
-    // A row of blocks. Sums are read from `start` and written to `end`, except at the first and the last products of K.
+    // Computes a row of blocks. Sums are read from `start` and written to `end`. At the first part of K they begin as
+    // described in gemm_bf16.h instead; at the last part they are written to C.
     void multiply_rows(Range rows, Range columns, Range depth, const std::uint16_t* right, float* start, float* end) {
         const auto* left =
             static_cast<const std::uint16_t*>(p_.a.data) + rows.begin * p_.a.row + depth.begin * p_.a.column;
@@ -146,7 +150,8 @@ class Part {
         }
     }
 
-    // Whether A can be read unpacked: whole tiles, whole cache lines, and rows that do not all share a few cache sets.
+    // True if A can be read unpacked: its tiles are whole, its rows consist of whole cache lines, and the rows do not
+    // all fall into a few cache sets.
     bool serves_unpacked(const std::uint16_t* left, Range rows, Range depth) const {
         std::int64_t row = 2 * p_.a.row;
         return p_.a.column == 1 && rows.size() % 16 == 0 && depth.size() % 32 == 0 && row % 64 == 0 &&
@@ -155,8 +160,9 @@ class Part {
 
     const Problem& p_;
     Range rows_, columns_;
-    std::int64_t width_, depth_, height_;  // size of a slab; height_: rows of C whose sums are kept for the next slab
-    std::int64_t part_;                    // part of the depth of a slab
+    // width_, depth_: size of a slab of B. height_: number of rows of C whose sums are kept for the next slab.
+    std::int64_t width_, depth_, height_;
+    std::int64_t part_;  // depth of a part of a slab
     std::uint16_t *left_, *right_;
     float *block_[2], *waiting_, *sums_;
     Bf16Finish finish_[2];
@@ -166,8 +172,9 @@ class Part {
 
 const Bf16Form* best_form() {
 #ifdef __x86_64__
-    // A core with AMX runs VDPBF16PS at half the rate of float multiply-adds (measured: 109 against 217 GFLOP/s), other
-    // cores run it at twice that rate. If the system does not permit AMX, it is best to widen.
+    // On a core with AMX, VDPBF16PS is half as fast as float multiply-adds (measured: 109 against 217 GFLOP/s); on
+    // other cores it is twice as fast. It is therefore no substitute for AMX: if the system does not permit AMX,
+    // bf16_amx() is null, and the factors are widened to float.
     if (__builtin_cpu_supports("amx-bf16")) return bf16_amx();
 #endif
     return bf16_avx512();
@@ -187,8 +194,8 @@ bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor 
     const Bf16Form* form = form_in_use();
     if (!form || a.dtype != DType::bf16 || b.dtype != DType::bf16 || k == 0) return false;
     Problem problem{*form, m, n, k, a, b, c};
-    // Packing a column of B costs about as much as this many more columns; reading, or transposing, a row of A about as
-    // much as this many more rows.
+    // right_cost: packing a column of B takes about as long as multiplying it by this many rows of A. left_cost:
+    // reading a row of A, or transposing it, takes about as long as multiplying it by this many columns of B.
     constexpr std::int64_t least = 1 << 20;  // multiply-adds that make waking a thread worthwhile
     const double right_cost = 50, left_cost = a.column == 1 ? 60 : 100;
     const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());

@@ -2,10 +2,10 @@
 // The matrix product of two bf16 factors in bf16 arithmetic: products of pairs, sums in float.
 //
 // C is computed in blocks of 32 x 32. Every element is one chain of sums along K, 32 products at a time. Between two
-// parts of K the sums are kept in memory as float, so the bits depend neither on the cut of K nor on the place of the
-// element. For C in f32, the chain begins with the old C (if it is added to) and the bias; so C += A B over pieces of
-// K, each but the last a multiple of 32 deep, is the chain of the whole product. For C in bf16, the chain begins with
-// zero, and both are added at the end, before the only rounding.
+// parts of K the sums are kept in memory as float, so the bits depend neither on how K is cut nor on the position of
+// the element. If C is f32, the chain begins with the old C (if `add` is set) and the bias. Several products C += A B
+// over consecutive parts of K, all but the last a multiple of 32 deep, therefore have the bits of one product. If C is
+// bf16, the chain begins with zero; the old C and the bias are added at the end, before the only rounding.
 //
 // Both forms read the same packed factors, which are padded with zeros:
 //   left   rows of A, 32 at a time, K along them
@@ -30,8 +30,8 @@ struct Bf16Finish {
 
 // One block: end = start + left right. Row distances are in bytes; a null start is zeros.
 struct Bf16Block {
-    std::int64_t steps;           // of 32 products each
-    int row_tiles, column_tiles;  // of 16; 1 or 2
+    std::int64_t steps;           // number of steps, of 32 products each
+    int row_tiles, column_tiles;  // number of tiles of 16 rows, and of 16 columns: 1 or 2
     const std::uint16_t* left;
     std::int64_t left_row;
     const std::uint16_t* right;
@@ -39,13 +39,14 @@ struct Bf16Block {
     std::int64_t start_row;
     float* end;
     std::int64_t end_row;
-    const Bf16Finish* before;  // or null; AMX writes it between the steps, while the tiles are busy
+    const Bf16Finish* before;  // an earlier block to be written to C, or null; AMX writes it while the tiles are busy
 };
 
+// A way to multiply blocks: a set of instructions.
 struct Bf16Form {
     const char* name;
-    void (*begin)();  // called on every thread before its blocks; end() after them
-    void (*end)();
+    void (*begin)();  // called on every thread before its first block
+    void (*end)();    // called on every thread after its last block
     void (*multiply)(const Bf16Block&);
 };
 
@@ -53,12 +54,12 @@ struct Bf16Form {
 const Bf16Form* bf16_amx();
 const Bf16Form* bf16_avx512();
 
-// to(32, depth) = rows of f from (row, k) on, `to_row` numbers apart, padded with zeros to a multiple of 16 rows and 32
-// columns.
+// Packs rows of f, from element (row, k) on, into `to` (32, depth), whose rows are `to_row` numbers apart. Pads with
+// zeros to a multiple of 16 rows and of 32 columns.
 void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, std::int64_t row, std::int64_t rows,
                     std::int64_t k, std::int64_t depth);
-// Panels of f from (k, column) on, `panel` numbers apart, padded with zeros to a multiple of 32 rows and of 16 columns
-// or more: a tile without any column is not read.
+// Packs panels of f, from element (k, column) on, into `to`; panels are `panel` numbers apart. Pads with zeros to a
+// multiple of 32 rows and at least to a multiple of 16 columns: a tile without any column is not read.
 void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std::int64_t k, std::int64_t depth,
                      std::int64_t column, std::int64_t columns);
 
@@ -67,8 +68,8 @@ void begin_bf16_block(float* block, const Product& c, const Bf16Place& at);
 // C = block, rounded if C is bf16.
 void finish_bf16_block(const Bf16Finish& finish);
 
-// The work of gemm() for two factors of bf16, in the form that bf16_form() names. Returns false, and does nothing, if
-// that form is "widened" or there are no products.
+// Computes the product of gemm() if both factors are bf16, in the form that bf16_form() returns. Returns false, and
+// does nothing, if a factor is not bf16, if the form is "widened", or if K is 0.
 bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c);
 
 }  // namespace masquerade

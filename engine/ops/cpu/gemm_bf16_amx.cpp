@@ -34,8 +34,9 @@ void configure_tiles() {
 
 void release_tiles() { _tile_release(); }
 
-// Tiles 0 to 3 are the block, 4 and 5 its rows of the left factor, 6 columns of the right factor. The left factor
-// serves every block of a row; the right factor is read past the first-level cache (tileloaddt1).
+// Tiles 0 to 3 contain the block, 4 and 5 its rows of the left factor, 6 columns of the right factor. All blocks of a
+// row use the same left factor, so it should stay in the first-level cache; the right factor is therefore loaded with a
+// hint not to store it there (tileloaddt1).
 template <bool two_rows, bool two_columns>
 void multiply_tiles(const Bf16Block& g) {
     constexpr std::int64_t tile_row = 64, tile = 1024;
@@ -91,7 +92,7 @@ void multiply(const Bf16Block& g) {
 namespace masquerade {
 const Bf16Form* bf16_amx() {
     static constexpr Bf16Form form = {"amx", configure_tiles, release_tiles, multiply};
-    // The system keeps the 8 KiB of tiles of each thread, if the process has asked for it once.
+    // Linux saves the tiles (8 KiB per thread) only for a process that has asked for permission to use them.
     static const bool permitted = [] {
         constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
         constexpr long tile_data = 18;               // XFEATURE_XTILEDATA

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The work around the blocks of bf16 products: packing the factors, beginning and finishing blocks of C.
+// Packs the factors of bf16 products, and begins and finishes blocks of C.
 //
 // Compiled for AVX-512. Everything that this file calls is local to it or an intrinsic; gemm_block.h gives the reason.
 #include "engine/ops/cpu/gemm_bf16.h"
@@ -22,8 +22,8 @@ typedef std::uint32_t FourWords __attribute__((vector_size(16), aligned(2), may_
 inline Words load(__mmask32 there, const std::uint16_t* p) { return (Words)_mm512_maskz_loadu_epi16(there, p); }
 inline void store(std::uint16_t* p, Words v) { _mm512_storeu_si512(p, (__m512i)v); }
 
-// Shuffles within the quarters of a register, each one instruction. They interleave the numbers of a and b, of 16, 32
-// or 64 bits, from the lower or the upper half of every quarter.
+// Shuffles within the quarters of a register. Each function is one instruction, and interleaves the numbers of a and b,
+// of 16, 32 or 64 bits, from the lower or the upper half of every quarter.
 inline Words zip_16_low(Words a, Words b) {
     return (Words)__builtin_shuffle((Halves)a, (Halves)b,
                                     Halves{0,  32, 1,  33, 2,  34, 3,  35, 8,  40, 9,  41, 10, 42, 11, 43,
@@ -47,7 +47,7 @@ inline Words zip_64_high(Words a, Words b) {
     return __builtin_shuffle(a, b, Words{2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31});
 }
 
-// 16 bytes from each of four places, which are `apart` numbers apart.
+// Loads 16 bytes from each of four addresses, which are `apart` numbers apart.
 inline Words gather_quarters(const std::uint16_t* p, std::int64_t apart) {
     auto quarter = [&](int i) { return *reinterpret_cast<const FourWords*>(p + i * apart); };
     __m512i v = _mm512_castsi128_si512((__m128i)quarter(0));
@@ -56,7 +56,8 @@ inline Words gather_quarters(const std::uint16_t* p, std::int64_t apart) {
     return (Words)_mm512_inserti32x4(v, (__m128i)quarter(3), 3);
 }
 
-// to[j] = column j of from, for 32 x 32 numbers: every quarter of the registers transposes 8 x 8 of them.
+// Transposes 32 x 32 numbers: row j of `to` is column j of `from`. Each quarter of the registers transposes 8 x 8
+// numbers.
 inline void turn(std::uint16_t* to, std::int64_t to_row, const std::uint16_t* from, std::int64_t from_row,
                  std::int64_t columns) {
     for (std::int64_t j = 0; j < columns; j += 8, from += 8, to += 8 * to_row) {
@@ -83,7 +84,7 @@ inline void turn(std::uint16_t* to, std::int64_t to_row, const std::uint16_t* fr
     }
 }
 
-// to[p][j] = from[j][p] for 16 x 16 pairs, the rows of `to` 16 pairs apart.
+// Transposes 16 x 16 pairs of numbers: to[p][j] = from[j][p]. The rows of `to` are 16 pairs apart.
 inline void turn_pairs(std::uint16_t* to, const std::uint16_t* from, std::int64_t from_row) {
     for (int p = 0; p < 4; p++, from += 8, to += 4 * 32) {
         Words v[4], t[4];
@@ -111,7 +112,7 @@ struct Padded {
     }
 };
 
-// An element of a factor that is contiguous in neither direction; zero outside the factor.
+// Returns element (i, j) of a factor that is contiguous in neither direction; 0 outside the factor.
 inline std::uint16_t number(const std::uint16_t* from, std::int64_t i, std::int64_t i_step, std::int64_t rows,
                             std::int64_t j, std::int64_t j_step, std::int64_t columns) {
     return i < rows && j < columns ? from[i * i_step + j * j_step] : std::uint16_t(0);
@@ -160,7 +161,7 @@ void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std
     const auto* from = static_cast<const std::uint16_t*>(f.data) + k * f.row + column * f.column;
     if (f.column == 1) {
         std::int64_t all_depth = (depth + 31) / 32 * 32;
-        for (std::int64_t p = 0; p < all_depth; p += 2) {  // whole rows, to touch fewer pages at a time
+        for (std::int64_t p = 0; p < all_depth; p += 2) {  // row by row, so that few memory pages are read at a time
             const std::uint16_t *even = from + p * f.row, *odd = even + f.row;
             std::uint16_t* pairs = to + p / 32 * 1024 + p % 32 * 16;
             std::int64_t j = 0;
@@ -200,7 +201,7 @@ void begin_bf16_block(float* block, const Product& c, const Bf16Place& at) {
             __m512 start = bias;
             if (c.add && i < at.rows) {
                 start = _mm512_maskz_loadu_ps(there, from + i * c.row);
-                if (c.bias) start += bias;  // without a bias it stays as it is: -0 + 0 would be 0
+                if (c.bias) start += bias;  // adding a bias of 0 would turn -0 into 0
             }
             _mm512_store_ps(block + 32 * i, start);
         }
@@ -213,7 +214,7 @@ void finish_bf16_block(const Bf16Finish& finish) { RowWriter(&finish).write(fini
 #pragma GCC pop_options
 
 #else
-namespace masquerade {  // on other machines, where no form calls these functions
+namespace masquerade {  // on other machines there is no form that calls these functions
 void pack_bf16_left(std::uint16_t*, std::int64_t, const Factor&, std::int64_t, std::int64_t, std::int64_t,
                     std::int64_t) {}
 void pack_bf16_right(std::uint16_t*, std::int64_t, const Factor&, std::int64_t, std::int64_t, std::int64_t,

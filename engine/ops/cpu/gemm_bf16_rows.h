@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Writes the rows of a finished block of bf16 products to C. Local to the file that includes it, which has included
-// <immintrin.h> and is compiled for AVX-512 with bf16 (gemm_block.h says why).
+// Writes the rows of a finished block of bf16 products to C. A file that includes this header must be compiled for
+// AVX-512 with bf16, and must include <immintrin.h> before. Everything here is local to that file (gemm_block.h says
+// why).
 
 namespace masquerade {
 namespace {
 
-// The first `count` of 32 elements; none if count <= 0, all if count >= 32.
+// Returns a mask of the first `count` of 32 elements; none if count <= 0, all if count >= 32.
 inline __mmask32 first_of_32(std::int64_t count) {
     return count >= 32 ? 0xffffffffu : count <= 0 ? 0u : (1u << count) - 1;
 }
@@ -18,7 +19,7 @@ inline __m512 widen(__m256i bits) {
 
 class RowWriter {
   public:
-    // Null: nothing to write.
+    // If f is null, there is nothing to write.
     explicit RowWriter(const Bf16Finish* f) {
         if (!f) return;
         bf16_ = f->c.dtype == DType::bf16, add_ = bf16_ && f->c.add;
@@ -34,8 +35,9 @@ class RowWriter {
     }
     std::int64_t rows() const { return rows_; }
 
-    // Writes the next `count` rows, or as many as are left. To bf16: adds the bias and the old C, then rounds to
-    // nearest even; NaN stays NaN, a denormal becomes zero.
+    // Writes the next `count` rows, or all that are left. If C is bf16, adds the bias and the old C (if `add` is set),
+    // then rounds to nearest even: NaN stays NaN, and denormals become zero. If C is f32, the block contains both
+    // already.
     void write(std::int64_t count) {
         for (; count > 0 && rows_ > 0; count--, rows_--, to_ += to_row_, block_ += 32) {
             __m512 low = _mm512_load_ps(block_), high = _mm512_load_ps(block_ + 16);

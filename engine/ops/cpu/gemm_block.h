@@ -8,15 +8,16 @@
 // Blocks of A and B are packed so that the innermost loop reads both contiguously.
 //   Goto & van de Geijn 2008, Anatomy of high-performance matrix multiplication
 //
-// Everything here is local to that namespace and calls only what is local to it. A function shared with other files,
-// such as a template of the standard library, could be linked in the form for another machine.
+// Everything here is local to that namespace and calls only functions that are local to it. If it called a function
+// that other files use too, such as a template of the standard library, the linker could choose a copy of the function
+// that was compiled for another instruction set.
 
 constexpr std::int64_t tile_columns = vectors * lanes;
-constexpr std::int64_t block_rows = 16 * tile_rows;  // rows of A that are packed together if they lie across K
+constexpr std::int64_t block_rows = 16 * tile_rows;  // rows of A that are packed together if lies_across(A)
 
 #include "engine/ops/cpu/gemm_pack.h"
 
-// The memory of a tile of C.
+// The memory of a tile of C; whether to add to it; the bias of its columns, or null.
 struct Place {
     float* c;
     std::int64_t row;
@@ -84,7 +85,7 @@ Tile tile_of(std::int64_t rows, std::int64_t columns, std::integer_sequence<int,
     return table[(rows - 1) * vectors + (columns - 1) / lanes];
 }
 
-// Convert rows of C, of either type, to and from floats.
+// Convert rows of C, in f32 or bf16, to floats and back.
 template <class S>
 void fetch(float* to, const S* from, std::int64_t row, std::int64_t rows, std::int64_t columns) {
     for (std::int64_t i = 0; i < rows; i++)
@@ -96,7 +97,7 @@ void deliver(S* to, const float* from, std::int64_t row, std::int64_t rows, std:
         for (std::int64_t j = 0; j < columns; j++) narrow(to[i * row + j], from[i * tile_columns + j]);
 }
 
-// Rows m0 to m1 and columns n0 to n1 of C, at most one tile; whether this is the first or last block of K.
+// Rows m0 to m1 and columns n0 to n1 of C, at most one tile. `first`, `last`: it is the first, or last, block of K.
 struct Part {
     std::int64_t m0, m1, n0, n1;
     bool first, last;
@@ -129,7 +130,7 @@ inline std::int64_t panels_of(std::int64_t columns) { return (columns + tile_col
 constexpr std::int64_t a_room = block_rows / tile_rows * panel_across;
 static_assert(a_room >= tile_rows * row_along);
 
-// Columns of B that are packed together: they fill half of the second-level cache.
+// Returns the number of columns of B that are packed together: they fill at most half of the second-level cache.
 std::int64_t block_columns(std::int64_t columns, std::int64_t cache) {
     std::int64_t most = cache / 2 / (b_panel * std::int64_t(sizeof(float)));
     return smaller(panels_of(columns), most > 1 ? most : 1) * tile_columns;
@@ -143,8 +144,8 @@ void block(const GemmProblem& g, std::int64_t m_begin, std::int64_t m_end, std::
            float* packed_b) {
     const std::int64_t width = block_columns(n_end - n_begin, g.cache);
     float* packed_a = packed_b + width / tile_columns * b_panel;
-    // Rows of A that are packed together. The rows of one tile stay in the first-level cache; but if A lies across K,
-    // long pieces are read faster.
+    // `height` rows of A are packed together. The rows of one tile fit into the first-level cache. But if A lies across
+    // K, more rows are packed, because longer contiguous pieces are read faster.
     const bool across = lies_across(g.a);
     const std::int64_t height = across ? block_rows : tile_rows;
     for (std::int64_t n0 = n_begin; n0 < n_end; n0 += width) {

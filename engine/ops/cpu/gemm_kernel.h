@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The types and functions that gemm.cpp, the three builds of its inner part (gemm_kernels.cpp) and gemm_bf16.cpp share.
+// Types and functions shared by gemm.cpp, its inner part (gemm_kernels.cpp compiles it three times) and gemm_bf16.cpp.
 #pragma once
 #include "engine/ops/cpu/gemm.h"
 
@@ -19,7 +19,7 @@ struct GemmProblem {
 struct GemmKernel {
     const char* name;
     bool (*machine_has)();
-    std::int64_t rows, columns;                                   // units in which C is cut
+    std::int64_t rows, columns;                                   // C is cut at multiples of these
     std::int64_t (*scratch)(std::int64_t n, std::int64_t cache);  // floats that block() needs for n columns
     void (*block)(const GemmProblem&, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
                   std::int64_t n_end, float* scratch);  // 64-byte aligned
@@ -28,8 +28,8 @@ struct GemmKernel {
 // All kernels that the compiler supports, the fastest first; the last one runs on any machine.
 const std::vector<GemmKernel>& gemm_kernels();
 
-// The size of the parts of C, one part for each of at most `most` threads, so that the cost of the largest part is
-// lowest. The cost is the part's multiply-adds, plus what each of its rows and columns costs, in multiply-adds.
+// choose_grid() returns the size of the parts of C, of which there are at most `most`, one for each thread. It
+// minimises the cost of a whole part: height * width + row_cost * height + column_cost * width.
 struct GemmGrid {
     std::int64_t height, width;  // multiples of the units
 };

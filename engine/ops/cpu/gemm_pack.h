@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Packs the factors of a matrix product, compiled once for each instruction set. A part of gemm_block.h, which says
-// what must be defined before.
+// Packs the factors of a matrix product. gemm_block.h includes this file, and says what must be defined before.
 
 typedef float LooseVector __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
 typedef std::int32_t Indices __attribute__((vector_size(4 * lanes)));
@@ -9,7 +8,7 @@ typedef std::uint16_t Halves __attribute__((vector_size(2 * lanes), aligned(2), 
 
 inline std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
-// Here a bfloat16 is its 16 bits.
+// In this file, a bfloat16 is represented by its 16 bits.
 inline float widen(float x) { return x; }
 inline float widen(std::uint16_t x) { return __builtin_bit_cast(float, std::uint32_t(x) << 16); }
 inline Vector load(const float* p) { return Vector(*reinterpret_cast<const LooseVector*>(p)); }
@@ -17,7 +16,7 @@ inline Vector load(const std::uint16_t* p) {
     return Vector(__builtin_convertvector(*reinterpret_cast<const Halves*>(p), Words) << 16);
 }
 inline void store(float* p, Vector v) { *reinterpret_cast<LooseVector*>(p) = v; }
-// Rounds to nearest even; NaN stays NaN.
+// To bfloat16, rounds to nearest even; NaN stays NaN.
 inline void narrow(float& to, float x) { to = x; }
 inline void narrow(std::uint16_t& to, float x) {
     std::uint32_t u = __builtin_bit_cast(std::uint32_t, x);
@@ -25,10 +24,10 @@ inline void narrow(std::uint16_t& to, float x) {
     to = std::uint16_t((u & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
 }
 
-// The shuffles of a transpose, each one instruction. pick(e) says what element e of the result is: below `lanes` an
-// element of a, from there on an element of b.
+// The shuffles of a transpose; each is one instruction. Element e of the result is element pick(e) of a or, if pick(e)
+// is at least `lanes`, element pick(e) - lanes of b.
 //
-// Zip interleaves one half of every four floats of a and b, by units: a0 b0 a1 b1 or a0 a1 b0 b1.
+// Zip interleaves one half of every four floats of a and b, in units of one or two floats: a0 b0 a1 b1 or a0 a1 b0 b1.
 template <int unit, int half>
 struct Zip {
     static constexpr int pick(int e) {
@@ -60,7 +59,7 @@ inline void transpose(Vector (&v)[lanes]) {
         t[i + 1] = shuffle<Zip<1, 1>>(v[i], v[i + 1]);
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < lanes; i += 4)  // after this v[i + j] holds columns j, 4 + j, ... of rows i to i + 3
+    for (int i = 0; i < lanes; i += 4)  // afterwards, v[i + j] contains columns j, 4 + j, ... of rows i to i + 3
 #pragma GCC unroll 2
         for (int j = 0; j < 2; j++) {
             v[i + 2 * j] = shuffle<Zip<2, 0>>(t[i + j], t[i + j + 2]);
@@ -86,22 +85,23 @@ void copy_row(float* to, const S* from, std::int64_t count) {
     for (; i < count; i++) to[i] = widen(from[i]);
 }
 
-// Blocks are given as ranges: rows m0 to m1 of A, columns n0 to n1 of B, k0 to k1 of both.
+// A block of a factor is given by ranges: rows m0 to m1 of A, columns n0 to n1 of B, k0 to k1 of A and B.
 //
-// A block of A is copied if its rows lie along K, to[i * row_along + p]; if they lie across K, it becomes panels of
-// tile_rows rows, to[panel][p * lanes + i]. tile() broadcasts single elements and can read both. The strides, longer
-// than the data, spread the rows over the sets of the first-level cache.
+// If the rows of A are contiguous (along K), a block of A is copied row by row: to[i * row_along + p]. If the columns
+// are contiguous (A lies across K), it becomes panels of tile_rows rows: to[panel][p * lanes + i]. tile() reads single
+// elements and can use either layout. The strides are longer than the data, so that the rows fall into different sets
+// of the first-level cache.
 constexpr std::int64_t row_along = gemm_depth + lanes, panel_across = (gemm_depth + 1) * lanes;
 static_assert(tile_rows <= lanes, "a row of a panel of A is one vector");
 
 inline bool lies_across(const Factor& a) { return a.row == 1 && a.column != 1; }
 
-// `readable` rows exist; the last panel may read more of them than it needs.
+// `readable` rows of A exist from here on. The last panel may read more than `rows` rows, but not more than `readable`.
 template <class S>
 void pack_a(float* to, const S* from, const Factor& a, std::int64_t rows, std::int64_t readable, std::int64_t depth) {
     if (lies_across(a)) {
         for (std::int64_t p = 0; p < depth; p++, from += a.column, to += lanes) {
-            // Whole rows of the source, to touch fewer pages at a time.
+            // The source is read row by row, so that few memory pages are read at a time.
             float* panel = to;
             for (std::int64_t i = 0; i < rows; i += tile_rows, panel += panel_across)
                 if (i + lanes <= readable)
@@ -145,7 +145,7 @@ void pack_b(float* to, const S* from, const Factor& b, std::int64_t depth, std::
     }
     std::int64_t whole = b.column == 1 ? columns / tile_columns * tile_columns : 0;
     for (std::int64_t p = 0; p < depth; p++, from += b.row, to += tile_columns) {
-        // Whole rows of the source, to touch fewer pages at a time.
+        // The source is read row by row, so that few memory pages are read at a time.
         for (std::int64_t j = 0; j < whole; j += tile_columns)
 #pragma GCC unroll 4
             for (int i = 0; i < tile_columns; i += lanes)
@@ -178,9 +178,10 @@ void pack_b(float* to, const Factor& b, std::int64_t k0, std::int64_t k1, std::i
 // prefetched one by one, so that packing finds them in the second-level cache.
 struct Walk {
     const char *line = nullptr, *row_end = nullptr;
-    std::int64_t length = 0, stride = 0, rows = 0;  // of a row, in bytes; from row to row; rows that are left
+    std::int64_t length = 0, stride = 0, rows = 0;  // bytes of a row; bytes from row to row; number of rows left
 };
 
+// Prefetches the next cache line.
 inline void ask(Walk& walk) {
     if (walk.rows <= 0) return;
     __builtin_prefetch(walk.line, 0, 2);
@@ -191,7 +192,7 @@ inline void ask(Walk& walk) {
     walk.rows--;
 }
 
-// Rows i0 to i1 and columns j0 to j1 of f, along the contiguous direction.
+// Returns a walk over rows i0 to i1 and columns j0 to j1 of f, in the contiguous direction.
 inline Walk walk_over(const Factor& f, std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) {
     if (i0 >= i1 || j0 >= j1) return {};
     std::int64_t size = f.dtype == DType::f32 ? 4 : 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// y = x w^T + b, alone, followed by a gelu, or rotated by position. Forward and backward are the matrix product in its
-// three orders; f64 and c128 run the definition.
+// The linear layer y = x w^T + b: alone, followed or preceded by a gelu, or followed by a rotation by position. The
+// forward is the product x w^T, the gradients are dy w and dy^T x. f64 and c128 run the definition.
 #include "engine/math/matrix.h"
 #include "engine/math/point.h"
 #include "engine/math/row.h"
@@ -32,7 +32,8 @@ void forward(const View& x, const View& w, const View& b, const View& y, const E
     });
 }
 
-// to = f(u, to) for these rows and columns of two matrices of the same shape.
+// Replaces each element of `to` by f(element of u, element of `to`), in rows m0 to m1 and columns n0 to n1. u and `to`
+// have the same shape.
 template <class S, class F>
 void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1,
                 F f) {
@@ -51,7 +52,7 @@ void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1,
         each_point<bfloat16>(u, to, m0, m1, n0, n1, f);
 }
 
-// Rotates these rows and columns of y in place. The first column may be inside a head.
+// Rotates rows m0 to m1 and columns n0 to n1 of y in place. Column n0 need not be the first column of a head.
 template <class S>
 void turn(const View& y, const Ints& positions, const View& rotary_table, std::int64_t m0, std::int64_t m1,
           std::int64_t n0, std::int64_t n1) {
@@ -66,7 +67,7 @@ void turn(const View& y, const Ints& positions, const View& rotary_table, std::i
     }
 }
 
-// sums(O) = column sums of x(M,O) in float: rows in chunks of 64, then the chunks in order.
+// sums(O) = column sums of x(M,O) in float. Rows are summed in chunks of 64, then the chunks in order.
 template <class S>
 void column_sums(const View& x, const Grad& sums) {
     const auto term = [from = x.as<S>(), O = x.columns()](std::int64_t m, int o) { return float(from[m * O + o]); };
@@ -75,6 +76,7 @@ void column_sums(const View& x, const Grad& sums) {
         ColumnSum<float, decltype(term)>{sums.view.as<float>(), sums.add, term});
 }
 
+// Tags of workspaces.
 struct Activated {};
 struct TurnedBack {};
 

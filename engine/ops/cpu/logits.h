@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Logits of all words for blocks of rows: how large a block is, and the log of the sum of exp of a row.
+// For ops that compute the logits of all tokens, for a block of rows at a time: the number of rows of a block, and the
+// log of the sum of exp of a row.
 #pragma once
 #include "engine/math/scalar.h"
 #include "engine/ops/cpu/gemm.h"
 
 #include <algorithm>
 
-// If gcc may choose, it takes vectors of half the width; these loops are long enough for the full width.
+// gcc uses vectors of half the width by default; these loops are long enough for the full width.
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 #define WHOLE_VECTORS [[gnu::noinline, gnu::noclone, gnu::target("prefer-vector-width=512")]]
 #else
@@ -15,27 +16,29 @@
 
 namespace masquerade::cpu {
 
-// A multiple of gemm_depth, so that w1 is the same sum as in one product over all rows.
+// Rows per block: a multiple of gemm_depth, so that the gradient of w has the bits of one product over all rows.
 constexpr std::int64_t block_rows = 2 * gemm_depth;
-constexpr int step_words = 1280;  // per step of the online rule
+constexpr int step_words = 1280;  // logits per step of log_sum_exp()
 
-// A block shorter than gemm_depth occurs only if it is the only block: short products are slow.
+// Returns the number of rows of the next block if `left` rows are left. No block is shorter than gemm_depth unless it
+// is the only one, because short products are slow.
 inline std::int64_t rows_of_next_block(std::int64_t left, std::int64_t) {
     if (left <= block_rows) return left;
     return left < block_rows + gemm_depth ? gemm_depth : block_rows;
 }
 
-// exp(x) for x up to a few tens; all x below -87 give e^-87, 1.6e-38.
+// Returns exp(x) for x up to a few tens. The result for all x below -87 is e^-87, 1.6e-38.
 inline float exp_from_tiny(float x) { return exp_inside(choose(x < -87.0f, -87.0f, x)); }
 
+// Returns the largest of x and `top`.
 WHOLE_VECTORS inline float largest(const float* x, int count, float top) {
 #pragma omp simd reduction(max : top)
     for (int i = 0; i < count; i++) top = x[i] > top ? x[i] : top;
     return top;
 }
 
-// sum exp(x - from), x <= from, in eight running sums. A term of e^-87 cannot be seen beside the exp(0) of the row's
-// largest number. `next` is prefetched.
+// Returns the sum of exp(x - from), x <= from, in eight running sums. A term of e^-87 does not change the sum, which
+// contains exp(0) for the row's largest number. `next` is prefetched.
 WHOLE_VECTORS inline float sum_of_exp(const float* x, int count, float from, const float* next) {
     constexpr int sums = 8, at_once = 2 * sums;
     float s[sums] = {}, total = 0;
@@ -54,16 +57,15 @@ WHOLE_VECTORS inline float sum_of_exp(const float* x, int count, float from, con
     return total;
 }
 
-// log sum exp x by the online rule: when a larger logit comes, the sum so far is scaled to it. Prefetches the next row,
-// which follows x.
+// Returns log sum exp x, in steps. If a step contains a larger logit than all before, the sum so far is multiplied by
+// exp(old maximum - new maximum). The next row, which follows x in memory, is prefetched.
 inline float log_sum_exp(OneLane, const float* x, int count) {
     float top = -INFINITY, sum = 0;
     for (int begin = 0; begin < count; begin += step_words) {
         int words = std::min(step_words, count - begin);
         float before = top;
         top = largest(x + begin, words, top);
-        float from =
-            top == -INFINITY ? 0.0f : top;  // all logits so far are -inf: the sum will not count, but may not be NaN
+        float from = top == -INFINITY ? 0.0f : top;  // if all logits so far are -inf, the sum must not become NaN
         sum = sum * exp_of(before - from) + sum_of_exp(x + begin, words, from, x + count + begin);
     }
     return top + log_of(sum);

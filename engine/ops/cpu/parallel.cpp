@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A pool of threads for many short calls. A worker without work spins for some microseconds, then sleeps. The
-// caller works too, and takes the pieces that a delayed worker has not begun.
+// A pool of threads for many short calls. A worker without work spins for some microseconds, then sleeps. The calling
+// thread works too, and runs the pieces that a delayed worker has not begun.
 #include "engine/ops/cpu/parallel.h"
 
 #include <sched.h>
@@ -18,7 +18,8 @@
 namespace masquerade {
 namespace {
 
-// The affinity mask says how many processors the process may use, the control group how much of their time.
+// Returns the number of threads that the process may use: the processors of its affinity mask, or fewer if its control
+// group limits the processor time.
 int allowed_threads() {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : int(std::thread::hardware_concurrency());
@@ -79,7 +80,8 @@ class Pool {
     }
 
   private:
-    // The ticket is (generation, next piece); a claim succeeds only in the generation whose job was read.
+    // The ticket consists of the generation (upper half) and the next piece (lower half). A claim succeeds only if the
+    // generation is still that of the job that was read.
     bool claim_and_run() {
         std::uint64_t ticket = ticket_.load();
         for (;;) {

@@ -7,7 +7,8 @@
 
 namespace masquerade {
 
-// The number of threads of the ops: as set by the program (--threads), otherwise as affinity and cgroup quota allow.
+// The number of threads of the ops: set by the program (--threads), else as many as affinity mask and cgroup quota
+// allow.
 int threads();
 void set_threads(int count);
 
@@ -22,7 +23,8 @@ template <class F, class... Numbers>
 }
 }  // namespace detail
 
-// Calls f(begin, end) over [0, n), at most one piece per thread and per grain; a single piece runs in place.
+// Cuts [0, n) into pieces, at most one per thread and at most n / grain (rounded up), and calls f(begin, end) for each.
+// A single piece runs in the calling thread.
 template <class F>
 void parallel_for(std::int64_t n, std::int64_t grain, F f) {
     if (n <= 0) return;
@@ -42,7 +44,7 @@ void parallel_for(std::int64_t n, std::int64_t grain, F f) {
         &context);
 }
 
-// Calls f(i) for i in [0, n), each as a piece (documents x heads, panels); a free thread takes the next piece.
+// Calls f(i) for i in [0, n). Each i is a piece of work, which the next free thread runs.
 template <class F>
 void parallel_each(std::int64_t n, F f) {
     if (n <= 1 || threads() <= 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The form of a matrix op for a type: f32 and bf16 run the fast form, f64 and c128 the definition in engine/math.
+// Which form of a matrix op a type runs: f32 and bf16 run the fast form, f64 and c128 the definition in engine/math.
 #pragma once
 #include "engine/tensor/dtype.h"
 
@@ -7,7 +7,7 @@ namespace masquerade {
 
 constexpr bool runs_fast(DType type) { return type == DType::f32 || type == DType::bf16; }
 
-// Calls f(A()), A the C++ type of f64 or c128, which are their own arithmetic types.
+// Calls f(A()), A the C++ type of f64 or c128. These types are their own arithmetic types.
 template <class F>
 void for_reference_type(DType type, F f) {
     if (type == DType::f64) return f(double());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Vectors of floats as wide as the machine's, for ops whose sums must run in a given order: a lane depends on nothing
-// in the other lanes.
+// Vectors of floats, as wide as the machine's registers. Ops whose sums must have a fixed order use them: no lane
+// depends on other lanes.
 #pragma once
 #include "engine/math/scalar.h"
 #include "engine/tensor/dtype.h"
@@ -28,7 +28,7 @@ typedef std::int32_t Integers __attribute__((vector_size(4 * lanes)));
 typedef std::uint32_t Bits __attribute__((vector_size(4 * lanes)));
 typedef std::uint16_t Halves __attribute__((vector_size(2 * lanes), aligned(2), may_alias));
 
-// The address is aligned to a vector.
+// load() and store(): the address must be aligned to a vector.
 inline Vector load(const float* p) { return *reinterpret_cast<const Vector*>(p); }
 inline void store(float* p, Vector v) { *reinterpret_cast<Vector*>(p) = v; }
 inline Vector splat(float x) { return x - Vector{}; }
@@ -57,8 +57,8 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) {
 #endif
 }
 
-// exp_of (math/scalar.h) for x <= 88, with the same bits, but 0 below -87, because denormal results cost hundreds of
-// cycles. NaN stays NaN; above 88 the result is meaningless.
+// Returns exp_of (math/scalar.h) for x in [-87, 88], with the same bits. Below -87 the result is 0, because denormal
+// results cost hundreds of cycles; above 88 it is meaningless. NaN stays NaN.
 inline Vector exp_or_zero(Vector x) {
     Vector shifted = multiply_add(x, splat(1.44269504f), splat(12582912.0f));
     Vector whole = shifted - 12582912.0f;
@@ -73,14 +73,15 @@ inline Vector exp_or_zero(Vector x) {
     return x < -87.0f ? Vector{} : p * power;
 }
 
-// The lanes whose bit is set, as a mask for ?:.
+// Returns the lanes whose bit is set, as a mask for ?:.
 inline Integers lanes_of(unsigned bits) {
     Integers bit;
     for (int i = 0; i < lanes; i++) bit[i] = 1 << i;
     return (bit & std::int32_t(bits)) != 0;
 }
 
-// One step of a transpose: a's elements whose index has bit N change places with b's elements whose index has not.
+// One step of a transpose: the elements of a whose index has bit N are exchanged with the elements of b whose index
+// does not have bit N.
 template <int N, int... I>
 inline void exchange(Vector& a, Vector& b, std::integer_sequence<int, I...>) {
     Vector low = __builtin_shufflevector(a, b, (I & N ? lanes + I - N : I)...);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scratch memory of the calling thread. It only grows, so an op allocates nothing once it has met its largest shapes.
+// Scratch memory of the calling thread. It only grows, so that an op allocates nothing after it has run at its largest
+// shape.
 #pragma once
 #include <cstddef>
 #include <new>
@@ -30,7 +31,8 @@ class Workspace {
     std::size_t capacity_ = 0;
 };
 
-// `count` Ts, 64-byte aligned; the old contents are lost. Each use has its own tag type, local to its file.
+// Returns memory for `count` objects of type T, 64-byte aligned. Its earlier contents are lost. Each use has its own
+// Tag, a type that is local to its file.
 template <class Tag, class T = float>
 T* workspace(std::size_t count) {
     thread_local Workspace memory;
