@@ -77,8 +77,8 @@ void column_sums(const View& x, const Grad& sums) {
 }
 
 // Tags of workspaces.
-struct Activated {};
-struct TurnedBack {};
+struct GeluOutputGrad {};
+struct UnrotatedGrad {};
 
 }  // namespace
 
@@ -121,7 +121,7 @@ void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad d
     if (!du) return;
     if (!runs_fast(u.dtype) || du.add) {
         View da = u;
-        da.data = workspace<Activated, char>(u.bytes());
+        da.data = workspace<GeluOutputGrad, char>(u.bytes());
         linear_backward(dy, a, w, {da, false}, {}, {});
         return gelu_backward(da, u, kind, du);
     }
@@ -154,10 +154,10 @@ void linear_rotary_forward(View x, View w, View b, Ints positions, View rotary_t
 
 void linear_rotary_backward(View dy, View x, View w, Ints positions, View rotary_table, int columns, Grad dx, Grad dw,
                             Grad db) {
-    View back = dy;
-    back.data = workspace<TurnedBack, char>(dy.bytes());
-    rotary_backward(dy, positions, rotary_table, columns, Grad{back, false});
-    linear_backward(back, x, w, dx, dw, db);
+    View unrotated = dy;
+    unrotated.data = workspace<UnrotatedGrad, char>(dy.bytes());
+    rotary_backward(dy, positions, rotary_table, columns, Grad{unrotated, false});
+    linear_backward(unrotated, x, w, dx, dw, db);
 }
 
 }  // namespace masquerade::cpu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Shared by the attention kernels: their arguments, the tables of a graph on the GPU, and the visibility within a pair
-// of tiles. A block has 128 threads and works on one tile of one head. A head wider than 128 columns is cut into chunks
-// of 128 columns; each block computes one chunk of the results.
+// of tiles. A block has 128 threads and computes one tile of one head. A head wider than 128 columns is cut into chunks
+// of 128 columns, and each block computes one chunk of the results.
 #pragma once
 #include <cstring>
 #include <string>
@@ -14,7 +14,7 @@
 namespace masquerade::DEVICE {
 
 constexpr int query_tile = 32;
-constexpr int key_tile(int width) { return width == 128 ? 32 : 64; }  // key rows, for chunks of `width` columns
+constexpr int key_tile(int width) { return width == 128 ? 32 : 64; }  // key rows of a tile with `width` columns
 
 // A TilePlan and its graph, in GPU memory.
 struct Tables {
@@ -38,12 +38,12 @@ struct AttentionInput {
     std::uint32_t threshold;  // of attention_threshold(); 0: no dropout
     float kept;               // factor of the probabilities that dropout keeps: 1 / (1 - rate)
 
-    // kv[s]. A computed index would make the compiler copy the array into local memory.
+    // Returns kv[s]. With a computed index, the compiler would copy the array into local memory.
     __device__ const S* source(int s) const { return s == 0 ? kv[0] : s == 1 ? kv[1] : s == 2 ? kv[2] : kv[3]; }
 };
 
-// to(i, j) = from[i * stride + j] for i < rows and j < columns. The rest of the part that products read, as filled()
-// says, becomes 0.
+// to(i, j) = from[i * stride + j] for i < rows and j < columns. The other elements that products read (see filled())
+// become 0.
 template <class S, int M, int N>
 __device__ void load_tile(Tile<S, M, N>& to, const S* from, std::int64_t stride, int rows, int columns) {
     const int height = filled(rows, M), width = filled(columns, N);
@@ -53,9 +53,9 @@ __device__ void load_tile(Tile<S, M, N>& to, const S* from, std::int64_t stride,
     }
 }
 
-// For query row i of a visit: whether the row sees each key of the tile, and the dropout factor of the key's
-// probability. A lane holds the keys lane, lane + 32, ... of the tile. All lanes of a warp must ask for the same row,
-// because they count the seen keys together.
+// The visibility of a tile of keys for query row i of a visit: whether the row sees each key, and the dropout factor of
+// the key's probability. A lane has the keys lane, lane + 32, ... of the tile. All lanes of a warp must pass the same
+// i, because they count the seen keys together.
 template <int keys>
 struct Sight {
     static constexpr int columns = keys / 32;
@@ -89,12 +89,12 @@ struct Sight {
 };
 
 // Keeps the tables of the last 8 graphs on the GPU: the layers of a model use the same graph one after another, and
-// their backward uses the graph again. An entry is found by the whole content of its graph, so a caller need not
-// announce that a graph has changed.
+// their backward uses the graph again. An entry is found by comparing the whole content of the graph, so that a caller
+// may change a graph without notice.
 //
-// Nothing here waits for the GPU or reads from it. A step that is captured as a CUDA graph sends the tables of its
-// masks itself, each once. Such a step never uses tables that an earlier step sent, so that all steps of one bucket
-// have the same nodes.
+// Nothing here waits for the GPU or reads from it. A step that is captured as a CUDA graph sends the tables of each of
+// its masks once. It never uses tables that an earlier step has sent, so that all steps of one bucket have the same
+// nodes.
 class TableKeeper {
   public:
     Tables find(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered, int keys, bool counts) {
@@ -163,7 +163,7 @@ class TableKeeper {
 // Not thread-safe: all work goes to one stream, and only one thread calls ops on it.
 inline TableKeeper tables_of_graphs;
 
-// Calls f with the width of a chunk, as an integral constant, for heads of D columns.
+// Calls f with the width of a chunk for heads of D columns, as an integral constant.
 template <class F>
 void for_width(int D, F f) {
     if (D <= 32) return f(std::integral_constant<int, 32>{});

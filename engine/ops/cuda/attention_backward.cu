@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The backward of attention on CUDA, in three kernels. In those of delta and dq, a block has a tile of queries and goes
-// over the tiles of keys that the tile visits. In the kernel of dk and dv, a block has a tile of keys and goes over the
-// tiles of queries that visit it. All three compute the probabilities again from lse. Each element of a gradient is
-// summed by one thread in a fixed order, and written once.
+// The backward of attention on CUDA, in three kernels. In the kernels for delta and for dq, a block has a tile of
+// queries and loops over the key tiles that it visits. In the kernel for dk and dv, a block has a tile of keys and
+// loops over the query tiles that visit it. All three compute the probabilities again from lse. Each element of a
+// gradient is summed by one thread in a fixed order, and written once.
 #include "engine/ops/cuda/attention.cuh"
 #include "engine/ops/cuda/workspace.cuh"
 #include "engine/ops/launch.h"
@@ -17,9 +17,9 @@ struct BackwardInput {
     const float *lse, *delta;  // (Nq,H)
 };
 
-// Names the workspace of delta (Nq,H), delta = sum_j p_j dp_j, computed from the same p_j and dp_j from which
-// ds_j = p_j (dp_j - delta) / sqrt(D) is computed later. dy.y would be cheaper; but y is rounded to S, and ds of a row
-// that sees only one key would not be exactly 0.
+// Tag of the workspace of delta (Nq,H), delta = sum_j p_j dp_j. Later, ds_j = p_j (dp_j - delta) / sqrt(D) is computed
+// from the same p_j and dp_j, so that ds is exactly 0 in a row that sees only one key. delta = dy.y would be cheaper,
+// but y is rounded to S.
 struct Delta {};
 
 template <class S, int W>
@@ -31,13 +31,13 @@ struct BackwardTiles {
     float lse[query_tile], delta[query_tile];
 };
 
-// Number of blocks for which a multiprocessor of an H100 has shared memory: 227 KiB, of which a block takes 1 KiB more
-// than it asks for. Without this number, ptxas saves registers to fit more blocks, and spills.
+// Number of blocks that fit into the shared memory of an H100 multiprocessor: 227 KiB, and each block takes 1 KiB more
+// than it requests. Without this launch bound, ptxas limits registers to fit more blocks, and spills.
 template <class S, int W>
 constexpr int blocks_at_once = int((std::size_t(227) << 10) / (sizeof(BackwardTiles<S, W>) + 1024));
 
-// The part of one block: its head of queries, and its chunk [column, column + columns) of the head's columns. A block
-// of attention_dkv_kernel has one head of keys, and sets `head` to each head of queries that reads it.
+// The work of one block: a query head, and the chunk [column, column + columns) of the columns of this head. A block of
+// attention_dkv_kernel has one key head, and sets `head` to each query head that shares it, one after another.
 template <class S, int W>
 struct Backward {
     static constexpr int K = key_tile(W);
@@ -68,8 +68,9 @@ struct Backward {
         load_tile(tiles.v, kv + heads.values(), heads.kv_columns(), keys.rows, width);
     }
     // Computes tiles.p = p keep and tiles.ds = p (dp - delta) / sqrt(D) of a pair of tiles, where keep is the dropout
-    // factor and dp = keep dy.v. Both are 0 where a row does not see a key. If `only_delta`, the function instead adds
-    // the pair's part of delta to tiles.delta. new_queries, new_keys: the tiles do not hold these rows yet.
+    // factor and dp = keep dy.v. Both are 0 if the row does not see the key. If `only_delta` is set, the function
+    // instead adds the terms of delta of this pair to tiles.delta. new_queries, new_keys: these rows must be loaded
+    // first.
     template <bool only_delta>
     __device__ void gradients_of_scores(const QueryTile& tile, const KeyTile& keys, int visit_index, bool new_queries,
                                         bool new_keys) const {
@@ -81,7 +82,7 @@ struct Backward {
         scores.clear(), dp.clear();
         for (int c = 0; c < chunks; c++) {
             const int from = c * W, width = D - from < W ? D - from : W;
-            __syncthreads();  // all threads have used the old tiles
+            __syncthreads();  // waits until all threads are done with the old tiles
             if (chunks > 1 || new_queries) load_queries(tile, from, width);
             if (chunks > 1 || new_keys) load_keys(keys, from, width);
             if (c == 0 && new_queries && thread < tile.rows) {
@@ -102,7 +103,7 @@ struct Backward {
         });
         const int height = filled(tile.rows, query_tile), width = filled(keys.rows, K);
         __syncthreads();
-        if (chunks > 1 && !only_delta) {  // the caller multiplies by the columns of this block
+        if (chunks > 1 && !only_delta) {  // the caller multiplies by these columns of q, dy, k and v
             load_queries(tile, column, columns);
             load_keys(keys, column, columns);
         }
@@ -144,7 +145,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
         const KeyTile keys = input.forward.tables.key_tiles[input.forward.tables.visits[v].key_tile];
         block.template gradients_of_scores<true>(tile, keys, v, v == tile.first, true);
     }
-    if (thread < tile.rows)  // the last visit ended with a barrier; without visits this is the thread's own 0
+    if (thread < tile.rows)  // the last visit ended with a barrier; if there was none, the thread reads its own 0
         to[std::int64_t(tile.row + thread) * input.forward.heads.of_queries + block.head] = block.tiles.delta[thread];
 }
 
@@ -168,7 +169,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
 
 template <class S>
 struct KeyGradients {
-    S* to[4];  // shaped as kv[s]; null: not needed
+    S* to[4];  // in the shape of kv[s]; a null gradient is not computed
     bool add[4];
 };
 

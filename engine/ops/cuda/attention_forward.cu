@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The forward of attention on CUDA. A block has a tile of queries and goes over the tiles of keys that the tile visits.
-// For each row it keeps the largest score, the sum of exponentials and the weighted sum of values so far. If a larger
-// score comes, both sums are first multiplied by exp(old largest - new largest) (Milakov & Gimelshein 2018; Dao et al.
+// The forward of attention on CUDA. A block has a tile of queries and loops over the key tiles that it visits. For each
+// row it keeps the largest score, the sum of exponentials and the weighted sum of values so far. When a larger score
+// appears, both sums are first multiplied by exp(old largest - new largest) (Milakov & Gimelshein 2018; Dao et al.
 // 2022, algorithm 1).
 #include "engine/ops/cuda/attention.cuh"
 #include "engine/ops/launch.h"
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(tile_threads)
     ForwardTiles<S, W>& tiles = *dynamic_shared<ForwardTiles<S, W> >();
     const QueryTile tile = input.tables.query_tiles[blockIdx.x];
     const int head = int(blockIdx.y), D = input.heads.D, chunks = (D + W - 1) / W, C = input.heads.C();
-    const int kv_columns = input.heads.kv_columns(), to_values = input.heads.values();
+    const int kv_columns = input.heads.kv_columns(), value_offset = input.heads.values();
     const int column = int(blockIdx.z) * W, columns = D - column < W ? D - column : W;
     const int thread = int(threadIdx.x), lane = thread % 32, warp = thread / 32;
     const S* q = input.q + std::int64_t(tile.row) * C + head * D;
@@ -43,10 +43,11 @@ __global__ void __launch_bounds__(tile_threads)
         scores.clear();
         for (int c = 0; c < chunks; c++) {
             const int from = c * W, width = D - from < W ? D - from : W;
-            __syncthreads();  // all threads have used the old tiles
+            __syncthreads();  // waits until all threads are done with the old tiles
+            // with one chunk, q stays loaded
             if (chunks > 1 || v == tile.first) load_tile(tiles.q, q + from, C, tile.rows, width);
             load_tile(tiles.k, kv + from, kv_columns, keys.rows, width);
-            if (c == 0) load_tile(tiles.v, kv + to_values + column, kv_columns, keys.rows, columns);
+            if (c == 0) load_tile(tiles.v, kv + value_offset + column, kv_columns, keys.rows, columns);
             __syncthreads();
             scores.template add<Form::rows_by_rows>(tiles.q, tiles.k, tile.rows, keys.rows, width);
         }
@@ -57,6 +58,7 @@ __global__ void __launch_bounds__(tile_threads)
         __syncthreads();
         for (int i = warp; i < query_tile; i += tile_threads / 32) {
             if (i >= tile.rows) {
+                // the product with v reads these rows, too
                 for (int j = lane; j < width && i < height; j += 32) tiles.weights.set(i, j, 0);
                 if (lane == 0) tiles.factor[i] = 0;
                 continue;
@@ -93,13 +95,13 @@ __global__ void __launch_bounds__(tile_threads)
         add_factors<Form::rows_by_columns>(y, tiles.weights, tiles.v, tile.rows, columns, keys.rows);
     }
     __syncthreads();
-    // If a row sees a key, its total is at least 1, or NaN. A total of 0 means that the row sees no key.
+    // A row that sees a key has a total of at least 1, or NaN. A total of 0 therefore means that the row sees no key.
     y.each([&](int i, int c, float x) {
         if (i >= tile.rows || c >= columns) return;
         const float total = tiles.total[i];
         to_y[std::int64_t(tile.row + i) * C + head * D + column + c] = S(total == 0 ? 0.0f : x / total);
     });
-    if (thread < tile.rows && blockIdx.z == 0) {
+    if (thread < tile.rows && blockIdx.z == 0) {  // only the block of the first chunk writes lse
         const float total = tiles.total[thread];
         to_lse[std::int64_t(tile.row + thread) * input.heads.of_queries + head] =
             total == 0 ? -INFINITY : tiles.top[thread] + log_of(total);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cuts a segment graph into tiles, on the host, and lists the tiles of keys that each tile of queries visits, and the
-// reverse. If nothing is visible in a pair of tiles, the pair is not listed and never computed.
+// Cuts a segment graph into tiles, on the host. Lists the key tiles that each query tile visits, and the query tiles
+// that visit each key tile. A pair of tiles in which nothing is visible is not listed and never computed.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -11,24 +11,24 @@
 
 namespace masquerade::DEVICE {
 
-// Query rows [row, row + rows) of one segment, and their visits [first, last). If the rows are in no segment, `segment`
-// is -1 and there are no visits.
+// Query rows [row, row + rows) of one query segment. Entries [first, last) of TilePlan::visits are the visits of the
+// tile. If the rows belong to no segment, `segment` is -1 and there are no visits.
 struct QueryTile {
     int row, rows, segment, first, last;
 };
-// Key rows [row, row + rows) of a source; the visits to the tile are by_key[first] to by_key[last - 1]. Every row of
-// every source is in exactly one tile.
+// Key rows [row, row + rows) of a source. Entries [first, last) of TilePlan::by_key list the visits to the tile. Every
+// row of every source belongs to exactly one tile.
 struct KeyTile {
     int source, row, rows, first, last;
 };
-// A pair of tiles in which something is visible. Several key segments may hold the tile of keys; this visit is for one
-// of them.
+// A pair of tiles in which some query sees some key. If several key segments contain the key tile, there may be a visit
+// for each of them.
 struct Visit {
     int query_tile, key_tile, key_segment;
     int whole;  // 1: every row sees every key; 0: the kernel must call visible()
 };
 
-// The tables of a SegmentGraph that a kernel reads. `sees` is missing, because kernels read the visits instead.
+// The tables of a SegmentGraph that kernels read. `sees` is missing, because kernels read the visits instead.
 struct SegmentTables {
     const KeySegment* keys = nullptr;
     const QuerySegment* queries = nullptr;
@@ -39,9 +39,10 @@ struct SegmentTables {
 struct TilePlan {
     std::vector<QueryTile> query_tiles;
     std::vector<KeyTile> key_tiles;
-    std::vector<Visit> visits;     // sorted by query tile, in visiting order
-    std::vector<int> by_key;       // indices into `visits`: sorted by key tile, then ascending
-    std::vector<int> seen_before;  // for dropout, (visits, queries_a_tile): keys that the row saw in earlier visits
+    std::vector<Visit> visits;  // sorted by query tile, in visiting order
+    std::vector<int> by_key;    // indices into `visits`: sorted by key tile, then ascending
+    // For dropout, (visits, queries_a_tile): for each query row of a visit, the number of keys seen in earlier visits.
+    std::vector<int> seen_before;
 };
 
 struct TilePlanner {
@@ -51,7 +52,7 @@ struct TilePlanner {
     const bool counts;  // whether to fill seen_before
     TilePlan plan;
     std::vector<int> tile_of[4];                  // the key tile of each row of a source
-    std::vector<std::vector<int> > seen_in_tile;  // by key tile and query row: number of keys seen; empty: none
+    std::vector<std::vector<int> > seen_in_tile;  // for each key tile and query row: number of keys seen; empty: none
     std::vector<int> touched;                     // the key tiles whose seen_in_tile is not empty
 
     TilePlanner(const SegmentGraph& g, int queries, int keys, bool counting)
@@ -61,7 +62,8 @@ struct TilePlanner {
           keys_a_tile(keys),
           counts(counting) {}
 
-    // Cuts at the begin and the end of every segment of the source, so that a tile is inside or outside a segment.
+    // Cuts the rows of a source into tiles, also at the begin and the end of every key segment, so that a tile is
+    // either inside or outside a segment.
     void cut_keys(int source, int rows) {
         std::vector<int> cuts = {0, rows};
         for (const KeySegment& key : graph.keys)
@@ -141,8 +143,8 @@ struct TilePlanner {
     }
 };
 
-// Plans tiles of at most `queries` and `keys` rows. covered[n]: whether a segment holds query row n. `counts`: whether
-// to fill seen_before.
+// Returns a plan with tiles of at most `queries` query rows and `keys` key rows. covered[n]: whether a segment contains
+// query row n. `counts`: whether to fill seen_before.
 inline TilePlan plan_tiles(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered, int queries,
                            int keys, bool counts) {
     TilePlanner planner(graph, queries, keys, counts);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A step as one CUDA graph. All work goes onto one stream; a capture keeps kernels, copies and fills in their order,
-// and after the launch of the graph the host has nothing to do between two kernels.
+// A step as one CUDA graph. All work goes to one stream; a capture records kernels, copies and fills in their order.
+// After the launch of the graph, the host has nothing to do between two kernels.
 //
 // Every step is captured anew, because much that differs between the steps of one bucket is a kernel argument: the
-// streams of random numbers, the number of tiles of a mask, the schedule's weight of a term. A capture costs as much as
-// requesting the work. What it saves is instantiating the graph: the graph of the bucket's last step is updated node by
-// node, and a new one is made only if the steps differ in their nodes.
+// streams of random numbers, the number of tiles of a mask, the weight of a loss term. A capture takes as long as
+// launching the kernels one by one. Instantiating a graph would take longer; therefore the graph of the bucket's last
+// step is updated node by node, and a new one is instantiated only if the steps differ in their nodes.
 #include "engine/ops/cuda/capture.h"
 
 #include <map>
@@ -25,7 +25,7 @@ struct Block {
     std::size_t bytes;
 };
 std::vector<Block> blocks;
-std::size_t used = 0;  // bytes used of the last block
+std::size_t used = 0;  // number of bytes used in the last block
 
 void take_block(std::size_t bytes) {
     Block block{nullptr, bytes};
@@ -58,7 +58,7 @@ void* stage(std::size_t bytes) {
 void forget_staged() {
     used = 0;
     if (blocks.size() < 2) return;
-    std::size_t all = 0;  // one block of this size replaces all
+    std::size_t all = 0;  // one block of this size replaces all blocks
     for (const Block& block : blocks) {
         all += block.bytes;
         check(cudaFreeHost(block.data), "releasing pinned memory");
@@ -67,7 +67,8 @@ void forget_staged() {
     take_block(all);
 }
 
-// Relaxed mode: an op that gets its largest shape so far may allocate memory meanwhile, outside the graph.
+// The mode is relaxed, because an op may allocate memory during the capture if its shape is larger than ever before.
+// The allocation does not become part of the graph.
 void begin_graph() {
     if (capturing()) throw Error("a step is captured already; launch or abandon it first");
     check(cudaStreamBeginCapture(cuda_stream(), cudaStreamCaptureModeRelaxed), "capturing a step");

@@ -7,14 +7,15 @@
 namespace masquerade::cuda {
 
 bool capturing();
-// Changes whenever a capture begins or ends. What was sent to the GPU under an earlier number may never have arrived,
-// or may not be sent again when the graph is replayed.
+// Returns a number that changes whenever a capture begins or ends. Data sent to the GPU under an earlier number must be
+// sent again: the earlier capture may have been abandoned, and the graph of this capture does not contain the copy.
 std::uint64_t capture_number();
 
-// Pinned host memory for numbers on their way to the GPU. It stays unchanged until all requested work has ended,
-// including that of a captured step.
+// Returns pinned host memory, for data that will be copied to the GPU. No other call gets this memory before
+// forget_staged().
 void* stage(std::size_t bytes);
-// Makes the memory available again. Call it when all that work has ended.
+// Makes all memory of stage() available again. Must be called only when all work on the stream has ended, including
+// captured steps.
 void forget_staged();
 
 void begin_graph();

@@ -17,14 +17,14 @@ using Label = SmoothLabel<float>;
 struct Logits {};
 struct RoundedLogits {};
 
-// (exp(logit - lse) - q) weight; 0 in a row of weight 0, whatever its logits are.
+// Returns (exp(logit - lse) - q) weight; 0 if the weight is 0, even if a logit is NaN.
 HD float dlogit(float logit, float lse, const Label& label, float weight, bool at_target) {
     const float p = exp_of(logit - lse);
     return weight == 0 ? 0.0f : (p - (at_target ? label.target : label.other)) * weight;
 }
 
-// One block per row. If dlogits is not null, it receives the gradients of the logits; it may be the logits themselves.
-// targets, weights, loss and lse point to row 0.
+// Computes one row per block. If dlogits is not null, it receives the gradients of the logits; it may be the same
+// memory as the logits. targets, weights, loss and lse point to row 0.
 template <class S>
 __global__ void __launch_bounds__(1024)
     loss_kernel(const float* logits, int V, const int* targets, const float* weights, Label label, float* loss,
@@ -94,8 +94,8 @@ void run_block(const Block& block) {
         dlogits = shares ? logits : nullptr;
     else
         dlogits = shares ? workspace<RoundedLogits, S>(rows * V) : nullptr;
-    // As many threads as a row keeps busy. A long row gets the maximum: then so few rows are in progress at a time that
-    // the second read of a row still hits a cache.
+    // One thread per logit, rounded up to whole warps, and at most 1024. With the maximum, so few rows are computed at
+    // a time that the second read of a row still hits a cache.
     const unsigned threads = unsigned(V >= 1024 ? 1024 : (V + 31) / 32 * 32);
     if (rows > 0)
         launch<loss_kernel<S>>(unsigned(rows), threads, 0, logits, int(V), block.targets, block.weights, block.label,

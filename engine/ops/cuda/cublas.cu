@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The matrix product by cuBLASLt. The library is opened at the first product, not before.
 //
-// Matrices of this engine are row-major, those of cuBLASLt column-major: the memory of a row-major (R,C) is that of a
-// column-major (C,R), its transpose. So C = A B is requested as its transpose,
+// Matrices of this engine are row-major, those of cuBLASLt column-major: the memory of a row-major (R,C) matrix is that
+// of a column-major (C,R) matrix, its transpose. Therefore C = A B is requested as its transpose,
 //     C^T(N,M) = B^T(N,K) A^T(K,M):
 // B is the first factor and A the second, m and n are swapped, and the leading dimension of each matrix is its row
-// length. A factor that is not transposed here is already the transpose that is requested; a transposed factor is
-// transposed by cuBLASLt. The bias of cuBLASLt has an element for every row of C^T, that is, for every column of C.
+// length. For cuBLASLt, the memory of a factor is already the transpose; a factor with `transposed` set is transposed
+// by cuBLASLt. The bias of cuBLASLt has an element for every row of C^T, that is, for every column of C.
 //
-// For each shape the algorithm is chosen once, from the suggestions of cuBLASLt, and kept; if cuBLASLt has none, that
-// is kept too. If K is split, the parts are summed in float in a separate step, in a fixed order: a product always has
-// the same bits on one GPU. The bits of a row may differ with the number of rows, because another shape may get another
-// algorithm.
+// For each shape the algorithm is chosen once, from the suggestions of cuBLASLt, and remembered; if cuBLASLt suggests
+// none, this is remembered too. If K is split, the parts are summed in float in a separate step, in a fixed order.
+// Therefore a product always has the same bits on one GPU. The bits of a row may differ with the number of rows,
+// because another shape may get another algorithm.
 #include <cublasLt.h>
 
 #include <array>
@@ -48,7 +48,7 @@ struct LtLibrary {
     }
 };
 
-// The functions by their names in cublasLt.h, from the library of that version.
+// The functions of cublasLt.h that are used here, found by name in the opened library.
 struct Lt : LtLibrary {
 #define FUNCTION(member, name) decltype(name)* member = find<decltype(name)>(#name)
     FUNCTION(status_name, cublasLtGetStatusName);
@@ -78,7 +78,7 @@ const Lt& lt() {
 
 cudaDataType_t type_of(DType type) { return type == DType::f32 ? CUDA_R_32F : CUDA_R_16BF; }
 
-// The largest power of two that divides the address, at most 16: no algorithm has wider accesses.
+// Returns the largest power of two that divides the address, at most 16: no algorithm has wider accesses.
 std::int64_t alignment_of(const void* address) {
     const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(address) | 16;
     return std::int64_t(bits & (~bits + 1));
@@ -97,7 +97,8 @@ void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t what, T 
     lt().expect(lt().set_operation(operation, what, &value, sizeof value), "describing a product");
 }
 
-// A factor of the transposed product, stored as (rows, columns), with rows `step` apart; 0: one after the other.
+// Describes a matrix (rows, columns) of the engine to cuBLASLt; if `transposed`, it is stored as (columns, rows).
+// Stored rows begin `step` numbers apart; 0: they follow one another.
 cublasLtMatrixLayout_t layout_of(DType type, bool transposed, std::int64_t step, std::int64_t rows,
                                  std::int64_t columns) {
     if (transposed) std::swap(rows, columns);
@@ -139,7 +140,7 @@ Plan make_plan(const Multiplication& p) {
     if (p.bias) {
         set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t(CUBLASLT_EPILOGUE_BIAS));
         set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, std::int32_t(CUDA_R_32F));
-        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);  // the alignment of the pointer matters
+        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);  // its alignment affects the choice
     }
     plan.first = layout_of(p.b.dtype, p.b.transposed, p.b.row, p.k, p.n);
     plan.second = layout_of(p.a.dtype, p.a.transposed, p.a.row, p.m, p.k);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Where libcublasLt may be on a Linux machine, and opening the first file that opens. Plain C++17: no CUDA is needed.
-//     1. MASQUERADE_CUBLAS, a file or its folder; if it is set, nothing else
-//     2. where the loader looks by itself: LD_LIBRARY_PATH, ldconfig
+// Finds libcublasLt on a Linux machine, and opens it. This is plain C++17 and does not need CUDA. Searched in this
+// order:
+//     1. MASQUERADE_CUBLAS, a file or its folder; if this is set, nothing else is searched
+//     2. the folders that the loader searches: LD_LIBRARY_PATH, ldconfig
 //     3. the folders of the CUDA Toolkit
 //     4. Python packages: PyTorch comes with its own cuBLAS
 #pragma once
@@ -19,7 +20,7 @@
 
 namespace masquerade {
 
-// The facts that the search depends on; a test sets its own.
+// The conditions of the search; tests set other values.
 struct CublasSearch {
     int major = 0;          // major version of CUDA: libcublasLt.so.13
     std::string root = "";  // prefix of every folder that is not named by a variable
@@ -32,21 +33,22 @@ struct CublasSearch {
     }
 };
 
-// The files to open, in this order. The loader searches for a name without a folder; all other files exist, except
-// perhaps the file in MASQUERADE_CUBLAS. A file that two paths lead to is listed once.
+// Returns the files to try, in order. The loader searches for a name without a folder. All other files exist, except
+// perhaps the file in MASQUERADE_CUBLAS. A file with several paths is listed once.
 inline std::vector<std::string> cublas_places(const CublasSearch& search) {
     namespace fs = std::filesystem;
     std::error_code ignored;
     if (const std::string named = search.value_of("MASQUERADE_CUBLAS"); !named.empty())
         return {fs::is_directory(named, ignored) ? named + '/' + search.file() : named};
 
-    std::vector<std::string> folders;  // patterns
+    std::vector<std::string> folders;  // patterns for glob()
     const std::string& root = search.root;
     for (const std::string& toolkit :
          {search.value_of("CUDA_HOME"), search.value_of("CUDA_PATH"),
           root + "/usr/local/cuda{" + text(",-", search.major, ",-", search.major, ".*") + "}", root + "/opt/cuda"})
         if (!toolkit.empty()) folders.push_back(toolkit + "/{lib64,lib,targets/x86_64-linux/lib}");
-    // The packages of a Python: lib/python3.12/site-packages/nvidia/cu13/lib, or .../cublas/lib before CUDA 13.
+    // The packages of a Python installation: lib/python3.12/site-packages/nvidia/cu13/lib; before CUDA 13,
+    // .../nvidia/cublas/lib.
     const std::string packages = text("/lib/python3*/{site,dist}-packages/nvidia/{cu", search.major, ",cublas}/lib");
     std::istringstream path(search.value_of("PATH"));
     for (std::string folder; std::getline(path, folder, ':');) {
@@ -83,7 +85,7 @@ inline CublasOpened open_cublas(const CublasSearch& search) {
     for (const std::string& place : cublas_places(search)) {
         if (void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return {library, place, ""};
         const char* why = dlerror();
-        const std::string reason = why ? why : "no reason given";  // it usually begins with the name
+        const std::string reason = why ? why : "no reason given";  // usually begins with the name
         failed += reason.compare(0, place.size(), place) == 0 ? "; " + reason : "; " + place + ": " + reason;
     }
     return {nullptr, "",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tables that the host writes and kernels read. In the tests' build they are plain memory.
+// Tables that the host writes and kernels read. When the tests run kernels on the CPU, the tables are plain memory.
 #pragma once
 #include <cstddef>
 #ifndef __CUDACC__
@@ -14,7 +14,8 @@
 namespace masquerade::DEVICE {
 
 #ifdef __CUDACC__
-// write() returns host memory to fill; send() copies it to the GPU, after the work on the stream, without waiting.
+// A table. write() returns host memory to fill. send() requests its copy to the GPU, after earlier work on the stream,
+// and returns the address there, without waiting.
 class Upload {
   public:
     char* write(std::size_t bytes) {
@@ -34,11 +35,12 @@ class Upload {
     Workspace memory_;
 };
 #else
-// The tests imitate captures: when one begins, all earlier uploads are erased, because a captured step sends its own.
+// The tests imitate captures: when a capture begins, the memory of all earlier uploads is erased, because a captured
+// step must send its own tables.
 inline std::uint64_t captures = 0;
 inline std::uint64_t capture_number() { return captures; }
 class Upload;
-inline std::vector<Upload*> uploads;  // those with memory; they live as long as the program
+inline std::vector<Upload*> uploads;  // all uploads that have memory; an Upload lives until the program ends
 class Upload {
   public:
     char* write(std::size_t bytes) {

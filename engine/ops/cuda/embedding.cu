@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Looks up rows of a table by id, and sums the gradients of rows with the same id. The rows are sorted by id, stably,
-// so that a sum runs in row order and has, in f32, the bits of the CPU.
+// Looks up rows of a table by id. The backward sums the gradients of rows with the same id. It first sorts the rows by
+// id, stably, so that each sum runs in row order and has, in f32, the bits of the CPU.
 #include "engine/ops/check_products.h"
 #include "engine/ops/cuda/workspace.cuh"
 #include "engine/ops/launch.h"
@@ -8,16 +8,17 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// A radix sort from the lowest digit: count the digits in every tile of rows, sum the counts over digits and tiles,
-// move every row to its place. One warp per tile takes 32 rows at a time, so rows with the same digit keep their order.
-constexpr int digit_bits = 8, digits = 1 << digit_bits, rows_a_tile = 512, scanned_at_once = 1024;
+// A radix sort, from the lowest digit on. For each digit, it counts the values of the digit in every tile of rows, sums
+// the counts over values and tiles, and moves every row to its new position. Each tile has one warp, which takes 32
+// rows at a time, so that rows with the same digit keep their order.
+constexpr int digit_bits = 8, digits = 1 << digit_bits, rows_per_tile = 512, scan_block = 1024;
 
 struct Counts {};
 struct Ids {};
 struct Rows {};
 struct Starts {};
 
-// The lanes of the warp that have a row (`there`) and this lane's digit.
+// Returns the lanes of the warp that have a row (`there`) and whose digit equals this lane's digit.
 __device__ inline unsigned peers_of(int digit, bool there) {
     unsigned peers = __ballot_sync(0xffffffffu, there);
     for (int bit = 0; bit < digit_bits; bit++) {
@@ -28,7 +29,8 @@ __device__ inline unsigned peers_of(int digit, bool there) {
     return peers;
 }
 
-// This lane's row of 32 rows of a tile: its digit, how many of the 32 have it before this row, and how many in all.
+// This lane's row, of 32 rows of a tile: whether it exists, its digit, the number of earlier rows among the 32 that
+// have this digit (rank), and the number of all rows among them that have it (count).
 struct Place {
     std::int64_t row;
     bool there;
@@ -46,14 +48,14 @@ __device__ inline Place place_of(const int* ids, std::int64_t n, int shift, std:
     return p;
 }
 
-// counts[digit * tiles + tile] = rows of the tile with that digit
+// counts[digit * tiles + tile] = number of rows of the tile with this digit
 __global__ void __launch_bounds__(32) count_digits_kernel(const int* ids, std::int64_t n, int shift, int* counts) {
     __shared__ int found[digits];
     const int lane = int(threadIdx.x);
     for (int d = lane; d < digits; d += 32) found[d] = 0;
     __syncwarp();
-    const std::int64_t begin = std::int64_t(blockIdx.x) * rows_a_tile;
-    for (int i = 0; i < rows_a_tile; i += 32) {
+    const std::int64_t begin = std::int64_t(blockIdx.x) * rows_per_tile;
+    for (int i = 0; i < rows_per_tile; i += 32) {
         const Place p = place_of(ids, n, shift, begin + i);
         if (p.there && p.rank == 0) found[p.digit] += p.count;
         __syncwarp();
@@ -62,11 +64,11 @@ __global__ void __launch_bounds__(32) count_digits_kernel(const int* ids, std::i
 }
 
 // counts[i] becomes the sum of the counts before it.
-__global__ void __launch_bounds__(scanned_at_once) scan_kernel(int* counts, std::int64_t n) {
+__global__ void __launch_bounds__(scan_block) scan_kernel(int* counts, std::int64_t n) {
     __shared__ int of_warps[32];
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     int before = 0;
-    for (std::int64_t begin = 0; begin < n; begin += scanned_at_once) {
+    for (std::int64_t begin = 0; begin < n; begin += scan_block) {
         const std::int64_t i = begin + threadIdx.x;
         const int own = i < n ? counts[i] : 0;
         int sum = own;
@@ -87,15 +89,15 @@ __global__ void __launch_bounds__(scanned_at_once) scan_kernel(int* counts, std:
     }
 }
 
-// Moves the rows into the order of their digits; null `rows` are 0, 1, 2 ...
+// Moves ids and rows into the order of their digits. If `rows` is null, the rows are 0, 1, 2 ...
 __global__ void __launch_bounds__(32) scatter_kernel(const int* ids, const int* rows, std::int64_t n, int shift,
                                                      const int* counts, int* sorted_ids, int* sorted_rows) {
     __shared__ int next[digits];
     const int lane = int(threadIdx.x);
     for (int d = lane; d < digits; d += 32) next[d] = counts[std::int64_t(d) * gridDim.x + blockIdx.x];
     __syncwarp();
-    const std::int64_t begin = std::int64_t(blockIdx.x) * rows_a_tile;
-    for (int i = 0; i < rows_a_tile; i += 32) {
+    const std::int64_t begin = std::int64_t(blockIdx.x) * rows_per_tile;
+    for (int i = 0; i < rows_per_tile; i += 32) {
         const Place p = place_of(ids, n, shift, begin + i);
         if (p.there) {
             const int to = next[p.digit] + p.rank;
@@ -112,9 +114,9 @@ struct Sorted {
     const int *ids, *rows;
 };
 
-// The ids in ascending order, and the rows they come from. ids(n) are in [0, V).
+// Returns the ids in ascending order, and the row that each id comes from. ids(n) must be in [0, V).
 Sorted sort(const int* ids, std::int64_t n, std::int64_t V) {
-    const std::int64_t tiles = (n + rows_a_tile - 1) / rows_a_tile;
+    const std::int64_t tiles = (n + rows_per_tile - 1) / rows_per_tile;
     int* counts = workspace<Counts, int>(tiles * digits);
     int *all_ids = workspace<Ids, int>(2 * n), *all_rows = workspace<Rows, int>(2 * n);
     Sorted from{ids, nullptr};
@@ -123,7 +125,7 @@ Sorted sort(const int* ids, std::int64_t n, std::int64_t V) {
         int *to_ids = all_ids + pass % 2 * n, *to_rows = all_rows + pass % 2 * n;
         const int shift = pass * digit_bits;
         launch<count_digits_kernel>(unsigned(tiles), 32, 0, from.ids, n, shift, counts);
-        launch<scan_kernel>(1, scanned_at_once, 0, counts, tiles * digits);
+        launch<scan_kernel>(1, scan_block, 0, counts, tiles * digits);
         launch<scatter_kernel>(unsigned(tiles), 32, 0, from.ids, from.rows, n, shift, counts, to_ids, to_rows);
         from = {to_ids, to_rows};
         pass++;
@@ -149,7 +151,8 @@ struct Start {
     }
 };
 
-// Row v of dw is the sum of its rows of dy. A warp takes 32 columns: a word with many rows keeps many warps busy.
+// Row v of dw is the sum of the rows of dy with id v. A warp takes 32 of the columns, so that several warps share the
+// work of a frequent token.
 template <class S>
 struct SumRows {
     const S* dy;

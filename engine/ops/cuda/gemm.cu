@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The layer between ops and products. It chooses who multiplies, and handles empty sums, factors of two types, and
-// products that must not be rounded before their bias is added.
+// gemm() of the CUDA ops. It chooses between multiply() (cuBLASLt) and the engine's own kernel, and handles K = 0,
+// factors of different types, and products that must not be rounded before their bias is added.
 #include "engine/ops/cuda/gemm.h"
 
 #include "engine/ops/cuda/workspace.cuh"
@@ -9,11 +9,13 @@
 namespace masquerade::DEVICE {
 namespace {
 
+// Tags of workspaces.
 struct WideA {};
 struct WideB {};
 struct WideC {};
 
-// to = from (+ bias), stored or added; rows of n numbers, a step apart. A null `from` is 0: a product with K = 0.
+// to = from (+ bias), stored or added. Rows have n numbers, and begin from_step and to_step numbers apart. A null
+// `from` stands for zeros, a product with K = 0.
 template <class From, class To>
 struct Copy {
     const From* from;
@@ -42,7 +44,7 @@ void expect_known(DType type) {
     if (type != DType::f32 && type != DType::bf16) throw Error(text("no CUDA form for ", name_of(type)));
 }
 
-// The factor (rows, columns) as f32. A bf16 factor is copied into a workspace.
+// Returns the factor (rows, columns) in f32. A bf16 factor is copied into a workspace.
 template <class Tag>
 DeviceFactor widened(DeviceFactor f, std::int64_t rows, std::int64_t columns) {
     if (f.dtype == DType::f32) return f;
@@ -53,14 +55,16 @@ DeviceFactor widened(DeviceFactor f, std::int64_t rows, std::int64_t columns) {
     return {wide, DType::f32, f.transposed};
 }
 
+// Reads one element of a matrix as float, for column_sums().
 template <class S>
-struct Column {
+struct ElementOf {
     const S* x;
     std::int64_t columns;
     HD float operator()(std::int64_t row, int c) const { return float(x[row * columns + c]); }
 };
 
-void make_product(const Multiplication& p) {
+// multiply() returns false if it has no kernel for this shape.
+void run_product(const Multiplication& p) {
     if (product_rule().deterministic || !multiply(p)) tiled_multiply(p);
 }
 
@@ -77,17 +81,17 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, Device
     if (m <= 0 || n <= 0) return;
     if (k <= 0) return copy(m, n, nullptr, bias, c);
     if (a.dtype != b.dtype) a = widened<WideA>(a, m, k), b = widened<WideB>(b, k, n);
-    if (c.dtype == DType::bf16 && (bias || a.dtype == DType::f32)) {
+    if (c.dtype == DType::bf16 && (bias || a.dtype == DType::f32)) {  // a Multiplication cannot have such a C
         float* wide = workspace<WideC>(m * n);
-        make_product({m, n, k, a, b, {wide, DType::f32, false}, nullptr});
+        run_product({m, n, k, a, b, {wide, DType::f32, false}, nullptr});
         return copy(m, n, wide, bias, c);
     }
-    make_product({m, n, k, a, b, c, bias});
+    run_product({m, n, k, a, b, c, bias});
 }
 
 void column_sums(const View& x, const Grad& sums) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        launch_column_sums(x.rows(), int(x.columns()), Column<S>{x.as<S>(), x.columns()}, sums.view.as<float>(),
+        launch_column_sums(x.rows(), int(x.columns()), ElementOf<S>{x.as<S>(), x.columns()}, sums.view.as<float>(),
                            sums.add);
     });
 }

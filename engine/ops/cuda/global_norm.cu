@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Has the bits of the CPU: chunks of 4096 numbers are summed in float, each like the CPU's `sum`, then the chunks in
-// order in double.
+// The global norm, with the bits of the CPU: the squares of each chunk of 4096 numbers are summed in float, in the
+// order of sum(OneLane), then the chunks in order, in double.
 #include "engine/math/scalar.h"
 #include "engine/ops/check.h"
 #include "engine/ops/cuda/workspace.cuh"
@@ -14,7 +14,7 @@ constexpr int at_once = 1024;
 
 struct Sums {};
 
-// Two chunks per warp. Sixteen lanes hold the sixteen partial sums of OneLane, and add them in the same pairs.
+// A warp sums two chunks. Sixteen lanes have the sixteen partial sums of sum(OneLane), and add them in the same pairs.
 struct SumOfSquares {
     const float* g;
     std::int64_t n, chunks;
@@ -29,7 +29,7 @@ struct SumOfSquares {
     }
 };
 
-// The block fetches sums, and one thread adds them one after the other, in order.
+// All threads of the block load the sums of chunks; one thread adds them, in order.
 __global__ void __launch_bounds__(at_once) root_kernel(const float* sums, std::int64_t chunks, float* norm) {
     __shared__ float fetched[at_once];
     double total = 0;

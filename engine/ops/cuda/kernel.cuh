@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What every file of kernels needs: launching a kernel, and shared memory whose size the launch chooses. nvcc compiles
-// such a file for CUDA; g++ compiles it for the tests, which run it on the CPU (docs/kernels-on-the-cpu.md).
+// Included by every file with kernels: launching a kernel, and shared memory whose size is set at the launch. nvcc
+// compiles such a file for CUDA; g++ compiles it for the tests, which run it on the CPU (docs/kernels-on-the-cpu.md).
 #pragma once
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
@@ -15,7 +15,7 @@
 
 namespace masquerade::DEVICE {
 
-// "masquerade::cuda::points_kernel<...>"
+// Returns the name of a kernel for messages: "masquerade::cuda::points_kernel<...>".
 template <auto kernel>
 std::string name_of_kernel() {
     const std::string all = __PRETTY_FUNCTION__, before = "kernel = ";
@@ -32,12 +32,12 @@ inline cudaStream_t& cuda_stream() {
 
 inline void check(cudaError_t status, const std::string& what) {
     if (status == cudaSuccess) return;
-    cudaGetLastError();  // otherwise the next call would report it again
+    cudaGetLastError();  // clears the error; otherwise the next check would report it again
     throw Error(text("CUDA: ", what, " failed: ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")"));
 }
 
-// All kernels are launched here: launch<kernel>(blocks, threads per block, bytes of shared memory, arguments of the
-// kernel ...).
+// launch<kernel>(blocks, threads per block, bytes of shared memory, arguments of the kernel ...) launches a kernel on
+// the stream of the ops. All kernels are launched by this function.
 template <auto kernel, class... Arguments>
 void launch(dim3 blocks, dim3 threads, std::size_t shared_bytes, const Arguments&... arguments) {
     if (shared_bytes > 48 << 10)
@@ -49,7 +49,7 @@ void launch(dim3 blocks, dim3 threads, std::size_t shared_bytes, const Arguments
                                    blocks.z, ") blocks of (", threads.x, ",", threads.y, ",", threads.z, ") threads"));
 }
 
-// The shared memory that the launch asked for, from its first byte, aligned to 128 bytes; the same for every T.
+// Returns the shared memory that the launch requested, aligned to 128 bytes. The address is the same for every T.
 template <class T>
 __device__ T* dynamic_shared() {
     extern __shared__ __align__(128) unsigned char dynamic_shared_bytes[];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a row or point op runs on CUDA: one warp per row, one thread per point, on one stream, without synchronising, so
-// that a whole step can be captured as a graph. Loops stride over the grid; results do not depend on its size.
+// Runs row and point ops on CUDA: one warp per row, one thread per point, on one stream, without synchronising, so that
+// a whole step can be captured as a graph. If there are more rows or points than the grid has, each warp or thread
+// computes several; results do not depend on the size of the grid.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -21,8 +22,8 @@ constexpr int threads_a_block = 32 * warps_a_block;
 #define ROWS_BOUNDS __launch_bounds__(threads_a_block)
 #endif
 
-// f(lanes, row) on each row. All lanes of a warp see the same row, so f may shuffle. What one stage writes to the row,
-// the next stage may read on any lane.
+// Calls each stage(lanes, row) for each row. All lanes of a warp have the same row, so that a stage may use warp
+// shuffles. Any lane of a stage may read what earlier stages have written to the row.
 template <class... Stages>
 __global__ void ROWS_BOUNDS rows_kernel(std::int64_t rows, Stages... stages) {
     std::int64_t first_row = std::int64_t(blockIdx.x) * warps_a_block + threadIdx.x / 32;
@@ -38,7 +39,7 @@ __global__ void __launch_bounds__(threads_a_block) points_kernel(std::int64_t n,
 }
 
 // to[c] = the sum over rows n of term(n, c), in the order of the CPU: rows in chunks of 64, then the chunks. A block
-// has 32 columns. Each of its 32 warps sums a chunk, and the first warp adds the sums of all warps, in order.
+// computes 32 columns. Each of its 32 warps sums one chunk, and the first warp adds the sums of all warps, in order.
 template <class A, class F>
 __global__ void __launch_bounds__(1024) column_sums_kernel(std::int64_t rows, int columns, F term, A* to, bool add) {
     constexpr int chunk = 64, chunks = 32;
@@ -67,7 +68,7 @@ struct StorePoint {
     HD void operator()(std::int64_t i) const { put(to[i], f(i), add); }
 };
 
-// Calls f(lane, begin, count, words) for some random words of a row of n channels at a time, until all were used;
+// Calls f(lane, begin, count, words) for consecutive parts of the n random words of a row, one word per channel:
 // words[k] = stream.at(document, position, i / 4)[i % 4], i = begin + k.
 template <class F>
 HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int position, int n, F f) {
@@ -77,7 +78,7 @@ HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int posit
     });
 }
 
-// Enough blocks for `items`, with `each` items per block; from 65,535 blocks on they stride.
+// Returns the number of blocks for `items` items, `each` of them per block; at most 65,535, which then loop.
 inline unsigned blocks_for(std::int64_t items, int each) {
     return unsigned(std::min<std::int64_t>((items + each - 1) / each, 65535));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The stamp, ops and runtime that the CUDA library provides. The names of ops in namespace cuda are weak here: if a
-// file of the library defines an op, the op fills its slot; if none does, its name is null.
+// The CUDA library's only exported function, which returns its stamp, ops and runtime. The ops in namespace cuda are
+// declared weak here: if a file of the library defines an op, its address fills the slot; if no file does, its address
+// is null, and the slot gets a function that throws.
 #include "engine/ops/library.h"
 
 #include "engine/ops/cuda/missing.h"

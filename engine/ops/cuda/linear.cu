@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// y = x w^T + b, alone, followed by a gelu, or rotated by position: the matrix product in its three orders. Gelu and
-// rotation read the stored product, so that they get the same rounded numbers as on the CPU.
+// The linear layer y = x w^T + b: alone, followed or preceded by a gelu, or followed by a rotation by position. The
+// forward is the matrix product x w^T, the gradients are dy w and dy^T x. Gelu and rotation read the stored product, so
+// that they get the same rounded numbers as on the CPU.
 #include "engine/ops/check_products.h"
 #include "engine/ops/cuda/gemm.h"
 #include "engine/ops/cuda/workspace.cuh"
@@ -9,8 +10,9 @@
 namespace masquerade::DEVICE {
 namespace {
 
-struct Activated {};
-struct TurnedBack {};
+// Tags of workspaces.
+struct GeluOutputGrad {};
+struct UnrotatedGrad {};
 
 }  // namespace
 
@@ -33,13 +35,13 @@ void linear_gelu_forward(View x, View w, View b, GeluKind kind, View u, View a) 
     gelu_forward(u, kind, a);
 }
 
-// If du is stored, dy w is first computed in its memory; if du is added to, dy w needs its own memory.
+// da = dy w is computed in the memory of du. But if du is added to, da needs memory of its own.
 void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db) {
     check_gelu_linear_backward(u, a, du);
     linear_backward(dy, a, w, {}, dw, db);
     if (!du) return;
     View da = du.view;
-    if (du.add) da.data = workspace<Activated, char>(std::int64_t(u.bytes()));
+    if (du.add) da.data = workspace<GeluOutputGrad, char>(std::int64_t(u.bytes()));
     linear_backward(dy, a, w, {da, false}, {}, {});
     gelu_backward(da, u, kind, du);
 }
@@ -52,10 +54,10 @@ void linear_rotary_forward(View x, View w, View b, Ints positions, View rotary_t
 
 void linear_rotary_backward(View dy, View x, View w, Ints positions, View rotary_table, int columns, Grad dx, Grad dw,
                             Grad db) {
-    View back = dy;
-    back.data = workspace<TurnedBack, char>(std::int64_t(dy.bytes()));
-    rotary_backward(dy, positions, rotary_table, columns, Grad{back, false});
-    linear_backward(back, x, w, dx, dw, db);
+    View unrotated = dy;
+    unrotated.data = workspace<UnrotatedGrad, char>(std::int64_t(dy.bytes()));
+    rotary_backward(dy, positions, rotary_table, columns, Grad{unrotated, false});
+    linear_backward(unrotated, x, w, dx, dw, db);
 }
 
 }  // namespace masquerade::DEVICE

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Matrix products as the CUDA ops request them, and the functions that compute them.
+// The description of a matrix product on CUDA, and the functions that compute it for gemm.cu.
 //
-// multiply() has two implementations: in namespace cuda, cuBLASLt (engine/ops/cuda/cublas.cu); in namespace fibers,
-// where the tests run kernels on the CPU, a plain loop (tests/emulator/multiply.cpp). tiled_multiply() is the engine's
-// own product (tiled_multiply.cu); gemm.cu chooses it if the rule says so or if multiply() refuses a shape.
-// tiled_multiply() and its callers are one source for both namespaces.
+// multiply() has two implementations: in namespace cuda, cuBLASLt (engine/ops/cuda/cublas.cu); in namespace fibers, in
+// which the tests run kernels on the CPU, a plain loop (tests/emulator/multiply.cpp). tiled_multiply() is the engine's
+// own product (tiled_multiply.cu), with one source for both namespaces; gemm.cu uses it if ProductRule::deterministic
+// is set, or if multiply() returns false.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,8 +15,8 @@
 
 namespace masquerade {
 
-// A matrix to read, row by row. Rows follow each other or, if `row` is not 0, begin that far apart. If transposed, the
-// stored rows are the columns of the matrix.
+// A matrix to read, stored row by row. If `row` is 0, the stored rows follow one another; else they begin `row` numbers
+// apart. If `transposed` is set, the stored rows are the columns of the matrix.
 struct DeviceFactor {
     const void* data;
     DType dtype;
@@ -24,23 +24,23 @@ struct DeviceFactor {
     std::int64_t row = 0;
 };
 
-// The matrix to write. Its rows are stored like those of a factor.
+// The matrix to write; `row` as in DeviceFactor.
 struct DeviceProduct {
     void* data;
     DType dtype;
-    bool add = false;  // to C, instead of storing
+    bool add = false;  // add to C instead of storing
     std::int64_t row = 0;
 };
-// The distance from one stored row of `length` numbers to the next.
+// Returns the distance from one stored row of `length` numbers to the next.
 template <class Matrix>
 std::int64_t row_step(const Matrix& x, std::int64_t length) {
     return x.row ? x.row : length;
 }
 
-// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias(N) in every row), sums in float; M, N, K > 0.
-//     A and B        C
-//     f32, f32       f32         factors as they are; cuBLASLt rounds them to TF32 if the rule says so
-//     bf16, bf16     f32, bf16   with a bias only f32: cuBLASLt requires a bias of C's type
+// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias(N) in every row), summed in float; M, N, K > 0. Types:
+//     A, B    C
+//     f32     f32            cuBLASLt rounds the factors to TF32 if ProductRule::tf32 is set
+//     bf16    f32 or bf16    with a bias only f32, because cuBLASLt requires a bias of C's type
 struct Multiplication {
     std::int64_t m, n, k;
     DeviceFactor a, b;
@@ -61,13 +61,14 @@ inline void expect_known(const Multiplication& p) {
                          "bias, in bf16, and sizes above 0"));
 }
 
-// The tile of C that a block computes; the bits of C do not depend on it.
+// The size of the tile of C that a block computes. The bits of C do not depend on it.
 enum class TileSize { fitting, small, large };
 
-// On one stream, without reading back; allocates only before the first product; the same bits for the same shape.
-//     multiply        returns false, having done nothing, if it has no product of this shape
-//     tiled_multiply  has bits that depend only on the row of A, the column of B and K
-//     product_rule    is what choose_products has set
+// Both products run on the stream of the ops, read nothing back, allocate memory only before the first product, and
+// give the same bits for the same shape.
+//     multiply        returns false, and does nothing, if it has no kernel for this shape
+//     tiled_multiply  gives bits that depend only on the row of A, the column of B and K
+//     product_rule    is the rule that choose_products() has set
 namespace cuda {
 bool multiply(const Multiplication& what);
 void tiled_multiply(const Multiplication& what, TileSize size = TileSize::fitting);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory, copies and timing of the first GPU, on the stream of the ops.
+// The DeviceRuntime of the CUDA library: memory, copies and timing of the first GPU, on the stream of the ops.
 #include "engine/ops/cuda/runtime.h"
 
 #include <cstdio>
@@ -13,7 +13,8 @@
 namespace masquerade::cuda {
 namespace {
 
-// CUDA's default stream waits for others and cannot be captured. The ops get their own stream with the first memory.
+// CUDA's default stream waits for other streams and cannot be captured. The ops therefore have their own stream, which
+// is made when memory is first allocated.
 cudaStream_t stream() {
     static const cudaStream_t own = [] {
         cudaStream_t made = nullptr;
@@ -66,21 +67,22 @@ void* allocate(std::size_t bytes) {
     return data;
 }
 
-// Waits for the work that may still use the memory.
+// cudaFree() waits for the work that may still use the memory.
 void release(void* data) noexcept { cudaFree(data); }
 
-// Waits for all work on the stream. Throws Error during a capture: the host cannot wait for results then.
+// Waits for all work on the stream. Throws Error during a capture, because the work has not been launched yet.
 void wait(const char* for_what) {
     if (capturing()) throw Error(text("CUDA: ", for_what, " while a step is captured as a graph; launch it first"));
     check(cudaStreamSynchronize(stream()), text("work before ", for_what));
     forget_staged();
 }
 
-// Small copies go through pinned memory, and nothing waits for them; during a capture, all copies do.
+// Copies to the GPU of up to this size go through pinned memory, and the host does not wait for them. During a capture,
+// all copies to the GPU do.
 constexpr std::size_t most_staged = std::size_t(1) << 20;
 
 void copy(void* to, const void* from, std::size_t bytes, Way way) {
-    if (bytes == 0) return;  // an empty copy or fill may not be part of a graph
+    if (bytes == 0) return;  // a graph must not contain an empty copy or fill
     if (way == Way::to_device && (capturing() || bytes <= most_staged)) {
         from = std::memcpy(stage(bytes), from, bytes);
         check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream()), "copying to the GPU");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Products of tiles in shared memory, summed in registers of the block's 128 threads. Attention multiplies matrices
-// only here. Tiles of float use the CUDA cores, tiles of bf16 the tensor cores, which multiply exactly and add in
-// float. Every sum runs along its depth in order: no atomics, one result.
+// Products of tiles in shared memory, summed in registers of the block's 128 threads. The attention kernels and
+// tiled_multiply.cu use them. Tiles of float use the CUDA cores, tiles of bf16 the tensor cores, which multiply exactly
+// and add in float. Every sum runs in the order of the depth, without atomics, so that results are reproducible.
 #pragma once
 #include "engine/math/scalar.h"
 #include "engine/ops/cuda/kernel.cuh"
@@ -10,7 +10,7 @@ namespace masquerade::DEVICE {
 
 constexpr int tile_threads = 128;
 
-// A tile in shared memory. The row distance makes the lanes of a warp access different banks.
+// A tile in shared memory. Its stride is chosen so that the lanes of a warp access different banks.
 template <class T, int M, int N>
 struct Tile {
     static constexpr int stride = N + (sizeof(T) == 4 ? 1 : 8);
@@ -18,9 +18,9 @@ struct Tile {
     __device__ T& operator()(int i, int j) { return all[i * stride + j]; }
 };
 
-// A tile of float factors, in the form that products read. For bf16 it is two tiles; the second holds what the first
-// one rounds away. So what is computed between two products is not rounded to 8 bits, and results are rounded once,
-// when they are stored.
+// A tile of factors that were computed in float, in the form that products read. For bf16 it consists of two tiles; the
+// second contains the rounding errors of the first. Numbers between two products are therefore not rounded to the 8
+// bits of bf16, and results are rounded once, when they are stored.
 template <class T, int M, int N>
 struct FactorTile {
     Tile<T, M, N> high;
@@ -31,23 +31,24 @@ struct FactorTile {
     }
 };
 
-// How many rows or columns of a tile of `all` must hold numbers if a product needs n of them.
+// Returns how many of the `all` rows (or columns) of a tile must contain numbers if a product needs n rows: the
+// products also read rows that they do not need.
 __device__ inline int filled(int n, int all) { return n <= 16 ? 16 : all; }
 
-// Which of the two matrices is read along its columns, as if it were transposed.
+// Which of the two factors is transposed.
 enum class Form {
     rows_by_rows,     // sum over k of a[i][k] b[j][k]
     rows_by_columns,  // sum over k of a[i][k] b[k][j]
     columns,          // sum over k of a[k][i] b[k][j]
 };
 
-// x(M,N), spread over the threads. each(f) calls f(i, j, x_ij) for the elements of the calling thread. add<form>(a, b,
-// m, n, depth) adds a product whose first m rows and n columns are needed; elements beyond them may be added too. Both
-// tiles must hold numbers as far as filled() says, and zeros beyond the depth.
+// A matrix x(M,N) of sums, spread over the threads. each(f) calls f(i, j, x_ij) for the elements of the calling thread.
+// add<form>(a, b, m, n, depth) adds a product to the first m rows and n columns, and perhaps to other elements. Both
+// tiles must contain numbers as far as filled() says, and zeros beyond the depth.
 template <class T, int M, int N>
 struct TileSum;
 
-// CUDA cores: thread t has the rows t / 16 + 8 a and the columns t % 16 + 16 b.
+// For the CUDA cores: thread t has the rows t / 16 + 8 a and the columns t % 16 + 16 b.
 template <int M, int N>
 struct TileSum<float, M, N> {
     static constexpr int rows = M / 8, columns = N / 16;
@@ -98,9 +99,9 @@ struct TileSum<float, M, N> {
     }
 };
 
-// d += a b of the tensor cores, a (16,16), b (16,8), d (16,8). With g = lane / 4 and t = lane % 4, a lane holds
-//     a[0], a[1]  a(g, 2t), a(g + 8, 2t), each with the column behind it in the upper half;  a[2], a[3]  8 columns on
-//     b[0], b[1]  b(2t, g), b(2t + 8, g), each with the row below in the upper half
+// d += a b on the tensor cores, a (16,16), b (16,8), d (16,8). With g = lane / 4 and t = lane % 4, a lane has
+//     a[0], a[1]  a(g, 2t), a(g + 8, 2t), each with the next column in the upper half;  a[2], a[3]: the same at 2t + 8
+//     b[0], b[1]  b(2t, g), b(2t + 8, g), each with the next row in the upper half
 //     d           d(g, 2t), d(g, 2t + 1), d(g + 8, 2t), d(g + 8, 2t + 1)     PTX: mma.sync.m16n8k16, fragments of .bf16
 __device__ inline void multiply_fragments(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
 #ifdef CUDA_EMULATED
@@ -113,7 +114,7 @@ __device__ inline void multiply_fragments(float (&d)[4], const std::uint32_t (&a
 #endif
 }
 
-// Two numbers as one word: neighbours in memory, the first at an even place; or any two numbers.
+// Returns two numbers as one word: x[0] and x[1], where x is aligned to a word, or any two numbers.
 __device__ inline std::uint32_t two_of(const bfloat16* x) {
 #ifdef CUDA_EMULATED
     std::uint32_t both;
@@ -127,7 +128,8 @@ __device__ inline std::uint32_t two_of(const bfloat16& low, const bfloat16& high
     return std::uint32_t(low.bits) | std::uint32_t(high.bits) << 16;
 }
 
-// Tensor cores: M / 16 warps one below the other, the others beside them; a warp has `tiles` tiles of 16 x 8.
+// For the tensor cores: the four warps are arranged in `down` rows and `across` columns; a warp has `tiles` tiles of
+// 16 x 8, side by side.
 template <int M, int N>
 struct TileSum<bfloat16, M, N> {
     static constexpr int down = M / 16, across = tile_threads / 32 / down, tiles = N / 8 / across;
@@ -180,7 +182,7 @@ struct TileSum<bfloat16, M, N> {
     }
 };
 
-// add() with factors on the left.
+// TileSum::add() with a FactorTile on the left.
 template <Form form, class Sum, class T, int M, int N, class RightTile>
 __device__ void add_factors(Sum& sum, const FactorTile<T, M, N>& left, const RightTile& right, int m, int n,
                             int depth) {

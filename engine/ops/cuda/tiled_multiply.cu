@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The engine's own matrix product, for when cuBLASLt is not wanted, is not there, or has no algorithm for a shape.
+// The engine's own matrix product. gemm.cu uses it if cuBLASLt is not wanted, is not installed, or has no algorithm for
+// a shape.
 //
 // A block of 128 threads computes one tile of C. Both factors are loaded in chunks of the depth K: into registers while
-// the previous chunk is multiplied, then into shared memory. There the depth always runs along the rows of a tile,
-// however a factor is stored, so one loop serves all forms of the product. Beyond the edge of a matrix a tile holds
-// zeros.
+// the previous chunk is multiplied, then into shared memory. In shared memory, the depth always runs along the rows of
+// a tile, however a factor is stored, so that one loop computes all forms of the product. Beyond the edge of a matrix,
+// a tile contains zeros.
 //
-// The bits of an element depend only on its row of A, its column of B and K. One thread (of float) or one place of the
-// tensor-core instruction (of bf16) adds all its terms, 16 steps of K after the other, for any tile, chunk and grid;
-// blocks never share K.
+// The bits of an element depend only on its row of A, its column of B and K. All terms of an element are added in the
+// order of K: in f32 by one thread, in bf16 by the tensor cores, 16 terms at a time. This order is the same for every
+// tile size and grid, because K is never split between blocks.
 #include <algorithm>
 #include <climits>
 
@@ -19,7 +20,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// 16 bytes, moved by one access.
+// 16 bytes, which one memory access reads or writes.
 struct alignas(16) Packet {
     std::uint32_t words[4];
 };
@@ -62,16 +63,17 @@ __device__ void set_number(Packet& packet, int i, T x) {
         packet.words[i / 2] |= std::uint32_t(x.bits) << i % 2 * 16;
 }
 
-// A factor as it is stored: lines that follow each other. A line runs along the depth (`deep`: one for each row of A or
-// column of B) or across it (one for each step of the depth).
+// A factor as it is stored, in lines. If `deep` is set, a line is a row of A or a column of B, and runs along the depth
+// K. Otherwise there is a line for each step of the depth, which contains one number of each row of A (column of B).
 template <class T>
 struct Lines {
     const T* data;
     std::int64_t count, length, step;
     bool deep;
-    bool packed;  // every packet of a line may be read with one access
+    bool packed;  // lines are aligned, so that a packet can be read by one access
 
-    // The numbers of a line from `at` on; zeros beyond its end and beyond the last line.
+    // Returns the packet of a line that begins at number `at`. Beyond the end of a line and the last line, it has
+    // zeros.
     __device__ Packet read(std::int64_t line, std::int64_t at) const {
         Packet packet{};
         if (line >= count || at >= length) return packet;
@@ -84,17 +86,18 @@ struct Lines {
     }
 };
 
-// The packets that the threads load for the next tile (`rows` rows of A or columns of B, `depth` steps of K).
+// The packets of this thread for the next tile, which has `rows` rows of A or columns of B, and `depth` steps of K.
 template <class T, int rows, int depth>
 struct NextTile {
     static constexpr int along = depth / per_packet<T>, packets = rows * along / tile_threads;
-    static constexpr int row_step = rows / packets;  // rows from one packet of a thread to the next
+    static constexpr int row_step = rows / packets;  // distance in rows from one packet of a thread to the next
     static_assert(packets * tile_threads == rows * along && tile_threads % (2 * depth) == 0, "whole packets");
     Packet all[packets];
-    int row, k;  // where the first packet begins
+    int row, k;  // the position in the tile at which the first packet begins
 
-    // Neighbouring threads read along a line: all of them if it is deep, otherwise two of them (32 bytes), so that a
-    // warp stores numbers of 16 steps of the depth, which are in different banks.
+    // Assigns the packets to the threads. If lines are deep, neighbouring threads read along a line. Otherwise only two
+    // neighbouring threads do (32 bytes): a warp then reads 16 lines, that is, 16 steps of the depth, and its stores
+    // into shared memory go to different banks.
     __device__ explicit NextTile(bool deep) {
         const int thread = int(threadIdx.x);
         row = deep ? thread / along : (thread / 2 / depth * 2 + thread % 2) * per_packet<T>;
@@ -161,7 +164,7 @@ std::int64_t tiles_of(const Multiplication& p, int rows, int columns) {
     return (p.m + rows - 1) / rows * ((p.n + columns - 1) / columns);
 }
 
-// The lines of A (`rows` is M) or of B (`rows` is N); `deep` says whether they run along the depth.
+// Returns the lines of A (`rows` is M) or of B (`rows` is N). `deep`: they run along the depth.
 template <class T>
 Lines<T> lines_of(const DeviceFactor& f, std::int64_t rows, std::int64_t depth, bool deep) {
     const std::int64_t count = deep ? rows : depth, length = deep ? depth : rows, step = row_step(f, length);
@@ -180,7 +183,8 @@ void launch_product(const Multiplication& p) {
                                           row_step(p.c, p.n), p.bias, p.m, p.n, p.k, p.c.add);
 }
 
-// Large tiles read less; small tiles keep a GPU busy if C is small, and waste less if C has few rows.
+// Chooses the tile size. Large tiles read less memory. Small tiles keep all multiprocessors busy if C is small, and
+// waste less work if C has few rows.
 template <class T, class S>
 void choose_tiles(const Multiplication& p, TileSize size) {
     constexpr int enough = 256;  // two for each of about 130 multiprocessors

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Device memory that an op works in. It only grows, so an op allocates nothing once it has met its largest shapes.
-// Outgrown memory is kept, because a captured step may use it. Sizes are powers of two, so all outgrown memory together
-// is less than what is in use.
+// Scratch memory of the ops on the device. It only grows, so that an op allocates nothing after it has run at its
+// largest shape. When it grows, the old memory is not released, because a captured step may use it. Sizes are powers of
+// two, so that all old memory together is smaller than the memory in use.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +20,7 @@
 
 namespace masquerade::DEVICE {
 
-// Bytes that all workspaces have allocated.
+// The number of bytes that all workspaces have allocated.
 inline std::size_t& bytes_of_workspaces() {
     static std::size_t bytes = 0;
     return bytes;
@@ -50,14 +50,14 @@ class Workspace {
     static void forget(void*, std::size_t, std::size_t) {}
 #else
     static void* instead_of(void* outgrown, std::size_t before,
-                            std::size_t bytes) {  // no step is captured here
+                            std::size_t bytes) {  // the tests capture no step, so old memory is released
         void* data = allocate_aligned(bytes);
         if (!data) throw Error(text("no ", bytes, " bytes of memory for an op to work in"));
         std::free(outgrown);
         bytes_of_workspaces() += bytes - before;
         return data;
     }
-    // Fills with NaN; the address sanitizer reports any access beyond the requested bytes.
+    // Fills the memory with NaN, and makes the address sanitizer report any access beyond the requested bytes.
     static void forget(void* data, std::size_t bytes, std::size_t capacity) {
         ASAN_UNPOISON_MEMORY_REGION(data, capacity);
         std::memset(data, 0xff, capacity);
@@ -69,8 +69,8 @@ class Workspace {
     std::size_t capacity_ = 0;
 };
 
-// `count` Ts, at least 256 bytes aligned on a GPU; the old contents are lost. Each use has its own tag type, local to
-// its file.
+// Returns memory for `count` objects of type T, on a GPU aligned to at least 256 bytes. Its earlier contents are lost.
+// Each use has its own Tag, a type that is local to its file.
 template <class Tag, class T = float>
 T* workspace(std::int64_t count) {
     static Workspace memory;
