@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The data that the row functions of ops with dropout need: the names of the rows, and the dropout rule in numbers.
+// Dropout inside the row functions of ops: the names of the rows, and the dropout rule as numbers that kernels can
+// read.
 #pragma once
 #include "engine/math/point.h"
 #include "engine/ops/check.h"
@@ -19,7 +20,7 @@ struct Drop {
     template <class S, class Lanes, class F>
     HD void store_row(Lanes lanes, std::int64_t n, int C, S* to, bool add, F f) const {
         if (threshold == 0) return store(lanes, C, to, add, [&](int i) { return f(i, [](A x) { return x; }); });
-        const std::uint32_t least = threshold;  // local: a store to `to` could change *this
+        const std::uint32_t least = threshold;  // a local copy, because the compiler assumes that stores change *this
         const A kept = scale;
         each_draw(lanes, stream, document[n], position[n], C,
                   [&](OneLane lane, int begin, int count, const std::uint32_t* words) {
@@ -30,7 +31,7 @@ struct Drop {
     }
 };
 
-// Checks the rate, and the names of the rows, which only dropout needs.
+// Checks the rate and, if it is not 0, the names of the rows.
 template <class A>
 Drop<A> checked_drop(const char* op, const View& x, const RowNames& rows, const DropoutRule& rule) {
     if (!(rule.rate >= 0 && rule.rate < 1))

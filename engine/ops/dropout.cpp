@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Forward and backward are one map, y = x * keep / (1 - rate); the backward draws keep again from the row's name.
+// Forward and backward are the same function, y = x * keep / (1 - rate). The backward draws the same `keep` again,
+// because random numbers depend on the name of the row.
 #include "engine/ops/check.h"
 #include "engine/ops/drop.h"
 #include "engine/ops/launch.h"

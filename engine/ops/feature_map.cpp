@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// t, x and y hold the heads of a row one after the other. For engine/math/features.h each head of a row is a row.
+// The op feature_map. In t, x and y, the heads of a row follow one another; each head of a row is one row of
+// engine/math/features.h.
 #include "engine/math/features.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
@@ -7,7 +8,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Calls f(types, kind, rows), the kind as a constant; each of the rows is one head of one row.
+// Calls f(types, kind, rows) with the kind as an integral constant and `rows` a FeatureRows.
 template <class F>
 void for_rows(const View& t, const View& x, int heads, double scale, FeatureKind kind, F f) {
     const int R = int(t.columns() / heads), D = x ? int(x.columns() / heads) : 0;

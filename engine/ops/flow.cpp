@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The blocks of a flow on rows of Z numbers, each with the log of its determinant, and the KL divergence from a normal
-// distribution to the prior that the flow defines. All are in the arithmetic type.
+// The blocks of a flow on rows of Z numbers, each with the log of its Jacobian determinant, and the KL divergence from
+// a normal distribution to the prior that the flow defines. All tensors have the arithmetic type.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/latent_type.h"
@@ -15,7 +15,7 @@ HD A bounded(A r) {
     return A(2) * tanh_of(A(0.5) * r);
 }
 
-// x = a | b, st = r | t of b's length: y = a | b exp(s) + t.
+// A row x is a, then b (Z/2); st is r, then t, both as long as b. y is a, then b exp(s) + t.
 template <class A>
 HD void coupling_row(Lanes lanes, const A* x, const A* st, A* y, A* log_det, int Z) {
     const int half = Z / 2, from = Z - half;
@@ -46,7 +46,8 @@ template <class A>
 HD auto size_of_number(A x) {
     return real_of(x) < 0 ? -real_of(x) : real_of(x);
 }
-// Gauss-Jordan elimination with partial pivoting: `left` becomes the identity, `inverse` the inverse of w.
+// Gauss-Jordan elimination with partial pivoting: `left` becomes the identity, `inverse` the inverse of w, and log_det
+// the log of |det w|.
 template <class A>
 HD void log_det_of(Lanes lanes, const A* w, A* left, A* inverse, A* log_det, int Z) {
     each(lanes, Z * Z, [&](int i) {
@@ -86,7 +87,7 @@ HD A log_det_grad(A dlog_det, const A* inverse, int Z, std::int64_t i) {
     return dlog_det * inverse[(i % Z) * Z + i / Z];
 }
 
-// x = mu | l and e as in gaussian_sample.
+// x is mu, then l; x and e as in gaussian_sample.
 template <class A>
 HD void flow_kl_row(Lanes lanes, const A* x, const A* e, const A* u, A log_dets, A log_det, A* kl, int Z) {
     const A all =

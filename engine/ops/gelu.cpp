@@ -6,7 +6,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// dy times the derivative at x.
+// Returns dy times the derivative at x.
 template <class A, A slope(A)>
 HD A along(A dy, A x) {
     return dy * slope(x);

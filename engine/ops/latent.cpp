@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The row ops of latents: normalise, von Mises-Fisher and Gaussian samples, Gaussian KL. All except normalise are in
-// the arithmetic type; noise is a constant.
+// The ops of latents: normalise, von Mises-Fisher and Gaussian samples, Gaussian KL, at_least. All except normalise use
+// only the arithmetic type. Noise has no gradient.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/latent_type.h"
@@ -19,13 +19,13 @@ HD A at_least_point_grad(A dy, A x, A least) {
     return real_of(x) > real_of(least) ? dy : A(0);
 }
 
-// x (B,2Z) holds mu and the log variance side by side. Returns Z.
+// Returns Z. A row of x (B,2Z) is mu, then the log variance.
 std::int64_t half_of(const char* op, const View& x) {
     if (x.columns() % 2) throw Error(text(op, ": ", seen("x", x), "; expected (B,2Z): mu, then log variance"));
     return x.columns() / 2;
 }
 
-// KL terms per row: 1 (the sum), or Z (one for each number).
+// Checks kl, and returns the number of its terms per row: 1 (their sum) or Z (one for each number).
 int kls_of(const char* op, const char* name, const View& kl, const View& x, std::int64_t Z) {
     const bool apart = kl.shape == Shape{x.rows(), Z};
     expect_shape(op, name, kl, apart ? Shape{x.rows(), Z} : Shape{x.rows()}, x.dtype);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The type in which ops of latents compute.
+// Chooses the type of an op of latents.
 #pragma once
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The launch header of all row and point ops. Such an op is one .cpp file: g++ compiles it into namespace cpu, nvcc (-x
-// cu) into namespace cuda, and, for the tests, g++ compiles the CUDA form into namespace fibers. The file writes a
-// function of one row or of one number and passes its call (ops/calls.h), or a functor, to for_each_row, store_points
-// or for_each_point; for_type chooses the types.
+// Included by all row and point ops. Such an op is one .cpp file: g++ compiles it into namespace cpu, nvcc (-x cu) into
+// namespace cuda, and, for the tests, g++ compiles the CUDA form into namespace fibers. The file defines a function of
+// one row or of one number, and passes it (as row_call() or point_call() of ops/calls.h, or as a functor) to
+// for_each_row, store_points or for_each_point. for_type chooses the types.
 #pragma once
 #include "engine/math/lanes.h"
 #include "engine/ops/table.h"
@@ -19,7 +19,7 @@
 
 namespace masquerade {
 
-// The storage type of a tensor and the type its arithmetic is done in.
+// The storage type of a tensor, and the type in which ops compute with its numbers.
 template <class Storage, class Arithmetic>
 struct Types {
     using S = Storage;
@@ -43,17 +43,19 @@ void for_type(DType type, F f) {
 namespace DEVICE {
 
 #ifdef HAS_WARPS
-using Lanes = WarpLanes;  // the threads that share a row
+using Lanes = WarpLanes;  // the threads that compute a row
 #else
 using Lanes = OneLane;
-// The numbers of a table in memory that kernels can read; valid until the next table with this tag.
+// Returns the numbers of a table in memory that kernels can read. The memory is valid until the next call with this
+// tag.
 template <class Tag>
 const int* table_of(const std::vector<int>& numbers) {
     return numbers.data();
 }
 #endif
 
-// to[c] = the sum over rows n of term(n, c); if `to` is null, the sum is not computed.
+// A sum for each column: to[c] is set to the sum over rows n of term(n, c) or, if `add`, the sum is added. If `to` is
+// null, the sum is not computed.
 template <class A, class Term>
 struct ColumnSum {
     A* to;
@@ -62,13 +64,13 @@ struct ColumnSum {
 };
 
 #ifdef HAS_WARPS
-// f(lanes, row) for every row, one warp per row; f is a functor with an HD operator(). If there are several stages,
-// each stage sees what the earlier stages have written to the row.
+// Calls each stage(lanes, row) for every row, one warp per row. A stage is a functor with an HD operator(); it may read
+// what earlier stages have written to the row.
 template <class... Stages>
 void for_each_row(std::int64_t rows, Stages... stages) {
     launch_rows(rows, stages...);
 }
-// As for_each_row(), for rows that take long.
+// for_each_row() for rows that take long to compute.
 template <class F>
 void for_each_long_row(std::int64_t rows, F f) {
     launch_rows(rows, f);
@@ -87,7 +89,8 @@ void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Ter
     (launch_column_sums(rows, columns, sums.term, sums.to, sums.add), ...);
 }
 #else
-// Each stage runs over a few rows before the next stage begins: rows are independent, stages of a row are not.
+// Each stage runs on eight rows before the next stage begins: rows are independent, but a stage needs the earlier
+// stages of its row.
 template <class... Stages>
 void for_each_row(std::int64_t rows, Stages... stages) {
     constexpr std::int64_t at_once = 8;
@@ -105,14 +108,14 @@ template <class F>
 void for_each_long_row(std::int64_t rows, F f) {
     parallel_each(rows, [&](std::int64_t row) { f(OneLane{}, row); });
 }
-// f(i) for every element.
+// Calls f(i) for every element i.
 template <class F>
 void for_each_point(std::int64_t n, F f) {
     parallel_for(n, 16384, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; i++) f(i);
     });
 }
-// to[i] = f(i) for every element, stored or added.
+// Stores or adds to[i] = f(i) for every element i.
 template <class S, class F>
 void store_points(std::int64_t n, S* to, bool add, F f) {
     parallel_for(n, 16384, [&](std::int64_t begin, std::int64_t end) {
@@ -125,7 +128,7 @@ template <class A, class Term>
 void add_row(const Term& term, std::int64_t n, int columns, A* __restrict parts) {
     for (int c = 0; c < columns; c++) parts[c] += term(n, c);
 }
-// Adds up `chunks` rows of partial sums, which are `stride` apart.
+// Adds up `chunks` rows of partial sums, which are `stride` numbers apart.
 template <class A, class Term>
 void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunks, std::int64_t stride, int columns) {
     constexpr int block = 64;
@@ -140,8 +143,8 @@ void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunk
 
 struct ColumnParts {};
 
-// f(lanes, row) for every row and, while the row is in cache, its terms of the sums. Sums go over chunks of 64 rows,
-// then over the chunks, both in order, so they do not depend on the number of threads.
+// Calls f(lanes, row) for every row and, while the row is in cache, computes its terms of the sums. Rows are summed in
+// chunks of 64, then the chunks are added, both in order, so that the sums do not depend on the number of threads.
 template <class A, class F, class... Terms>
 void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Terms>... sums) {
     constexpr std::int64_t chunk = 64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// layernorm, and residual_norm, which ends each half of a post-LN block: s = x + dropout(f), y = layernorm(s), in one
-// pass over the rows.
+// The ops layernorm and residual_norm. residual_norm computes the end of each half of a post-LN block in one pass over
+// the rows: s = x + dropout(f), y = layernorm(s).
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/drop.h"
@@ -26,7 +26,7 @@ HD void residual_row_grad(Lanes lanes, const S* dy, const S* s, const A* w, A me
                           std::int64_t n, S* dx, bool add_x, S* df, bool add_f, int C) {
     auto ds = layernorm_row_grad(lanes, dy, s, w, mean, rstd, C);
     if (dx) store(lanes, C, dx, add_x, ds);
-    meet(lanes);  // df may be dx, and store_row may give an element to another lane
+    meet(lanes);  // df may be the same memory as dx, and store_row may write an element by another lane
     if (df) drop.store_row(lanes, n, C, df, add_f, [&](int i, auto dropped) { return dropped(ds(i)); });
 }
 

@@ -15,7 +15,8 @@ namespace {
 
 constexpr const char* file_name = "libmasquerade_cuda.so";
 
-// "masquerade cuda 0.1, interface 1:8f03...". A foreign library may have any bytes there.
+// Returns a stamp as text: "masquerade cuda 0.1, interface 1:8f03...". In an unrelated library, a stamp may have any
+// bytes.
 std::string shown(const LibraryStamp& s) {
     auto printable = [](const char* from, std::size_t size) {
         std::string word(from, strnlen(from, size));
@@ -29,7 +30,7 @@ std::string shown(const LibraryStamp& s) {
                 s.edition, ':', interface.str());
 }
 
-// The message of the loader, without the path at its beginning and without line breaks.
+// Returns the message of dlerror() without line breaks, and without the path at its beginning.
 std::string loader_error(const std::string& path) {
     const char* said = dlerror();
     std::string reason = said ? said : "unknown";
@@ -53,7 +54,7 @@ std::string find_cuda_library() {
 
 const CudaLibrary& open_cuda_library(const std::string& path) {
     constexpr LibraryStamp expected = this_stamp();
-    // dlopen looks for a name without a slash in other folders.
+    // dlopen() would search other folders for a name without a slash.
     const std::string exact = path.find('/') == std::string::npos ? "./" + path : path;
     void* handle = dlopen(exact.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) throw BadInput(text("the CUDA library ", path, " cannot be opened: ", loader_error(exact)));

@@ -2,8 +2,9 @@
 // The interface to the CUDA code, which is one shared library, opened at run time: what the library provides, and how a
 // program finds and uses it. The library exports one function, masquerade_cuda(), of type CudaEntry.
 //
-// Errors pass between program and library as exceptions of base/error.h. Both have their own copy of these types; the
-// C++ runtime, which both share, compares types by name. A library that was accepted stays open until the process ends.
+// Errors pass between program and library as exceptions of base/error.h. Program and library have separate copies of
+// these types, but share the C++ runtime, which compares types by name. An accepted library stays open until the
+// process ends.
 #pragma once
 #include <string>
 
@@ -14,26 +15,27 @@ namespace masquerade {
 struct CudaLibrary {
     LibraryStamp stamp;
     const OpTable* ops = nullptr;  // no slot is null: a missing op throws
-    const bool* has = nullptr;     // op_count entries: whether the library implements the op
+    const bool* has = nullptr;     // op_count entries: whether the library implements each op
     DeviceRuntime runtime;
 };
 using CudaEntry = const CudaLibrary* (*)();
 
-// The path of the library. If MASQUERADE_CUDA is set, its value; else the file beside the program or, if there is none,
-// in the folder of `make install`; "" if there is none.
+// Returns the path of the library: the value of MASQUERADE_CUDA if it is set, else the file in the folder of the
+// program or, if it is not there, in the folder of `make install`. Returns "" if there is no file.
 std::string find_cuda_library();
 
-// Opens the library and compares stamps. Throws BadInput if it is no library of this program or its stamp differs.
+// Opens the library and compares stamps. Throws BadInput if the file is no CUDA library of masquerade, or if its stamp
+// differs from this_stamp().
 const CudaLibrary& open_cuda_library(const std::string& path);
 
-// Makes this library the implementation of Device::cuda; null: there is none.
+// Makes this library the implementation of Device::cuda. Null: there is none from now on.
 void use_cuda_library(const CudaLibrary* library);
 
-// Finds the library, opens it, checks for a GPU, and uses the library; all of this only once. Returns an empty string
-// if Device::cuda can be used from now on, otherwise the reason in one line.
+// Finds and opens the library, checks that there is a GPU, and calls use_cuda_library(). Later calls do nothing.
+// Returns an empty string if Device::cuda can be used, else the reason in one line.
 std::string use_cuda();
 
-// The ops that the library in use does not implement: "attention_forward, adamw".
+// Returns the names of the ops that the library in use does not implement: "attention_forward, adamw".
 std::string missing_cuda_ops();
 
 }  // namespace masquerade

@@ -39,7 +39,7 @@ struct Backward {
     }
 };
 
-// The terms of de (W,C), flattened.
+// The term of query row n in element i of de (W,C).
 template <class S, class A>
 struct DistanceTerm {
     LocalRows<S, A> of;
@@ -50,7 +50,7 @@ struct DistanceTerm {
     }
 };
 
-// dv_j = sum of weights_o dy over the queries that see key j. A row is one head of one key.
+// dv_j = the sum of weights_o dy over the queries that see key j at distance o. A row is one head of one key.
 template <class S, class A>
 struct Values {
     LocalRows<S, A> of;

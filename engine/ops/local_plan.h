@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The keys near a query row that the graph lets the row see. Places are those of the row's own segment or, if its
-// segments are one text (`along`), of the whole text. Keys of other segments have no distance.
+// For local_lambda: the keys near each query row that the graph lets the row see. Distances are counted within the
+// row's own segment or, if QuerySegment::along is set, within its whole document. Keys of other segments have no
+// distance.
 #pragma once
 #include <vector>
 
@@ -10,7 +11,8 @@
 
 namespace masquerade {
 
-// near(rows, 2 reach + 1): the key at distance o - reach from a query row, as 4 row + source; -1 if there is none.
+// Returns near(rows, 2 reach + 1): for each query row and o, the key at distance o - reach, as 4 * (its row) + (its
+// source); -1 if the row sees no key there.
 inline std::vector<int> near_keys(const SegmentGraph& graph, int rows, int reach) {
     const struct {
         const KeySegment* keys;
@@ -39,8 +41,9 @@ inline std::vector<int> near_keys(const SegmentGraph& graph, int rows, int reach
     return near;
 }
 
-// The inverse of near_keys(): the places row W + o at which each key stands. Keys of all sources are numbered one after
-// the other; first (keys + 1), then the places of key k at first[k] .. first[k+1].
+// The inverse of near_keys(): returns, for each key, the indices row W + o of `near` that contain the key. The keys of
+// all sources are numbered one after another. The result consists of first (keys + 1), then the indices; those of key k
+// are [first[k], first[k+1]).
 inline std::vector<int> queries_near(const std::vector<int>& near, const Views& keys) {
     std::vector<int> base = {0}, at;
     for (int s = 0; s < keys.count; s++) base.push_back(base.back() + int(keys[s].rows()));

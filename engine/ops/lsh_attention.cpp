@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Attention to the rows of the row's own bucket. The backward hashes and sorts the rows again, which costs less than
-// keeping the order. The gradient of a key visits the queries that have found the key, in a fixed order.
+// The op lsh_attention: attention to the rows of the same bucket. The backward hashes and sorts the rows again, which
+// is cheaper than keeping the order. The gradient of a key is summed over the queries that have found the key, in a
+// fixed order.
 #include "engine/math/scalar.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/launch.h"
@@ -13,13 +14,13 @@ struct PlanTag {};
 struct SortTag {};
 struct RoomTag {};
 
-// The sorted rows of each round and head, by bucket, then by place.
+// The rows of each segment, sorted by bucket, then by position, for each round and head.
 struct Sorted {
     WholePlan plan;
     int heads, rounds, buckets, chunk;
-    int *bucket, *chunk_of, *order;  // (rounds,H,N): bucket and chunk of a row; the row at a sorted place
+    int *bucket, *chunk_of, *order;  // (rounds,H,N): bucket and chunk of each row; the row at each sorted position
     HD std::int64_t at(int round, int head) const { return (std::int64_t(round) * heads + head) * plan.rows; }
-    // Whether row i finds row j in an earlier round.
+    // True if row i finds row j in an earlier round.
     HD bool before(int round, int head, int i, int j) const {
         for (int r = 0; r < round; r++) {
             const std::int64_t b = at(r, head);
@@ -28,8 +29,8 @@ struct Sorted {
         }
         return false;
     }
-    // Calls f(other) once for each row that this row finds as a key or, if from_key, that finds this row as a key.
-    // Returns false if there is none.
+    // Calls f(other) once for each other row that `row` finds as a key. If from_key is true, calls f(other) for each
+    // other row that finds `row` as a key. Returns false if there is no such row.
     template <bool from_key, class F>
     HD bool each_found(int row, int head, F f) const {
         const int s = plan.segment[row], n = plan.end[s] - plan.begin[s];
@@ -50,7 +51,8 @@ struct Sorted {
     }
 };
 
-// bucket = argmax([x R; -x R]) of row i / (H rounds).                                  Andoni et al. 2015
+// Item i = (row H + head) rounds + round: bucket = argmax([x R; -x R]), where x is this head of the row and R the
+// rotation of the round.                                                               Andoni et al. 2015
 template <class S, class A>
 struct Hash {
     Sorted to;
@@ -75,7 +77,7 @@ struct Hash {
     }
 };
 
-// Sorts segment i / (rounds H) by bucket, stably.
+// Item i = (segment rounds + round) H + head: sorts the rows of the segment by bucket, stably.
 struct Sort {
     Sorted to;
     template <class Lanes>
@@ -100,11 +102,11 @@ struct Pairs {
     const S *q, *k, *v;
     int C, D;
     A scale;
-    const int *document, *position;  // of the rows of y, for dropout
+    const int *document, *position;  // names of the rows of y, for dropout
     Stream stream;
     std::uint32_t threshold;
     A kept;   // factor of a probability that dropout keeps
-    A* room;  // (N,H,3D) accumulators
+    A* room;  // (N,H,3D) memory for sums
     HD std::int64_t at(int row, int head) const { return std::int64_t(row) * C + head * D; }
     HD A* room_of(int row, int head) const { return room + 3 * at(row, head); }
     template <class Lanes>
@@ -112,7 +114,7 @@ struct Pairs {
         const S *a = q + at(i, head), *b = k + at(j, head);
         return scale * sum(lanes, D, [&](int d) { return A(a[d]) * A(b[d]); });
     }
-    // The dropout factor of key j for query row i.
+    // Returns the dropout factor of key j for query row i.
     HD A keep(int i, int j, int head) const {
         if (threshold == 0) return A(1);
         const int m = sorted.plan.query[i];
@@ -152,7 +154,7 @@ struct Forward {
     }
 };
 
-// ds_ij = p_ij dy_i . (keep_ij v_j - y_i) / sqrt(D).  Row n / H takes part as a query and as a key.
+// ds_ij = p_ij dy_i . (keep_ij v_j - y_i) / sqrt(D).  Item n is one head of row n / H, which is both a query and a key.
 template <class S, class A>
 struct Backward {
     Pairs<S, A> of;
@@ -210,7 +212,7 @@ void check_call(const char* op, const View& q, const View& k, const View& v, con
     expect_count(op, "positions of the queries", rule.attention.rows.position, y.rows());
 }
 
-// Hashes and sorts the rows, and collects what pairs of rows need.
+// Hashes and sorts the rows, and returns what is needed to compute the attention of one row to another.
 template <class S, class A>
 Pairs<S, A> pairs_of(const std::vector<int>& numbers, const View& q, const View& k, const View& v,
                      const View& rotations, const LshRule& rule) {

@@ -6,7 +6,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// The term of row n and column i in dw = sum over rows of dy * x * inverse.
+// The term of row n in dw_i = sum over rows of dy * x * inverse.
 template <class S, class A>
 struct WeightTerm {
     const S *dy, *x;

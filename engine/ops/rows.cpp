@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Takes rows out of a tensor, and puts rows into a tensor.
+// The ops gather_rows, replace_rows, store_rows and max_rows, which copy rows out of a tensor or into a tensor.
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
 namespace {
 
-// Moves row from[m] of x to row to[m] of y; a null list is the identity, a null x is zero.
+// Stores or adds row from[m] of x to row to[m] of y. A null list stands for 0, 1, 2 ..., a null x for zeros.
 template <class S>
 struct Move {
     const S* x;
@@ -25,7 +25,7 @@ struct Move {
     }
 };
 
-// Does `count` moves; a null view is a source of zeros.
+// Runs Move on `count` rows. A view x without data stands for zeros.
 void move(std::int64_t count, const View& x, const int* from, const int* to, const View& y, bool add) {
     for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(count, Move<S>{x.as<S>(), from, to, y.as<S>(), add, int(y.columns())});
@@ -49,7 +49,8 @@ HD void replace_row_grad(Lanes lanes, const S* dy, int which, S* dx, bool add_x,
     if (du && replaced) store(lanes, C, du + std::int64_t(which) * C, add_u, given);
 }
 
-// The lowest row of [begin, end) with the largest x[row * C]; NaN counts as the largest. -1: there is no row.
+// Returns the lowest row of [begin, end) with the largest x[row * C]; NaN counts as the largest. Returns -1 if there is
+// no row.
 template <class A, class S>
 HD int top_row(const S* x, int begin, int end, std::int64_t C) {
     int best = begin < end ? begin : -1;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The mask of an attention call as a graph of segments: a rule in place of an (N,N) matrix. The rows of queries and of
-// keys are cut into segments. A query segment lists the key segments that it sees, in the order in which it visits
-// them. If it lists itself, its rule says which of its own rows it sees; every other segment is seen whole.
+// The mask of an attention call as a graph of segments, instead of an (N,N) matrix. The rows of queries and of keys are
+// cut into segments. A query segment lists the key segments that it sees, in the order in which it visits them. If it
+// lists itself, its rule says which of its own rows each row sees; it sees all rows of every other listed segment.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 namespace masquerade {
 
-// The keys, at place j, that a query at place i of the same segment sees (places count from the start of the segment):
+// The condition on which a query at position i sees the key at position j of the same segment. Positions (in this file:
+// places) are counted from the start of the segment.
 enum class Rule : int {
-    none,           // nothing
-    full,           // everything                     BERT
+    none,           // never
+    full,           // always                         BERT
     causal,         // j <= i                         language model
     strict_causal,  // j <  i
     anticausal,     // j >= i                         reversed language model
@@ -21,17 +22,17 @@ enum class Rule : int {
 };
 
 struct KeySegment {
-    int source = 0;          // which key/value tensor
-    int begin = 0, end = 0;  // its rows there
-    int place = 0;           // place of its first row in the document; only for patterns over all segments
-    int before = 0;          // rows of its part before it; patterns count the places of a part
+    int source = 0;          // index of the key/value tensor
+    int begin = 0, end = 0;  // rows of that tensor
+    int place = 0;           // place of the first row in the document; only needed for patterns over all segments
+    int before = 0;          // if the segment is a piece of a part (source or target): rows of the part before it
 };
 
 struct QuerySegment {
-    int begin = 0, end = 0;            // rows of q
+    int begin = 0, end = 0;            // rows of the query tensor
     int document = 0;                  // index in the batch; the segments of a document are adjacent
     int sees_begin = 0, sees_end = 0;  // range in SegmentGraph::sees: the key segments, in visiting order
-    int self = -1;                     // the key segment that is this segment, or -1
+    int self = -1;                     // the key segment with the keys of this segment, or -1
     int offset = 0;                    // place of the first query row within `self` (decoding: number of cached rows)
     Rule rule = Rule::full;            // applies to `self`
     int window = -1;                   // of self: only |i - j| <= window * dilation ...; -1: no limit
@@ -42,7 +43,7 @@ struct QuerySegment {
     int block_before = 0;              // ... of the `block_before` blocks before it, ...
     int block_last = 0;                // ... and the last `block_last` places of every block
     bool window_all = false;           // window and blocks also apply to the other segments that it sees
-    bool along = false;                // like window_all, with places from the start of the document: one text
+    bool along = false;                // as window_all, but places are counted from the start of the document
     int bits_begin = -1;               // Rule::bits: first bit of row 0 in SegmentGraph::bits;
                                        // a row has as many bits as `self` has keys
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks of rows, sorted by a matrix that Sinkhorn iterations make doubly stochastic, in logarithms. Each head of each
-// segment has its own matrix. Derivations: docs/ops/sinkhorn.md.
+// The op sinkhorn: blocks of rows, sorted by a doubly stochastic matrix S. Sinkhorn iterations compute the logarithms
+// of S. Each head of each segment has its own S. Derivations: docs/ops/sinkhorn.md.
 #include "engine/math/scalar.h"
 #include "engine/ops/launch.h"
 #include "engine/ops/whole.h"
@@ -11,7 +11,7 @@ namespace {
 struct PlanTag {};
 struct RoomTag {};
 
-// log sum_i exp f(i), computed by one lane.
+// Returns log sum_i exp f(i) for i < n, computed by one lane.
 template <class F>
 HD auto log_sum(int n, F f) {
     using A = decltype(f(0));
@@ -19,9 +19,10 @@ HD auto log_sum(int n, F f) {
     return most + log_of(sum(OneLane{}, n, [&](int i) { return exp_of(f(i) - most); }));
 }
 
-// Columns and rows of the scores R are normalised in turn, k = 1 .. K, from r^0 = 0:
+// R_uv is the score of blocks u and v. Columns and rows are normalised in turn, k = 1 .. K, starting with r^0 = 0:
 //     c^k_v = log sum_u exp(R_uv - r^(k-1)_u),   r^k_u = log sum_v exp(R_uv - c^k_v),   log S_uv = R_uv - c^K_v - r^K_u
-// Row t of a block is mixed by w_uv = S_uv; if the last block has no row t, divided by the sum over the other blocks.
+// Row t of sorted block u has the weights w_uv = S_uv. If the last block has no row t, w_uv is S_uv divided by its sum
+// over the other blocks.
 template <class S, class A>
 struct Sorting {
     WholePlan plan;
@@ -29,9 +30,9 @@ struct Sorting {
     int heads, D, K;
     A scale;                                 // 1 / (sqrt(D) temperature)
     A *mean_q, *mean_k, *dmean_q, *dmean_k;  // (B,H,D)
-    A *scores, *slopes, *work;               // (B,H,U): R, its gradient, scratch
-    A* weights;                              // (2,B,H,most): w of rows t that the last block has, and that it lacks
-    A* potential;                            // (2K + 3,B,H): r^0, c^k and r^k in turn, the gradients of r and c
+    A *scores, *slopes, *work;               // (B,H,most): R, its gradient, scratch memory
+    A* weights;    // (2,B,H,most): w for rows t that the last block has, then w for rows t that it does not have
+    A* potential;  // (2K + 3,B,H): r^0, c^1, r^1, ..., c^K, r^K, then the gradients of r and c
     HD std::int64_t at(int u, int head) const { return std::int64_t(u) * heads + head; }
     HD A* row(A* of, int u, int head) const { return of + at(u, head) * plan.most; }
     HD A& value(int step, int u, int head) const {
@@ -45,7 +46,7 @@ struct Sorting {
         return plan.segment_of[u] < 0 ? 0 : plan.blocks_of(plan.segment_of[u]) - lacks(u, t);
     }
     HD A* weights_of(int u, int head, int t) const { return row(weights, lacks(u, t) ? plan.blocks + u : u, head); }
-    // Row t in kv of block v of the segment of block u.
+    // Returns row t of block v, in kv; block v is counted within the segment of block u.
     HD const S* key_value(int u, int v, int t) const {
         return kv + (plan.begin[plan.segment_of[u]] + std::int64_t(v) * plan.block + t) * 2 * heads * D;
     }
@@ -118,7 +119,8 @@ struct Mix {
     }
 };
 
-// d log S_uv = sum_t w_uv (g_v - sum_v' w_uv' g_v'),   g_v = (dy of row t of block u) . (row t of block v)
+// Computes slopes = d log S_uv = sum_t w_uv (g_v - sum_v' w_uv' g_v'), where
+// g_v = (dy of row t of sorted block u) . (row t of block v).
 template <class S, class A>
 struct WeightsGrad {
     Sorting<S, A> of;
@@ -145,8 +147,8 @@ struct WeightsGrad {
     }
 };
 
-// Back through every step: if r^k_u has the gradient g_u, then R_uv and -c^k_v get g_u P_uv,
-// P_uv = exp(R_uv - c^k_v - r^k_u). The steps of c^k are alike.
+// The backward of every normalisation step. If r^k_u has the gradient g_u, g_u P_uv is added to the gradient of R_uv,
+// and subtracted from that of c^k_v; P_uv = exp(R_uv - c^k_v - r^k_u). The steps of c^k are similar.
 template <class S, class A>
 struct NormaliseGrad {
     Sorting<S, A> of;
@@ -188,13 +190,13 @@ struct NormaliseGrad {
     }
 };
 
-// The gradient of a row: from the mean of its block and, for kv, also sum_u w_uv dy of row t of block u, from the
-// sorted blocks.
+// The gradient of row t of block v of q or kv. It consists of the gradient of the block's mean, divided by its rows,
+// and, for kv, of sum_u w_uv (dy of row t of sorted block u).
 template <class S, class A>
 struct RowsGrad {
     Sorting<S, A> of;
     const A* dmean;
-    const S* dy;  // null: the rows are those of q
+    const S* dy;  // null: computes dq instead of dkv
     S* to;
     bool add;
     template <class Lanes>
@@ -213,7 +215,8 @@ struct RowsGrad {
     }
 };
 
-// Checks the shapes, and returns the tables of the blocks. Which rows the graph asks for does not matter.
+// Checks the shapes, and returns the tables of the blocks. All rows of a segment are sorted, even if the graph has
+// query rows for only some of them.
 std::vector<int> check_call(const char* op, const View& q, const View& kv, const SegmentGraph& graph,
                             const SinkhornRule& rule, const View& y) {
     if (rule.heads < 1 || q.columns() % rule.heads || rule.block < 1 || rule.iterations < 1 || !(rule.temperature > 0))
@@ -227,7 +230,7 @@ std::vector<int> check_call(const char* op, const View& q, const View& kv, const
     return whole_plan_numbers(op, graph, q.rows(), queries, rule.block);
 }
 
-// Computes the weights of every segment, and makes room for what the backward needs.
+// Computes the weights of every segment. The memory of the result also has room for what the backward computes.
 template <class S, class A>
 Sorting<S, A> sorted(const View& q, const View& kv, const SinkhornRule& rule, const std::vector<int>& numbers) {
     Sorting<S, A> m{whole_plan(numbers, table_of<PlanTag>(numbers)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a program and the CUDA library check that they were built from the same list of ops. Both compute a stamp at
-// compile time, from the list and from the types in its signatures.
+// Program and CUDA library use stamps to check that they were built from the same list of ops. Each of them contains a
+// stamp, computed at compile time from the list and from the types in its signatures.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -14,12 +14,13 @@
 
 namespace masquerade {
 
-// The first member of CudaLibrary. It never changes: everything else is read only if the stamps are equal.
+// The first member of CudaLibrary. This structure must never change, because the stamps are compared before anything
+// else is read.
 struct LibraryStamp {
     char kind[16] = "masquerade cuda";
     char version[16] = "";        // of the project
     std::uint32_t edition = 0;    // interface_edition
-    std::uint64_t interface = 0;  // a hash of all that program and library exchange
+    std::uint64_t interface = 0;  // hash of the op list and of all types that program and library exchange
 };
 
 inline bool same(const LibraryStamp& a, const LibraryStamp& b) {
@@ -27,7 +28,7 @@ inline bool same(const LibraryStamp& a, const LibraryStamp& b) {
            std::memcmp(a.version, b.version, sizeof a.version) == 0;
 }
 
-// Increase this if the interface changes its meaning, but no signature and no size.
+// Increase this number if the meaning of the interface changes, but no signature and no size does.
 inline constexpr std::uint32_t interface_edition = 3;
 
 namespace detail {
@@ -38,8 +39,8 @@ constexpr std::uint64_t mixed(std::uint64_t first, Numbers... more) {
     return first;
 }
 
-// The mark of a type is its size, alignment and kind; of a vector, the mark of its elements; of a function, the marks
-// of its result and parameters.
+// The mark of a type, which is part of the hash, consists of its size, alignment and kind. The mark of a vector is that
+// of its elements; the mark of a function combines those of its result and parameters.
 template <class T>
 struct Mark {
     static constexpr std::uint64_t of = (sizeof(T) * 256 + alignof(T)) * 16 + std::is_class_v<T> * 4 +
@@ -67,7 +68,7 @@ struct MarkOfAll {
     explicit MarkOfAll(const T&...) {}
     static constexpr std::uint64_t of = mixed(sizeof...(T), Mark<T>::of...);
 };
-// A structure that gets another member no longer compiles here, and must be extended.
+// If one of these structures gets another member, its function below no longer compiles and must be extended.
 inline auto members_of(const SegmentGraph& graph) {
     const auto& [keys, queries, sees, query_rank, key_rank, bits, documents] = graph;
     return MarkOfAll(keys, queries, sees, query_rank, key_rank, bits, documents);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attention through a bounded state, forward.
+// The forward of state_attention. Each chain (state_chains.h) adds its keys to a state, which its queries read.
 #include "engine/ops/launch.h"
 #include "engine/ops/state_chains.h"
 

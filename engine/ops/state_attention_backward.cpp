@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Attention through a bounded state, backward. Each chain runs forward again for the gradients of its queries, then
-// backward for the gradients of its keys. The state of the backward part is called the adjoint (engine/math/state.h).
+// The backward of state_attention. Each chain (state_chains.h) runs forward again to compute the gradients of its
+// queries, then from the last query to the first to compute the gradients of its keys. The state of this second run is
+// called the adjoint (engine/math/state.h).
 #include "engine/ops/launch.h"
 #include "engine/ops/state_chains.h"
 
@@ -14,7 +15,7 @@ struct Backward {
     Chains<S, X, A> chains;
     const S* dy;
     A* traces;   // (queries of the plan, heads, 4R)
-    A* growths;  // for gates, (keys of the plan, heads): change of the loss if all weights of a key grow by one factor
+    A* growths;  // for gates, (keys of the plan, heads): the results of key_grad()
     X* dx;
     bool add;
     A* dpack[4];
@@ -38,8 +39,8 @@ struct Backward {
             read_grad(lanes, chains.n, state, chains.query(q, head), dy_of(q, head), to, add, trace(q, head), work);
         });
     }
-    // Adds the queries of piece p to the adjoint, last query first. Calls on_key(key) for every key when the adjoint
-    // holds the queries that see the key.
+    // Adds the queries of piece p to the adjoint, last query first. Calls on_key(key) for every key as soon as the
+    // adjoint contains all queries that see the key.
     template <class Lanes, class F>
     HD void back(Lanes lanes, const State<A>& adjoint, int p, int head, A* work, F on_key) const {
         const StatePlan& plan = chains.plan;
@@ -59,7 +60,7 @@ struct Backward {
     template <class Lanes>
     HD void totals(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
-        if (p == chains.plan.first_piece[g]) return;  // no piece comes before
+        if (p == chains.plan.first_piece[g]) return;  // there is no piece before this one
         const State<A> own = chains.state(p + g, head);
         clear_adjoint(lanes, chains.n, own.count);
         back(lanes, own, p, head, chains.scratch(i), [](int) {});
@@ -90,7 +91,8 @@ struct Backward {
             if (chains.n.gated && first(lanes)) growths[std::int64_t(key) * chains.heads + head] = grown;
         });
     }
-    // The gate of a key fades the weights of all earlier keys, for the queries after it, and scales its own by 1 - g.
+    // Computes the gradients of the gates. For the queries after a key, its gate g multiplies the weights of all
+    // earlier keys by g, and the weights of the key itself by 1 - g.
     template <class Lanes>
     HD void gates(Lanes lanes, std::int64_t i) const {
         const StatePlan& plan = chains.plan;
@@ -111,7 +113,7 @@ struct Backward {
 };
 
 enum class Stage { queries, totals, starts, keys, gates };
-// One stage of the backward, for the pieces or groups from `from` on.
+// Runs one stage of the backward, for the pieces or groups from item `from` on.
 template <Stage stage, class B>
 struct At {
     B f;
@@ -161,7 +163,7 @@ void state_attention_backward(View dy, View x, Views pack, Views kv, Views gate,
         for_each_long_row(plan.pieces * H, At<Stage::queries, B>{f, 0});
         if (plan.pieces > plan.groups) for_each_long_row(plan.pieces * H, At<Stage::totals, B>{f, 0});
         for_each_long_row(plan.groups * H, At<Stage::starts, B>{f, 0});
-        // Groups of a document may share keys, so they run one after the other.
+        // Groups of a document may share keys, so that they must run one after another.
         const int* first_group = numbers.data() + 5;
         const int* first_piece = first_group + plan.waves + 1 + plan.groups;
         for (int wave = 0; wave < plan.waves; wave++) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The chains of state attention. A chain is the keys and queries of one head and one group of rows; its time and memory
-// are linear in the rows. A chain is cut into pieces that run in parallel: first the total of each piece by itself,
-// then the state before each piece, then each piece from that state.
+// The chains of state_attention. A chain consists of the keys and queries of one head and one group (state_plan.h); its
+// time and memory are linear in the number of rows. A chain is cut into pieces, so that they can be computed in
+// parallel: a first pass computes the total of each piece alone, a second pass the state before each piece, and a third
+// pass each piece, starting with this state.
 #pragma once
 #include "engine/math/state.h"
 #include "engine/ops/launch.h"
@@ -12,7 +13,7 @@ namespace masquerade::DEVICE {
 struct PlanTag {};
 struct StateTag {};
 
-// The data of the sources of keys.
+// Pointers to the packs, keys, values and gates of each key source.
 template <class S, class A>
 struct Keys {
     const A* pack[4];
@@ -20,7 +21,8 @@ struct Keys {
     const A* gate[4];
 };
 
-// The working memory: a state before every piece and after every group, and scratch numbers for each piece.
+// The arguments of a call, and its working memory: a state before every piece and after every group (states), and
+// scratch memory for every piece (scratches).
 template <class S, class X, class A>
 struct Chains {
     StatePlan plan;
@@ -36,7 +38,7 @@ struct Chains {
     HD int x_columns() const { return n.attends ? n.columns : n.slots; }  // per head
     HD std::int64_t scratch_numbers() const { return 3 * n.slots + 2 * n.columns; }
     HD A* scratch(std::int64_t i) const { return scratches + i * scratch_numbers(); }
-    // The state at place `at` of the plan: before the piece that begins there.
+    // Returns the state at entry `at` of the plan: the state before piece p of group g for at = p + g.
     HD State<A> state(int at, int head) const {
         return State<A>(n, states + (std::int64_t(at) * heads + head) * n.numbers());
     }
@@ -56,8 +58,8 @@ struct Chains {
         const S* kv = of.kv[p.source];
         return {of.pack[p.source] + p.pack, kv + p.key, kv + p.value, n.gated ? of.gate[p.source] + p.gate : nullptr};
     }
-    // Adds the keys of piece p to the state. Calls on_query(q) for every query that sees any key when the state holds
-    // the keys that q sees. Keys after the last query are added only if `all`.
+    // Adds the keys of piece p to the state. Calls on_query(q) for every query that sees any key, as soon as the state
+    // contains exactly the keys that q sees. Keys after the last query are added only if `all` is true.
     template <class Lanes, class F>
     HD void forth(Lanes lanes, const State<A>& state, int p, int head, A* work, bool all, F on_query) const {
         const int at = p + plan.group[p];
@@ -73,20 +75,20 @@ struct Chains {
     }
 };
 
-// The total of each piece by itself, from which the state before the next piece is computed.
+// Computes the total of each piece: the state after the keys of this piece alone.
 template <class S, class X, class A>
 struct Totals {
     Chains<S, X, A> chains;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
-        if (p + 1 == chains.plan.first_piece[g + 1]) return;  // no piece follows
+        if (p + 1 == chains.plan.first_piece[g + 1]) return;  // no later piece needs this total
         const State<A> own = chains.state(p + g + 1, head);
         clear_state(lanes, chains.n, own.count);
         chains.forth(lanes, own, p, head, chains.scratch(i), true, [](int) {});
     }
 };
-// The state before every piece of a group.
+// Computes the state before every piece of a group, from the totals.
 template <class S, class X, class A>
 struct Starts {
     Chains<S, X, A> chains;
@@ -172,7 +174,7 @@ void start_pieces(const Chains<S, X, A>& chains, const A* before) {
     for_each_long_row(std::int64_t(plan.groups) * chains.heads, Starts<S, X, A>{chains, before});
 }
 
-// Calls f with values of the types S, type of x, and A.
+// Calls f(S(), X(), A()), where X is the type of x.
 template <class F>
 void for_types(DType type, const StateRule& rule, F f) {
     for_type(type, [&]<class S, class A>(Types<S, A>) {

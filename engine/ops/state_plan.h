@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The order in which a bounded state meets the keys and queries of a segment graph. Query segments of a document that
-// see the same keys form a group: keys in order, and queries that each read the state after some of these keys.
+// The plan of state_attention: the order in which keys are added to a bounded state, and in which queries read it.
+// Query segments of a document that see the same keys form a group. A group has a list of keys; each of its queries
+// reads the state after the first so many of these keys.
 #pragma once
 #include <algorithm>
 #include <numeric>
@@ -12,25 +13,25 @@
 
 namespace masquerade {
 
-// The tables of a plan, as kernels read them. A group is cut into pieces, which run in parallel once the state before
-// each piece is known. Wave w holds the w-th group of every document. The backward runs wave after wave: groups of a
-// document may share keys, to whose gradients they all add. Piece p of group g has the entry p + g in `key` and
-// `query`; the last entry of a group is its end.
+// The tables of a plan, as kernels read them. A group is cut into pieces, which run in parallel when the state before
+// each piece is known. Wave w consists of the w-th group of every document. The backward runs wave after wave, because
+// groups of a document may share keys and then add to the same gradients. In `key` and `query`, entry p + g is the
+// begin of piece p of group g; after the last piece of a group there is one entry more, the end of the group.
 struct StatePlan {
     int waves, groups, pieces, queries, keys;
     const int* first_group;  // (waves + 1)
     const int* document;     // (groups)
     const int* first_piece;  // (groups + 1)
     const int* group;        // (pieces)
-    const int* key;          // (pieces + groups) where a piece begins
-    const int* query;        // (pieces + groups)
+    const int* key;          // (pieces + groups) first key of a piece
+    const int* query;        // (pieces + groups) first query of a piece
     const int* query_row;    // (queries) row of x
-    const int* query_end;    // (queries) the query sees the keys of its group before this one
+    const int* query_end;    // (queries) the query sees the keys of its group before this key
     const int* key_source;   // (keys)
     const int* key_row;      // (keys) row of that source
 };
 
-// The reason why a bounded state cannot honour the mask; empty: it can.
+// Returns the reason, for the user, why a bounded state cannot honour the mask; an empty string if it can.
 inline std::string state_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         if (has_pattern(q)) return "a state that only grows cannot let the keys behind a window go";
@@ -41,9 +42,9 @@ inline std::string state_refuses(const SegmentGraph& graph) {
 
 namespace detail {
 struct StateGroup {
-    std::vector<int> source, row;              // of the keys, in order
-    int whole = 0, document = 0;               // whole: how many of the first keys all queries see
-    std::vector<std::pair<int, int>> queries;  // number of keys that the query sees, row
+    std::vector<int> source, row;              // source and row of each key, in order
+    int whole = 0, document = 0;               // whole: the first `whole` keys are seen by all queries
+    std::vector<std::pair<int, int>> queries;  // for each query: number of keys that it sees, its row
 };
 
 inline StateGroup keys_of_group(const SegmentGraph& g, const QuerySegment& q) {
@@ -68,7 +69,7 @@ inline StateGroup keys_of_group(const SegmentGraph& g, const QuerySegment& q) {
     return group;
 }
 
-// How many of the group's last keys, which are the keys of the segment itself, a row of q sees.
+// Returns how many of the keys of its own segment a row of q sees; these are the last keys of the group.
 inline int own_keys_seen(const SegmentGraph& g, const StateGroup& group, const QuerySegment& q, int row) {
     const auto own = group.row.begin() + group.whole, end = group.row.end();
     const int count = int(end - own), place = q.offset + row - q.begin;
@@ -93,16 +94,16 @@ inline bool same_keys(const SegmentGraph& g, const QuerySegment& a, const QueryS
 }
 }  // namespace detail
 
-// The counts of waves, groups, pieces, queries and keys, then the tables. A piece has about `piece` keys and queries.
-// Throws Error if the mask is refused or, unless `forward`, if two documents have a key row in common: its gradient
-// would have two writers.
+// Returns a plan as numbers: the counts of waves, groups, pieces, queries and keys, then the tables. A piece has at
+// most `piece` keys and queries in total. Throws Error if the mask is refused. For the backward (`forward` is false),
+// also throws Error if two documents share a key row, because both would write its gradient.
 inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& graph, const Views& keys, int piece,
                                            bool forward) {
     if (const std::string why = state_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
     std::vector<std::vector<int>> owner;
     for (int s = 0; s < keys.count; s++) owner.emplace_back(std::size_t(keys[s].rows()), -1);
     std::vector<std::vector<detail::StateGroup>> waves;
-    std::vector<std::size_t> groups_of;  // of a document, so far
+    std::vector<std::size_t> groups_of;  // number of groups of each document so far
     for (std::size_t i = 0; i < graph.queries.size();) {
         const QuerySegment& q = graph.queries[i];
         detail::StateGroup group = detail::keys_of_group(graph, q);
@@ -157,7 +158,8 @@ inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& g
     return all;
 }
 
-// The plan of these numbers, which kernels find at `at`.
+// Returns the plan that state_plan_numbers() has returned as `numbers`; `at` is the address at which kernels read the
+// same numbers.
 inline StatePlan state_plan(const std::vector<int>& numbers, const int* at) {
     StatePlan p{numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
     at += 5;

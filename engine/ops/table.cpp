@@ -47,8 +47,8 @@ void use_cuda_library(const CudaLibrary* library) {
 
 }  // namespace masquerade
 
-// For a device library that computes on the CPU (tests/cuda/library/fake.cpp); the linker keeps the name in every
-// program.
+// Used by a device library that computes on the CPU (tests/cuda/library/fake.cpp). The function is exported, so that
+// the linker keeps it in every program.
 extern "C" __attribute__((visibility("default"))) const masquerade::OpTable* masquerade_cpu_ops() {
     return &masquerade::op_table(masquerade::Device::cpu);
 }

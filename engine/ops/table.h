@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The declarations and the table made from the lines of ops.h, and the small types of op arguments.
+// The declarations and the table that are made from the OP lines of ops.h, and the small types of op arguments.
 #pragma once
 #include <string_view>
 #include <tuple>
@@ -15,8 +15,8 @@ enum class GeluKind : int { erf, tanh };
 enum class GateKind : int { silu, gelu, gelu_tanh };
 enum class FeatureKind : int;  // engine/math/features.h
 
-// The name of a row of activations: its document (training example) and its position there. Random numbers depend on
-// the name, never on the place in the batch.
+// The names of rows of activations. A name consists of a document (training example) and a position in it. Random
+// numbers depend on the name of a row, never on its position in the batch.
 struct RowNames {
     Ints document, position;
 };
@@ -28,10 +28,11 @@ struct DropoutRule {
 
 struct AttentionRule {
     int heads = 1;
-    // of the probabilities; drawn from (stream, document and position of the query, head and visit of the key)
+    // Dropout rate of the probabilities. Random numbers depend on stream, document and position of the query, head, and
+    // the number of keys that the query sees before the key.
     float dropout = 0;
     Stream stream;
-    RowNames rows;  // of the queries; only needed for dropout
+    RowNames rows;  // names of the query rows; only needed for dropout
 };
 
 // Attention through a bounded state (engine/math/state.h): how slots weigh keys, and how queries read the slots.
@@ -41,25 +42,25 @@ struct StateRule {
     int heads = 1, slots = 1;  // H, R
     StatePack pack = StatePack::sum;
     StateRead read = StateRead::attend;
-    double scale = 1;  // factor of the packs
-    double floor = 0;  // kernel of a sum: lower bound of its |divisor| per key; gated: in total
-    int piece = 256;   // keys and queries of a piece; one thread or warp per piece, pieces run in parallel
+    double scale = 1;  // multiplies the packs
+    double floor = 0;  // kernel, sum or gated: lower bound of |divisor|, per key (sum) or in total (gated)
+    int piece = 256;   // keys and queries of a piece; each piece is run by one thread or warp
 };
 
-// Attention to the rows of the row's own bucket. In each round a row is in one of `buckets` (even) buckets.
+// Parameters of lsh_attention. In each round, a row is in one of `buckets` buckets, an even number.
 struct LshRule {
-    AttentionRule attention;  // dropout: the channel of a key is its place in the segment
+    AttentionRule attention;  // but random numbers for dropout depend on the position of the key in its segment
     int rounds = 1, buckets = 2, chunk = 1;
 };
 
-// Blocks of rows, sorted by a matrix that is normalised `iterations` times.
+// Parameters of sinkhorn: `block` rows form a block; the matrix that mixes the blocks is normalised `iterations` times.
 struct SinkhornRule {
     int heads = 1, block = 1, iterations = 1;
     double temperature = 1;
 };
 
-// Codebooks as moving averages with this `decay`. A row with less than `dead` times the mean count becomes a row of the
-// batch, drawn from the stream.
+// Parameters of learn_codes: codebooks are moving averages with this `decay`. A row of a codebook is dead if its count
+// is below `dead` times the mean count; it becomes a latent of the batch, drawn from the stream.
 struct CodeRule {
     int groups = 1;
     double decay = 0.99, dead = 0.1;
@@ -73,7 +74,7 @@ struct OptimiserRule {
     double clip = 0;   // largest global norm; 0: no clipping
 };
 
-// Up to four key/value tensors of one attention call.
+// Up to four tensors that are one argument of an op, such as the key/value tensors of an attention call.
 struct Views {
     View v[4];
     int count = 0;
@@ -98,13 +99,13 @@ namespace cpu {
 #include "engine/ops/ops.h"
 #undef OP
 }  // namespace cpu
-namespace cuda {  // defined only in the CUDA library, which may lack some
+namespace cuda {  // defined only in the CUDA library, which may not have all ops
 #define OP(name, parameters) void name parameters;
 #include "engine/ops/ops.h"
 #undef OP
 }  // namespace cuda
 
-// The ops by number, int(OpNumber::gelu_forward); their count, their names, and their parameters as ops.h spells them.
+// The number of each op, OpNumber; the number of ops, op_count; their names, and their parameters as written in ops.h.
 enum class OpNumber : int {
 #define OP(name, parameters) name,
 #include "engine/ops/ops.h"
@@ -122,7 +123,7 @@ inline constexpr const char* op_parameters[] = {
 };
 inline constexpr int op_count = int(sizeof op_names / sizeof *op_names);
 
-// The name of parameter `place` of "(View x, const SegmentGraph& graph)".
+// Returns the name of parameter number `place` of a list such as "(View x, const SegmentGraph& graph)".
 constexpr std::string_view name_of_parameter(std::string_view parameters, std::size_t place) {
     std::size_t end = 0;
     for (std::size_t i = 0; i <= place; i++) end = parameters.find_first_of(",)", end + 1);
@@ -130,19 +131,19 @@ constexpr std::string_view name_of_parameter(std::string_view parameters, std::s
     return parameters.substr(begin, end - begin);
 }
 
-// One slot per op. The CUDA library provides such a table (ops/library.h).
+// One function pointer, or slot, per op. The CUDA library provides such a table (ops/library.h).
 struct OpTable {
 #define OP(name, parameters) void(*name) parameters;
 #include "engine/ops/ops.h"
 #undef OP
 };
 
-// Throws Error for Device::cuda if no library is in use.
+// Returns the table of a device. Throws Error for Device::cuda if no library is in use.
 const OpTable& op_table(Device device);
-// Sets the table of Device::cuda, null for none; returns the previous table.
+// Sets the table of Device::cuda (null: none), and returns the previous table.
 const OpTable* set_cuda_ops(const OpTable* table);
 
-// The device of the tensors of a call.
+// Finds the device of the tensors of a call.
 class CallDevice {
   public:
     explicit CallDevice(const char* op) : op_(op) {}
@@ -161,10 +162,10 @@ class CallDevice {
 
   private:
     const char* op_;
-    const View* found_ = nullptr;  // the first tensor with data; if none has any, the first tensor
+    const View* found_ = nullptr;  // the first tensor with data; if no tensor has data, the first tensor
 };
 
-// The op of one line of ops.h. A call runs on the device of its tensors.
+// A callable for one OP line of ops.h: runs the op on the device of its tensors.
 template <OpNumber number, auto slot, class Function>
 struct OpCall;
 template <OpNumber number, auto slot, class... P>
@@ -177,7 +178,7 @@ struct OpCall<number, slot, void (*)(P...)> {
         (call.take(arguments), ...);
         (op_table(call.device()).*slot)(arguments...);
     }
-    // The call as an object: braces evaluate the arguments from left to right.
+    // Calls the op from a constructor, because InOrder{...} evaluates the arguments from left to right.
     struct InOrder {
         explicit InOrder(P... arguments) { OpCall()(arguments...); }
     };

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Which rows see which: the only interpretation of a SegmentGraph, used by every form of attention, drawing and test.
+// Decides which query rows see which key rows. This is the only interpretation of a SegmentGraph; all forms of
+// attention, drawings and tests use it. "Place" stands for position in a segment, part or document.
 #pragma once
 #include "engine/math/lanes.h"
 #include "engine/ops/segments.h"
 
 namespace masquerade {
 
-// Whether a rule allows places i and j, judged by the places alone; visible() handles ranks and bits.
+// True if the rule lets a query at place i see a key at place j. For rules by rank or bits the result is true, because
+// they do not depend on places; visible() checks them.
 HD bool rule_allows(Rule rule, int i, int j) {
     switch (rule) {
         case Rule::none: return false;
@@ -17,18 +19,19 @@ HD bool rule_allows(Rule rule, int i, int j) {
     }
 }
 
-// Whether a window or blocks limit what q sees of a key segment.
+// True if a window or blocks limit what q sees (of a key segment).
 HD bool has_pattern(const QuerySegment& q) { return q.window >= 0 || q.block > 0; }
 HD bool has_pattern(const QuerySegment& q, int key_segment) {
     return has_pattern(q) && (key_segment == q.self || q.window_all || q.along);
 }
 
-// Places as a pattern counts them: of a query row, of the first row of a key segment, and of the query row as if it
-// stood in that key segment.
+// Places as a pattern counts them: the place of a query row (query), of the first row of a key segment (first_key), and
+// of the query row on the scale of that key segment (middle).
 struct Places {
     int query, first_key, middle;
 };
-// Graph is SegmentGraph or, in kernels, a struct of pointers with the same names.
+// Returns the places of a query row and a key segment. Graph is SegmentGraph or, in kernels, a struct of pointers with
+// the same names.
 template <class Graph>
 HD Places places_of(const Graph& graph, const QuerySegment& q, int query_row, int key_segment) {
     const KeySegment& other = graph.keys[key_segment];
@@ -37,10 +40,10 @@ HD Places places_of(const Graph& graph, const QuerySegment& q, int query_row, in
     return {i, other.before, i + own - (other.place - other.before)};
 }
 
-// The index of the block that contains a place. Places before the first block are negative.
+// Returns the index of the block that contains a place. It is negative for negative places.
 HD int block_of(int place, int length) { return (place < 0 ? place - length + 1 : place) / length; }
 
-// Whether the pattern of q lets a query row see place j.
+// True if the pattern of q lets the query row at these places see the key at place j.
 HD bool pattern_allows(const QuerySegment& q, const Places& row, int j) {
     if (row.query < q.globals || j < q.globals) return true;
     const int d = row.middle < j ? j - row.middle : row.middle - j;
@@ -51,7 +54,7 @@ HD bool pattern_allows(const QuerySegment& q, const Places& row, int j) {
     return (back >= 0 && back <= q.block_before) || j % q.block >= q.block - q.block_last;
 }
 
-// Whether a row of q, a query segment, sees a row of one of the key segments that q lists.
+// True if a row of query segment q sees a row of a key segment that q lists.
 template <class Graph>
 HD bool visible(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, int key_row) {
     const KeySegment& key = graph.keys[key_segment];
@@ -71,13 +74,14 @@ HD bool visible(const Graph& graph, const QuerySegment& q, int query_row, int ke
     return rule_allows(q.rule, q.offset + query_row - q.begin, j);
 }
 
-// Whether every row of q sees the whole key segment, so that no row needs to be checked.
+// True if every row of q sees the whole key segment, so that no row needs to be checked.
 inline bool sees_whole(const QuerySegment& q, int key_segment) {
     return !has_pattern(q, key_segment) && (key_segment != q.self || q.rule == Rule::full);
 }
 
-// Calls f(begin, end) in order for the runs of places in [begin, end) that are in the pattern of q, for a row that is
-// not global. Each part of the pattern computes where its next run begins, so that the places between runs are skipped.
+// Calls f(begin, end), in order, for the runs of places in [begin, end) that are in the pattern of q, for a query row
+// that is not global. Each part of the pattern computes where its next run begins, so that the places between runs are
+// skipped.
 template <class F>
 void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, F f) {
     for (int from, to; begin < end; begin = to) {
@@ -109,8 +113,8 @@ void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, 
     }
 }
 
-// Calls f(begin, end) in order for the runs of rows of the key segment that a query row sees. An interval is found at
-// once; if the rule goes by rank or bits, each row in the pattern is checked.
+// Calls f(begin, end), in order, for the runs of rows of the key segment that a query row sees. If the rule depends on
+// ranks or bits, every row in the pattern is checked; otherwise no row is.
 template <class Graph, class F>
 void each_run(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, F f) {
     const KeySegment& key = graph.keys[key_segment];

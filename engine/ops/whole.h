@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Segments whose rows see each other and nothing else: the masks for attention that sorts rows by their content.
+// The masks of attention that sorts rows by content (lsh_attention, sinkhorn): in each segment, all rows see each other
+// and nothing else.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -10,7 +11,7 @@
 
 namespace masquerade {
 
-// The reason why attention that sorts rows cannot honour the mask; empty: it can.
+// Returns the reason, for the user, why attention that sorts rows cannot honour the mask; an empty string if it can.
 inline std::string whole_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         const auto sees = graph.sees.begin();
@@ -28,12 +29,12 @@ inline std::string whole_refuses(const SegmentGraph& graph) {
 struct WholePlan {
     int segments, rows, queries, blocks, most;  // `most`: largest number of blocks of a segment
     int block;                                  // rows of a block
-    const int *begin, *end;                     // (segments) rows of the segment
-    const int* first_block;                     // (segments + 1)
+    const int *begin, *end;                     // (segments) the rows [begin, end) of the segment
+    const int* first_block;                     // (segments + 1) first block of the segment
     const int* segment_of;                      // (blocks) segment of the block, or -1; `blocks` is an upper bound
     const int* segment;                         // (rows) segment of the row, or -1
-    const int* query;                           // (rows) the row of y that asks for this row, or -1
-    const int* row;                             // (queries) the row that this row of y asks for, or -1
+    const int* query;                           // (rows) the row of y that is computed for this row, or -1
+    const int* row;                             // (queries) the row that this row of y is computed for, or -1
     HD int blocks_of(int s) const { return first_block[s + 1] - first_block[s]; }
     HD int first_row(int u) const { return begin[segment_of[u]] + (u - first_block[segment_of[u]]) * block; }
     HD int rows_of(int u) const {
@@ -46,7 +47,8 @@ inline std::int64_t whole_blocks(const SegmentGraph& graph, std::int64_t rows, i
     return rows / block + std::int64_t(graph.keys.size());
 }
 
-// The counts, then the tables. The `queries` rows of y ask for some of the `rows` rows.
+// Returns a plan as numbers: six counts, then the tables. y has `queries` rows, each of which is computed for one of
+// the `rows` input rows.
 inline std::vector<int> whole_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
                                            std::int64_t queries, int block) {
     if (const std::string why = whole_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
@@ -87,7 +89,8 @@ inline std::vector<int> whole_plan_numbers(const char* op, const SegmentGraph& g
     return all;
 }
 
-// The plan of these numbers, which kernels find at `at`.
+// Returns the plan that whole_plan_numbers() has returned as n; `at` is the address at which kernels read the same
+// numbers.
 inline WholePlan whole_plan(const std::vector<int>& n, const int* at) {
     at += 6;
     const auto next = [&](int count) { return (at += count) - count; };
