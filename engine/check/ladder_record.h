@@ -18,7 +18,7 @@ class OnTape : Observer {
     Tape& tape;
 
     void forward() { memory.op.record(*this); }
-    void backward();  // starts from the cotangents of the outputs
+    void backward();  // starts with the cotangents of the outputs
     // False if the op left no record, as a conversion between equal types does.
     bool recorded() const { return !tape.records().empty(); }
     const Record& record() const { return tape.records().back(); }
@@ -36,7 +36,7 @@ class OnTape : Observer {
 
 // Statistics over the records of several rows of the op table.
 struct Records {
-    std::set<std::string> ops;  // "linear"
+    std::set<std::string> ops;  // names of the ops that have left a record: "linear"
     // "linear x": tensors that a record keeps for the backward, and kept tensors that the backward really reads
     std::set<std::string> kept, read;
 };

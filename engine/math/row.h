@@ -35,7 +35,7 @@ HD LayerNormGrad<S, A> layernorm_row_grad(Lanes lanes, const S* dy, const S* x, 
     return {dy, x, w, m, r, mean_g, mean_gx};
 }
 
-// log sum_i exp f(i), i < n; minus infinity for n = 0
+// Returns log sum_i exp f(i) for i < n; minus infinity if n is 0.
 template <class Lanes, class F>
 HD auto log_sum_exp(Lanes lanes, int n, F f) {
     using A = decltype(f(0));

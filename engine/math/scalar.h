@@ -61,7 +61,7 @@ inline Complex clamp_of(const Complex& x, double low, double high) {
     return x.real() < low ? low : x.real() > high ? high : x;
 }
 
-// c0 + c1 x + c2 x^2 + ... by Horner's rule
+// Returns c0 + c1 x + c2 x^2 + ..., by Horner's rule.
 HD float polynomial(float, float c0) { return c0; }
 template <class... More>
 HD float polynomial(float x, float c0, More... more) {
@@ -79,7 +79,7 @@ HD float exp_reduced(float x, std::uint32_t& n) {
     float p = polynomial(r, 0.49999994f, 0.166665167f, 0.0416681059f, 0.00836913101f, 0.00138364208f);
     return mul_add(r * r, p, r) + 1.0f;
 }
-// exp(x) for |x| <= 87, where the result neither overflows nor is denormal.
+// Returns exp(x) for |x| <= 87, for which the result neither overflows nor is denormal.
 HD float exp_inside(float x) {
     std::uint32_t n;
     float p = exp_reduced(x, n);

@@ -7,7 +7,7 @@
 
 namespace masquerade {
 
-// The decoding states of a layer's attentions; null: none.
+// The decoding states of a layer's self-attention and cross-attention; null: there is none.
 struct LayerState {
     std::unique_ptr<AttentionState> self, cross;
 };
@@ -29,7 +29,7 @@ struct Pass {
     // For cross-attention: the last hidden state of the encoder (Ne,C), and the mask from the query rows to its rows.
     Tensor* encoder = nullptr;
     const SegmentGraph* cross_graph = nullptr;
-    Ints encoder_positions;                       // of the encoder's rows
+    Ints encoder_positions;                       // positions of the encoder's rows
     bool rotates_cross = false;                   // the rotary table also rotates cross-attention
     std::shared_ptr<Companion> companion;         // null: the kind has none; a decoder receives its encoder's companion
     const std::vector<int>* documents = nullptr;  // names of the documents, for the companion

@@ -13,7 +13,7 @@ namespace masquerade {
 // key head.  q (Nq,H D);  kv (Nk,2 G D): the keys of all key heads, then the values.  G is H in Vaswani et al. 2017, 1
 // in Shazeer 2019, and any divisor of H in Ainslie et al. 2023.
 struct AttentionHeads {
-    int of_queries = 0, of_keys = 0, D = 0;  // H, G
+    int of_queries = 0, of_keys = 0, D = 0;  // H, G, and the width of a head
     constexpr int C() const { return of_queries * D; }
     constexpr int values() const { return of_keys * D; }  // the first column of the values in kv
     constexpr int kv_columns() const { return 2 * of_keys * D; }
@@ -30,7 +30,7 @@ inline AttentionHeads attention_heads(const View& q, const Views& kv, int heads)
 constexpr std::uint32_t attention_channel(int head, int ordinal) {
     return (std::uint32_t(head) << 20) + std::uint32_t(ordinal);
 }
-// Dropout keeps a probability whose random bits are at least this.
+// Returns the threshold of dropout: a probability is kept if its random bits are at least this number.
 inline std::uint32_t attention_threshold(const AttentionRule& rule) {
     return std::uint32_t(double(rule.dropout) * 4294967296.0);
 }

@@ -20,7 +20,7 @@ struct ByRow {
     T* data;
     std::int64_t step;
 };
-// One row of a matrix, one number of a vector, or `step` numbers per row.
+// by_row() passes one row of a matrix, one number of a vector, or `step` numbers for each row.
 template <class T>
 ByRow<T> by_row(const View& v) {
     return {v.as<T>(), v.shape.rank > 1 ? v.columns() : 1};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Ops of discrete latents: the nearest row of a codebook, the nearest level, the straight-through gradient, and the
-// moving-average update of codebooks. All are in the arithmetic type.
+// moving-average update of codebooks. All tensors have the arithmetic type.
 #include "engine/ops/check.h"
 #include "engine/ops/latent_type.h"
 #include "engine/ops/launch.h"

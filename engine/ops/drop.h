@@ -20,7 +20,7 @@ struct Drop {
     template <class S, class Lanes, class F>
     HD void store_row(Lanes lanes, std::int64_t n, int C, S* to, bool add, F f) const {
         if (threshold == 0) return store(lanes, C, to, add, [&](int i) { return f(i, [](A x) { return x; }); });
-        const std::uint32_t least = threshold;  // a local copy, because the compiler assumes that stores change *this
+        const std::uint32_t least = threshold;  // a local copy: for the compiler, any store could change *this
         const A kept = scale;
         each_draw(lanes, stream, document[n], position[n], C,
                   [&](OneLane lane, int begin, int count, const std::uint32_t* words) {

@@ -35,7 +35,7 @@ OP(convert_backward, (View dy, Grad dx))
 OP(tanh_forward, (View x, View y))
 OP(tanh_backward, (View dy, View y, Grad dx))
 
-// y = x Phi(x), the normal distribution function by erf, or its tanh approximation.   Hendrycks & Gimpel 2016
+// y = x Phi(x), with the normal distribution function Phi, or its tanh approximation.   Hendrycks & Gimpel 2016
 OP(gelu_forward, (View x, GeluKind kind, View y))
 OP(gelu_backward, (View dy, View x, GeluKind kind, Grad dx))
 
@@ -47,15 +47,15 @@ OP(silu_backward, (View dy, View x, Grad dx))
 OP(squared_relu_forward, (View x, View y))
 OP(squared_relu_backward, (View dy, View x, Grad dx))
 
-// y(N,F) = g(a) b,  x(N,2F) = a | b,  g the activation of the gate                                    Shazeer 2020
+// y(N,F) = g(a) b. A row of x(N,2F) is a, then b; g is the activation of the gate.                    Shazeer 2020
 OP(glu_forward, (View x, GateKind kind, View y))
 OP(glu_backward, (View dy, View x, GateKind kind, Grad dx))
 
 // u(M,O) = x w^T + b and a(M,O) = gelu(u), computed while u is in cache;  b may be absent. The backward is
 // linear_backward with the gradient of u.
 OP(linear_gelu_forward, (View x, View w, View b, GeluKind kind, View u, View a))
-// The backward of y(M,O) = a w^T + b, a(M,I) = gelu(u), whose forward is linear_forward:  du(M,I) = gelu'(u) (dy w),
-// dw = dy^T a,  db = column sums of dy
+// The backward of y(M,O) = a w^T + b with a(M,I) = gelu(u). (The forward is linear_forward.)  du(M,I) = gelu'(u) (dy
+// w), dw = dy^T a,  db = column sums of dy
 OP(gelu_linear_backward, (View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db))
 
 // y(N,C) = x(N,C) w(C), one factor per column.  x, y: S;  w: A
@@ -84,8 +84,8 @@ OP(embedding_forward, (Ints ids, View w, View y))
 OP(embedding_backward, (View dy, Ints ids, Grad dw))
 
 // Rotates the interleaved pairs (2i, 2i+1) of every head in the first `columns` columns of x(N,C) by
-// position * base^(-2i/D), and copies the other columns. rotary_table (P,D), A: row p holds the cosines
-// and sines of position p, cos, sin, cos, sin ...
+// position * base^(-2i/D), and copies the other columns. Row p of rotary_table (P,D) contains the cosines
+// and sines of position p: cos, sin, cos, sin ...  rotary_table: A
 //                                                                            Su et al. 2021, equation 34
 OP(rotary_forward, (View x, Ints positions, View rotary_table, int columns, View y))
 OP(rotary_backward, (View dy, Ints positions, View rotary_table, int columns, Grad dx))
@@ -148,7 +148,7 @@ OP(feature_map_backward, (View dy, View t, View x, int heads, double scale, Feat
 
 // y(M,C) = x(N,C)[rows(M)]. rows must not contain a row twice (use embedding for a lookup with repeats).
 OP(gather_rows_forward, (View x, Ints rows, View y))
-// dx(N,C) = dy at its rows, 0 elsewhere
+// dx(N,C)[rows[m]] = dy[m]; the other rows of dx are 0
 OP(gather_rows_backward, (View dy, Ints rows, Grad dx))
 
 // Row n of y(N,C) is row which[n] of u(B,C) if which[n] >= 0, else row n of x(N,C). which(N) contains every row of u
@@ -159,14 +159,14 @@ OP(replace_rows_backward, (View dy, Ints which, Grad dx, Grad du))
 // Row b of y(B,C) is the maximum, in each column, of the rows [first[b], first[b+1]) of x(N,C); 0 if there are none.
 // first (B+1) ascends from 0 to N.
 OP(max_rows_forward, (View x, Ints first, View y))
-// dx = dy at the lowest row that has the maximum, 0 elsewhere
+// In each column, dx is dy at the first of the rows that have the maximum, and 0 at the others.
 OP(max_rows_backward, (View dy, View x, Ints first, Grad dx))
 
 // y[rows[m]] = x(M,C)[m]; the other rows of y are unchanged. Decoding stores keys and values in its cache by this op.
 // No backward.
 OP(store_rows, (View x, Ints rows, View y))
 
-// y(N,C) = x / max(|x|, 1e-6) for each head of a row, inverse(N,H), A: 1 / max(|x|, 1e-6)
+// For each head of a row: y(N,C) = x inverse,  inverse(N,H) = 1 / max(|x|, 1e-6).  inverse: A
 OP(normalise_forward, (View x, int heads, View y, View inverse))
 OP(normalise_backward, (View dy, View y, View inverse, int heads, Grad dx))
 

@@ -18,7 +18,7 @@ enum class Rule : int {
     anticausal,     // j >= i                         reversed language model
     rank,           // rank(j) <= rank(i)             permutation LM, content stream
     strict_rank,    // rank(j) <  rank(i)             permutation LM, query stream
-    bits,           // an explicit bit per (i, j)     K-BERT, UniLMv2's pseudo-masks
+    bits,           // bit (i, j) is set              K-BERT, UniLMv2's pseudo-masks
 };
 
 struct KeySegment {
@@ -35,14 +35,14 @@ struct QuerySegment {
     int self = -1;                     // the key segment with the keys of this segment, or -1
     int offset = 0;                    // place of the first query row within `self` (decoding: number of cached rows)
     Rule rule = Rule::full;            // applies to `self`
-    int window = -1;                   // of self: only |i - j| <= window * dilation ...; -1: no limit
-    int dilation = 1;                  // ... and (i - j) a multiple of dilation
-    int stride = 0;                    // > 0: also the places with (i - j) a multiple of stride (strided attention)
+    int window = -1;                   // place i sees only places j of `self` with |i - j| <= window * dilation ...
+    int dilation = 1;                  // ... and i - j a multiple of dilation; window = -1: no limit
+    int stride = 0;                    // if not 0, it also sees places with i - j a multiple of stride
     int globals = 0;                   // the first `globals` places see all and are seen by all (as the rule allows)
-    int block = 0;                     // > 0: also the places of the row's own block of `block` places, ...
-    int block_before = 0;              // ... of the `block_before` blocks before it, ...
+    int block = 0;                     // if not 0, it also sees its own block of `block` places, ...
+    int block_before = 0;              // ... the `block_before` blocks before its own block, ...
     int block_last = 0;                // ... and the last `block_last` places of every block
-    bool window_all = false;           // window and blocks also apply to the other segments that it sees
+    bool window_all = false;           // window and blocks also apply to the other segments that this segment sees
     bool along = false;                // as window_all, but places are counted from the start of the document
     int bits_begin = -1;               // Rule::bits: first bit of row 0 in SegmentGraph::bits;
                                        // a row has as many bits as `self` has keys
@@ -53,7 +53,7 @@ struct SegmentGraph {
     std::vector<QuerySegment> queries;
     std::vector<int> sees;
     std::vector<int> query_rank, key_rank;  // Rule::rank: the rank of each query row and of each key row of source 0
-    std::vector<std::uint32_t> bits;        // Rule::bits
+    std::vector<std::uint32_t> bits;        // Rule::bits: the bits of all segments with this rule
     int documents = 0;
 };
 

@@ -165,7 +165,8 @@ struct NormaliseGrad {
         for (int step = 2 * K; step > 0; step--) {
             const bool column = step % 2;
             meet(lanes);
-            const auto share = [&](int w, int other) {  // gradient that w passes to `other` of the step before
+            // Returns the gradient that value w of this step passes to value `other` of the previous step.
+            const auto share = [&](int w, int other) {
                 const int u = column ? other : w, v = column ? w : other;
                 return adjoint(column, w) *
                        exp_of(of.row(of.scores, first + u, head)[v] - of.value(step, first + w, head) -

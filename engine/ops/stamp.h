@@ -18,7 +18,7 @@ namespace masquerade {
 // else is read.
 struct LibraryStamp {
     char kind[16] = "masquerade cuda";
-    char version[16] = "";        // of the project
+    char version[16] = "";        // version of masquerade
     std::uint32_t edition = 0;    // interface_edition
     std::uint64_t interface = 0;  // hash of the op list and of all types that program and library exchange
 };

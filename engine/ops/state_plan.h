@@ -19,16 +19,16 @@ namespace masquerade {
 // begin of piece p of group g; after the last piece of a group there is one entry more, the end of the group.
 struct StatePlan {
     int waves, groups, pieces, queries, keys;
-    const int* first_group;  // (waves + 1)
-    const int* document;     // (groups)
-    const int* first_piece;  // (groups + 1)
-    const int* group;        // (pieces)
+    const int* first_group;  // (waves + 1) first group of a wave
+    const int* document;     // (groups) document of a group
+    const int* first_piece;  // (groups + 1) first piece of a group
+    const int* group;        // (pieces) group of a piece
     const int* key;          // (pieces + groups) first key of a piece
     const int* query;        // (pieces + groups) first query of a piece
     const int* query_row;    // (queries) row of x
     const int* query_end;    // (queries) the query sees the keys of its group before this key
-    const int* key_source;   // (keys)
-    const int* key_row;      // (keys) row of that source
+    const int* key_source;   // (keys) source of a key
+    const int* key_row;      // (keys) row of a key in its source
 };
 
 // Returns the reason, for the user, why a bounded state cannot honour the mask; an empty string if it can.

@@ -13,7 +13,7 @@ namespace masquerade {
 
 enum class GeluKind : int { erf, tanh };
 enum class GateKind : int { silu, gelu, gelu_tanh };
-enum class FeatureKind : int;  // engine/math/features.h
+enum class FeatureKind : int;  // defined in engine/math/features.h
 
 // The names of rows of activations. A name consists of a document (training example) and a position in it. Random
 // numbers depend on the name of a row, never on its position in the batch.
@@ -49,7 +49,7 @@ struct StateRule {
 
 // Parameters of lsh_attention. In each round, a row is in one of `buckets` buckets, an even number.
 struct LshRule {
-    AttentionRule attention;  // but random numbers for dropout depend on the position of the key in its segment
+    AttentionRule attention;  // random numbers for dropout depend on the position of the key in its segment instead
     int rounds = 1, buckets = 2, chunk = 1;
 };
 

@@ -27,7 +27,7 @@ inline std::string whole_refuses(const SegmentGraph& graph) {
 
 // The tables of a graph, as kernels read them. A segment is cut into blocks of `block` rows; the last may have fewer.
 struct WholePlan {
-    int segments, rows, queries, blocks, most;  // `most`: largest number of blocks of a segment
+    int segments, rows, queries, blocks, most;  // `most`: number of blocks of the largest segment
     int block;                                  // rows of a block
     const int *begin, *end;                     // (segments) the rows [begin, end) of the segment
     const int* first_block;                     // (segments + 1) first block of the segment

@@ -20,7 +20,7 @@ struct Queries {
 // The rows that queries attend to: another stream, or the queries' own stream.
 struct Keys {
     Tensor* x = nullptr;       // (Nk,C)
-    Ints positions = {};       // of the rows of x, for the rotary embedding
+    Ints positions = {};       // positions of the rows of x, for the rotary embedding
     Tensor* memory = nullptr;  // (B,C) further rows, at position 0: source 0 of the mask, before x; null: none
     bool any() const { return x || memory; }
 };
@@ -55,12 +55,12 @@ class AttentionState {
     virtual void branch(Tape&, const Branches&) {}
 };
 
-// A second stream, which passes from layer to layer beside x; only some kinds have one. The model's companion owns the
-// parameters.
+// A second stream, which passes from layer to layer beside x; only some kinds have one. A model has one Companion,
+// which declares its parameters and makes a Companion for each pass.
 class Companion {
   public:
     virtual ~Companion() = default;
-    virtual std::shared_ptr<Companion> start() const = 0;  // returns the companion of one pass
+    virtual std::shared_ptr<Companion> start() const = 0;  // returns the Companion of a new pass
     // An encoder of pre-LN layers ends with a norm of the companion, too: declare_norm() declares its parameters, and
     // norm() applies it after the last layer.
     virtual void declare_norm(Parameters& parameters, const std::string& path) = 0;
@@ -74,7 +74,7 @@ struct AttentionContext {
     Tensor* rotary_table = nullptr;               // (P,D); null: nothing is rotated
     float dropout = 0;                            // rate for attention probabilities
     float hidden_dropout = 0;                     // rate for the rows of the companion
-    Companion* companion = nullptr;               // read and changed by a kind that has one
+    Companion* companion = nullptr;               // the second stream of this pass, which the call reads and changes
     const std::vector<int>* documents = nullptr;  // names of the documents, for the dropout of the companion
     // For decoding. If `step` is set, the keys are added to the state; else they become the memory of the state.
     AttentionState* state = nullptr;

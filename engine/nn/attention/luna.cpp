@@ -59,7 +59,7 @@ struct PackedRows : Companion {
 
     PackedRows(Parameters& p, const std::string& path, const AttentionShape& s)
         : options(options_of<LunaOptions>(s.options)), shape(s) {
-        // Deviation 1, as an embedding that has deviation 1/sqrt(C) and is multiplied by sqrt(C).
+        // The deviation is 1, like that of an embedding that has deviation 1/sqrt(C) and is multiplied by sqrt(C).
         learned = p.add(path, {options.slots, s.width}, {Init::normal, 1});
     }
     std::shared_ptr<Companion> start() const override { return std::make_shared<PackedRows>(*this); }
@@ -139,7 +139,7 @@ class LunaAttention : public ProjectedAttention {
 
     LunaOptions options_;
     Linear pack_query_, pack_key_value_, query_, key_value_, output_;
-    std::unique_ptr<const Norm> norm_;  // of P, if contextual
+    std::unique_ptr<const Norm> norm_;  // the norm of P; null unless contextual
 };
 
 Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys,

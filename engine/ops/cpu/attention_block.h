@@ -44,8 +44,9 @@ void each_document_and_head(const AttentionCall& call, F f) {
 // Returns the length of a packed row: D rounded up to whole vectors. The numbers past D are 0.
 inline int padded(int D) { return (D + lanes - 1) / lanes * lanes; }
 
-// Offset from a row's columns of a head to the columns that are needed next, for prefetching. These are the next head's
-// columns of the row; after the last head, the first head's columns in the next document, if it has as many rows.
+// Returns the offset from the columns of a head, in a row, to the columns that are read next, for prefetching. These
+// are the columns of the next head in the same row or, after the last head, those of the first head in the next
+// document (if that document has as many rows).
 inline std::ptrdiff_t next_turn(int head, int heads, int D, int rows, std::ptrdiff_t stride) {
     return head + 1 < heads ? D : rows * stride - std::ptrdiff_t(head) * D;
 }

@@ -42,7 +42,7 @@ struct KeyOwners {
 void attention_forward_reference(const AttentionCall& call, const View& y, const View& lse);
 void attention_backward_reference(const AttentionCall& call, const View& dy, const View& y, const View& lse,
                                   const Grad& dq, const Grads& dkv);
-// f32 and bf16.
+// f32 and bf16: the fast form.
 void attention_forward_fast(const AttentionCall& call, const View& y, const View& lse);
 void attention_backward_fast(const AttentionCall& call, const KeyOwners& owners, const View& dy, const View& lse,
                              const Grad& dq, const Grads& dkv);

@@ -31,10 +31,10 @@ struct DocumentPlan {
     std::vector<QueryBlock> blocks;
     std::vector<KeyRun> runs;
     int most_visits = 0;  // largest `visits` of a block
-    int queries = 0;      // rows of all blocks
+    int queries = 0;      // number of query rows of all blocks
 
     // The keys of the document are packed one after another, segment by segment.
-    std::vector<int> key_segments;  // in the order of their first visit
+    std::vector<int> key_segments;  // indices of the key segments, in the order of their first visit
     std::vector<int> first_row;     // for each key segment in key_segments: its first packed row
     int rows = 0;                   // number of packed rows
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Cross-entropy over logits = h w^T + b: loss and gradients in one pass. Rows are processed in blocks. One product
 // computes all logits of a block, one pass over each row turns them into their gradients, and two products carry the
-// gradients to h and w. Logits are computed once and never stored whole; the loss of a row depends on no other row.
+// gradients to h and w. Logits are computed once and never stored all at once. The loss of a row does not depend on
+// other rows.
 #include "engine/math/matrix.h"
 #include "engine/ops/check_products.h"
 #include "engine/ops/cpu/gemm.h"

@@ -180,7 +180,7 @@ const Bf16Form* best_form() {
     return bf16_avx512();
 }
 
-// Null: the factors are widened.
+// The form in use; null: the factors are widened to float.
 const Bf16Form*& chosen_form() {
     static const Bf16Form* form = best_form();
     return form;

@@ -28,7 +28,8 @@ struct Bf16Finish {
     Bf16Place at;
 };
 
-// One block: end = start + left right. Row distances are in bytes; a null start is zeros.
+// One block: end = start + left right. left_row, start_row and end_row are distances in bytes. A null start stands for
+// zeros.
 struct Bf16Block {
     std::int64_t steps;           // number of steps, of 32 products each
     int row_tiles, column_tiles;  // number of tiles of 16 rows, and of 16 columns: 1 or 2

@@ -31,7 +31,7 @@ const std::vector<GemmKernel>& gemm_kernels();
 // choose_grid() returns the size of the parts of C, of which there are at most `most`, one for each thread. It
 // minimises the cost of a whole part: height * width + row_cost * height + column_cost * width.
 struct GemmGrid {
-    std::int64_t height, width;  // multiples of the units
+    std::int64_t height, width;  // multiples of row_unit and column_unit
 };
 GemmGrid choose_grid(std::int64_t m, std::int64_t n, std::int64_t most, std::int64_t row_unit, std::int64_t column_unit,
                      double row_cost, double column_cost);

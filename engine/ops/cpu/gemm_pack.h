@@ -35,7 +35,7 @@ struct Zip {
         return from_b * lanes + e - q + 2 * half + place;
     }
 };
-// The even, or odd, groups of four floats of a, then of b.
+// The result consists of the even (or, if `odd`, the odd) groups of four floats of a, then those of b.
 template <int odd>
 struct Fours {
     static constexpr int pick(int e) {

@@ -44,7 +44,7 @@ inline void narrow(bfloat16* p, Vector v) {
     *reinterpret_cast<Halves*>(p) = __builtin_convertvector(v == v ? rounded : quiet, Halves);
 }
 
-// a b + c, rounded once on machines where mul_add (math/scalar.h) rounds once.
+// Returns a b + c, rounded once on machines on which mul_add (math/scalar.h) rounds once.
 inline Vector multiply_add(Vector a, Vector b, Vector c) {
 #if defined(__AVX512F__)
     return _mm512_fmadd_ps(a, b, c);

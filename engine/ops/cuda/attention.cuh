@@ -33,9 +33,9 @@ struct AttentionInput {
     const S *q, *kv[4];
     AttentionHeads heads;
     float scale;                     // 1 / sqrt(D)
-    const int *document, *position;  // of the query rows, for dropout
+    const int *document, *position;  // names of the query rows, for dropout
     Stream stream;
-    std::uint32_t threshold;  // of attention_threshold(); 0: no dropout
+    std::uint32_t threshold;  // attention_threshold(); 0: no dropout
     float kept;               // factor of the probabilities that dropout keeps: 1 / (1 - rate)
 
     // Returns kv[s]. With a computed index, the compiler would copy the array into local memory.
@@ -189,7 +189,7 @@ AttentionInput<S> attention_input(const char* op, const View& q, const Views& kv
     return input;
 }
 
-// Launches the kernel with a block for every tile, head and chunk of columns.
+// Launches the kernel with one block for every tile, head and chunk of columns.
 template <auto kernel, class... Arguments>
 void launch_tiles(int tiles, int heads, int D, int width, std::size_t shared_bytes, const Arguments&... arguments) {
     if (tiles == 0) return;

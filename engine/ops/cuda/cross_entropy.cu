@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Cross-entropy over logits = h w^T + b: loss and gradients in one pass. Rows are processed in blocks, as on the CPU.
 // One product computes all logits of a block, one kernel computes the losses and turns the logits into their gradients,
-// and two products carry the gradients to h and w. Logits are computed once and never stored whole.
+// and two products carry the gradients to h and w. Logits are computed once and never stored all at once.
 #include "engine/math/matrix.h"
 #include "engine/ops/check_products.h"
 #include "engine/ops/cuda/gemm.h"
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(1024)
         dlogits[row * V + i] = S(dlogit(x[i], log_sum, label, weight, i == target));
 }
 
-// The dlogits of a column before rounding, for b1.
+// Computes an element of dlogits without rounding, for b1.
 struct Unrounded {
     const float *logits, *lse, *weights;
     const int* targets;
@@ -79,7 +79,7 @@ struct Block {
     Label label;
     float *loss, *lse;
     View h1, w1, b1;
-    bool first;  // stores w1 and b1; later blocks add to them
+    bool first;  // the first block stores w1 and b1, later blocks add to w1 and b1
 };
 
 template <class S>

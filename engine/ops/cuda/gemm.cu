@@ -31,7 +31,7 @@ struct Copy {
     }
 };
 
-// C (M,N) (+)= from (+ bias)
+// C (M,N) = from (+ bias), stored or added.
 void copy(std::int64_t m, std::int64_t n, const float* from, const float* bias, DeviceProduct c) {
     const std::int64_t step = row_step(c, n);
     if (c.dtype == DType::f32)

@@ -15,7 +15,7 @@ namespace masquerade::DEVICE {
 constexpr int warps_a_block = 8;
 constexpr int threads_a_block = 32 * warps_a_block;
 
-// From sm_120 on, ptxas would otherwise give row kernels so few registers that some of them spill.
+// Without the second bound, ptxas gives row kernels so few registers from sm_120 on that some kernels spill.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
 #define ROWS_BOUNDS __launch_bounds__(threads_a_block, 3)
 #else
@@ -78,7 +78,8 @@ HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int posit
     });
 }
 
-// Returns the number of blocks for `items` items, `each` of them per block; at most 65,535, which then loop.
+// Returns the number of blocks for `items` items with `each` items per block. It is at most 65,535; each block then has
+// several groups of items.
 inline unsigned blocks_for(std::int64_t items, int each) {
     return unsigned(std::min<std::int64_t>((items + each - 1) / each, 65535));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The function in the slot of an op that the library does not implement.
+// The function in the slot of an op that the library does not implement. It throws Error.
 #pragma once
 #include "engine/ops/ops.h"
 
