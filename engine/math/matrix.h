@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The definitions of the matrix ops: plain loops that fix the order of each sum, for any storage type S and arithmetic
 // type A. f64 and c128 run these loops, and all fast forms are compared with them. Nothing is conjugated, so that the
-// complex step gives derivatives. A gradient whose pointer is null is not computed; `add` is described at put().
+// complex step gives derivatives. A gradient whose pointer is null is not computed; for `add`, see put() in lanes.h.
 #pragma once
 #include "engine/math/scalar.h"
 

@@ -139,7 +139,7 @@ HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, c
     meet(lanes);
 }
 
-// The result of a query's reading of a state: weights p_r / n_r (R) and, if StateShape::attends, scores (R).
+// The result of reading a state for a query: weights p_r / n_r (R) and, if StateShape::attends, scores (R).
 template <class A>
 struct Reading {
     A *weights, *scores;

@@ -118,9 +118,10 @@ Tensor* cross_entropy(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets,
                       const std::string& name, Tensor** losses = nullptr, double smoothing = 0);
 // Returns the loss of every row (N), without smoothing and without a gradient.
 Tensor* token_losses(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, const std::string& name);
-// Each of J choices is a slot (a row of h) and a token. z (J,K): the logits of the choices. lse (M,K): for each slot,
-// the log of the sum of exp of all its logits. h is (M,E), or (M,K E) with K rows for each slot. slots (J) and groups
-// (M) ascend. b and bias (G,V) may be null; groups is read only if there is a bias.
+// The logits of J choices; a choice is a slot and a token. h is (M,K E): each of M slots has K rows of E numbers.
+// z (J,K): the logits of the choices in each of the K rows of their slot. lse (M,K): for each row, the log of the sum
+// of exp of all its logits. slots (J) and groups (M) ascend. b and bias (G,V) may be null; groups is read only if there
+// is a bias.
 struct ChosenLogits {
     Tensor *z, *lse;
 };

@@ -27,7 +27,7 @@ struct Tensor {
     HD A moved(A scale, std::int64_t i) const { return g[i] * scale + decay * p[i] - m[i]; }
 };
 
-// Computes two sums over a block: parts[2 block] is the sum of d^4, parts[2 block + 1] that of (alpha (g - m) + B d) d.
+// Computes two sums over a block: parts[2 block] = sum of d^4, parts[2 block + 1] = sum of (alpha (g - m) + B d) d.
 template <class A>
 struct SumBlock {
     Tensor<A> x;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chooses the type of an op of latents.
+// Chooses the number type in which an op of latents computes.
 #pragma once
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"

@@ -31,8 +31,8 @@ const CudaLibrary& open_cuda_library(const std::string& path);
 // Makes this library the implementation of Device::cuda. Null: there is none from now on.
 void use_cuda_library(const CudaLibrary* library);
 
-// Finds and opens the library, checks that there is a GPU, and calls use_cuda_library(). Later calls do nothing.
-// Returns an empty string if Device::cuda can be used, else the reason in one line.
+// Finds and opens the library, checks that there is a GPU, and calls use_cuda_library(). Later calls return the same
+// result. Returns an empty string if Device::cuda can be used, else the reason in one line.
 std::string use_cuda();
 
 // Returns the names of the ops that the library in use does not implement: "attention_forward, adamw".

@@ -54,8 +54,8 @@ OP(glu_backward, (View dy, View x, GateKind kind, Grad dx))
 // u(M,O) = x w^T + b and a(M,O) = gelu(u), computed while u is in cache;  b may be absent. The backward is
 // linear_backward with the gradient of u.
 OP(linear_gelu_forward, (View x, View w, View b, GeluKind kind, View u, View a))
-// The backward of y(M,O) = a w^T + b with a(M,I) = gelu(u). (The forward is linear_forward.)  du(M,I) = gelu'(u) (dy
-// w), dw = dy^T a,  db = column sums of dy
+// The backward of y(M,O) = a w^T + b with a(M,I) = gelu(u), whose forward is linear_forward:
+//     du(M,I) = gelu'(u) (dy w),  dw = dy^T a,  db = column sums of dy
 OP(gelu_linear_backward, (View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db))
 
 // y(N,C) = x(N,C) w(C), one factor per column.  x, y: S;  w: A

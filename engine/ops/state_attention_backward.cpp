@@ -163,7 +163,7 @@ void state_attention_backward(View dy, View x, Views pack, Views kv, Views gate,
         for_each_long_row(plan.pieces * H, At<Stage::queries, B>{f, 0});
         if (plan.pieces > plan.groups) for_each_long_row(plan.pieces * H, At<Stage::totals, B>{f, 0});
         for_each_long_row(plan.groups * H, At<Stage::starts, B>{f, 0});
-        // Groups of a document may share keys, so that they must run one after another.
+        // Groups of a document may share keys; therefore they run one after another.
         const int* first_group = numbers.data() + 5;
         const int* first_piece = first_group + plan.waves + 1 + plan.groups;
         for (int wave = 0; wave < plan.waves; wave++) {

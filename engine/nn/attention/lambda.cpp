@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lambda attention (Bello 2021). The content lambda is a matrix, made of the keys j that a query sees; it multiplies
-// the query:
+// Lambda attention (Bello 2021). The content lambda is a matrix, computed from the keys and values j that a query sees;
+// it multiplies the query:
 //     y_i = (sum_j softmax_j(k_j / sqrt(D)) v_j^T) q_i
 // The softmax is taken over the positions j, separately for each of the D numbers of a key; nothing is normalised per
 // query. If `reach` is not 0, self-attention adds the local positional lambda, with learned vectors e for distances:
