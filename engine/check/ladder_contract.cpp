@@ -263,7 +263,7 @@ void check(const Op& op, Device device, RowsAlone rows, std::vector<Sizes> sizes
                 contract.check_rows(all);
                 if (!contract.c.backward) return;
                 contract.check_added(all);
-                // every set of gradients only at the first size, because there are many sets
+                // Every set of gradients is checked only at the first size, because there are many sets.
                 contract.check_absent(all, s.rows == sizes.front().rows && s.columns == sizes.front().columns);
             });
         Sizes small = op.small.front();

@@ -176,7 +176,7 @@ HD void sine_and_cosine(float x, float& sine, float& cosine) {
     float r = mul_add(n, -7.54978995e-8f, mul_add(n, -4.83751297e-4f, mul_add(n, -1.5703125f, x)));
     sine_and_cosine_of_quarters(bits_of(shifted) & 3u, r * 0.159154943f, sine, cosine);
 }
-// Correctly rounded; gcc vectorises it under -fno-math-errno.
+// The result is correctly rounded. gcc vectorises this function only with -fno-math-errno.
 HD float sqrt_of(float x) { return std::sqrt(x); }
 
 HD double exp_of(double x) { return std::exp(x); }

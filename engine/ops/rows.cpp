@@ -39,7 +39,8 @@ HD void replace_row(Lanes lanes, const S* x, const S* u, int which, S* y, int C)
     store(lanes, C, y, false, [&](int i) { return source[i]; });
 }
 
-// The gradient of a replaced row goes to u, and x gets 0 there; the gradient of any other row goes to x.
+// The gradient of a replaced row is that of a row of u, and the gradient of x is 0 there. The gradient of any other row
+// is that of x.
 template <class S>
 HD void replace_row_grad(Lanes lanes, const S* dy, int which, S* dx, bool add_x, S* du, bool add_u, int C) {
     auto given = [&](int i) { return dy[i]; };

@@ -66,7 +66,7 @@ void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std
 
 // block(32,32) = C (if add) + bias, for C in f32; zeros outside C.
 void begin_bf16_block(float* block, const Product& c, const Bf16Place& at);
-// C = block, rounded if C is bf16.
+// Writes a block to C. If C is bf16, the bias and the old C (if `add` is set) are added first, and the sum is rounded.
 void finish_bf16_block(const Bf16Finish& finish);
 
 // Computes the product of gemm() if both factors are bf16, in the form that bf16_form() returns. Returns false, and

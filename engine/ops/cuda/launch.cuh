@@ -78,8 +78,8 @@ HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int posit
     });
 }
 
-// Returns the number of blocks for `items` items with `each` items per block. It is at most 65,535; each block then has
-// several groups of items.
+// Returns the number of blocks for `items` items with `each` items per block. If it would exceed 65,535, it is 65,535,
+// and the blocks loop.
 inline unsigned blocks_for(std::int64_t items, int each) {
     return unsigned(std::min<std::int64_t>((items + each - 1) / each, 65535));
 }
