@@ -165,7 +165,7 @@ void Encoder::append_plain(const PlainWord& word, std::string_view bytes) {
     std::copy_n(place, count, entry.ids);
 }
 
-// Returns a plain word, in lower case if the options say so.
+// Returns a word of ASCII letters and digits, in lower case if the options say so; valid until the next call.
 std::string_view Encoder::lower(std::string_view bytes) {
     lowered_.resize(bytes.size());
     for (std::size_t i = 0; i < bytes.size(); i++) lowered_[i] = of_.characters_.letter_of(bytes[i]);

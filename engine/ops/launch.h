@@ -115,7 +115,7 @@ void for_each_point(std::int64_t n, F f) {
         for (std::int64_t i = begin; i < end; i++) f(i);
     });
 }
-// Stores or adds to[i] = f(i) for every element i.
+// Sets to[i] = f(i) or, if `add`, to[i] += f(i), for every element i.
 template <class S, class F>
 void store_points(std::int64_t n, S* to, bool add, F f) {
     parallel_for(n, 16384, [&](std::int64_t begin, std::int64_t end) {

@@ -113,8 +113,8 @@ void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, 
     }
 }
 
-// Calls f(begin, end), in order, for the runs of rows of the key segment that a query row sees. If the rule depends on
-// ranks or bits, every row in the pattern is checked; otherwise no row is.
+// Calls f(begin, end), in order, for the runs of rows of the key segment that a query row sees. The runs are computed;
+// only rules by rank or bits, which apply to the query's own segment, test every row inside the window or blocks.
 template <class Graph, class F>
 void each_run(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, F f) {
     const KeySegment& key = graph.keys[key_segment];

@@ -72,7 +72,8 @@ class Latent {
     // The u-quantile of the cosine w between z and mu, and its derivative by log kappa.
     virtual SphereDistribution::Sample radial(double /*u*/) const { return {0, 0}; }
     virtual void project(double* /*z*/) const {}  // moves z to the nearest point of the latent space
-    // Replaces the Z normal numbers in z by a sample of the prior. The samples of lower layers precede z in memory.
+    // Replaces the Z normal numbers in z by a sample of the prior. The sample may depend on the samples of lower layers,
+    // which lie just before z in memory.
     virtual void draw(double* z) const { project(z); }
     virtual void between(const double* a, const double* b, double t, double* z) const;  // t = 0: z = a, t = 1: z = b
     virtual double constant_kl() const { return 0; }  // the KL in nats if it is the same for all documents, else 0

@@ -79,7 +79,7 @@ class LayerMasks {
     const std::vector<MaskWords>& masks() const { return masks_; }
     // (L) index of each layer's mask, or -1 if no mask applies to the layer
     const std::vector<int>& of_layers() const { return of_layers_; }
-    // The masks of self-attention. The documents must have only the rows of this stack.
+    // The masks of self-attention. The documents must have no rows of a part, A or B, that this stack lacks (StackRows).
     LayerGraphs graphs(const Documents& documents) const;
     // The masks of cross-attention: queries are rows of B, keys are rows of A.
     LayerGraphs cross(const Documents& documents) const;

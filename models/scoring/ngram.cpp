@@ -43,8 +43,8 @@ std::vector<int> Ngram::marked_text(const std::vector<std::vector<int>>& sentenc
     return text;
 }
 
-// Fills all levels in one pass over the sorted positions of the text: an n-gram is new if it differs from the previous
-// one.
+// Sorts the positions of the text by the n-gram that starts there, then fills all levels in one pass: an n-gram is new
+// if it differs from the previous one.
 void Ngram::count(const std::vector<int>& text) {
     const std::size_t most = levels_.size() - 1;
     std::vector<Index> places(text.size());

@@ -7,7 +7,7 @@ namespace masquerade {
 
 constexpr bool runs_fast(DType type) { return type == DType::f32 || type == DType::bf16; }
 
-// Calls f(A()), A the C++ type of f64 or c128. These types are their own arithmetic types.
+// Calls f(A()), where A is the C++ type of f64 or c128. Tensors of these types are also computed in them.
 template <class F>
 void for_reference_type(DType type, F f) {
     if (type == DType::f64) return f(double());
