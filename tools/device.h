@@ -27,8 +27,8 @@ inline std::string why_no_gpu() {
 // means the CPU.
 constexpr bool proven_on_gpu = false;
 
-// Returns the device for --device `wish`: "auto", "cpu" or "cuda". If auto chooses the CPU although the program has
-// work for a GPU, a note says why. Throws Error if cuda is requested but cannot be used.
+// Returns the device for --device `wish`: "auto", "cpu" or "cuda". If auto chooses the CPU for models, a note says
+// why. Throws Error if cuda is requested but cannot be used.
 inline Device choose_device(const std::string& wish, const std::string& program, Work work) {
     if (wish == "cpu" || (wish == "auto" && work != Work::models)) return Device::cpu;
     if (work == Work::none)

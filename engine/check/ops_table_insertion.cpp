@@ -94,8 +94,8 @@ Case side_by_side_case(Sizes n, bool themselves) {
     return c;
 }
 
-// `rows` slots with K rows each; V is `other`. There are about 3/2 choices per slot, some of them equal, so that
-// gradients of logits reach 3 and cancel. The cotangent of every third lse is 0.
+// `rows` slots with K rows each; V is `other`. There are about 1.5 choices (slot, token) per slot. Some are
+// equal, so their gradients add up in one logit (up to 3) or cancel. The cotangent of every third lse is 0.
 Case chosen_logits_case(Sizes n, bool biases, int K) {
     const int M = n.rows, E = n.columns, V = n.other, J = M > 0 ? M + M / 2 + 1 : 0, G = M / 3 + 2;
     std::vector<int> groups = some_below(biases ? M : 0, G, 1), slots = some_below(J, M, 2);

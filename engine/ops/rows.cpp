@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ops gather_rows, replace_rows, store_rows and max_rows, which copy rows out of a tensor or into a tensor.
+// The ops gather_rows, replace_rows and store_rows, which copy rows out of or into a tensor, and max_rows, the maximum
+// over rows.
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
 

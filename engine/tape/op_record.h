@@ -68,8 +68,8 @@ struct Forward<Op, std::tuple<T...>> {
 // Removes the d from the name of a gradient: dx becomes x. Any other name becomes "".
 constexpr std::string_view without_d(std::string_view name) { return name[0] == 'd' ? name.substr(1) : ""; }
 
-// Parameter I of Op, which is the forward or the backward of a record. F is the forward of this record. `tensor` and
-// `attribute` are the indices in F of the parameter with the same name, `of_d` of the one without the d; -1: none.
+// Parameter I of Op, which is the forward or the backward of a record whose forward is F. `tensor` and `attribute` are
+// the indices in F of the parameter with the same name; `of_d` is the index of x if this parameter is dx. -1: none.
 template <class F, class Op, std::size_t I>
 struct Parameter {
     using T = std::tuple_element_t<I, typename Op::Parameters>;

@@ -99,7 +99,7 @@ class Run {
     virtual const Backbone* bert() const { return nullptr; }
     // Writes config.json of a checkpoint: the settings, and the sizes under Hugging Face's names.
     void save_config(const std::string& folder);
-    // Reads the weights and records of a checkpoint, and the run's tokenizer.
+    // Reads the weights of a checkpoint, and run.json and tokenizer.json (if there is one) of its run.
     void load_checkpoint(const RunFolder& folder, std::int64_t at_step, const TensorFile& weights);
     // Replaces the weights by the mean of the last `count` checkpoints up to the loaded one. Throws BadUsage if there
     // are fewer checkpoints.

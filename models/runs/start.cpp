@@ -109,7 +109,7 @@ std::string in_one_stack(const std::string& path) {
     return path;
 }
 
-// Parts that only some models have; `path` is a part of the paths of their tensors.
+// Additions that only some models have. A tensor belongs to one if its path contains `path`.
 struct Addition {
     const char *path, *name;
 };

@@ -98,8 +98,8 @@ std::string UniVaeTask::show(std::int64_t) {
     return out;
 }
 
-// The prior depends only on the weights and the data, so a resumed run ends with the same prior. If fitting fails, only
-// a warning is logged, because the trained weights are already saved.
+// The prior depends only on the weights, the data and the settings, so a resumed run ends with the same prior. If
+// fitting fails, only a warning is logged, because the trained weights are already saved.
 void UniVaeTask::finish(const std::string& step_folder) {
     if (run_.settings.prior_sentences == 0 || run_.model.options.latent_layers == 0) return;
     try {

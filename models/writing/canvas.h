@@ -32,7 +32,8 @@ class SlotModel {
     virtual std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) = 0;
 };
 
-// slot: the canvas ends if every slot ends. sequence: the canvas ends if the most likely action in all slots is an end.
+// slot: the canvas ends if every slot ends. sequence: it ends if the single most likely action
+// over all slots is an end.
 enum class Finalization { slot, sequence };
 
 struct CanvasOptions {

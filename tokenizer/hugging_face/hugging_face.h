@@ -23,8 +23,9 @@ struct HuggingFace {
 // Reads a tokenizer.json with these parts:
 //   normalizer      BertNormalizer, Replace of single characters before it, or none
 //   pre_tokenizer   BertPreTokenizer
-//   model           WordPiece with "[UNK]" and "##". The ids are 0 to n - 1, each once. Exception: an id may be missing
-//                   if its token occurs again further down in a vocab.txt in the same folder.
+//   model           WordPiece with "[UNK]" and "##". The ids are 0 to n - 1, each once. Exception: if a
+//                   vocab.txt in the same folder repeats a token, the JSON has only its last id; the earlier ids are
+//                   read from vocab.txt.
 //   added_tokens    tokens that are not in `model` have the ids n, n + 1, ...
 //   post_processor  [CLS] A [SEP] B [SEP] (BertProcessing or TemplateProcessing); if it is missing, a note says so
 //   decoder         WordPiece or none; our own decoder is used

@@ -139,7 +139,8 @@ class Additions {
         take(ids, list);
     }
 
-    // Reads a special token: a text, or an object {content, lstrip, ...}. Adds the token if it is not in another list.
+    // Reads a special token: a text, or an object {content, lstrip, ...}. Adds the token if it has not been added yet, and
+    // marks it as special.
     void special(const TokenizerField& given) {
         const std::string& text = given.is_string() ? given.string() : given["content"].string();
         if (text.empty()) return;
