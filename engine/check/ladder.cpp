@@ -28,10 +28,14 @@ double normal(Sequence& random) {
     return radius * std::cos(6.283185307179586 * random.uniform_double());
 }
 
-Draw uniform(double low, double high) {
-    return [low, high](std::vector<double>& numbers, Sequence& random) {
-        for (double& x : numbers) x = low + (high - low) * random.uniform_double();
+Draw each(const std::function<double(Sequence&)>& number) {
+    return [number](std::vector<double>& numbers, Sequence& random) {
+        for (double& x : numbers) x = number(random);
     };
+}
+
+Draw uniform(double low, double high) {
+    return each([=](Sequence& random) { return low + (high - low) * random.uniform_double(); });
 }
 
 Operand& Case::add(const std::string& name, Role role, const Shape& shape, Kind kind) {

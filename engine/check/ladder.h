@@ -39,6 +39,7 @@ enum class Kind { storage, arithmetic };  // types S and A of ops.h
 // Fills an operand with random numbers.
 using Draw = std::function<void(std::vector<double>&, Sequence&)>;
 double normal(Sequence& random);
+Draw each(const std::function<double(Sequence&)>& number);  // every number by itself
 Draw uniform(double low, double high);
 
 // One tensor of a call and how to check it. For an output, `numbers` is the cotangent.
@@ -136,8 +137,8 @@ struct Case {
     }
 
     bool has_storage() const;
-    // Returns the case with only rows [begin, end) of the operands and indices whose of_row is set. The other operands
-    // and indices are unchanged.
+    bool has_gradient(const Operand& o) const { return backward && o.role == Role::input; }
+    // The case with only rows [begin, end) of the operands and indices that go by row; all others are unchanged.
     Case restricted(int begin, int end) const;
 
   private:
@@ -211,6 +212,10 @@ class Call {
 
     void forward() const { run(op.forward); }
     void backward() const { run(op.backward); }
+    void both() const {  // the backward only if there is one
+        forward();
+        if (op.backward) backward();
+    }
     void want(std::size_t operand, bool wanted) { unwanted_[operand] = !wanted; }
     void add(std::size_t operand, bool added = true) { added_[operand] = added; }
 
@@ -227,9 +232,18 @@ class Call {
     std::vector<Buffer> lists_;  // the index lists on the device
 };
 
-// Returns the largest relative error allowed (see error_of) for the values of an output or the gradient of an input. In
-// bf16, a result stored in type S and rounded intermediate values add one bf16 rounding each. The sum of `length` terms
-// adds `factor` roundings of type A, times 2 + sqrt(length).
+// Calls f(operand, tensor name, memory in a, memory in b) for every result of the op: outputs and gradients.
+template <class F>
+void each_result(const Call& a, const Call& b, F f) {
+    for (std::size_t i = 0; i < a.op.operands.size(); i++) {
+        const Operand& o = a.op.operands[i];
+        if (o.written()) f(o, o.name, a.values[i], b.values[i]);
+        if (a.op.has_gradient(o)) f(o, "d" + o.name, *a.others[i], *b.others[i]);
+    }
+}
+
+// The largest error allowed for an output's values or an input's gradient, relative to the largest number. Storage and
+// rounded intermediate values count one rounding each; arithmetic counts a rounding for each term of the sum.
 double bound_of(const Operand& operand, DType type);
 std::string at(Sizes sizes);  // " at 5x4x3"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The checks that every op keeps the contract of ops.h.
 #include "engine/ops/cpu/parallel.h"
-#include "engine/check/ladder.h"
+#include "engine/check/ladder_check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,42 +22,17 @@ double largest_of(const View& view) {
     return size;
 }
 
-struct Contract {
-    const Op& op;
-    const Sizes sizes;
-    const DType type;
+struct Contract : Check {
     const Device device;
-    Findings& findings;
     const RowsAlone rows_alone;
-    const Case c = prepared(op, sizes);
 
-    void expect(bool good, const std::string& tensor, const std::string& kind) const {
-        findings.expect(good, tensor, kind, text(name_of(type), at(sizes)));
-    }
-    // Runs forward and backward. All gradients are computed and stored, unless want() or add() of the call were used.
-    void run(const Call& call) const {
-        call.forward();
-        if (c.backward) call.backward();
-    }
-    bool has_gradient(std::size_t i) const { return c.backward && c.operands[i].role == Role::input; }
-    template <class F>
-    void each_gradient(F f) const {
-        for (std::size_t i = 0; i < c.operands.size(); i++)
-            if (has_gradient(i)) f(i, "d" + c.operands[i].name);
-    }
-    // Calls f(name, memory in call a, memory in call b) for every output and gradient of the op.
-    template <class F>
-    void each_result(const Call& a, const Call& b, F f) const {
-        for (std::size_t i = 0; i < c.operands.size(); i++)
-            if (c.operands[i].written()) f(c.operands[i].name, a.values[i], b.values[i]);
-        each_gradient([&](std::size_t i, const std::string& name) { f(name, *a.others[i], *b.others[i]); });
-    }
+    Call call_of(const Case& some) const { return Call(some, type, type, device); }
 
     // Checks that results contain no NaN, and that all other memory, including the guards, is unchanged. Returns the
     // call with all results.
     Call check_writes() const {
-        const Call fresh(c, type, type, device);
-        Call call(c, type, type, device);
+        const Call fresh = call_of(c);
+        Call call = call_of(c);
         call.forward();
         auto expect_untouched = [&](bool after_backward) {
             for (std::size_t i = 0; i < c.operands.size(); i++) {
@@ -95,7 +70,7 @@ struct Contract {
     // Checks that a gradient is added to what its tensor contains if the call says so. One gradient at a time is added;
     // the others are stored, and must not change. `stored` contains all gradients, stored.
     void check_added(const Call& stored) const {
-        Call call(c, type, type, device);
+        Call call = call_of(c);
         call.forward();
         each_gradient([&](std::size_t i, const std::string& name) {
             fill_gradients_with_nan(call);
@@ -131,7 +106,7 @@ struct Contract {
     void check_absent(const Call& all, bool every) const {
         std::vector<std::size_t> inputs;
         each_gradient([&](std::size_t i, const std::string&) { inputs.push_back(i); });
-        Call some(c, type, type, device);
+        Call some = call_of(c);
         some.forward();
         for (unsigned wanted = 0; wanted + 1 < 1u << inputs.size(); wanted++) {
             const unsigned absent = ~wanted & ((1u << inputs.size()) - 1);
@@ -155,13 +130,13 @@ struct Contract {
     void check_threads() const {
         RestoreThreads restore;
         set_threads(1);
-        Call one(c, type, type, device);
-        run(one);
+        const Call one = call_of(c);
+        one.both();
         for (int count : {2, 4}) {
             set_threads(count);
-            Call many(c, type, type, device);
-            run(many);
-            each_result(one, many, [&](const std::string& name, const Guarded& a, const Guarded& b) {
+            const Call many = call_of(c);
+            many.both();
+            each_result(one, many, [&](const Operand&, const std::string& name, const Guarded& a, const Guarded& b) {
                 expect(a.bytes() == b.bytes(), name, text("has other bits on ", count, " threads"));
             });
         }
@@ -174,28 +149,25 @@ struct Contract {
         const std::pair<int, int> ranges[] = {{0, 1}, {n - 1, n}, {n / 3, n / 3 + (n + 1) / 2}};
         for (auto [begin, end] : ranges) {
             if (begin < 0 || end > n || end - begin == n) continue;
-            Case part = c.restricted(begin, end);
-            Call alone(part, type, type, device);
-            run(alone);
-            for (std::size_t i = 0; i < c.operands.size(); i++) {
-                const Operand& o = c.operands[i];
-                if (!o.of_row) continue;
-                auto compare = [&](const Guarded& whole, const Guarded& rows, const std::string& name) {
-                    View slice = whole.view();
-                    const std::size_t row = slice.bytes() / std::size_t(n);
-                    slice.data = static_cast<char*>(slice.data) + std::size_t(begin) * row;
-                    slice.shape = rows.view().shape;
-                    if (rows_alone == RowsAlone::same_bits)
-                        expect(whole.bytes().substr(std::size_t(begin) * row, slice.bytes()) == rows.bytes(), name,
-                               "of a row alone has other bits than in a batch");
-                    else  // each of the two results may have an error up to the bound
-                        expect(error_of(rows.view(), slice, std::max(o.floor, largest_of(whole.view()))) <=
-                                   2 * bound_of(o, type),
-                               name, "of a row alone is far from what it is in a batch");
-                };
-                if (o.written()) compare(all.values[i], alone.values[i], o.name);
-                if (has_gradient(i)) compare(*all.others[i], *alone.others[i], "d" + o.name);
-            }
+            const Case part = c.restricted(begin, end);
+            const Call alone = call_of(part);
+            alone.both();
+            each_result(all, alone,
+                        [&, begin = std::size_t(begin)](const Operand& o, const std::string& name, const Guarded& whole,
+                                                        const Guarded& rows) {
+                            if (!o.of_row) return;
+                            View among = whole.view();
+                            const std::size_t row = among.bytes() / std::size_t(n);
+                            among.data = static_cast<char*>(among.data) + begin * row;
+                            among.shape = rows.view().shape;
+                            if (rows_alone == RowsAlone::same_bits)
+                                expect(whole.bytes().substr(begin * row, among.bytes()) == rows.bytes(), name,
+                                       "of a row alone has other bits than in a batch");
+                            else  // each of the two may have an error up to the bound
+                                expect(error_of(rows.view(), among, std::max(o.floor, size_of(whole.view()))) <=
+                                           2 * bound_of(o, type),
+                                       name, "of a row alone is far from what it is in a batch");
+                        });
         }
     }
 
@@ -214,7 +186,7 @@ struct Contract {
     // Checks that wrong sizes are refused. In each call, one tensor has one row or column too many, or one list is one
     // number too short.
     void check_refusals() const {
-        Call good(c, type, type, device);
+        Call good = call_of(c);
         good.forward();
         const std::set<std::string> forward = good.asked;
         good.asked.clear();
@@ -232,7 +204,7 @@ struct Contract {
                 std::string how = rows ? " with one row more" : " with one column more";
                 Shape larger = o.shape;
                 larger.size[side]++;
-                Call value(c, type, type, device), other(c, type, type, device);
+                Call value = call_of(c), other = call_of(c);
                 value.values[i] = Guarded(larger, value.values[i].view().dtype, o.path.c_str(), device);
                 expect_both(value, o.name, how);
                 if (!other.others[i]) continue;
@@ -244,7 +216,7 @@ struct Contract {
             if (c.indices[i].numbers.empty()) continue;
             Case shorter = c;
             shorter.indices[i].numbers.pop_back();
-            expect_both(Call(shorter, type, type, device), c.indices[i].name, " with one number less");
+            expect_both(call_of(shorter), c.indices[i].name, " with one number less");
         }
     }
 };
@@ -257,7 +229,7 @@ void check(const Op& op, Device device, RowsAlone rows, std::vector<Sizes> sizes
         if (type == DType::bf16 && !has_storage) continue;
         for (Sizes s : sizes)
             findings.attempt(s, [&] {
-                Contract contract{op, s, type, device, findings, rows};
+                Contract contract{{op, s, type, findings}, device, rows};
                 const Call all = contract.check_writes();
                 if (device == Device::cpu) contract.check_threads();
                 contract.check_rows(all);
@@ -267,7 +239,7 @@ void check(const Op& op, Device device, RowsAlone rows, std::vector<Sizes> sizes
                 contract.check_absent(all, s.rows == sizes.front().rows && s.columns == sizes.front().columns);
             });
         Sizes small = op.small.front();
-        findings.attempt(small, [&] { Contract{op, small, type, device, findings, rows}.check_refusals(); });
+        findings.attempt(small, [&] { Contract{{op, small, type, findings}, device, rows}.check_refusals(); });
     }
 }
 

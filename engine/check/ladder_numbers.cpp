@@ -92,31 +92,23 @@ void check_directions(const Op& op, Sizes sizes, Findings& findings) {
 // Returns a call with outputs and all gradients in double, computed from numbers that are rounded to `type`.
 Call exact_call(const Case& c, DType type) {
     Call exact(c, DType::f64, type);
-    exact.forward();
-    if (c.backward) exact.backward();
+    exact.both();
     return exact;
 }
 
 // Runs the case in `type` on the device, and checks that the error of every result is within its bound. `how` is the
 // name of the instruction set or device in error messages.
 void compare(const Call& exact, Sizes sizes, DType type, Device device, const std::string& how, Findings& findings) {
-    const Case& c = exact.op;
-    Call fast(c, type, type, device);
-    fast.forward();
-    if (c.backward) fast.backward();
-    auto near_enough = [&](const std::string& tensor, const Operand& o, const Guarded& a, const Guarded& b) {
+    Call fast(exact.op, type, type, device);
+    fast.both();
+    each_result(fast, exact, [&](const Operand& o, const std::string& tensor, const Guarded& a, const Guarded& b) {
         double error = error_of(a.view(), b.view(), o.floor), bound = bound_of(o, type);
         Errors& errors = findings.of(tensor);
         note(type == DType::bf16 ? errors.bf16 : errors.f32, error);
         note(errors.share, error / bound);
         findings.expect(error <= bound, tensor, text(name_of(type), " on ", how),
                         text("is off by ", error, " > ", bound, at(sizes)));
-    };
-    for (std::size_t i = 0; i < c.operands.size(); i++) {
-        const Operand& o = c.operands[i];
-        if (o.written()) near_enough(o.name, o, fast.values[i], exact.values[i]);
-        if (o.role == Role::input && c.backward) near_enough("d" + o.name, o, *fast.others[i], *exact.others[i]);
-    }
+    });
 }
 
 void check_against_double(const Op& op, Sizes sizes, DType type, Findings& findings) {

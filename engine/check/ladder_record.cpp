@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "engine/check/ladder_record.h"
 
+#include "engine/check/ladder_check.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +16,7 @@ OnTape::OnTape(const Case& c, DType type)
         Tensor& t = tensors[i];
         t.path = o.name, t.shape = value.shape, t.dtype = value.dtype, t.value = value.data;
         t.parameter = o.weight;
-        t.needs_grad = c.backward && o.role == Role::input;
+        t.needs_grad = c.has_gradient(o);
         if (t.needs_grad) t.grad = memory.others[i]->view().data;
     }
     tape_.observe(this);
@@ -64,28 +66,17 @@ void poison_what_is_free(const Record& r) {
             if (std::find(r.keep.begin(), r.keep.end(), t) == r.keep.end()) poison(t);
 }
 
-struct Check {
-    const Op& op;
-    const Sizes sizes;
-    const DType type;
-    Findings& findings;
+struct RecordCheck : Check {
     Records& records;
-    const Case c = prepared(op, sizes);
 
-    void expect(bool good, const std::string& tensor, const std::string& kind) const {
-        findings.expect(good, tensor, kind, text(name_of(type), at(sizes)));
-    }
-    bool has_gradient(std::size_t i) const { return c.backward && c.operands[i].role == Role::input; }
-    // Returns whether all gradients have equal bits. A gradient that differs is reported as a fault described by
-    // `otherwise`; null: it is not a fault.
+    // `otherwise` describes a gradient that differs, as a fault; null: a difference is not a fault.
     bool same_gradients(const Call& a, const Call& b, const char* otherwise = nullptr) const {
         bool same = true;
-        for (std::size_t i = 0; i < c.operands.size(); i++) {
-            if (!has_gradient(i)) continue;
+        each_gradient([&](std::size_t i, const std::string& name) {
             const bool this_one = a.others[i]->bytes() == b.others[i]->bytes();
             same = same && this_one;
-            if (otherwise) expect(this_one, "d" + c.operands[i].name, otherwise);
-        }
+            if (otherwise) expect(this_one, name, otherwise);
+        });
         return same;
     }
 
@@ -108,8 +99,7 @@ struct Check {
     // Runs all checks. Does nothing if the op leaves no record.
     void run() const {
         Call direct(c, type);
-        direct.forward();
-        if (c.backward) direct.backward();
+        direct.both();
         OnTape plain(c, type);
         plain.forward();
         if (!plain.recorded()) return;
@@ -123,8 +113,7 @@ struct Check {
         same_gradients(plain.memory, direct, "of the record is another one");
         check_kept(direct);
         check_added();
-        for (std::size_t i = 0; i < c.operands.size(); i++)
-            if (has_gradient(i)) check_unwanted(i);
+        each_gradient([&](std::size_t i, const std::string&) { check_unwanted(i); });
     }
 
     void check_kept(const Call& direct) const {
@@ -151,13 +140,12 @@ struct Check {
     void check_added() const {
         Call direct(c, type);
         OnTape added(c, type);
-        for (std::size_t i = 0; i < c.operands.size(); i++) {
-            if (!has_gradient(i)) continue;
+        each_gradient([&](std::size_t i, const std::string&) {
             direct.add(i);
             added.tensors[i].grad_written = true;
             for (const Call* call : {&direct, &added.memory}) call->others[i]->fill(c.operands[i].numbers);
-        }
-        direct.forward(), direct.backward();
+        });
+        direct.both();
         added.forward();
         poison_what_is_free(added.record());
         added.backward();
@@ -167,7 +155,7 @@ struct Check {
     void check_unwanted(std::size_t unwanted) const {
         Call direct(c, type);
         direct.want(unwanted, false);
-        direct.forward(), direct.backward();
+        direct.both();
         OnTape some(c, type);
         some.tensors[unwanted].needs_grad = false;
         some.forward();
@@ -184,7 +172,7 @@ void check_record(const Op& op, Findings& findings, Records& records) {
     sizes.insert(sizes.end(), op.middle.begin(), op.middle.end());
     for (Sizes s : sizes)
         for (DType type : {DType::f32, DType::bf16, DType::f64})
-            findings.attempt(s, [&] { Check{op, s, type, findings, records}.run(); });
+            findings.attempt(s, [&] { RecordCheck{{op, s, type, findings}, records}.run(); });
 }
 
 }  // namespace masquerade::ladder
