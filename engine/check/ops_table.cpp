@@ -28,14 +28,31 @@ std::vector<int> different_below(int count, int bound) {
 }
 
 Draw scaled(double deviation) {
-    return [deviation](std::vector<double>& numbers, Sequence& random) {
-        for (double& x : numbers) x = deviation * normal(random);
+    return each([=](Sequence& random) { return deviation * normal(random); });
+}
+
+Draw with_zeros(double low, double high) {
+    return [=](std::vector<double>& numbers, Sequence& random) {
+        for (std::size_t i = 0; i < numbers.size(); i++)
+            numbers[i] = i % 3 == 1 ? 0 : low + (high - low) * random.uniform_double();
     };
 }
 
-namespace {
+Draw given(const std::vector<double>& numbers) {
+    return [numbers](std::vector<double>& drawn, Sequence&) { drawn = numbers; };
+}
 
-constexpr Kind arithmetic = Kind::arithmetic;
+void name_rows(Case& c, int rows, std::uint32_t salt, bool of_row) {
+    c.ints("document", some_below(rows, 1 << 20, salt), of_row);
+    c.ints("position", some_below(rows, 512, salt + 1), of_row);
+}
+
+Op costly_op(const std::string& name, const std::function<Case(Sizes)>& make, const std::vector<Sizes>& all,
+             const std::vector<Sizes>& far) {
+    return {name, make, {{6, 2, 2}, {4, 3, 1}, {17, 1, 1}}, {{70, 8, 3}}, all, far, true};
+}
+
+namespace {
 
 // x may have no columns (I = 0). Every sum is then 0, and y is the bias.
 Case linear_case(Sizes n, bool bias, Kind of_y) {
@@ -45,11 +62,7 @@ Case linear_case(Sizes n, bool bias, Kind of_y) {
     c.input("w", {O, I}).as_weight().sums(M);
     if (bias) c.input("b", {O}, arithmetic).sums(M);
     c.output("y", {M, O}, of_y).by_row().sums(I).at_least(1);
-    c.forward = by_names(linear_forward);
-    c.backward = by_names(linear_backward);
-    c.record = [bias, of_y](const OnTape& a) {
-        (of_y == arithmetic ? linear_unrounded : linear)(a.tape, a("x"), a("w"), bias ? a("b") : nullptr, "y");
-    };
+    set_calls(c, linear_forward, linear_backward, of_y == arithmetic ? linear_unrounded : linear);
     return c;
 }
 
@@ -63,19 +76,7 @@ Case layernorm_case(Sizes n) {
     c.output("y", {N, C}).by_row().sums(C);
     c.statistic("mean", {N}).by_row().sums(C).at_least(1);
     c.statistic("rstd", {N}).by_row().sums(C);
-    c.forward = by_names(layernorm_forward, 1e-5);
-    c.backward = by_names(layernorm_backward);
-    c.record = [](const OnTape& a) { layernorm(a.tape, a("x"), a("w"), a("b"), 1e-5, "y"); };
-    return c;
-}
-
-Case gelu_case(Sizes n, GeluKind kind) {
-    Case c;
-    c.input("x", {n.rows, n.columns}).by_row().drawn(uniform(-6, 6)).sums(1, 4).at_least(1);
-    c.output("y", {n.rows, n.columns}).by_row().at_least(1);
-    c.forward = by_names(gelu_forward, kind);
-    c.backward = by_names(gelu_backward, kind);
-    c.record = [kind](const OnTape& a) { gelu(a.tape, a("x"), kind, "y"); };
+    set_calls(c, layernorm_forward, layernorm_backward, layernorm, 1e-5);
     return c;
 }
 
@@ -87,35 +88,17 @@ Case rms_norm_case(Sizes n) {
     c.input("w", {C}, arithmetic).sums(N);
     c.output("y", {N, C}).by_row().sums(C);
     c.statistic("inverse", {N}).by_row().sums(C);
-    c.forward = by_names(rms_norm_forward, 1e-5);
-    c.backward = by_names(rms_norm_backward);
-    c.record = [](const OnTape& a) { rms_norm(a.tape, a("x"), a("w"), 1e-5, "y"); };
+    set_calls(c, rms_norm_forward, rms_norm_backward, rms_norm, 1e-5);
     return c;
 }
 
-template <class Forward, class Backward>
-Case activation_case(Sizes n, Forward forward, Backward backward,
-                     Tensor* (*record)(Tape&, Tensor*, const std::string&)) {
+// y(N,C) is a function of x(N,C), or of x(N,2C) if `gated`, number by number; calls: as for set_calls.
+template <class... Calls>
+Case activation_case(Sizes n, bool gated, Calls... calls) {
     Case c;
-    c.input("x", {n.rows, n.columns}).by_row().drawn(uniform(-6, 6)).sums(1, 4).at_least(1);
-    c.output("y", {n.rows, n.columns}).by_row().at_least(1);
-    c.forward = by_names(forward);
-    c.backward = by_names(backward);
-    c.record = [record](const OnTape& a) { record(a.tape, a("x"), "y"); };
-    return c;
-}
-Case silu_case(Sizes n) { return activation_case(n, silu_forward, silu_backward, silu); }
-Case squared_relu_case(Sizes n) {
-    return activation_case(n, squared_relu_forward, squared_relu_backward, squared_relu);
-}
-
-Case glu_case(Sizes n, GateKind kind) {
-    Case c;
-    c.input("x", {n.rows, 2 * n.columns}).by_row().drawn(uniform(-6, 6)).sums(1, 4).at_least(1);
-    c.output("y", {n.rows, n.columns}).by_row().at_least(1);
-    c.forward = by_names(glu_forward, kind);
-    c.backward = by_names(glu_backward, kind);
-    c.record = [kind](const OnTape& a) { glu(a.tape, a("x"), kind, "y"); };
+    c.input("x", {n.rows, gated ? 2 * n.columns : n.columns}).by_row().drawn(uniform(-6, 6)).sums(1, 4).at_least(1);
+    c.output("y", matrix(n)).by_row().at_least(1);
+    set_calls(c, calls...);
     return c;
 }
 
@@ -162,8 +145,8 @@ Case gelu_linear_case(Sizes n, GeluKind kind, bool bias) {
 // Converts from storage type to arithmetic type or the reverse. Between equal types, the op is a copy.
 Case convert_case(Sizes n, Kind from, Kind to) {
     Case c;
-    c.input("x", {n.rows, n.columns}, from).by_row();
-    c.output("y", {n.rows, n.columns}, to).by_row();
+    c.input("x", matrix(n), from).by_row();
+    c.output("y", matrix(n), to).by_row();
     c.forward = by_names(convert_forward);
     c.backward = by_names(convert_backward);
     c.record = [to](const OnTape& a) {
@@ -174,43 +157,32 @@ Case convert_case(Sizes n, Kind from, Kind to) {
 
 Case add_case(Sizes n) {
     Case c;
-    c.input("a", {n.rows, n.columns}).by_row();
-    c.input("b", {n.rows, n.columns}).by_row();
-    c.output("y", {n.rows, n.columns}).by_row();
-    c.forward = by_names(add_forward);
-    c.backward = by_names(add_backward);
-    c.record = [](const OnTape& a) { add(a.tape, a("a"), a("b"), "y"); };
+    c.input("a", matrix(n)).by_row();
+    c.input("b", matrix(n)).by_row();
+    c.output("y", matrix(n)).by_row();
+    set_calls(c, add_forward, add_backward, add);
     return c;
-}
-
-void name_rows(Case& c, int rows) {
-    c.ints("document", some_below(rows, 1 << 20, 1));
-    c.ints("position", some_below(rows, 512, 2));
 }
 
 Case dropout_case(Sizes n) {
     Case c;
-    c.input("x", {n.rows, n.columns}).by_row();
-    c.output("y", {n.rows, n.columns}).by_row();
+    c.input("x", matrix(n)).by_row();
+    c.output("y", matrix(n)).by_row();
     name_rows(c, n.rows);
     DropoutRule rule{0.3f, make_stream(5, "ladder", 2)};
-    c.forward = by_names(dropout_forward, rule);
-    c.backward = by_names(dropout_backward, rule);
-    c.record = [](const OnTape& a) { dropout(a.tape, a("x"), a.rows(), 0.3f, "ladder"); };
+    set_calls(c, dropout_forward, dropout_backward, dropout, rule, rule.rate);
     return c;
 }
 
-// Draws multiples of 1/16. With a dropout rate of 1/2 or 0, s = x + dropout(f) is then exact in bf16, so that mean and
-// rstd are computed from the same s in every type.
-void sixteenths(std::vector<double>& numbers, Sequence& random) {
-    for (double& x : numbers) x = (double(random.below(65)) - 32) / 16;
-}
+// Multiples of 1/16, with a dropout rate of 1/2 or 0: s = x + dropout(f) is exact in bf16, so the statistics belong to
+// the same s in every type.
+double sixteenth(Sequence& random) { return (double(random.below(65)) - 32) / 16; }
 
 Case residual_norm_case(Sizes n, float rate) {
     const int N = n.rows, C = n.columns;
     Case c;
-    c.input("x", {N, C}).by_row().drawn(sixteenths).sums(C).at_least(3);
-    c.input("f", {N, C}).by_row().drawn(sixteenths).sums(C).at_least(3);
+    c.input("x", {N, C}).by_row().drawn(each(sixteenth)).sums(C).at_least(3);
+    c.input("f", {N, C}).by_row().drawn(each(sixteenth)).sums(C).at_least(3);
     c.input("w", {C}, arithmetic).sums(N);
     c.input("b", {C}, arithmetic).sums(N);
     c.output("y", {N, C}).by_row().sums(C);
@@ -219,11 +191,8 @@ Case residual_norm_case(Sizes n, float rate) {
     c.statistic("rstd", {N}).by_row().sums(C);
     if (rate > 0) name_rows(c, N);
     DropoutRule rule{rate, make_stream(5, "ladder", 2)};
-    c.forward = by_names(residual_norm_forward, rule, 1e-5);
-    c.backward = by_names(residual_norm_backward, rule);
-    c.record = [rate](const OnTape& a) {
-        residual_norm(a.tape, a("x"), a("f"), a.rows(), rate, a("w"), a("b"), 1e-5, {"ladder", "s", "y"});
-    };
+    set_calls(c, residual_norm_forward, residual_norm_backward, residual_norm, rule, rate, 1e-5,
+              ResidualNames{"ladder", "s", "y"});
     return c;
 }
 
@@ -231,11 +200,9 @@ Case residual_norm_case(Sizes n, float rate) {
 Case embedding_case(Sizes n) {
     Case c;
     c.input("w", {n.other, n.columns}).as_weight().with_any_rows().sums(n.rows);
-    c.output("y", {n.rows, n.columns}).by_row();
+    c.output("y", matrix(n)).by_row();
     c.ints("ids", some_below(n.rows, n.other, 3));
-    c.forward = by_names(embedding_forward);
-    c.backward = by_names(embedding_backward);
-    c.record = [](const OnTape& a) { embedding(a.tape, a.ints("ids"), a("w"), "y"); };
+    set_calls(c, embedding_forward, embedding_backward, embedding);
     return c;
 }
 
@@ -247,10 +214,8 @@ Case rotary_case(Sizes n) {
     c.constant("rotary_table", {P, D}, arithmetic).with_any_rows();
     c.output("y", {n.rows, 2 * D + n.columns}).by_row();
     c.ints("positions", some_below(n.rows, P, 4));
-    c.forward = by_names(rotary_forward, 2 * D);
-    // The table need not contain cosines and sines: the backward is the gradient for any numbers.
-    c.backward = by_names(rotary_backward, 2 * D);
-    c.record = [D](const OnTape& a) { rotary(a.tape, a("x"), a.ints("positions"), a("rotary_table"), 2 * D, "y"); };
+    // The backward is the transpose, which is the gradient for any numbers in the table.
+    set_calls(c, rotary_forward, rotary_backward, rotary, 2 * D);
     return c;
 }
 
@@ -264,11 +229,7 @@ Case linear_rotary_case(Sizes n) {
     c.constant("rotary_table", {P, D}, arithmetic).with_any_rows().drawn(uniform(-0.7, 0.7));
     c.output("y", {M, O}).by_row().from_rounded().sums(I).at_least(1);
     c.ints("positions", some_below(M, P, 4));
-    c.forward = by_names(linear_rotary_forward, 2 * D);
-    c.backward = by_names(linear_rotary_backward, 2 * D);
-    c.record = [D](const OnTape& a) {
-        linear_rotary(a.tape, a("x"), a("w"), a("b"), a.ints("positions"), a("rotary_table"), 2 * D, "y");
-    };
+    set_calls(c, linear_rotary_forward, linear_rotary_backward, linear_rotary, 2 * D);
     return c;
 }
 
@@ -278,9 +239,7 @@ Case gather_rows_case(Sizes n, bool none) {
     c.input("x", {N, n.columns}).with_any_rows();
     c.output("y", {M, n.columns}).of_row = !none;
     c.ints("rows", different_below(M, N), !none);
-    c.forward = by_names(gather_rows_forward);
-    c.backward = by_names(gather_rows_backward);
-    c.record = [](const OnTape& a) { gather_rows(a.tape, a("x"), a.ints("rows"), "y"); };
+    set_calls(c, gather_rows_forward, gather_rows_backward, gather_rows);
     return c;
 }
 
@@ -290,25 +249,23 @@ Case replace_rows_case(Sizes n) {
     std::vector<int> order = different_below(B, B), which(static_cast<std::size_t>(n.rows), -1);
     for (int b = 0; b < B; b++) which[std::size_t(3 * b)] = order[std::size_t(b)];
     Case c;
-    c.input("x", {n.rows, n.columns}).by_row();
+    c.input("x", matrix(n)).by_row();
     c.input("u", {B, n.columns}).with_any_rows();
-    c.output("y", {n.rows, n.columns}).by_row();
+    c.output("y", matrix(n)).by_row();
     c.ints("which", which);
-    c.forward = by_names(replace_rows_forward);
-    c.backward = by_names(replace_rows_backward);
-    c.record = [](const OnTape& a) { replace_rows(a.tape, a("x"), a.ints("which"), a("u"), "y"); };
+    set_calls(c, replace_rows_forward, replace_rows_backward, replace_rows);
     return c;
 }
 
 Case store_rows_case(Sizes n) {
     Case c;
-    c.constant("x", {n.rows, n.columns}).by_row();
+    c.constant("x", matrix(n)).by_row();
     c.updated("y", {n.rows + n.other, n.columns}, Kind::storage).with_any_rows();
     c.ints("rows", different_below(n.rows, n.rows + n.other));
     c.forward = by_names(store_rows);
     c.definition = [C = n.columns](const Call& a) {
         for (std::int64_t i = 0; i < a("x").count(); i++)
-            a("y").as<double>()[a.ints("rows")[i / C] * C + i % C] = a("x").as<double>()[i];
+            numbers(a, "y")[a.ints("rows")[i / C] * C + i % C] = numbers(a, "x")[i];
     };
     return c;
 }
@@ -319,9 +276,7 @@ Case normalise_case(Sizes n, int heads, Kind kind) {
     c.input("x", {B, heads * Z}, kind).by_row().from_rounded().sums(Z).at_least(heads > 1 ? 3 : 1);
     c.output("y", {B, heads * Z}, kind).by_row().sums(Z);
     c.statistic("inverse", {B, heads}).by_row().sums(Z);
-    c.forward = by_names(normalise_forward, heads);
-    c.backward = by_names(normalise_backward, heads);
-    c.record = [heads](const OnTape& a) { normalise(a.tape, a("x"), "y", heads); };
+    set_calls(c, normalise_forward, normalise_backward, normalise, heads);
     return c;
 }
 
@@ -334,12 +289,10 @@ Case normalise_clamped_case(Sizes n) {
 
 Case scale_columns_case(Sizes n) {
     Case c;
-    c.input("x", {n.rows, n.columns}).by_row();
+    c.input("x", matrix(n)).by_row();
     c.input("w", {n.columns}, arithmetic).sums(n.rows);
-    c.output("y", {n.rows, n.columns}).by_row();
-    c.forward = by_names(scale_columns_forward);
-    c.backward = by_names(scale_columns_backward);
-    c.record = [](const OnTape& a) { scale_columns(a.tape, a("x"), a("w"), "y"); };
+    c.output("y", matrix(n)).by_row();
+    set_calls(c, scale_columns_forward, scale_columns_backward, scale_columns);
     return c;
 }
 
@@ -351,9 +304,7 @@ Case head_scores_case(Sizes n, bool weight) {
     Operand& p = c.input("p", {n.other, C}).sums(n.rows).at_least(1);
     p.weight = weight;
     c.output("y", {n.rows, 2 * n.other}, arithmetic).by_row().sums(n.columns).at_least(1);
-    c.forward = by_names(head_scores_forward, 2, 0.7);
-    c.backward = by_names(head_scores_backward, 2, 0.7);
-    c.record = [](const OnTape& a) { head_scores(a.tape, a("x"), a("p"), 2, 0.7, "y"); };
+    set_calls(c, head_scores_forward, head_scores_backward, head_scores, 2, 0.7);
     return c;
 }
 
@@ -365,9 +316,7 @@ Case feature_map_case(Sizes n, FeatureKind kind, bool has_x) {
     c.input("t", {n.rows, 2 * R}, arithmetic).by_row().drawn(uniform(-4, 4)).sums(D).at_least(1);
     if (has_x) c.input("x", {n.rows, 2 * D}).by_row().sums(D + F).at_least(3);
     c.output("y", {n.rows, 2 * F}, arithmetic).by_row().sums(D).at_least(1);
-    c.forward = by_names(feature_map_forward, 2, scale, kind);
-    c.backward = by_names(feature_map_backward, 2, scale, kind);
-    c.record = [=](const OnTape& a) { feature_map(a.tape, a("t"), has_x ? a("x") : nullptr, 2, scale, kind, "y"); };
+    set_calls(c, feature_map_forward, feature_map_backward, feature_map, 2, scale, kind);
     return c;
 }
 
@@ -390,42 +339,33 @@ Case vmf_sample_case(Sizes n) {
     c.input("w", {B}, arithmetic).by_row().drawn(uniform(-0.95, 0.95)).sums(Z, 16);
     c.constant("e", {B, Z}, arithmetic).by_row().drawn(scaled(1));
     c.output("z", {B, Z}, arithmetic).by_row().sums(Z, 4);
-    c.forward = by_names(vmf_sample_forward);
-    c.backward = by_names(vmf_sample_backward);
-    c.record = [](const OnTape& a) { vmf_sample(a.tape, a("mu"), a("w"), a("e"), "z"); };
+    set_calls(c, vmf_sample_forward, vmf_sample_backward, vmf_sample);
     return c;
 }
 
-// Draws rows of means, then log variances. All numbers are well inside or well outside [-8, 8], the range that log
-// variances are clamped to.
-void gaussian_rows(std::vector<double>& numbers, Sequence& random) {
-    for (double& x : numbers) {
-        double u = random.uniform_double();
-        x = u < 0.8 ? 3 * random.uniform_double() - 1.5 : u < 0.9 ? 9 : -9;
-    }
+// mu | log variance. The numbers are well inside the clamp to [-8, 8] or well outside.
+double gaussian(Sequence& random) {
+    const double u = random.uniform_double();
+    return u < 0.8 ? 3 * random.uniform_double() - 1.5 : u < 0.9 ? 9 : -9;
 }
 
 Case gaussian_sample_case(Sizes n) {
     const int B = n.rows, Z = n.columns;
     Case c;
-    c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn(gaussian_rows);
+    c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn(each(gaussian));
     c.constant("e", {B, Z}, arithmetic).by_row().drawn(scaled(1));
     c.output("z", {B, Z}, arithmetic).by_row();
-    c.forward = by_names(gaussian_sample_forward);
-    c.backward = by_names(gaussian_sample_backward);
-    c.record = [](const OnTape& a) { gaussian_sample(a.tape, a("x"), a("e"), "z"); };
+    set_calls(c, gaussian_sample_forward, gaussian_sample_backward, gaussian_sample);
     return c;
 }
 
-Case gaussian_kl_case(Sizes n, bool prior, bool apart = false) {
+Case gaussian_kl_case(Sizes n, bool prior, bool apart) {
     const int B = n.rows, Z = n.columns;
     Case c;
-    c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn(gaussian_rows).sums(1, prior ? 8 : 2);
-    if (prior) c.input("prior", {B, 2 * Z}, arithmetic).by_row().drawn(gaussian_rows).sums(1, 8);
+    c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn(each(gaussian)).sums(1, prior ? 8 : 2);
+    if (prior) c.input("prior", {B, 2 * Z}, arithmetic).by_row().drawn(each(gaussian)).sums(1, 8);
     c.output("kl", apart ? Shape{B, Z} : Shape{B}, arithmetic).by_row().sums(Z, apart ? 8 : 1);
-    c.forward = by_names(gaussian_kl_forward);
-    c.backward = by_names(gaussian_kl_backward);
-    c.record = [=](const OnTape& a) { gaussian_kl(a.tape, a("x"), prior ? a("prior") : nullptr, "kl", apart); };
+    set_calls(c, gaussian_kl_forward, gaussian_kl_backward, gaussian_kl, apart);
     return c;
 }
 
@@ -433,33 +373,27 @@ Case gaussian_kl_case(Sizes n, bool prior, bool apart = false) {
 Case at_least_case(Sizes n) {
     static constexpr double least = 0.25;
     Case c;
-    c.input("x", {n.rows, n.columns}, arithmetic).drawn([](std::vector<double>& numbers, Sequence& random) {
-        for (double& x : numbers)
-            x = least + (random.uniform_double() < 0.5 ? -1 : 1) * (0.1 + random.uniform_double());
-    });
-    c.output("y", {n.rows, n.columns}, arithmetic);
-    c.forward = by_names(at_least_forward, least);
-    c.backward = by_names(at_least_backward, least);
-    c.record = [](const OnTape& a) { at_least(a.tape, a("x"), least, "y"); };
+    c.input("x", matrix(n), arithmetic).drawn(each([](Sequence& random) {
+        const int sign = random.uniform_double() < 0.5 ? -1 : 1;
+        return least + sign * (0.1 + random.uniform_double());
+    }));
+    c.output("y", matrix(n), arithmetic);
+    set_calls(c, at_least_forward, at_least_backward, at_least, least);
     return c;
 }
 
-// V is `other`. The logits have a standard deviation of about 1.5. Every third row has weight 0; the other weights are
-// in (-1, 1).
-Case cross_entropy_case(Sizes n, bool bias, double smoothing = 0) {
-    // Gradients have the factor p - q, softmax minus label distribution. If a row is nearly certain of its target, the
-    // factor is small but has the rounding errors of numbers of size 1.
+// Logits have a standard deviation of about 1.5; V is `other`. The loss is a difference of logits. Every third row has
+// weight 0; the other weights are in (-1, 1).
+Case cross_entropy_case(Sizes n, bool bias, double smoothing) {
+    // If a row is nearly certain of its target, p - q is small but has the rounding errors of numbers of size 1.
     const double least = smoothing > 0 ? 1 : 0.1;
     const int N = n.rows, C = n.columns, V = n.other;
-    auto some_zero = [](std::vector<double>& numbers, Sequence& random) {
-        for (std::size_t i = 0; i < numbers.size(); i++) numbers[i] = i % 3 == 1 ? 0 : 2 * random.uniform_double() - 1;
-    };
     Case c;
     Operand& h = c.input("h", {N, C}).by_row().from_rounded().sums(C + V).at_least(1);
     h.drawn(scaled(1 / std::sqrt(C)));
     c.input("w", {V, C}).as_weight().from_rounded().drawn(scaled(1)).sums(C + N).at_least(least);
     if (bias) c.input("b", {V}, arithmetic).drawn(scaled(1)).sums(C + N).at_least(least);
-    c.constant("weights", {N}, arithmetic).by_row().drawn(some_zero);
+    c.constant("weights", {N}, arithmetic).by_row().drawn(with_zeros(-1, 1));
     c.output("total", {1}, arithmetic).sums(C + V + N, 4).at_least(4);
     c.statistic("loss", {N}).by_row().sums(C + V).at_least(1);
     c.statistic("lse", {N}).by_row().sums(C + V).at_least(1);
@@ -487,9 +421,9 @@ Case token_losses_case(Sizes n) {
     c.statistic("lse", {N}).by_row().sums(C + V).at_least(1);
     c.ints("targets", some_below(N, V, 5));
     c.forward = by_names(cross_entropy_forward, 0.0);
-    c.record = [](const OnTape& a) { token_losses(a.tape, a("h"), a("w"), a("b"), a.ints("targets"), "loss"); };
+    c.record = in_order(token_losses);
     c.definition = [N, C, V](const Call& a) {
-        const double *h = a("h").as<double>(), *w = a("w").as<double>(), *b = a("b").as<double>();
+        const double *h = numbers(a, "h"), *w = numbers(a, "w"), *b = numbers(a, "b");
         for (int row = 0; row < N; row++) {
             double sum = 0, wanted = 0;
             for (int v = 0; v < V; v++) {
@@ -498,8 +432,8 @@ Case token_losses_case(Sizes n) {
                 sum += std::exp(logit);
                 if (v == a.ints("targets")[row]) wanted = logit;
             }
-            a("lse").as<double>()[row] = std::log(sum);
-            a("loss").as<double>()[row] = std::log(sum) - wanted;
+            numbers(a, "lse")[row] = std::log(sum);
+            numbers(a, "loss")[row] = std::log(sum) - wanted;
         }
     };
     return c;
@@ -510,9 +444,7 @@ Case weighted_sum_case(Sizes n) {
     c.input("x", {n.rows}, arithmetic);
     c.constant("weights", {n.rows}, arithmetic);
     c.output("y", {1}, arithmetic).sums(n.rows, 3).at_least(1);
-    c.forward = by_names(weighted_sum_forward);
-    c.backward = by_names(weighted_sum_backward);
-    c.record = [](const OnTape& a) { weighted_sum(a.tape, a("x"), a("weights"), "y"); };
+    set_calls(c, weighted_sum_forward, weighted_sum_backward, weighted_sum);
     return c;
 }
 
@@ -523,8 +455,8 @@ Case global_norm_case(Sizes n) {
     c.forward = by_names(global_norm);
     c.definition = [](const Call& a) {
         double square = 0;
-        for (std::int64_t i = 0; i < a("g").count(); i++) square += std::pow(a("g").as<double>()[i], 2);
-        *a("norm").as<double>() = std::sqrt(square);
+        for (std::int64_t i = 0; i < a("g").count(); i++) square += std::pow(numbers(a, "g")[i], 2);
+        *numbers(a, "norm") = std::sqrt(square);
     };
     return c;
 }
@@ -537,16 +469,16 @@ Case adamw_case(Sizes n, double clip) {
     c.updated("m", {N}).drawn(scaled(0.1)).sums(1, 4);
     c.updated("v", {N}).drawn(uniform(0.001, 1)).sums(1, 5);
     c.constant("norm", {1}, arithmetic).drawn(uniform(30, 31));
-    c.constant("control", {3}, arithmetic).drawn([](std::vector<double>& x, Sequence&) { x = {0.01, 1.9, 1.2}; });
-    OptimiserRule rule;
+    c.constant("control", {3}, arithmetic).drawn(given({0.01, 1.9, 1.2}));
+    AdamWRule rule;
     rule.decay = 0.1;
     rule.clip = clip;
     c.forward = by_names(adamw, rule);
     c.definition = [rule](const Call& a) {
-        const double *control = a("control").as<double>(), norm = *a("norm").as<double>();
+        const double *control = numbers(a, "control"), norm = *numbers(a, "norm");
         for (std::int64_t i = 0; i < a("p").count(); i++) {
-            double &p = a("p").as<double>()[i], &m = a("m").as<double>()[i], &v = a("v").as<double>()[i];
-            double g = a("g").as<double>()[i] * (rule.clip > 0 ? std::min(1.0, rule.clip / norm) : 1);
+            double &p = numbers(a, "p")[i], &m = numbers(a, "m")[i], &v = numbers(a, "v")[i];
+            double g = numbers(a, "g")[i] * (rule.clip > 0 ? std::min(1.0, rule.clip / norm) : 1);
             m = rule.beta1 * m + (1 - rule.beta1) * g;
             v = rule.beta2 * v + (1 - rule.beta2) * g * g;
             p -= control[0] * (m * control[1] / (std::sqrt(v * control[2]) + rule.eps) + rule.decay * p);
@@ -562,16 +494,14 @@ Case apollo_case(Sizes n, double clip) {
     c.updated("p", {N}).drawn(scaled(1)).sums(N).at_least(1);
     c.constant("g", {N}, arithmetic).drawn(scaled(1));
     c.updated("m", {N}).drawn(scaled(0.1)).sums(1, 4).at_least(1);
-    c.updated("b", {N}).sums(N, 4).drawn([](std::vector<double>& numbers, Sequence& random) {
-        for (double& x : numbers) {
-            const double u = random.uniform_double();
-            x = u < 0.1 ? 0 : (u < 0.55 ? -1 : 1) * (2 + random.uniform_double());
-        }
-    });
+    c.updated("b", {N}).sums(N, 4).drawn(each([](Sequence& random) {
+        const double u = random.uniform_double();
+        return u < 0.1 ? 0 : (u < 0.55 ? -1 : 1) * (2 + random.uniform_double());
+    }));
     c.updated("d", {N}).drawn(scaled(1)).sums(N, 8).at_least(100);
     c.constant("norm", {1}, arithmetic).drawn(uniform(30, 31));
-    c.constant("control", {2}, arithmetic).drawn([](std::vector<double>& x, Sequence&) { x = {0.01, 0.2}; });
-    c.forward = by_names(apollo, OptimiserRule{0.9, 0, 0.03, 0.1, clip});
+    c.constant("control", {2}, arithmetic).drawn(given({0.01, 0.2}));
+    c.forward = by_names(apollo, ApolloRule{0.9, 0.03, 0.1, clip});
     return c;
 }
 
@@ -579,77 +509,78 @@ Case apollo_case(Sizes n, double clip) {
 
 const std::vector<Op>& ops_table() {
     static const std::vector<Op> table = [] {
-        const auto with = [](auto make, auto... more) { return [=](Sizes n) { return make(n, more...); }; };
-        const auto features = [](const char* name, FeatureKind kind, bool has_x) {
-            return Op{text("feature_map, ", name), [=](Sizes n) { return feature_map_case(n, kind, has_x); }};
+        const auto activation = [](auto... calls) {
+            return [=](Sizes n) { return activation_case(n, false, calls...); };
         };
-        const auto from_to = [](Kind from, Kind to) { return [=](Sizes n) { return convert_case(n, from, to); }; };
+        const auto gate = [](GateKind kind) {
+            return [=](Sizes n) { return activation_case(n, true, glu_forward, glu_backward, glu, kind); };
+        };
         std::vector<Op> all = {
-            {"linear", [](Sizes n) { return linear_case(n, true, Kind::storage); }},
-            {"linear, no bias", [](Sizes n) { return linear_case(n, false, Kind::storage); }},
-            {"linear, y unrounded", [](Sizes n) { return linear_case(n, true, arithmetic); }},
+            {"linear", with(linear_case, true, Kind::storage)},
+            {"linear, no bias", with(linear_case, false, Kind::storage)},
+            {"linear, y unrounded", with(linear_case, true, arithmetic)},
             {"linear, no columns",
              [](Sizes n) {
                  return linear_case({n.rows, 0, n.other}, true, Kind::storage);
              }},
             {"layernorm", layernorm_case},
             {"rms_norm", rms_norm_case},
-            {"silu", silu_case},
-            {"squared_relu", squared_relu_case},
-            {"glu, silu", with(glu_case, GateKind::silu)},
-            {"glu, gelu", with(glu_case, GateKind::gelu)},
-            {"glu, gelu_tanh", with(glu_case, GateKind::gelu_tanh)},
-            {"gelu, erf", with(gelu_case, GeluKind::erf)},
-            {"gelu, tanh", with(gelu_case, GeluKind::tanh)},
+            {"silu", activation(silu_forward, silu_backward, silu)},
+            {"squared_relu", activation(squared_relu_forward, squared_relu_backward, squared_relu)},
+            {"glu, silu", gate(GateKind::silu)},
+            {"glu, gelu", gate(GateKind::gelu)},
+            {"glu, gelu_tanh", gate(GateKind::gelu_tanh)},
+            {"gelu, erf", activation(gelu_forward, gelu_backward, gelu, GeluKind::erf)},
+            {"gelu, tanh", activation(gelu_forward, gelu_backward, gelu, GeluKind::tanh)},
             {"linear_gelu, erf", with(linear_gelu_case, GeluKind::erf, true)},
             {"linear_gelu, tanh", with(linear_gelu_case, GeluKind::tanh, true)},
             {"gelu_linear, erf", with(gelu_linear_case, GeluKind::erf, true)},
             {"gelu_linear, tanh", with(gelu_linear_case, GeluKind::tanh, true)},
             {"linear_gelu, no bias", with(linear_gelu_case, GeluKind::erf, false)},
             {"gelu_linear, no bias", with(gelu_linear_case, GeluKind::erf, false)},
-            {"convert, S to A", from_to(Kind::storage, arithmetic)},
-            {"convert, A to S", from_to(arithmetic, Kind::storage)},
-            {"convert, S to S", from_to(Kind::storage, Kind::storage)},
+            {"convert, S to A", with(convert_case, Kind::storage, arithmetic)},
+            {"convert, A to S", with(convert_case, arithmetic, Kind::storage)},
+            {"convert, S to S", with(convert_case, Kind::storage, Kind::storage)},
             {"add", add_case},
             {"dropout", dropout_case},
-            {"residual_norm", [](Sizes n) { return residual_norm_case(n, 0.5f); }},
-            {"residual_norm, no dropout", [](Sizes n) { return residual_norm_case(n, 0); }},
+            {"residual_norm", with(residual_norm_case, 0.5f)},
+            {"residual_norm, no dropout", with(residual_norm_case, 0)},
             {"embedding", embedding_case},
             {"rotary", rotary_case},
             {"linear_rotary", linear_rotary_case},
-            {"gather_rows", [](Sizes n) { return gather_rows_case(n, false); }},
-            {"gather_rows, none", [](Sizes n) { return gather_rows_case(n, true); }},
+            {"gather_rows", with(gather_rows_case, false)},
+            {"gather_rows, none", with(gather_rows_case, true)},
             {"replace_rows", replace_rows_case},
             {"store_rows", store_rows_case},
             {"scale_columns", scale_columns_case},
-            {"normalise", [](Sizes n) { return normalise_case(n, 1, arithmetic); }},
-            {"normalise, heads", [](Sizes n) { return normalise_case(n, 3, Kind::storage); }},
+            {"normalise", with(normalise_case, 1, arithmetic)},
+            {"normalise, heads", with(normalise_case, 3, Kind::storage)},
             {"normalise, clamped", normalise_clamped_case},
-            {"head_scores", [](Sizes n) { return head_scores_case(n, true); }},
-            {"head_scores, p an activation", [](Sizes n) { return head_scores_case(n, false); }},
-            features("positive", FeatureKind::positive, true),
-            features("hyperbolic", FeatureKind::hyperbolic, true),
-            features("trigonometric", FeatureKind::trigonometric, true),
-            features("relu", FeatureKind::relu, true),
-            features("rfa", FeatureKind::rfa, false),
-            features("softplus", FeatureKind::softplus, false),
-            features("elu", FeatureKind::elu, false),
+            {"head_scores", with(head_scores_case, true)},
+            {"head_scores, p an activation", with(head_scores_case, false)},
+            {"feature_map, positive", with(feature_map_case, FeatureKind::positive, true)},
+            {"feature_map, hyperbolic", with(feature_map_case, FeatureKind::hyperbolic, true)},
+            {"feature_map, trigonometric", with(feature_map_case, FeatureKind::trigonometric, true)},
+            {"feature_map, relu", with(feature_map_case, FeatureKind::relu, true)},
+            {"feature_map, rfa", with(feature_map_case, FeatureKind::rfa, false)},
+            {"feature_map, softplus", with(feature_map_case, FeatureKind::softplus, false)},
+            {"feature_map, elu", with(feature_map_case, FeatureKind::elu, false)},
             {"vmf_sample", vmf_sample_case},
             {"gaussian_sample", gaussian_sample_case},
-            {"gaussian_kl", [](Sizes n) { return gaussian_kl_case(n, false); }},
-            {"gaussian_kl, a prior", [](Sizes n) { return gaussian_kl_case(n, true); }},
-            {"gaussian_kl, of each number", [](Sizes n) { return gaussian_kl_case(n, true, true); }},
+            {"gaussian_kl", with(gaussian_kl_case, false, false)},
+            {"gaussian_kl, a prior", with(gaussian_kl_case, true, false)},
+            {"gaussian_kl, of each number", with(gaussian_kl_case, true, true)},
             {"at_least", at_least_case},
-            {"cross_entropy", [](Sizes n) { return cross_entropy_case(n, true); }},
-            {"cross_entropy, no bias", [](Sizes n) { return cross_entropy_case(n, false); }},
-            {"cross_entropy, smoothed", [](Sizes n) { return cross_entropy_case(n, true, 0.1); }},
+            {"cross_entropy", with(cross_entropy_case, true, 0.0)},
+            {"cross_entropy, no bias", with(cross_entropy_case, false, 0.0)},
+            {"cross_entropy, smoothed", with(cross_entropy_case, true, 0.1)},
             {"cross_entropy, losses only", token_losses_case},
             {"weighted_sum", weighted_sum_case},
             {"global_norm", global_norm_case},
-            {"adamw", [](Sizes n) { return adamw_case(n, 0); }},
-            {"adamw, clipped", [](Sizes n) { return adamw_case(n, 1); }},
-            {"apollo", [](Sizes n) { return apollo_case(n, 0); }},
-            {"apollo, clipped", [](Sizes n) { return apollo_case(n, 1); }},
+            {"adamw", with(adamw_case, 0)},
+            {"adamw, clipped", with(adamw_case, 1)},
+            {"apollo", with(apollo_case, 0)},
+            {"apollo, clipped", with(apollo_case, 1)},
         };
         for (Op& op : all)
             if (op.name == "embedding")

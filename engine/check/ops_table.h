@@ -7,37 +7,92 @@
 
 namespace masquerade::ladder {
 
-// Returns `count` random integers in [0, bound), with repeats.
+constexpr Kind arithmetic = Kind::arithmetic;
+
+// `count` random integers in [0, bound), with repeats.
 std::vector<int> some_below(int count, int bound, std::uint32_t salt);
 // Returns `count` distinct integers in [0, bound), in random order.
 std::vector<int> different_below(int count, int bound);
-// Draws normal numbers with this standard deviation.
-Draw scaled(double deviation);
+Draw scaled(double deviation);             // normal numbers with this standard deviation
+Draw with_zeros(double low, double high);  // uniform numbers; those at 1, 4, 7 ... are 0
+Draw given(const std::vector<double>& numbers);
+
+inline Shape matrix(Sizes n) { return {n.rows, n.columns}; }
+// The numbers of a tensor, for definitions.
+inline double* numbers(const Call& a, const std::string& name) { return a(name).as<double>(); }
+
+// Adds the lists that name the rows for dropout.
+void name_rows(Case& c, int rows, std::uint32_t salt = 1, bool of_row = true);
+
+// An op that costs many operations per number, at fewer and smaller sizes: rows, size of a head, heads.
+Op costly_op(const std::string& name, const std::function<Case(Sizes)>& make, const std::vector<Sizes>& all,
+             const std::vector<Sizes>& far);
+
+// make(sizes, more...) as a function of the sizes alone
+template <class Make, class... More>
+auto with(Make make, More... more) {
+    return [=](Sizes n) { return make(n, more...); };
+}
 
 // A mask over packed documents, for the rows of attention.
 struct Layout {
     SegmentGraph graph;
     int keys[2] = {0, 0};  // rows of the two key sources; 0: no such source
+    int sources() const { return keys[1] > 0 ? 2 : 1; }
 };
 using Build = std::function<Layout(int rows)>;
-Build by_rule(Rule rule);      // each document is one segment with this rule
-Layout with_latent(int rows);  // as in UniVAE's decoder: causal, and each document sees one row of a second source
-Layout prefix(int rows);       // as in UniLM: both halves see the whole first half; the second half is causal
+int longest(int rows);         // at least as many keys as one of so many rows sees
+Build by_rule(Rule rule);      // each document is one segment
+Layout with_latent(int rows);  // UniVAE's decoder: causal, and each document sees one row of a second source
+Layout prefix(int rows);       // UniLM: the first half is full; the second is causal and sees the first
 
-// Returns the argument for the parameter `name` of an op. A View x is the tensor x of the case, a Grad dx its gradient,
-// a View dy the cotangent of y; they are absent if the case has no such tensor. Ints are the list of this name,
-// RowNames the lists "document" and "position". An argument of any other type is taken from `others`.
+// one(NAME) and, for a second key source, one(NAME1); nothing if the case has no tensor NAME.
+template <class List, class One>
+List of_sources(const Call& a, const std::string& name, const One& one) {
+    if (!a.has(name)) return {};
+    if (!a.has(name + "1")) return {one(name)};
+    return {one(name), one(name + "1")};
+}
+inline std::vector<Tensor*> all_of(const OnTape& a, const std::string& name) {
+    return of_sources<std::vector<Tensor*>>(a.memory, name, a);
+}
+
+// An argument of type T that is neither tensor nor list: RowNames come from the lists "document" and "position", a mask
+// from the Layout among `others`, and anything else from `others` itself.
+template <class T, class Others>
+T other_argument(const Call& a, const Others& others) {
+    if constexpr (std::is_same_v<T, RowNames>) {
+        return a.rows();
+    } else if constexpr (std::is_same_v<T, const SegmentGraph&>) {
+        return std::get<std::shared_ptr<Layout>>(others)->graph;
+    } else if constexpr (std::is_same_v<T, AttentionRule>) {
+        AttentionRule rule = std::get<T>(others);
+        rule.rows = a.rows();
+        return rule;
+    } else if constexpr (std::is_same_v<T, LshRule>) {
+        LshRule rule = std::get<T>(others);
+        rule.attention.rows = a.rows();
+        return rule;
+    } else {
+        return std::get<T>(others);
+    }
+}
+
+// The argument of a case for the parameter `name` of an op: View x is the tensor x, Grad dx its gradient, and View dy
+// the cotangent of y; absent if the case has no such tensor. Views and Grads are those of all key sources.
 template <class T, class Others>
 T argument(const Call& a, const std::string& name, const Others& others) {
     const std::string without_d = name.substr(1);
     if constexpr (std::is_same_v<T, Grad>)
         return a.has(without_d) ? a.grad(without_d) : Grad{};
+    else if constexpr (std::is_same_v<T, Grads>)
+        return of_sources<T>(a, without_d, [&](const std::string& one) { return a.grad(one); });
+    else if constexpr (std::is_same_v<T, Views>)
+        return of_sources<T>(a, name, a);
     else if constexpr (std::is_same_v<T, Ints>)
         return a.ints(name);
-    else if constexpr (std::is_same_v<T, RowNames>)
-        return a.rows();
     else if constexpr (!std::is_same_v<T, View>)
-        return std::get<T>(others);
+        return other_argument<T>(a, others);
     else if (a.has(name))
         return a(name);
     else
@@ -54,6 +109,58 @@ void call_by_names(const Call& a, const Others& others, std::index_sequence<I...
 template <class Op, class... Others>
 std::function<void(const Call&)> by_names(Op, Others... others) {
     return [others = std::tuple(others...)](const Call& a) { call_by_names<Op>(a, others, typename Op::Places()); };
+}
+
+// The arguments of a function of nn/functions.h, whose parameters have no names: each Tensor* is the next input or
+// constant of the case, or null if none is left; each Ints is its next list; strings are "ladder".
+template <class Others>
+struct ArgumentsInOrder {
+    const OnTape& a;
+    const Others& others;
+    std::size_t tensors = 0, lists = 0;
+
+    std::string next_tensor() {
+        const std::vector<Operand>& all = a.memory.op.operands;
+        while (tensors < all.size() && all[tensors].written()) tensors++;
+        return tensors < all.size() ? all[tensors++].name : "";
+    }
+    template <class T>
+    T next() {
+        if constexpr (std::is_same_v<T, Tensor*>) {
+            const std::string name = next_tensor();
+            return name.empty() ? nullptr : a(name);
+        } else if constexpr (std::is_same_v<T, std::vector<Tensor*>>) {
+            return all_of(a, next_tensor());
+        } else if constexpr (std::is_same_v<T, Ints>) {
+            return a.ints(a.memory.op.indices[lists++].name);
+        } else if constexpr (std::is_same_v<T, std::string>) {
+            return "ladder";
+        } else {
+            return other_argument<T>(a.memory, others);
+        }
+    }
+};
+
+// A mask must outlive the call; everything else is passed by value.
+template <class T>
+using Passed = std::conditional_t<std::is_same_v<T, const SegmentGraph&>, T, std::decay_t<T>>;
+
+// Records an op by the function of nn/functions.h, with the tensors and lists of the case in their order.
+template <class Result, class... Parameters, class... Others>
+std::function<void(const OnTape&)> in_order(Result (*function)(Tape&, Parameters...), Others... others) {
+    return [function, others = std::tuple(others...)](const OnTape& a) {
+        ArgumentsInOrder<std::tuple<Others...>> arguments{a, others};
+        std::tuple<Passed<Parameters>...> in_order{arguments.template next<Passed<Parameters>>()...};
+        std::apply([&](auto&... each) { function(a.tape, each...); }, in_order);
+    };
+}
+
+// Sets all three calls of a case; each takes from `others` what it needs.
+template <class Forward, class Backward, class Function, class... Others>
+void set_calls(Case& c, Forward forward, Backward backward, Function function, Others... others) {
+    c.forward = by_names(forward, others...);
+    c.backward = by_names(backward, others...);
+    c.record = in_order(function, others...);
 }
 
 std::vector<Op> attention_ops();

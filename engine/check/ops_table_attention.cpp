@@ -48,6 +48,8 @@ Layout documents(int rows, F change) {
 
 }  // namespace
 
+int longest(int rows) { return (rows > 1000 ? rows : std::min(rows, 140)) + 1; }
+
 Build by_rule(Rule rule) {
     return [rule](int rows) {
         Layout all = documents(rows, [rule](QuerySegment& q, Layout& layout) {
@@ -138,46 +140,39 @@ Layout cached(int rows) {
 
 // `readers` query heads share each key head.
 Op attention_op(const std::string& use, const Build& build, float dropout = 0, int readers = 1) {
-    Op op{"attention, " + use, [=](Sizes n) {
-              const int N = n.rows, D = n.columns, H = readers * n.other, C = H * D, kv_columns = 2 * n.other * D;
-              auto layout = std::make_shared<Layout>(build(N));
-              const bool two = layout->keys[1] > 0;
-              const int longest = (N > 1000 ? N : std::min(N, 140)) + 1;
-              Case c;
-              c.input("q", {N, C}).sums(D + longest);
-              c.input("kv", {layout->keys[0], kv_columns}).with_any_rows().sums(D + longest * readers);
-              if (two) c.input("kv1", {layout->keys[1], kv_columns}).with_any_rows().sums(D + longest * readers);
-              c.output("y", {N, C}).sums(D + longest);
-              c.statistic("lse", {N, H}).sums(D + longest).at_least(1);
-              if (dropout > 0) {
-                  c.ints("document", some_below(N, 1 << 20, 6), false);
-                  c.ints("position", some_below(N, 512, 7), false);
-              }
-              auto rule = [=](const Call& a) {
-                  return AttentionRule{H, dropout, make_stream(5, "ladder", 2), a.rows()};
-              };
-              c.forward = [=](const Call& a) {
-                  Views kv = two ? Views{a("kv"), a("kv1")} : Views{a("kv")};
-                  attention_forward(a("q"), kv, layout->graph, rule(a), a("y"), a("lse"));
-              };
-              c.backward = [=](const Call& a) {
-                  Views kv = two ? Views{a("kv"), a("kv1")} : Views{a("kv")};
-                  Grads dkv = two ? Grads{a.grad("kv"), a.grad("kv1")} : Grads{a.grad("kv")};
-                  attention_backward(a.d("y"), a("q"), kv, a("y"), a("lse"), layout->graph, rule(a), a.grad("q"), dkv);
-              };
-              c.record = [=](const OnTape& a) {
-                  attention(a.tape, a("q"), two ? std::vector{a("kv"), a("kv1")} : std::vector{a("kv")}, layout->graph,
-                            H, dropout, a.rows(), "ladder");
-              };
-              return c;
-          }};
-    op.costly = true;
-    op.small = {{6, 2, 2}, {4, 3, 1}, {17, 1, 1}};
-    op.middle = {{70, 8, 3}};
-    op.all = {{1, 1, 1},   {2, 4, 2},   {31, 8, 1},  {32, 33, 2}, {33, 32, 2}, {63, 2, 3},  {65, 31, 1},  {127, 16, 2},
-              {129, 8, 5}, {9, 64, 12}, {50, 65, 1}, {5, 130, 1}, {4, 161, 2}, {260, 4, 1}, {1000, 4, 1}, {260, 32, 2}};
-    op.far = {{1291, 3, 1}, {3, 259, 2}};
-    return op;
+    const auto make = [=](Sizes n) {
+        const int N = n.rows, D = n.columns, H = readers * n.other, C = H * D, kv_columns = 2 * n.other * D;
+        const auto layout = std::make_shared<Layout>(build(N));
+        const int sum = D + longest(N);
+        Case c;
+        c.input("q", {N, C}).sums(sum);
+        for (int s = 0; s < layout->sources(); s++)
+            c.input(s ? "kv1" : "kv", {layout->keys[s], kv_columns}).with_any_rows().sums(D + longest(N) * readers);
+        c.output("y", {N, C}).sums(sum);
+        c.statistic("lse", {N, H}).sums(sum).at_least(1);
+        if (dropout > 0) name_rows(c, N, 6, false);
+        const AttentionRule rule{H, dropout, make_stream(5, "ladder", 2), {}};
+        set_calls(c, attention_forward, attention_backward, attention, layout, rule, H, dropout);
+        return c;
+    };
+    return costly_op("attention, " + use, make,
+                     {{1, 1, 1},
+                      {2, 4, 2},
+                      {31, 8, 1},
+                      {32, 33, 2},
+                      {33, 32, 2},
+                      {63, 2, 3},
+                      {65, 31, 1},
+                      {127, 16, 2},
+                      {129, 8, 5},
+                      {9, 64, 12},
+                      {50, 65, 1},
+                      {5, 130, 1},
+                      {4, 161, 2},
+                      {260, 4, 1},
+                      {1000, 4, 1},
+                      {260, 32, 2}},
+                     {{1291, 3, 1}, {3, 259, 2}});
 }
 
 }  // namespace

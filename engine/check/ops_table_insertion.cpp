@@ -8,15 +8,11 @@
 namespace masquerade::ladder {
 namespace {
 
-constexpr Kind arithmetic = Kind::arithmetic;
-
 Case tanh_case(Sizes n) {
     Case c;
-    c.input("x", {n.rows, n.columns}).by_row().from_rounded().drawn(uniform(-6, 6)).at_least(1);
-    c.output("y", {n.rows, n.columns}).by_row();
-    c.forward = by_names(tanh_forward);
-    c.backward = by_names(tanh_backward);
-    c.record = [](const OnTape& a) { tanh(a.tape, a("x"), "y"); };
+    c.input("x", matrix(n)).by_row().from_rounded().drawn(uniform(-6, 6)).at_least(1);
+    c.output("y", matrix(n)).by_row();
+    set_calls(c, tanh_forward, tanh_backward, tanh);
     return c;
 }
 
@@ -32,14 +28,12 @@ std::vector<int> parts_of(int parts, int most) {
 Case max_rows_case(Sizes n) {
     const std::vector<int> first = parts_of(n.rows, n.other);
     Case c;
-    c.input("x", {first.back(), n.columns}).with_any_rows().drawn([](std::vector<double>& numbers, Sequence& random) {
-        for (double& x : numbers) x = (double(random.below(9)) - 4) / 4;
-    });
-    c.output("y", {n.rows, n.columns});
+    c.input("x", {first.back(), n.columns}).with_any_rows().drawn(each([](Sequence& random) {
+        return (double(random.below(9)) - 4) / 4;
+    }));
+    c.output("y", matrix(n));
     c.ints("first", first, false);
-    c.forward = by_names(max_rows_forward);
-    c.backward = by_names(max_rows_backward);
-    c.record = [](const OnTape& a) { max_rows(a.tape, a("x"), a.ints("first"), "y"); };
+    set_calls(c, max_rows_forward, max_rows_backward, max_rows);
     return c;
 }
 
@@ -108,22 +102,11 @@ Case chosen_logits_case(Sizes n, bool biases, int K) {
     input(c, "w", {V, E}, Kind::storage).as_weight().from_rounded().at_least(3).any_rows = !biases;
     if (biases) input(c, "b", {V}, arithmetic), input(c, "bias", {G, V}, arithmetic).with_any_rows();
     c.output("z", {J, K}, arithmetic).sums(E).at_least(1);
-    c.output("lse", {M, K}, arithmetic)
-        .sums(E + V)
-        .at_least(1)
-        .drawn([](std::vector<double>& numbers, Sequence& random) {
-            for (std::size_t i = 0; i < numbers.size(); i++)
-                numbers[i] = i % 3 == 1 ? 0 : 2 * random.uniform_double() - 0.6;
-        });
+    c.output("lse", {M, K}, arithmetic).sums(E + V).at_least(1).drawn(with_zeros(-0.6, 1.4));
     c.ints("groups", groups, false);
     c.ints("slots", slots, false);
     c.ints("tokens", some_below(J, V < 3 ? V : V / 2, 3), false);
-    c.forward = by_names(chosen_logits_forward);
-    c.backward = by_names(chosen_logits_backward);
-    c.record = [=](const OnTape& a) {
-        chosen_logits(a.tape, a("h"), a("w"), biases ? a("b") : nullptr, biases ? a("bias") : nullptr, a.ints("groups"),
-                      a.ints("slots"), a.ints("tokens"), "z");
-    };
+    set_calls(c, chosen_logits_forward, chosen_logits_backward, chosen_logits);
     return c;
 }
 
@@ -163,16 +146,15 @@ Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
 }  // namespace
 
 std::vector<Op> insertion_ops() {
-    const auto chosen = [](bool biases, int K) { return [=](Sizes n) { return chosen_logits_case(n, biases, K); }; };
     return {
         {"tanh", tanh_case},
         {"max_rows", max_rows_case},
         {"convert, reshape", reshape_case},
-        {"gather_rows, side by side", [](Sizes n) { return side_by_side_case(n, false); }},
-        {"gather_rows, twice", [](Sizes n) { return side_by_side_case(n, true); }},
-        {"chosen_logits", chosen(true, 1)},
-        {"chosen_logits, no bias", chosen(false, 1)},
-        {"chosen_logits, mixture", chosen(true, 3)},
+        {"gather_rows, side by side", with(side_by_side_case, false)},
+        {"gather_rows, twice", with(side_by_side_case, true)},
+        {"chosen_logits", with(chosen_logits_case, true, 1)},
+        {"chosen_logits, no bias", with(chosen_logits_case, false, 1)},
+        {"chosen_logits, mixture", with(chosen_logits_case, true, 3)},
         slot_loss_op("", false, false, true),
         slot_loss_op(", no place", false, false, false),
         slot_loss_op(", mixture", false, true, true),

@@ -9,7 +9,6 @@
 namespace masquerade::ladder {
 namespace {
 
-constexpr Kind arithmetic = Kind::arithmetic;
 constexpr int groups = 2;
 
 Case nearest_code_case(Sizes n) {
@@ -20,9 +19,9 @@ Case nearest_code_case(Sizes n) {
     c.output("q", {B, groups * D}, arithmetic).by_row();
     c.statistic("code", {B, groups}).by_row();
     c.forward = by_names(nearest_code_forward, groups);
-    c.record = [](const OnTape& a) { nearest_code(a.tape, a("y"), a("codes"), groups, "q"); };
+    c.record = in_order(nearest_code, groups);
     c.definition = [=](const Call& a) {
-        const double *y = a("y").as<double>(), *codes = a("codes").as<double>();
+        const double *y = numbers(a, "y"), *codes = numbers(a, "codes");
         for (int b = 0; b < B * groups; b++) {
             double least = INFINITY;
             for (int m = 0; m < M; m++) {
@@ -31,8 +30,8 @@ Case nearest_code_case(Sizes n) {
                 for (int i = 0; i < D; i++) distance += (y[b * D + i] - row[i]) * (y[b * D + i] - row[i]);
                 if (distance >= least) continue;
                 least = distance;
-                a("code").as<double>()[b] = m;
-                std::copy(row, row + D, a("q").as<double>() + b * D);
+                numbers(a, "code")[b] = m;
+                std::copy(row, row + D, numbers(a, "q") + b * D);
             }
         }
     };
@@ -41,18 +40,18 @@ Case nearest_code_case(Sizes n) {
 
 Case nearest_level_case(Sizes n, int levels) {
     Case c;
-    c.constant("t", {n.rows, n.columns}, arithmetic).by_row().drawn(uniform(-1.2, 1.2));
-    c.output("q", {n.rows, n.columns}, arithmetic).by_row();
+    c.constant("t", matrix(n), arithmetic).by_row().drawn(uniform(-1.2, 1.2));
+    c.output("q", matrix(n), arithmetic).by_row();
     c.forward = by_names(nearest_level_forward, levels);
-    c.record = [=](const OnTape& a) { nearest_level(a.tape, a("t"), levels, "q"); };
+    c.record = in_order(nearest_level, levels);
     c.definition = [levels](const Call& a) {
         for (std::int64_t i = 0; i < a("t").count(); i++) {
             double best = -1;
             for (int k = 1; k < levels; k++)
-                if (const double at = -1 + 2.0 * k / (levels - 1), t = a("t").as<double>()[i];
+                if (const double at = -1 + 2.0 * k / (levels - 1), t = numbers(a, "t")[i];
                     std::fabs(at - t) < std::fabs(best - t))
                     best = at;
-            a("q").as<double>()[i] = best;
+            numbers(a, "q")[i] = best;
         }
     };
     return c;
@@ -60,25 +59,20 @@ Case nearest_level_case(Sizes n, int levels) {
 
 Case straight_through_case(Sizes n) {
     Case c;
-    c.input("y", {n.rows, n.columns}, arithmetic).by_row();
-    c.constant("q", {n.rows, n.columns}, arithmetic).by_row();
-    c.output("z", {n.rows, n.columns}, arithmetic).by_row();
-    // z is q, but its gradient is that of y. In c128, the imaginary part of z is that of y, so that the complex step
-    // confirms this gradient.
-    c.forward = by_names(straight_through_forward);
-    c.backward = by_names(straight_through_backward);
-    c.record = [](const OnTape& a) { straight_through(a.tape, a("y"), a("q"), "z"); };
+    c.input("y", matrix(n), arithmetic).by_row();
+    c.constant("q", matrix(n), arithmetic).by_row();
+    c.output("z", matrix(n), arithmetic).by_row();
+    // Checked as if z were y: the complex step sees only the imaginary part of z, which is taken from y.
+    set_calls(c, straight_through_forward, straight_through_backward, straight_through);
     return c;
 }
 
 Case distance_case(Sizes n) {
     Case c;
-    c.input("y", {n.rows, n.columns}, arithmetic).by_row();
-    c.constant("q", {n.rows, n.columns}, arithmetic).by_row();
+    c.input("y", matrix(n), arithmetic).by_row();
+    c.constant("q", matrix(n), arithmetic).by_row();
     c.output("distance", {n.rows}, arithmetic).by_row().sums(n.columns);
-    c.forward = by_names(distance_forward, 0.7);
-    c.backward = by_names(distance_backward, 0.7);
-    c.record = [](const OnTape& a) { distance(a.tape, a("y"), a("q"), 0.7, "distance"); };
+    set_calls(c, distance_forward, distance_backward, distance, 0.7);
     return c;
 }
 
@@ -89,9 +83,9 @@ Case learn_codes_case(Sizes n) {
     const CodeRule rule{groups, 0.9, 0.3, make_stream(5, "ladder", 2)};
     Case c;
     c.constant("y", {B, groups * D}, arithmetic).drawn(scaled(1));
-    c.constant("code", {B, groups}, arithmetic).drawn([M](std::vector<double>& numbers, Sequence& random) {
-        for (double& x : numbers) x = random.below(std::uint32_t(M));
-    });
+    c.constant("code", {B, groups}, arithmetic).drawn(each([M](Sequence& random) {
+        return random.below(std::uint32_t(M));
+    }));
     c.constant("weights", {B}, arithmetic).drawn([there](std::vector<double>& numbers, Sequence&) {
         for (std::size_t b = 0; b < numbers.size(); b++) numbers[b] = int(b) < there ? 1 : 0;
     });
@@ -100,11 +94,11 @@ Case learn_codes_case(Sizes n) {
     c.updated("sums", {groups * M, D}).drawn(scaled(1)).sums(B, 4).at_least(1);
     c.forward = by_names(learn_codes, rule);
     c.definition = [=](const Call& a) {
-        const double *y = a("y").as<double>(), *code = a("code").as<double>();
+        const double *y = numbers(a, "y"), *code = numbers(a, "code");
         for (int r = 0; r < groups * M; r++) {
             const int g = r / M;
-            double *row = a("codes").as<double>() + r * D, *sum = a("sums").as<double>() + r * D,
-                   &count = a("counts").as<double>()[r];
+            double *row = numbers(a, "codes") + r * D, *sum = numbers(a, "sums") + r * D,
+                   &count = numbers(a, "counts")[r];
             std::vector<double> near(std::size_t(D), 0);
             double met = 0;
             for (int b = 0; b < there; b++) {
@@ -136,9 +130,7 @@ Case coupling_case(Sizes n) {
     c.input("st", {B, 2 * half}, arithmetic).by_row().sums(1, 16).at_least(1);
     c.output("y", {B, Z}, arithmetic).by_row().sums(1, 8);
     c.output("log_det", {B}, arithmetic).by_row().sums(half, 4).at_least(1);
-    c.forward = by_names(coupling_forward);
-    c.backward = by_names(coupling_backward);
-    c.record = [](const OnTape& a) { coupling(a.tape, a("x"), a("st"), "y"); };
+    set_calls(c, coupling_forward, coupling_backward, coupling);
     return c;
 }
 
@@ -153,26 +145,20 @@ Case log_det_case(Sizes n) {
     c.output("log_det", {1}, arithmetic).sums(Z, 16).at_least(1);
     c.statistic("left", {Z, Z}).sums(Z, 16).at_least(1);
     c.statistic("inverse", {Z, Z}).sums(Z, 16).at_least(1);
-    c.forward = by_names(log_det_forward);
-    c.backward = by_names(log_det_backward);
-    c.record = [](const OnTape& a) { log_det(a.tape, a("w"), "log_det"); };
+    set_calls(c, log_det_forward, log_det_backward, log_det);
     return c;
 }
 
 Case flow_kl_case(Sizes n) {
     const int B = n.rows, Z = n.columns;
     Case c;
-    c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn([](std::vector<double>& numbers, Sequence& random) {
-        for (double& x : numbers) x = 20 * random.uniform_double() - 10;  // some log variances are outside the clamp
-    });
+    c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn(uniform(-10, 10));  // some log variances are outside the clamp
     c.constant("e", {B, Z}, arithmetic).by_row().drawn(scaled(1));
     c.input("u", {B, Z}, arithmetic).by_row();
     c.input("log_dets", {B}, arithmetic).by_row();
     c.input("log_det", {1}, arithmetic).sums(B);
     c.output("kl", {B}, arithmetic).by_row().sums(Z, 4).at_least(10);
-    c.forward = by_names(flow_kl_forward);
-    c.backward = by_names(flow_kl_backward);
-    c.record = [](const OnTape& a) { flow_kl(a.tape, a("x"), a("e"), a("u"), a("log_dets"), a("log_det"), "kl"); };
+    set_calls(c, flow_kl_forward, flow_kl_backward, flow_kl);
     return c;
 }
 
@@ -180,8 +166,8 @@ Case flow_kl_case(Sizes n) {
 
 std::vector<Op> code_ops() {
     return {{"nearest_code", nearest_code_case},
-            {"nearest_level, 5", [](Sizes n) { return nearest_level_case(n, 5); }},
-            {"nearest_level, 2", [](Sizes n) { return nearest_level_case(n, 2); }},
+            {"nearest_level, 5", with(nearest_level_case, 5)},
+            {"nearest_level, 2", with(nearest_level_case, 2)},
             {"straight_through", straight_through_case},
             {"distance", distance_case},
             {"learn_codes", learn_codes_case},

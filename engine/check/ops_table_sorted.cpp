@@ -29,13 +29,8 @@ Layout whole(int rows, bool some) {
 int asking(const Layout& layout) { return layout.graph.queries.empty() ? 0 : layout.graph.queries.back().end; }
 
 Op with_sizes(const std::string& name, const std::function<Case(Sizes)>& make) {
-    Op op{name, make};
-    op.costly = true;
-    op.small = {{6, 2, 2}, {4, 3, 1}, {17, 1, 1}};
-    op.middle = {{70, 8, 3}};
-    op.all = {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {33, 32, 2}, {129, 8, 2}, {9, 64, 3}, {50, 65, 1}};
-    op.far = {{1291, 2, 1}};
-    return op;
+    return costly_op(name, make, {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {33, 32, 2}, {129, 8, 2}, {9, 64, 3}, {50, 65, 1}},
+                     {{1291, 2, 1}});
 }
 
 Op lsh_op(const std::string& use, int rounds, int buckets, int chunk, bool some, float dropout) {
@@ -49,44 +44,22 @@ Op lsh_op(const std::string& use, int rounds, int buckets, int chunk, bool some,
         c.constant("rotations", {rounds * buckets / 2, C}, Kind::arithmetic);
         c.output("y", {M, C}).with_any_rows().sums(D + 4 * rounds * chunk, 4).at_least(1);
         c.statistic("lse", {M, n.other}).sums(D + 4 * rounds * chunk, 4).at_least(1);
-        if (dropout > 0)
-            c.ints("document", some_below(M, 1 << 20, 6), false), c.ints("position", some_below(M, 512, 7), false);
-        const auto rule = [=](const Call& a) {
-            return LshRule{{n.other, dropout, make_stream(5, "ladder", 2), dropout > 0 ? a.rows() : RowNames{}},
-                           rounds,
-                           buckets,
-                           chunk};
-        };
-        c.forward = [=](const Call& a) {
-            lsh_attention_forward(a("q"), a("k"), a("v"), a("rotations"), layout->graph, rule(a), a("y"), a("lse"));
-        };
-        c.backward = [=](const Call& a) {
-            lsh_attention_backward(a.d("y"), a("q"), a("k"), a("v"), a("rotations"), a("y"), a("lse"), layout->graph,
-                                   rule(a), a.grad("q"), a.grad("k"), a.grad("v"));
-        };
-        c.record = [=](const OnTape& a) {
-            lsh_attention(a.tape, a("q"), a("k"), a("v"), a("rotations"), layout->graph, M, rule(a.memory), "ladder");
-        };
+        if (dropout > 0) name_rows(c, M, 6, false);
+        const LshRule rule{{n.other, dropout, make_stream(5, "ladder", 2), {}}, rounds, buckets, chunk};
+        set_calls(c, lsh_attention_forward, lsh_attention_backward, lsh_attention, layout, rule, std::int64_t(M));
         return c;
     });
 }
 
-SinkhornRule rule_of(Sizes n) { return {n.other, 4, 3, 0.75}; }
-
 Case sinkhorn_case(Sizes n) {
     const int N = n.rows + 1, C = n.columns * n.other;
     const auto layout = std::make_shared<Layout>(whole(n.rows, false));
+    const SinkhornRule rule{n.other, 4, 3, 0.75};
     Case c;
     c.input("q", {N, C}).sums(n.columns + 40, 8).at_least(1);
     c.input("kv", {N, 2 * C}).sums(n.columns + 40, 8).at_least(1);
-    c.output("y", {whole_blocks(layout->graph, N, rule_of(n).block) * rule_of(n).block, 2 * C})
-        .sums(n.columns + 40, 8)
-        .at_least(1);
-    c.forward = [=](const Call& a) { sinkhorn_forward(a("q"), a("kv"), layout->graph, rule_of(n), a("y")); };
-    c.backward = [=](const Call& a) {
-        sinkhorn_backward(a.d("y"), a("q"), a("kv"), layout->graph, rule_of(n), a.grad("q"), a.grad("kv"));
-    };
-    c.record = [=](const OnTape& a) { sinkhorn(a.tape, a("q"), a("kv"), layout->graph, rule_of(n), "ladder"); };
+    c.output("y", {whole_blocks(layout->graph, N, rule.block) * rule.block, 2 * C}).sums(n.columns + 40, 8).at_least(1);
+    set_calls(c, sinkhorn_forward, sinkhorn_backward, sinkhorn, layout, rule);
     return c;
 }
 
