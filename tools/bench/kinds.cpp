@@ -193,8 +193,8 @@ void measure_kinds(Bench& bench, const KindsOptions& o) {
                                        : "never here"));
     }
     if (!o.plot.empty())
-        draw(o.plot, {{"attention without its projections, forward and backward", "length", "ms", true, true, times},
-                      {"memory at the peak", "length", "MiB", true, true, memories}});
+        draw(o.plot, {{"attention without its projections, forward and backward", "length", "ms", true, times},
+                      {"memory at the peak", "length", "MiB", true, memories}});
 }
 
 }  // namespace masquerade

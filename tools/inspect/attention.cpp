@@ -18,12 +18,13 @@ namespace masquerade {
 namespace {
 
 using Names = std::vector<std::string>;
+using Matrix = std::vector<std::vector<double>>;
 
 // The probabilities of one attention: p[head][row][column], -1 if the row does not see the column.
 struct AttentionMap {
     std::string path;
     Names rows, columns;
-    std::vector<std::vector<std::vector<double>>> p;
+    std::vector<Matrix> p;
 };
 
 class AttentionReader : public Observer {
@@ -69,43 +70,41 @@ class AttentionReader : public Observer {
         const std::int64_t C = r.x(0).columns(), D = C / rule.heads, kv_columns = r.x(1).columns(),
                            readers = 2 * C / kv_columns;  // query heads per key head
         const std::vector<double> q = numbers_of(r.x(0)), lse = numbers_of(r.y(1));
-        AttentionMap m{r.path, {}, {}, std::vector<std::vector<std::vector<double>>>(std::size_t(rule.heads))};
-        std::vector<std::vector<double>> kv;
+        AttentionMap m{r.path, {}, {}, std::vector<Matrix>(std::size_t(rule.heads))};
+        Matrix kv;
         for (std::size_t i = 1; i < r.in.size(); i++) kv.push_back(numbers_of(r.x(int(i))));
-        std::map<std::pair<int, int>, std::size_t> column;  // (source, key row) -> column of the picture
-        const auto each_key = [&](auto f) {                 // f(query segment, index of key segment)
-            for (const QuerySegment& s : graph->queries)
-                for (int v = s.sees_begin; s.document == 0 && v < s.sees_end; v++) f(s, graph->sees[std::size_t(v)]);
-        };
-        each_key([&](const QuerySegment&, int k) {
-            const KeySegment& key = graph->keys[std::size_t(k)];
-            for (int row = key.begin; row < key.end; row++)
-                if (column.emplace(std::pair(key.source, row), m.columns.size()).second)
-                    m.columns.push_back((kv.size() > 1 && key.source == 0 ? "memory " : "") +
-                                        name_of(r.in[std::size_t(1 + key.source)], row));
-        });
-        std::map<int, std::size_t> line;  // query row -> line of the picture
-        for (const QuerySegment& s : graph->queries)
-            for (int row = s.begin; s.document == 0 && row < s.end; row++) {
-                line.emplace(row, m.rows.size());
-                m.rows.push_back(name_of(r.in[0], row));
-                for (auto& head : m.p) head.emplace_back(m.columns.size(), -1.0);
+        std::vector<QuerySegment> own;
+        for (const QuerySegment& segment : graph->queries)
+            if (segment.document == 0) own.push_back(segment);
+        std::map<std::pair<int, int>, std::size_t> column;  // column of a key row, by (source, row)
+        for (const QuerySegment& segment : own)
+            for (int v = segment.sees_begin; v < segment.sees_end; v++) {
+                const KeySegment& key = graph->keys[std::size_t(graph->sees[std::size_t(v)])];
+                for (int row = key.begin; row < key.end; row++)
+                    if (column.emplace(std::pair(key.source, row), m.columns.size()).second)
+                        m.columns.push_back((kv.size() > 1 && key.source == 0 ? "memory " : "") +
+                                            name_of(r.in[std::size_t(1 + key.source)], row));
             }
-        each_key([&](const QuerySegment& s, int k) {
-            const int source = graph->keys[std::size_t(k)].source;
-            for (int row = s.begin; row < s.end; row++)
-                each_run(*graph, s, row, k, [&](int begin, int end) {
-                    for (int j = begin; j < end; j++)
-                        for (int h = 0; h < rule.heads; h++) {
-                            double dot = 0;
-                            for (std::int64_t d = 0; d < D; d++)
-                                dot += q[std::size_t(row * C + h * D + d)] *
-                                       kv[std::size_t(source)][std::size_t(j * kv_columns + h / readers * D + d)];
-                            m.p[std::size_t(h)][line.at(row)][column.at({source, j})] =
-                                std::exp(dot / std::sqrt(double(D)) - lse[std::size_t(row * rule.heads + h)]);
-                        }
-                });
-        });
+        const auto probability = [&](int row, int source, int j, int h) {
+            double dot = 0;
+            for (std::int64_t d = 0; d < D; d++)
+                dot += q[std::size_t(row * C + h * D + d)] *
+                       kv[std::size_t(source)][std::size_t(j * kv_columns + h / readers * D + d)];
+            return std::exp(dot / std::sqrt(double(D)) - lse[std::size_t(row * rule.heads + h)]);
+        };
+        for (const QuerySegment& segment : own)
+            for (int row = segment.begin; row < segment.end; row++) {
+                m.rows.push_back(name_of(r.in[0], row));
+                for (Matrix& head : m.p) head.emplace_back(m.columns.size(), -1.0);
+                for (int v = segment.sees_begin; v < segment.sees_end; v++) {
+                    const int k = graph->sees[std::size_t(v)], source = graph->keys[std::size_t(k)].source;
+                    each_run(*graph, segment, row, k, [&](int begin, int end) {
+                        for (int j = begin; j < end; j++)
+                            for (int h = 0; h < rule.heads; h++)
+                                m.p[std::size_t(h)].back()[column.at({source, j})] = probability(row, source, j, h);
+                    });
+                }
+            }
         return m;
     }
 
@@ -114,8 +113,7 @@ class AttentionReader : public Observer {
 };
 
 // Draws probabilities: rows are queries, columns are keys, and darker fields are larger. A small picture has no labels.
-std::string picture(const std::string& title, const AttentionMap& m, const std::vector<std::vector<double>>& p,
-                    bool small) {
+std::string picture(const std::string& title, const AttentionMap& m, const Matrix& p, bool small) {
     std::size_t longest = 0;
     for (const std::string& name : m.columns) longest = std::max(longest, name.size());
     const double side = small ? 9 : 18, left = small ? 2 : 96, top = small ? 20 : 30 + 6 * double(longest);
@@ -145,13 +143,13 @@ std::string picture(const std::string& title, const AttentionMap& m, const std::
     return s + "</svg>\n";
 }
 
-std::vector<std::vector<double>> mean_of_heads(const AttentionMap& m) {
-    std::vector<std::vector<double>> mean = m.p[0];
+Matrix mean_of_heads(const AttentionMap& m) {
+    Matrix mean = m.p[0];
     for (std::size_t i = 0; i < mean.size(); i++)
         for (std::size_t k = 0; k < mean[i].size(); k++) {
             double sum = 0;
-            for (const auto& head : m.p) sum += head[i][k];
-            mean[i][k] = sum / double(m.p.size());  // stays -1 if the row does not see the column
+            for (const Matrix& head : m.p) sum += head[i][k];
+            mean[i][k] = sum / double(m.p.size());  // a field that no row sees stays -1
         }
     return mean;
 }

@@ -28,8 +28,7 @@ void list_tensors(const std::string& path) {
     for (const StoredTensor& t : file.tensors()) {
         const std::int64_t n = t.shape.count();
         numbers += n;
-        say("{:{}}{:22}", t.name, width,
-            t.unreadable.empty() ? fmt::format("{:6}{}", name_of(t.element), text(t.shape)) : t.unreadable);
+        say("{:{}}{:22}", t.name, width, type_and_shape(t));
         if (t.unreadable.empty() && is_real(t.element) && n > 0) {
             std::vector<double> x(static_cast<std::size_t>(n));
             file.convert_to(t.name, View{x.data(), DType::f64, Device::cpu, t.shape, t.name.c_str()});

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/base/named.h"
 #include "engine/base/random.h"
 #include "engine/io/nearest.h"
 #include "engine/tensor/numbers.h"
@@ -26,12 +27,8 @@ void report(const std::vector<std::string>& faults) {
 std::vector<std::vector<double>> gradients_of(SmallStep&& step) {
     step.backward(step.loss());
     std::vector<std::vector<double>> all;
-    for (const Tensor& p : step.run->parameters.all()) {
-        if (!p.needs_grad) continue;
-        const View g = step.run->parameters.slice(step.run->parameters.gradients(), p);
-        all.emplace_back();
-        for (std::int64_t i = 0; i < g.count(); i++) all.back().push_back(number_at(g, i));
-    }
+    for (const Tensor& p : step.run->parameters.all())
+        if (p.needs_grad) all.push_back(numbers_of(step.run->parameters.slice(step.run->parameters.gradients(), p)));
     step.tape.end();
     return all;
 }
@@ -69,10 +66,9 @@ double complex_step_error(SmallStep& step, const Tensor& p, const std::vector<do
 
 void check_ops(const std::vector<std::string>& names) {
     using namespace ladder;
-    std::vector<std::string> faults, known;
+    std::vector<std::string> faults;
     std::size_t shown = 0;
     for (const Op& op : ops_table()) {
-        known.push_back(op.name);
         bool wanted = names.empty();
         for (const std::string& name : names) wanted |= op.name.compare(0, name.size(), name) == 0;
         if (!wanted) continue;
@@ -87,12 +83,10 @@ void check_ops(const std::vector<std::string>& names) {
         faults.insert(faults.end(), found.faults.begin(), found.faults.end());
     }
     if (shown == 0) {
-        std::vector<std::string> models;
-        for (const Family& kind : families()) models.push_back(kind.name);
-        const std::string meant = nearest(names[0], known);
+        const std::string meant = nearest(names[0], names_of(ops_table()));
         throw BadUsage(fmt::format(
             "there is no op and no model of the name {}{}; models: {}; the ops are those of engine/ops/ops.h",
-            clipped(names[0]), meant.empty() ? "" : "; did you mean " + meant + "?", fmt::join(models, ", ")));
+            clipped(names[0]), meant.empty() ? "" : "; did you mean " + meant + "?", joined(names_of(families()))));
     }
     say("\nlargest error relative to the largest number: of double against the complex step, at most\n"
         "1e-12; of f32 and bf16 against double, at most a few roundings\n");
@@ -110,10 +104,10 @@ void check_model(const std::vector<std::string>& words, std::uint64_t seed) {
     for (const std::vector<double>& g : exact) longest = std::max(longest, length(g));
     say("{:44}{:>12}{:>12}{:>14}{:>10}{:>10}\n", "parameter", "shape", "gradient", "complex step", "f32", "bf16");
     std::size_t i = 0;
-    std::string states;
+    std::vector<std::string> states;
     for (const Tensor& p : step.run->parameters.all()) {
         if (!p.needs_grad) {
-            states += (states.empty() ? "" : ", ") + p.path;
+            states.push_back(p.path);
             continue;
         }
         // A gradient that is mathematically 0 consists of rounding errors: its error is relative to the longest
@@ -130,7 +124,7 @@ void check_model(const std::vector<std::string>& words, std::uint64_t seed) {
     say("gradient: its norm, in double; beside it errors relative to it: along a random direction against\n"
         "the complex step, at most {:.0e}; of f32 and bf16 against double, for reading\n",
         allowed);
-    if (!states.empty()) fmt::print("without gradient, as no optimiser changes them: {}\n", states);
+    if (!states.empty()) fmt::print("without gradient, as no optimiser changes them: {}\n", joined(states));
     report(faults);
 }
 

@@ -33,12 +33,8 @@ struct Model {
     // Without `choice`, the model has all tokens. Without `reader`, it cannot be saved.
     Model(const std::string& folder, std::uint64_t seed, const HuggingFaceConfig& c, const TokenChoice& choice = {},
           std::optional<WordPiece> reader = {})
-        : config(with_choice(c, choice)), tokenizer(std::move(reader)), backbone(parameters, config.backbone) {
+        : config(c), tokenizer(std::move(reader)), backbone(parameters, config.backbone) {
         weights = load_hugging_face(folder, backbone, parameters, choice, seed);
-    }
-    static HuggingFaceConfig with_choice(HuggingFaceConfig c, const TokenChoice& choice) {
-        c.backbone.vocabulary = choice.size(c.backbone.vocabulary);
-        return c;
     }
 };
 
@@ -80,11 +76,12 @@ ChosenTokens choose(const WordPiece& reader, int rows, const CheckpointSettings&
 }
 
 Model open_model(const CheckpointSettings& s, std::uint64_t seed) {
-    const HuggingFaceConfig config = read_hugging_face_config(s.path);
+    HuggingFaceConfig config = read_hugging_face_config(s.path);
     HuggingFace read = read_tokenizer(s.path);
     for (const std::string& note : read.notes) log_line("note: ", note);
     const WordPiece reader(std::move(read.vocabulary), std::move(read.options), std::move(read.added));
     const ChosenTokens chosen = choose(reader, config.backbone.vocabulary, s);
+    config.backbone.vocabulary = chosen.choice.size(config.backbone.vocabulary);
     return Model(s.path, seed, config, chosen.choice, with_tokens(reader, chosen.vocabulary));
 }
 
@@ -162,9 +159,7 @@ void list(const std::string& folder, std::uint64_t seed) {
     for (const HuggingFaceTensor& t : model.weights.tensors) width = std::max(width, printable(t.name).size() + 2);
     say("{:{}}{:6}{:14}goes to\n", "tensor", width, "type", "shape");
     for (const HuggingFaceTensor& t : model.weights.tensors)
-        say("{:{}}{:20}{}\n", t.name, width,
-            t.unreadable.empty() ? fmt::format("{:6}{}", name_of(t.element), text(t.shape)) : t.unreadable,
-            t.place.empty() ? "- (unused)" : t.place);
+        say("{:{}}{:20}{}\n", t.name, width, type_and_shape(t), t.place.empty() ? "- (unused)" : t.place);
     say("\n{} tensors, {} of them unused; {} parameters\n", model.weights.tensors.size(), model.weights.unused.size(),
         model.parameters.count());
     for (const std::string& name : model.weights.unused) say("unused: {}\n", name);

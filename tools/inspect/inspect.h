@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The commands of ./inspect.
 #pragma once
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -42,8 +44,9 @@ struct PlotSettings {
     std::string x = "step", out = "curves.svg";
 };
 void plot_runs(const PlotSettings& settings);
-using Curves = std::map<std::string, std::vector<std::pair<double, double>>>;  // key of log.jsonl -> points
-// Returns the curves of all numbers in a log.jsonl over the number with the key `x`.
+std::string name_of_folder(const std::string& path);  // its last name, also of "." and "runs/a/"
+using Curves = std::map<std::string, std::vector<std::pair<double, double>>>;  // by the name of the number
+// The curves of a log.jsonl over the number `x`.
 Curves curves_of(const std::string& path, const std::string& x);
 
 // ./inspect attention RUN: a page with the attention probabilities of every layer and head for one line of text.
@@ -75,8 +78,13 @@ struct CheckpointSettings {
     std::string save, tokens, logits;  // only for Hugging Face folders, save also for some runs; "": not requested
 };
 
-// Lists the tensors of the checkpoint or, if `save`, `tokens` or `logits` is set, writes what they request. `seed` is
-// for initialising a head that the checkpoint lacks.
+// The columns of a list of tensors, of t.element and t.shape; what is known of a tensor that cannot be read.
+template <class T>
+std::string type_and_shape(const T& t) {
+    return t.unreadable.empty() ? fmt::format("{:6}{}", name_of(t.element), text(t.shape)) : t.unreadable;
+}
+
+// Lists the tensors of the checkpoint, or does what is requested. `seed` initialises a head that the checkpoint lacks.
 void inspect_checkpoint(const CheckpointSettings& settings, std::uint64_t seed);
 
 // Writes a model as a Hugging Face folder. If writing fails, the folder has none of the files.

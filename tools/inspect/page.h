@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,39 +17,41 @@ namespace masquerade {
 
 using Points = std::vector<std::array<double, 2>>;
 
+// The range of some numbers; a range of one number is 1 wide.
+struct Range {
+    double low = 1e300, high = -1e300;
+    Range(const Points& points, std::size_t k) {
+        for (const auto& p : points) low = std::min(low, p[k]), high = std::max(high, p[k]);
+        if (!(high > low)) low -= 0.5, high = low + 1;
+    }
+    // The place of v on a line of this length.
+    double place(double v, double length) const { return length * (v - low) / (high - low); }
+};
+
 // Scales points into a picture of fixed size; the second coordinate points upwards.
 class Frame {
   public:
     static constexpr int width = 420, height = 260, side = 56;
-    explicit Frame(const std::vector<Points>& all) {
-        for (const Points& points : all)
-            for (const auto& p : points)
-                for (int k : {0, 1})
-                    low_[std::size_t(k)] = std::min(low_[std::size_t(k)], p[std::size_t(k)]),
-                    high_[std::size_t(k)] = std::max(high_[std::size_t(k)], p[std::size_t(k)]);
-        for (std::size_t k : {0, 1})
-            if (!(high_[k] > low_[k])) low_[k] -= 0.5, high_[k] = low_[k] + 1;
-    }
-    double x(double v) const { return side + (width - side - 10) * (v - low_[0]) / (high_[0] - low_[0]); }
-    double y(double v) const { return height - 30 - (height - 60) * (v - low_[1]) / (high_[1] - low_[1]); }
-    // Returns an SVG: `inner`, and axes that are labelled with the smallest and the largest value.
+    explicit Frame(const Points& points) : across_(points, 0), up_(points, 1) {}
+    double x(double v) const { return side + across_.place(v, width - side - 10); }
+    double y(double v) const { return height - 30 - up_.place(v, height - 60); }
+    // The picture: `inner` with axes, which show the smallest and the largest value.
     std::string picture(const std::string& title, const std::string& inner) const {
         std::string s = fmt::format(
             "<svg viewBox=\"0 0 {} {}\" role=\"img\"><title>{}</title><text x=\"10\" y=\"18\" class=\"title\">{}</text>",
             width, height, letters(title), letters(title));
         s += fmt::format("<path d=\"M{} 26V{}H{}\" class=\"axis\"/>", side, height - 26, width - 6);
-        for (int high : {0, 1}) {
-            const auto& of = high ? high_ : low_;
-            s += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.3g}</text>", side - 4, y(of[1]) + 4,
-                             of[1]);
-            s += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{:.4g}</text>", x(of[0]), height - 10,
-                             high ? "end" : "start", of[0]);
-        }
+        for (const auto& [across, up, anchor] :
+             {std::tuple(across_.low, up_.low, "start"), {across_.high, up_.high, "end"}})
+            s += fmt::format(
+                "<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.3g}</text>"
+                "<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{:.4g}</text>",
+                side - 4, y(up) + 4, up, x(across), height - 10, anchor, across);
         return s + inner + "</svg>\n";
     }
 
   private:
-    std::array<double, 2> low_{1e300, 1e300}, high_{-1e300, -1e300};
+    Range across_, up_;
 };
 
 inline const char* colour(std::size_t i) {
@@ -58,7 +61,7 @@ inline const char* colour(std::size_t i) {
 }
 
 inline std::string line_chart(const std::string& title, const Points& points) {
-    const Frame frame({points});
+    const Frame frame(points);
     std::string path;
     for (const auto& p : points)
         path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", frame.x(p[0]), frame.y(p[1]));
@@ -68,7 +71,7 @@ inline std::string line_chart(const std::string& title, const Points& points) {
 // Draws points, each in the colour of its group. A browser shows the text of the point under the mouse pointer.
 inline std::string scatter(const std::string& title, const Points& points, const std::vector<std::size_t>& group,
                            const std::vector<std::string>& words) {
-    const Frame frame({points});
+    const Frame frame(points);
     std::string inner;
     for (std::size_t i = 0; i < points.size(); i++)
         inner += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\"><title>{}</title></circle>",

@@ -127,21 +127,19 @@ void Timeline::before(const Record& r, bool) {
 
 void Timeline::after(const Record& r, bool backward) {
     wait_for(r.out[0]->device);
-    events_.push_back({r.op, r.out[0]->path, text(r.out[0]->shape), backward, start_, microseconds() - start_});
+    const double end = microseconds();
+    events_.push_back({{"name", r.op},
+                       {"cat", backward ? "backward" : "forward"},
+                       {"ph", "X"},
+                       {"ts", start_},
+                       {"dur", end - start_},
+                       {"pid", 0},
+                       {"tid", 0},
+                       {"args", {{"path", r.out[0]->path}, {"shape", text(r.out[0]->shape)}}}});
 }
 
 std::string Timeline::json() const {
-    nlohmann::json events = nlohmann::json::array();
-    for (const Event& e : events_)
-        events.push_back({{"name", e.op},
-                          {"cat", e.backward ? "backward" : "forward"},
-                          {"ph", "X"},
-                          {"ts", e.start},
-                          {"dur", e.length},
-                          {"pid", 0},
-                          {"tid", 0},
-                          {"args", {{"path", e.path}, {"shape", e.shape}}}});
-    return nlohmann::json({{"traceEvents", events}, {"displayTimeUnit", "ms"}}).dump() + "\n";
+    return nlohmann::json({{"traceEvents", events_}, {"displayTimeUnit", "ms"}}).dump() + "\n";
 }
 
 }  // namespace masquerade

@@ -2,6 +2,7 @@
 // Pictures of a step: the graph of its ops, its memory, and a timeline.
 #pragma once
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -28,13 +29,8 @@ class Timeline : public Observer {
 
   private:
     double microseconds() const;
-    struct Event {
-        std::string op, path, shape;
-        bool backward;
-        double start, length;  // microseconds
-    };
     std::chrono::steady_clock::time_point first_;
-    std::vector<Event> events_;
+    nlohmann::json events_ = nlohmann::json::array();
     double start_ = 0;
 };
 

@@ -8,13 +8,18 @@
 #include <set>
 
 #include "engine/base/log.h"
+#include "engine/base/named.h"
 #include "engine/io/file.h"
 #include "engine/io/run_folder.h"
 #include "tools/inspect/inspect.h"
 
 namespace masquerade {
 
-// Lines without `x`, and a last line that a crash has cut off, are skipped.
+std::string name_of_folder(const std::string& path) {
+    return std::filesystem::absolute(path + "/.").parent_path().filename().string();
+}
+
+// Skips a last line that a crash has cut off, and lines without `x`.
 Curves curves_of(const std::string& path, const std::string& x) {
     Curves curves;
     const std::string bytes = read_file(path);
@@ -34,24 +39,21 @@ void plot_runs(const PlotSettings& s) {
     std::vector<std::pair<std::string, Curves>> runs;
     std::set<std::string> names;
     for (const std::string& run : s.runs) {
-        runs.emplace_back(std::filesystem::absolute(run + "/.").parent_path().filename().string(),
-                          curves_of(RunFolder::open(run).file("log.jsonl"), s.x));
+        runs.emplace_back(name_of_folder(run), curves_of(RunFolder::open(run).file("log.jsonl"), s.x));
         for (const auto& [name, points] : runs.back().second) names.insert(name);
     }
     std::vector<std::string> shown = s.numbers;
     for (const std::string& name : shown)
-        if (names.count(name) == 0) {
-            std::string known;
-            for (const std::string& other : names) known += (known.empty() ? "" : ", ") + other;
-            throw BadUsage(text("--numbers: no log has ", name, "; there are ", known.empty() ? "none" : known));
-        }
+        if (names.count(name) == 0)
+            throw BadUsage(text("--numbers: no log has ", name, "; there are ",
+                                names.empty() ? "none" : joined({names.begin(), names.end()})));
     for (const std::string& name : names)
         if (s.numbers.empty() && name != "step" && name != "tokens" && name != "seconds" && name != "norm")
             shown.push_back(name);
     if (shown.empty()) throw BadInput(text(s.runs[0], ": its log.jsonl holds no number over ", s.x));
     std::vector<Plot> plots;
     for (const std::string& name : shown) {
-        Plot plot{name, s.x, name, false, false, {}};
+        Plot plot{name, s.x, name, false, {}};
         for (const auto& [run, curves] : runs)
             if (const auto found = curves.find(name); found != curves.end())
                 plot.curves.push_back({run, found->second});

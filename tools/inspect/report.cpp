@@ -2,7 +2,7 @@
 // ./inspect report: writes a page about a run, with its settings, curves and attention. For a univae with latents, the
 // page also has reconstructions, samples and statistics of the latents.
 #include <cmath>
-#include <filesystem>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -125,24 +125,21 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
                 use.active, use.units, std::max(0.0, use.mutual_information), std::log(double(all.size())), all.size()),
             bars("KL, nats a sentence", kl));
     }
-    std::vector<std::size_t> group;
-    std::vector<std::string> under, names;
     const bool labelled = text.held_out_targets.size() == lines.size();
-    const auto name_of = [&](std::size_t i) {
-        return labelled ? text.held_out_targets[i]
-                        : fmt::format("{:>2} to {} tokens", sentences[i].ids.size() / 6 * 6,
-                                      sentences[i].ids.size() / 6 * 6 + 5);
-    };
-    for (std::size_t i = 0; i < lines.size(); i++) names.push_back(name_of(i));
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
+    std::map<std::string, std::vector<std::size_t>> groups;  // of lines, by label or length
     for (std::size_t i = 0; i < lines.size(); i++) {
-        group.push_back(std::size_t(std::find(names.begin(), names.end(), name_of(i)) - names.begin()));
-        under.push_back(name_of(i) + ": " + lines[i]);
+        const std::size_t tokens = sentences[i].ids.size() / 6 * 6;
+        groups[labelled ? text.held_out_targets[i] : fmt::format("{:>2} to {} tokens", tokens, tokens + 5)].push_back(
+            i);
     }
+    std::vector<std::size_t> group(lines.size());
+    std::vector<std::string> under(lines.size());
     std::string key;
-    for (std::size_t i = 0; i < names.size(); i++)
-        key += fmt::format("<span style=\"color:{}\">&#9679;</span> {} &nbsp; ", colour(i), letters(names[i]));
+    std::size_t number = 0;
+    for (const auto& [name, members] : groups) {
+        for (std::size_t i : members) group[i] = number, under[i] = name + ": " + lines[i];
+        key += fmt::format("<span style=\"color:{}\">&#9679;</span> {} &nbsp; ", colour(number++), letters(name));
+    }
     std::string maps = scatter("all latents", flattened(means), group, under);
     for (int l = 0; l < space.layers(); l++) {
         Vectors own;
@@ -226,7 +223,7 @@ void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
         of->load_prior();
         body += latents(*of, text, s, seed);
     }
-    replace_file(s.out, page(std::filesystem::absolute(s.run + "/.").parent_path().filename().string(), body));
+    replace_file(s.out, page(name_of_folder(s.run), body));
     log_line("wrote ", s.out);
 }
 

@@ -60,10 +60,10 @@ constexpr std::int64_t step = 1;  // the last step of a schedule of one step, so
 
 bool describes_model(const std::vector<std::string>& words) {
     if (words.empty()) return false;
-    const auto& kinds = families();
-    return words[0].find('=') != std::string::npos || std::any_of(kinds.begin(), kinds.end(), [&](const Family& k) {
-               return words[0] == k.name || std::count(k.objectives.begin(), k.objectives.end(), words[0]) > 0;
-           });
+    for (const Family& kind : families())
+        if (words[0] == kind.name || std::count(kind.objectives.begin(), kind.objectives.end(), words[0]) > 0)
+            return true;
+    return words[0].find('=') != std::string::npos;
 }
 
 SmallStep::SmallStep(const std::vector<std::string>& words, std::uint64_t seed, std::optional<DType> type)

@@ -64,8 +64,7 @@ std::string script(const std::string& file, const std::vector<Plot>& plots) {
     for (const Plot& plot : plots) {
         s += fmt::format("unset logscale\nset title {}\nset xlabel {}\nset ylabel {}\n", gnuplot_string(plot.title),
                          gnuplot_string(plot.x), gnuplot_string(plot.y));
-        if (plot.log_x) s += "set logscale x 2\n";
-        if (plot.log_y) s += "set logscale y\n";
+        if (plot.logarithmic) s += "set logscale x 2\nset logscale y\n";
         std::string data, lines;
         for (std::size_t i = 0; i < plot.curves.size(); i++) {
             lines += fmt::format("{}'-' with linespoints linetype {} dashtype {} pointtype {} title {}",

@@ -13,7 +13,7 @@ struct Curve {
 };
 struct Plot {
     std::string title, x, y;
-    bool log_x = false, log_y = false;
+    bool logarithmic = false;  // both axes, of x to the base 2
     std::vector<Curve> curves;
 };
 // A drawing program, which reads a script on standard input and writes a picture to standard output. It is started
