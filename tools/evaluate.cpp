@@ -45,37 +45,28 @@ void print_json(const Measures& table) {
     say("{}\n", Lines{out.dump(2)});
 }
 
-// The options that only some runs support: runs with latents, runs that generate targets, and runs that insert.
-struct Groups {
-    Options latents, targets, insertion;
-
-    void declare(Options& app, Measuring& how) {
-        latents = app.group("of univae");
-        latents.number("--importance", how.importance, 1, 100000, "importance samples per sentence (default: 20)", "S");
-        latents.number("--samples", how.samples, 1, 1000000, "number of samples from the model (default: 1000)");
-        declare_samples(latents, how.sampling);
-        latents.input("--judge", how.judge, "RUN",
-                      "a language model (unilm objective=lm): the samples' perplexity under it");
-        latents.flag(
-            "--swap", how.swap,
-            "swap the latents of layers with another sentence, and measure which sentence the result resembles");
-        targets = app.group("of unilm and seq2seq");
-        targets.number("--beam", how.search.beams, 1, 1024, "targets by beam search of this width (default: 1, greedy)",
-                       "K");
-        targets.number("--length-penalty", how.search.length_penalty, -100.0, 100.0,
-                       "alpha of a beam's score (default: 1)", "ALPHA");
-        targets.flag("--characters", how.characters, "ROUGE and BLEU over characters, for Chinese");
-        targets.output(
-            "--outputs", how.outputs, "FILE",
-            "write source<TAB>output<TAB>reference, and the reference as it was tokenized for the comparison");
-        insertion = declare_insertion(app, how.search.canvas);
-    }
-    void expect_only_of(const Family& kind, const std::string& run) const {
-        if (!(kind.options & Family::of_latents)) refuse_options(latents, run, kind.name);
-        if (!(kind.options & (Family::of_search | Family::of_insertion))) refuse_options(targets, run, kind.name);
-        if (!(kind.options & Family::of_insertion)) refuse_options(insertion, run, kind.name);
-    }
-};
+// Declares the groups of options, and returns each with the families that have it.
+std::vector<std::pair<Options, unsigned>> declare_groups(Options& app, Measuring& how) {
+    Options latents = app.group("of univae");
+    latents.number("--importance", how.importance, 1, 100000, "importance samples per sentence (default: 20)", "S");
+    latents.number("--samples", how.samples, 1, 1000000, "number of samples from the model (default: 1000)");
+    declare_samples(latents, how.sampling);
+    latents.input("--judge", how.judge, "RUN",
+                  "a language model (unilm objective=lm): the samples' perplexity under it");
+    latents.flag("--swap", how.swap,
+                 "swap the latents of layers with another sentence, and measure which sentence the result resembles");
+    Options targets = app.group("of unilm and seq2seq");
+    targets.number("--beam", how.search.beams, 1, 1024, "targets by beam search of this width (default: 1, greedy)",
+                   "K");
+    targets.number("--length-penalty", how.search.length_penalty, -100.0, 100.0, "alpha of a beam's score (default: 1)",
+                   "ALPHA");
+    targets.flag("--characters", how.characters, "ROUGE and BLEU over characters, for Chinese");
+    targets.output("--outputs", how.outputs, "FILE",
+                   "write source<TAB>output<TAB>reference, and the reference as it was tokenized for the comparison");
+    return {{latents, Family::of_latents},
+            {targets, Family::of_search | Family::of_insertion},
+            {declare_insertion(app, how.search.canvas), Family::of_insertion}};
+}
 
 // Measures how well the labels of lines can be predicted from the vectors of a run.
 struct LabelMeasuring {
@@ -103,13 +94,16 @@ struct LabelMeasuring {
             throw BadUsage(
                 text("--labelled: ", name, " gives no vectors of lines; expected a univae with latents, or a unilm"));
         const std::vector<Sentence> words = encode_lines(run.tokenizer, file.source, INT_MAX);
-        const std::pair<std::string, std::function<double(const LabelledSplit&)>> classifiers[] = {
-            {"probe", [&](const LabelledSplit& s) { return linear_probe(vectors, s); }},
-            {"probe_neighbours", [&](const LabelledSplit& s) { return nearest_neighbours(vectors, s, 5); }},
-            {"probe_words", [&](const LabelledSplit& s) { return naive_bayes(words, s); }},
+        const struct {
+            const char *key, *meaning;
+            std::function<double(const LabelledSplit&)> share_right;
+        } classifiers[] = {
+            {"probe", "by a linear probe", [&](const LabelledSplit& s) { return linear_probe(vectors, s); }},
+            {"probe_neighbours", "by the five nearest",
+             [&](const LabelledSplit& s) { return nearest_neighbours(vectors, s, 5); }},
+            {"probe_words", "by naive Bayes over the tokens, without a model",
+             [&](const LabelledSplit& s) { return naive_bayes(words, s); }},
         };
-        const char* meanings[] = {"by a linear probe", "by the five nearest",
-                                  "by naive Bayes over the tokens, without a model"};
         const auto split = [&](int most, int draw) {
             try {
                 return split_labels(file.target, most, seed, std::uint32_t(draw));
@@ -122,12 +116,12 @@ struct LabelMeasuring {
         for (int most : labels) {
             std::vector<LabelledSplit> splits;
             for (int draw = 0; draw < draws; draw++) splits.push_back(split(most, draw));
-            for (std::size_t c = 0; c < std::size(classifiers); c++) {
+            for (const auto& [key, meaning, share_right] : classifiers) {
                 std::vector<double> right;
-                for (const LabelledSplit& s : splits) right.push_back(100 * classifiers[c].second(s));
-                Measure row{classifiers[c].first, std::accumulate(right.begin(), right.end(), 0.0) / draws, "%",
+                for (const LabelledSplit& s : splits) right.push_back(100 * share_right(s));
+                Measure row{key, std::accumulate(right.begin(), right.end(), 0.0) / draws, "%",
                             fmt::format("of {} lines right, {} labels, trained on {}, {}", splits[0].test.size(),
-                                        splits[0].classes, splits[0].train.size(), meanings[c])};
+                                        splits[0].classes, splits[0].train.size(), meaning)};
                 if (labels.size() > 1) row.key += fmt::format(".{}", most);
                 if (draws > 1)
                     row.interval = {*std::min_element(right.begin(), right.end()),
@@ -144,7 +138,7 @@ struct LabelMeasuring {
 
 int main(int argc, char** argv) {
     Measuring how;
-    Groups groups;
+    std::vector<std::pair<Options, unsigned>> groups;
     LabelMeasuring labels;
     bool json = false;
     int average = 1;
@@ -156,14 +150,15 @@ int main(int argc, char** argv) {
             app.number("--average", average, 1, 1000000, "use the mean weights of the last N checkpoints");
             app.number("--limit", how.limit, 1, 100000000, "maximum number of lines (default: 1000)");
             app.flag("--json", json, "print JSON");
-            groups.declare(app, how);
+            groups = declare_groups(app, how);
             labels.declare(app);
         },
         [&](const Common& common) {
             const Family& kind = family_of_run(how.run);
             const std::unique_ptr<Run> run = kind.load(how.run, false, common.device);
             if (average > 1) run->average_checkpoints(average);
-            groups.expect_only_of(kind, how.run);
+            for (const auto& [group, families] : groups)
+                if (!(kind.options & families)) refuse_options(group, how.run, kind.name);
             how.seed = common.seed;
             how.device = common.device;
             Measures table = run->measures(how);
