@@ -15,21 +15,16 @@ namespace {
 namespace fs = std::filesystem;
 
 struct File {
-    bool regular = false;
-    dev_t device = 0;
-    ino_t number = 0;
+    struct stat about {};
     explicit File(const std::string& path) {
-        struct stat about;
-        if (::stat(path.c_str(), &about) == 0) *this = File(about);
+        if (::stat(path.c_str(), &about) != 0) about = {};
     }
     explicit File(int stream) {
-        struct stat about;
-        if (::fstat(stream, &about) == 0) *this = File(about);
+        if (::fstat(stream, &about) != 0) about = {};
     }
-    explicit File(const struct stat& about)
-        : regular(S_ISREG(about.st_mode)), device(about.st_dev), number(about.st_ino) {}
+    bool regular() const { return S_ISREG(about.st_mode); }
     bool same(const File& other) const {
-        return regular && other.regular && device == other.device && number == other.number;
+        return regular() && other.regular() && about.st_dev == other.about.st_dev && about.st_ino == other.about.st_ino;
     }
 };
 
@@ -48,7 +43,7 @@ bool kept_by(const std::string& run, const std::string& path) {
 // Whether the folder contains the file. In a run folder, only files whose names runs use are searched.
 bool holds(const std::string& folder, bool run, const File& file) {
     std::error_code none;
-    for (fs::recursive_directory_iterator at(folder, none), end; file.regular && !none && at != end;
+    for (fs::recursive_directory_iterator at(folder, none), end; file.regular() && !none && at != end;
          at.increment(none)) {
         const std::string name = at->path().lexically_relative(folder).begin()->string();
         if ((!run || RunFolder::keeps(name)) && file.same(File(at->path().string()))) return true;

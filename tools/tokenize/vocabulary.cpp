@@ -48,12 +48,11 @@ class ProgressBar {
         if (!terminal_ || (drawn_ && now - last_ < std::chrono::milliseconds(100))) return;
         last_ = now;
         drawn_ = true;
-        std::string head = what, tail = detail;
+        std::string line = what + (detail.empty() ? "" : " " + detail);
         if (done >= 0) {
-            double share = std::min(done, 1.0);
-            head = fmt::format("[{}] {:3.0f} % {}", bar_of(share, 24), 100 * share, what);
+            const double share = std::min(done, 1.0);
+            line = fmt::format("[{}] {:3.0f} % {}", bar_of(share, 24), 100 * share, line);
         }
-        std::string line = head + (tail.empty() ? "" : " " + tail);
         fmt::print(stderr, "\r\x1b[K{}", line.substr(0, std::size_t(terminal_width() - 1)));
         std::fflush(stderr);
     }
