@@ -38,10 +38,9 @@ class AttentionWork {
         Buffer memory;
         View view;
     };
-    Block block(std::int64_t columns, DType type) const;
-    // Fills each row of the block with one part of C numbers per salt. Number i of all rows of a part is
-    // ((37 i + 11 salt) mod 97) / 48 - 1.
-    void fill(const Block& block, const std::vector<int>& salts) const;
+    // A block has one part per salt; number i of a part of width C is ((37 i + 11 salt) mod 97) / 48 - 1. Without salts,
+    // the numbers are left open.
+    Block block(std::int64_t columns, DType type, const std::vector<int>& salts = {}) const;
     static double mean_of(const Block& block);
 
     AttentionSizes sizes_;

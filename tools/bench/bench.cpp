@@ -111,46 +111,40 @@ void Bench::begin(const Json& facts, const std::string& lines, const std::string
     show(head + '\n' + (columns.empty() ? usual : columns));
 }
 
-void Bench::measure(Json row, Json about, const std::vector<Timed>& works,
+void Bench::measure(Json row, Json about, const std::function<double()>& seconds,
                     const std::function<std::string(Json&)>& more) {
     const std::string name = row["name"];
-    std::vector<Json> all;  // one object for each of `works`, then one for the peer
-    for (const Timed& work : works) all.push_back({{"name", work.name}});
+    Json runs, peer;  // peer: null if there is none, or it has failed
     const bool asks = !about.is_null();
     if (asks) {
         Json request = {{"threads", threads()}, {"device", name_of(common.device)}};
         request.update(about);
         request.update(row);
-        if (Json peer = ask("work", std::move(request)); !peer.is_null()) all.push_back(std::move(peer));
+        peer = ask("work", std::move(request));
     }
     for (int i = 0; i < options.repeats; i++) {
-        for (std::size_t w = 0; w < works.size(); w++) {
-            progress(fmt::format("{}: {} of {}", name, i + 1, options.repeats));
-            all[w]["runs"].push_back(works[w].seconds());
-        }
+        progress(fmt::format("{}: {} of {}", name, i + 1, options.repeats));
+        runs.push_back(seconds());
         const Json turn = asks ? ask("turn") : Json();
-        if (turn.is_null()) all.resize(works.size());  // there is no peer, or it has failed
+        if (turn.is_null()) peer = nullptr;
         for (const auto& [key, value] : turn.items()) {
             if (key == "seconds")
-                all.back()["runs"].push_back(value);
+                peer["runs"].push_back(value);
             else
-                all.back()[key] = value;
+                peer[key] = value;
         }
     }
-    for (Json& one : all) {
-        one["seconds"] = json_of(spread_of(one["runs"]));
-        if (&one != &all[0])
-            one["ratio"] = one["seconds"]["median"].get<double>() / all[0]["seconds"]["median"].get<double>();
+    row["seconds"] = json_of(spread_of(runs));
+    row["runs"] = runs;
+    std::string lines = line_of(name, row, row);
+    if (!peer.is_null()) {
+        peer["seconds"] = json_of(spread_of(peer["runs"]));
+        peer["ratio"] = peer["seconds"]["median"].get<double>() / row["seconds"]["median"].get<double>();
+        lines += line_beside(row, peer);
+        row["beside"][peer["name"].get<std::string>()] = peer;
     }
-    row["seconds"] = all[0]["seconds"];
-    row["runs"] = all[0]["runs"];
-    std::string lines = line_of(name, row, all[0]);
-    for (std::size_t i = 1; i < all.size(); i++) {
-        lines += line_beside(row, all[i]);
-        row["beside"][all[i]["name"].get<std::string>()] = all[i];
-    }
-    const std::string rest = more ? more(row) : "";
-    add(row, lines + rest);
+    if (more) lines += more(row);
+    add(row, lines);
 }
 
 void Bench::add(const Json& row, const std::string& line) {
@@ -159,12 +153,10 @@ void Bench::add(const Json& row, const std::string& line) {
     show(line);
 }
 
-// Returns the line of text of a further work, or the lines of the peer, which also say how the peer was called, whether
-// its results agree, and its memory.
+// The lines of the peer, which also reports how it was called, what it computed, and its memory.
 std::string Bench::line_beside(const Json& row, const Json& one) {
     std::string lines = line_of("  " + one["name"].get<std::string>(), row, one);
-    if (!one.contains("said")) return lines;
-    std::string said = one["said"], made_by = one["version"];
+    std::string said = one.at("said"), made_by = one.at("version");
     if (!one["agrees"].get<bool>())
         log_line("note: WARNING: ", one["name"].get<std::string>(),
                  " does NOT compute the same as ours: ", row["name"].get<std::string>(), ": ", said);

@@ -18,12 +18,6 @@ using Json = nlohmann::ordered_json;
 
 struct Stopped {};  // exception: Ctrl-C was pressed, or compare.py has ended
 
-// A piece of work. seconds() does the work and returns the seconds that one call took.
-struct Timed {
-    std::string name;
-    std::function<double()> seconds;
-};
-
 // A temporary folder for files that another program reads; removed by the destructor.
 class SharedFolder {
   public:
@@ -48,11 +42,10 @@ class Bench {
     // Starts the output with facts about the machine and the data of the case. `facts` is added to the JSON, `text` is
     // printed. `columns`, if not empty, replaces the usual table head.
     void begin(const Json& facts = Json::object(), const std::string& text = "", const std::string& columns = "");
-    // Measures one row. `row` has the name, the amount of work per call with its unit, and further facts. works[0] is
-    // the reference for the ratios; the other works of this engine are shown below it. `about` is sent to the peer
-    // together with the row; null if no peer can do this work. more(row) may add facts to the row, and returns lines to
-    // print after the row.
-    void measure(Json row, Json about, const std::vector<Timed>& works,
+    // Measures one row. `row` has the name, the amount of work per call with its unit, and further facts. seconds()
+    // runs the work and returns the seconds of one call. `about` is sent to the peer together with the row; null if no
+    // peer can do this work. more(row) may complete the row and returns lines to print after it.
+    void measure(Json row, Json about, const std::function<double()>& seconds,
                  const std::function<std::string(Json&)>& more = {});
     // add() adds a row that the case has measured itself, and prints its line. table() only prints a line.
     void add(const Json& row, const std::string& line);

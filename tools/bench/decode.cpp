@@ -66,7 +66,7 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
                        {"amount", batch},
                        {"unit", "sentences"},
                        {"tokens_of_each", tokens}},
-                      nullptr, {{"ours", [&] { return seconds_of(write); }}});
+                      nullptr, [&] { return seconds_of(write); });
     }
 }
 
@@ -131,7 +131,7 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
                    {"beams", beams},
                    {"source_tokens", source_tokens},
                    {"target_tokens", target_tokens}},
-                  about, {{"ours", [&] { return seconds_of(write); }}});
+                  about, [&] { return seconds_of(write); });
 }
 
 void run(Bench& bench, const CaseOptions& o) {

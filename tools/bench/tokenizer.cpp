@@ -52,10 +52,9 @@ void read_bench_text(const std::vector<std::string>& files, BenchText& t) {
         const TrainingText training = find_training_text("", "");
         t.name = printable(fs::path(training.origin.name).filename().string());
         add(training.train);
-    }
-    if (files.empty())
         for (const std::string once = t.bytes; double(t.bytes.size()) + double(once.size()) / 2 < default_size;)
             t.bytes += once;
+    }
     t.lines = lines_of(t.bytes);
 }
 
@@ -75,10 +74,7 @@ std::string vocabulary_file(const CaseOptions& o, const BenchText& text, const S
     if (o.vocabulary.empty()) {
         WordPiece::Options options;
         options.lower = !o.cased;
-        const Vocabulary learned = train_on(text.bytes, options, threads());
-        std::string bytes;
-        for (int id = 0; id < learned.size(); id++) bytes += learned.token(id) + '\n';
-        return folder.write("vocab.txt", bytes);
+        return folder.write("vocab.txt", train_on(text.bytes, options, threads()).lines());
     }
     if (!fs::is_directory(o.vocabulary)) return fs::absolute(o.vocabulary);
     const fs::path model = fs::absolute(o.vocabulary), json = model / "tokenizer.json";
@@ -149,7 +145,7 @@ void run(Bench& bench, const CaseOptions& o) {
                        {"amount", loads ? 1 : text.megabytes()},
                        {"unit", loads ? "files" : "MB"},
                        {"threads", count}},
-                      about, {{"ours", [&] { return seconds_of(call); }}});
+                      about, [&] { return seconds_of(call); });
     };
     auto expect = [&](std::size_t found) {
         if (found != tokens) throw Error(masquerade::text(found, " tokens where encoding line by line gave ", tokens));

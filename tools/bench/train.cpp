@@ -196,7 +196,7 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
         large.run(product_seconds);
         return seconds;
     };
-    bench.measure(row, about, {{"ours", turn}}, [&](Json& whole) {
+    bench.measure(row, about, turn, [&](Json& whole) {
         const double step = whole["seconds"]["median"];
         whole["floor"] = floor_of(products, training.attention_multiply_adds(), step, large.rate());
         return details(whole, side);
