@@ -164,7 +164,7 @@ struct Contract : Check {
                                 expect(whole.bytes().substr(begin * row, among.bytes()) == rows.bytes(), name,
                                        "of a row alone has other bits than in a batch");
                             else  // each of the two may have an error up to the bound
-                                expect(error_of(rows.view(), among, std::max(o.floor, size_of(whole.view()))) <=
+                                expect(error_of(rows.view(), among, std::max(o.floor, largest_of(whole.view()))) <=
                                            2 * bound_of(o, type),
                                        name, "of a row alone is far from what it is in a batch");
                         });

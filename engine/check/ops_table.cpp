@@ -470,7 +470,7 @@ Case adamw_case(Sizes n, double clip) {
     c.updated("v", {N}).drawn(uniform(0.001, 1)).sums(1, 5);
     c.constant("norm", {1}, arithmetic).drawn(uniform(30, 31));
     c.constant("control", {3}, arithmetic).drawn(given({0.01, 1.9, 1.2}));
-    AdamWRule rule;
+    OptimiserRule rule;
     rule.decay = 0.1;
     rule.clip = clip;
     c.forward = by_names(adamw, rule);
@@ -501,7 +501,7 @@ Case apollo_case(Sizes n, double clip) {
     c.updated("d", {N}).drawn(scaled(1)).sums(N, 8).at_least(100);
     c.constant("norm", {1}, arithmetic).drawn(uniform(30, 31));
     c.constant("control", {2}, arithmetic).drawn(given({0.01, 0.2}));
-    c.forward = by_names(apollo, ApolloRule{0.9, 0.03, 0.1, clip});
+    c.forward = by_names(apollo, OptimiserRule{0.9, 0, 0.03, 0.1, clip});
     return c;
 }
 
