@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the checks of the contract and of records share: one case of an op in one type.
+// The parts that the checks of the contract and of records share: one case of an op, in one type.
 #pragma once
 #include "engine/check/ladder.h"
 
