@@ -242,7 +242,7 @@ for family in lm univae; do
     eval "set -- $(grep -o './generate .*' log)"
     is "$family: ./generate takes the run" "$name.$family" "$2"
     message=$(train $family --data lines.txt --out "$name.$family" 2>&1)
-    message=${message#*go on with }
+    message=${message#*continue with }
     eval "set -- ${message%, or choose another --out}"
     is "$family: the error's command takes the run" "$name.$family" "$2"
 done
