@@ -226,7 +226,8 @@ mutants: ; @tests/mutants/check.sh needed && tests/mutants/mutants.py $(if $(ONL
 
 cuda: $(cuda_here) ; @$(if $(cuda_here),echo 'built $< for $(CUDA_ARCHS:%=sm_%)',echo 'error: no working nvcc; install the CUDA Toolkit, or name it with NVCC=' >&2; exit 1)
 format size: ; @tools/make/$@.sh
-# All of the code takes ten minutes; FILES='engine/nn/*.cpp' some of it.
+# All of the code takes ten minutes; FILES='engine/nn/*.cpp' some of it. clang 14 cannot read what is for g++ alone: the bf16
+# products, and lambdas that capture structured bindings.
 tidy:
 	@printf '%s\n' $(or $(FILES),$(sources) $(wildcard tools/*.cpp tools/*/*.cpp)) | xargs -n 4 -P $(shell nproc) sh -c \
 	    'clang-tidy -quiet "$$@" -- -std=c++17 -I. -march=$(MARCH) -Wno-c++20-extensions 2>/dev/null' sh
