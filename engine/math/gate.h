@@ -27,12 +27,6 @@ HD A squared_relu_grad(A x) {
     return real_of(x) < 0 ? A(0) : A(2) * x;
 }
 
-// Returns the gradient dx of a function of one number: dy times the derivative `slope` at x.
-template <class A, A slope(A)>
-HD A along(A dy, A x) {
-    return dy * slope(x);
-}
-
 // y (F) = g(a) b. A row x (2F) holds a, then b; g is the activation of the gate.        Shazeer 2020
 template <class S, class A, A g(A), class Lanes>
 HD void glu_row(Lanes lanes, const S* x, S* y, int F) {

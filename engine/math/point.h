@@ -5,6 +5,12 @@
 
 namespace masquerade {
 
+// Returns the gradient dx of a function of one number: dy times the derivative `slope` at x.
+template <class A, A slope(A)>
+HD A along(A dy, A x) {
+    return dy * slope(x);
+}
+
 // gelu(x) = x Phi(x), Phi the normal distribution function.   Hendrycks & Gimpel 2016
 template <class A>
 HD A gelu(A x) {

@@ -4,16 +4,6 @@
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
-namespace {
-
-// Returns dy times the derivative at x.
-template <class A, A slope(A)>
-HD A along(A dy, A x) {
-    return dy * slope(x);
-}
-
-}  // namespace
-
 void gelu_forward(View x, GeluKind kind, View y) {
     expect_same_shape("gelu", "x", x, "y", y);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {

@@ -42,6 +42,15 @@ void train(const Family& kind, const RunSettings& settings, const std::string& p
 
 std::string checkpoint(const std::string& run, const char* file) { return read_bytes(run + "/step-000006/" + file); }
 
+// All files of the last step of two runs have the same bytes.
+void check_same_checkpoints(const std::string& one, const std::string& other) {
+    for (const char* file : {"model.safetensors", "state.safetensors", "config.json"}) {
+        INFO(std::string(file));
+        const bool same_bytes = checkpoint(one, file) == checkpoint(other, file);
+        CHECK(same_bytes);
+    }
+}
+
 }  // namespace
 
 TEST_CASE("resume: every setting of every family, with another value than its default, through the disk") {
@@ -82,11 +91,7 @@ TEST_CASE("resume: every setting of every family, with another value than its de
             }
             train(kind, *settings, halves, 3);
             train(kind, *settings, halves, 6);
-            for (const char* file : {"model.safetensors", "state.safetensors", "config.json"}) {
-                INFO(std::string(file));
-                const bool same_bytes = checkpoint(straight, file) == checkpoint(halves, file);
-                CHECK(same_bytes);
-            }
+            check_same_checkpoints(straight, halves);
             const auto loaded = kind.load(halves, true, Device::cpu);
             Config found;
             loaded->settings_to_change().declare(found);
@@ -119,11 +124,7 @@ TEST_CASE(
         train(kind, *settings, straight, 6);
         train(kind, *settings, halves, 3);
         train(kind, *settings, halves, 6);
-        for (const char* file : {"model.safetensors", "state.safetensors", "config.json"}) {
-            INFO(std::string(file));
-            const bool same_bytes = checkpoint(straight, file) == checkpoint(halves, file);
-            CHECK(same_bytes);
-        }
+        check_same_checkpoints(straight, halves);
         const auto early = kind.load(halves + "/step-000003", false, Device::cpu),
                    late = kind.load(halves, true, Device::cpu);
         for (const Tensor& p : late->parameters.all()) {
