@@ -169,6 +169,7 @@ refuses 'attention of no run' 2 'requires run' inspect attention --text abc
 refuses 'attention of half a pair' 2 'reads pairs; expected source<TAB>target' inspect attention "$folder/pairs" --text abc
 refuses 'attention without probabilities' 2 'its kind of attention has no probabilities to draw' inspect attention "$folder/linear" --out "$folder/a.html"
 refuses 'a mask in words that say nothing' 2 'mask "A ful": "ful" is no rule; expected full, causal' inspect mask 'A ful'
+refuses 'a place that no number holds' 2 '"-99999999999999999999" is no place' inspect mask 'A full; B causal sees A[-99999999999999999999]'
 refuses 'a mask in words without B' 2 '5 rows of part B, which is not named' inspect mask 'A full'
 refuses 'a mask without a name' 2 'unknown mask unlm; there are bert, mlm' inspect mask unlm
 
