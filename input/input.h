@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads whole files, and parses JSON with limits. This folder depends on no other, so each caller chooses the exception
-// that is thrown: read_input<BadInput>(path).
+// Reads whole files, and parses JSON with limits. This folder includes no other folder of this repository, so each
+// caller chooses the exception that is thrown: read_input<BadInput>(path).
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -10,32 +10,33 @@
 
 namespace masquerade {
 
-constexpr std::size_t largest_text = 100'000'000;  // bytes; limit for settings, JSON files and safetensors headers
-constexpr int deepest_json = 64;                   // nesting of lists and objects
-constexpr std::size_t most_json = 2'000'000;       // values in a JSON text; each takes about 100 bytes of memory
+constexpr std::size_t largest_text = 100'000'000;  // bytes; limit for JSON files, settings, safetensors headers
+constexpr int deepest_json = 64;                   // maximum depth of nested lists and objects
+constexpr std::size_t most_json = 2'000'000;       // maximum number of values in a JSON text; about 100 bytes each
 
-// Called with the path of every file or run folder before it is read. A program sets this function to refuse files that
-// the program will overwrite (tools/outputs.h).
+// Called with the path of every file or run folder before it is read. A program can set this function to one that
+// throws if the program will also overwrite the file (tools/outputs.h).
 inline std::function<void(const std::string& path)> before_reading = [](const std::string&) {};
 
-// Reads a file, a pipe or a terminal to its end. Returns "" or, if that fails, one line that says why. Never waits for
-// another program to open a pipe.
+// Reads a file, a pipe or a terminal to its end, into `bytes`. Returns "", or one line that says why reading failed.
+// It fails if there are more than `largest` bytes. Never waits for another program to open a pipe.
 std::string read_whole(const std::string& path, std::string& bytes, std::size_t largest);
 
-// Parses JSON. All code uses this function. Returns "" or, as a phrase that follows the name of the file in a message,
-// what is wrong: the text is not JSON, is nested too deeply, has more than `most` values, or has a key twice in one
-// object. `offset` is the position of the text in its file, for messages.
+// Parses JSON. All code of the engine and the programs parses JSON with this function. Returns "" or the problem, as
+// words that follow the file's name in a message: the text is not JSON, is nested too deeply, has more than `most`
+// values, or has a key twice in one object. `offset` is the position of the text in its file, for messages.
 std::string parse_bounded(std::string_view text, nlohmann::json& value, std::size_t offset = 0,
                           std::size_t most = most_json);
 
-// json_name() converts a file name to text for JSON, which must be UTF-8; name_in_json() converts it back. A name that
-// is not UTF-8 becomes a URI: "file:///caf%E9.txt".
+// json_name() converts a file name to text for JSON, which must be UTF-8. name_in_json() converts the text back. A
+// name that is not UTF-8, or starts with "file://", becomes a URI such as "file:///caf%E9.txt".
 std::string json_name(const std::string& bytes);
 std::string name_in_json(const std::string& text);
 
-// Returns the text or, if it has more than `most` bytes, its beginning, cut between two code points, and "...".
+// Returns the text if it has at most `most` bytes. Otherwise, returns its beginning, cut between two code points, and
+// "...".
 std::string clipped(const std::string& text, std::size_t most = 60);
-// A short description of a value: "an object", "a list of 3", 7, "text in quotes".
+// Returns a short description of a JSON value, for messages: "an object", "a list of 3", 7, "text in quotes".
 std::string in_words(const nlohmann::json& value);
 
 template <class Failure>

@@ -12,17 +12,17 @@ namespace {
 
 using nlohmann::json;
 
-// Reads the text in place. A string stream would copy it, which doubles the memory.
+// A stream buffer that reads the text in place. A string stream would copy the text, which doubles the memory.
 struct TextBuffer : std::streambuf {
     explicit TextBuffer(std::string_view text) {
-        char* const begin = const_cast<char*>(text.data());  // the stream only reads
+        char* const begin = const_cast<char*>(text.data());  // safe, because the stream only reads
         setg(begin, begin, begin + text.size());
     }
     std::size_t read() const { return std::size_t(gptr() - eback()); }
 };
 
-// Builds the value from parser events. The library's parser with a callback would revisit a whole object each time one
-// of its parts ends.
+// Builds the JSON value from the events of the library's parser. The library's own way of building with a callback
+// would be slower, because it visits a whole object again each time one of its members ends.
 class Builder : public nlohmann::json_sax<json> {
   public:
     Builder(std::string_view text, json& root, std::size_t offset, std::size_t most)
@@ -32,7 +32,7 @@ class Builder : public nlohmann::json_sax<json> {
         if (text_.find_first_not_of(" \t\r\n") == text_.npos) return "is empty; JSON is expected";
         std::istream in(&buffer_);
         json::sax_parse(in, this);
-        // The parser treats a NUL byte as the end of the text.
+        // The parser treats a NUL byte as the end of the text, so what follows it would be ignored.
         const std::size_t nul = problem_.empty() ? text_.find('\0') : text_.npos;
         if (nul != text_.npos) problem_ = "is not JSON:" + byte(nul + 1) + " cannot be read";
         return problem_;
@@ -44,7 +44,7 @@ class Builder : public nlohmann::json_sax<json> {
     bool number_unsigned(std::uint64_t value) override { return put(value); }
     bool number_float(double value, const std::string&) override { return put(value); }
     bool string(std::string& value) override { return put(std::move(value)); }
-    bool binary(json::binary_t&) override { return false; }  // does not occur in JSON text
+    bool binary(json::binary_t&) override { return false; }  // binary values do not occur in JSON text
     bool start_object(std::size_t) override { return open(json::object()); }
     bool start_array(std::size_t) override { return open(json::array()); }
     bool end_object() override { return close(); }
@@ -68,7 +68,7 @@ class Builder : public nlohmann::json_sax<json> {
     }
 
   private:
-    // The position up to which the parser has read, for messages.
+    // Returns the position up to which the parser has read, in words for messages.
     std::string byte() const { return byte(buffer_.read()); }
     std::string byte(std::size_t place) const { return " byte " + std::to_string(offset_ + place) + " of the file"; }
     bool put(json value) {
@@ -108,8 +108,8 @@ class Builder : public nlohmann::json_sax<json> {
     json& root_;
     const std::size_t offset_, most_;
     std::size_t count_ = 0;    // number of values so far
-    std::vector<json*> open_;  // the lists and objects that are still open
-    json* slot_ = nullptr;     // where the next value of the current object is stored; then the last value stored
+    std::vector<json*> open_;  // lists and objects that have not ended, the innermost last
+    json* slot_ = nullptr;     // key() sets it to the place for the key's value; put() sets it to the stored value
     std::string problem_;
 };
 
@@ -124,7 +124,7 @@ constexpr const char* uri = "file://";
 std::string json_name(const std::string& bytes) {
     try {
         if (bytes.rfind(uri, 0) != 0) return (void)json(bytes).dump(), bytes;
-    } catch (const json::exception&) {  // not UTF-8
+    } catch (const json::exception&) {  // dump() throws if the bytes are not UTF-8
     }
     std::string text = uri;
     for (const char c : bytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A value of a JSON file together with its file and key, so that an error can name both and say what was found and what
-// was expected. The template argument is the type of the exception.
+// A value in a JSON file, together with the file's name and the value's key. Thus an error can name both, and say what
+// was found and what was expected. The template argument is the type of the exceptions.
 #pragma once
 #include <initializer_list>
 #include <limits>
@@ -20,7 +20,7 @@ class JsonField {
     JsonField(const std::string& file, const nlohmann::json& value, std::string name = "")
         : file_(&file), value_(&value), name_(std::move(name)) {}
 
-    // The value of a key; null if the key is absent. Throws if this field is not an object.
+    // Returns the value of a key of this object; null if the key is absent. Throws if this field is not an object.
     JsonField operator[](const std::string& key) const {
         static const nlohmann::json null;
         if (!value_->is_object()) fail("an object");
@@ -35,7 +35,7 @@ class JsonField {
             items.emplace_back(*file_, item, name_ + '[' + std::to_string(items.size()) + ']');
         return items;
     }
-    // A field with the same file and key but another value, which must outlive the field.
+    // Returns a field with the same file and key but another value. The value must outlive the returned field.
     JsonField with(const nlohmann::json& value) const { return {*file_, value, name_}; }
     bool is_null() const { return value_->is_null(); }
     bool is_string() const { return value_->is_string(); }
@@ -62,7 +62,7 @@ class JsonField {
         if (*value_ != text) fail('"' + text + '"');
     }
 
-    // The file and the name of the field.
+    // Returns the name of the file and the path of the field in it, for messages.
     std::string where() const { return *file_ + ": " + (name_.empty() ? "the whole" : name_); }
 
     template <class... Parts>
@@ -73,7 +73,7 @@ class JsonField {
         throw Failure(said.str());
     }
 
-    // Adds a note for every key that is not in `known`.
+    // Adds a note for every key of this object that is not in `known`.
     void note_others(std::initializer_list<const char*> known, std::vector<std::string>& notes) const {
         for (const auto& item : value_->items()) {
             bool expected = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Splits text files into lines, for all code that reads lines. A byte order mark, which Windows writes at the
-// beginning, is removed, and so are line ends (LF or CR LF).
+// Splits text files into lines, for all code that reads lines. Line ends (LF or CR LF) are removed. So is a byte order
+// mark, which some programs on Windows write at the beginning of a file.
 #pragma once
 #include <string_view>
 
@@ -17,7 +17,7 @@ inline std::string_view without_return(std::string_view line) {
 class TextLines {
   public:
     explicit TextLines(std::string_view text) : rest_(without_mark(text)) {}
-    // Reads the next line. Returns false at the end. A last line without a line end is a line, too.
+    // Sets `line` to the next line. Returns false at the end of the text. Text after the last line end is a line, too.
     bool next(std::string_view& line) {
         if (rest_.empty()) return false;
         const std::size_t end = rest_.find('\n');
@@ -26,7 +26,7 @@ class TextLines {
         number_++;
         return true;
     }
-    int number() const { return number_; }  // number of the line read last, from 1
+    int number() const { return number_; }  // number of the line that the latest next() returned, from 1
 
   private:
     std::string_view rest_;

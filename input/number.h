@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Parses numbers in words, options, settings and file names.
+// Parses numbers in input files, file names, options and settings.
 #pragma once
 #include <charconv>
 #include <cmath>
@@ -8,8 +8,8 @@
 
 namespace masquerade {
 
-// Reads all of `text` as one finite number; a plus sign is allowed. Returns false and leaves `number` unchanged if the
-// text is anything else or the type cannot hold the number.
+// Reads all of `text` as one finite number; a plus sign is allowed. If the text is anything else, or the type T cannot
+// hold the number, returns false and leaves `number` unchanged.
 template <class T>
 bool read_number(std::string_view text, T& number, [[maybe_unused]] int base = 10) {
     if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Decodes and encodes UTF-8, one code point at a time. Bytes that are not UTF-8 (stray, overlong, surrogates, beyond
-// U+10FFFF) are not an error. The caller sees that such a byte belongs to no code point, and skips this byte, as
-// Python's decode("utf-8", "ignore") does.
+// Decodes and encodes UTF-8, one code point at a time. Invalid bytes (stray, overlong, surrogates, beyond U+10FFFF)
+// are not an error: decode_utf8() returns length 0, and the caller skips one byte, as Python's decode("utf-8",
+// "ignore") does.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,10 +10,10 @@ namespace masquerade {
 
 struct CodePoint {
     char32_t value;
-    int length;  // in bytes; 0 if the byte at this position belongs to no code point
+    int length;  // in bytes; 0 if no valid code point starts at this position
 };
 
-// Decodes the code point that starts at s[at], at < s.size().
+// Decodes the code point that starts at s[at]. `at` must be less than s.size().
 inline CodePoint decode_utf8(std::string_view s, std::size_t at) {
     auto byte = [&](std::size_t i) { return at + i < s.size() ? char32_t((unsigned char)s[at + i]) : 0; };
     auto follows = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
@@ -49,7 +49,7 @@ inline void append_utf8(std::string& s, char32_t c) {
     }
 }
 
-// Calls use(code point, its bytes) for each character. The text must be valid UTF-8.
+// Calls use(code point, its bytes) for each code point. The text must be valid UTF-8; otherwise, the loop never ends.
 template <class Use>
 void each_character(std::string_view s, Use use) {
     for (std::size_t at = 0; at < s.size();) {
@@ -68,10 +68,10 @@ inline bool is_utf8(std::string_view s) {
     return true;
 }
 
-// Whether a byte of valid UTF-8 starts a code point. Counting such bytes counts code points.
+// Whether a byte of valid UTF-8 is the first byte of a code point. Counting such bytes counts code points.
 inline bool starts_code_point(char byte) { return (byte & 0xC0) != 0x80; }
 
-// The code point that ends before byte `end`, end > 0. The text must be valid UTF-8.
+// Returns the code point whose last byte is text[end - 1]. `end` must be positive, and the text must be valid UTF-8.
 inline CodePoint code_point_before(std::string_view text, std::size_t end) {
     std::size_t begin = end - 1;
     while (begin > 0 && !starts_code_point(text[begin])) begin--;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./bench measures the speed of this engine. tools/bench/compare.py runs ./bench in turns with other software for the
-// same work, if that is installed.
+// ./bench measures the speed of this engine. tools/bench/compare.py runs ./bench and other software for the same work
+// alternately, if the other software is installed.
 #include "tools/bench/bench.h"
 #include "tools/say.h"
 
@@ -17,7 +17,7 @@ constexpr Case cases[] = {{"tokenizer", "encoding, decoding and training of Word
                           {"attention", "attention alone, on full, causal and prefix masks", attention_case},
                           {"decode", "generation: UniVAE greedily, UniLM with beam search", decode_case}};
 
-// Runs a case. After Ctrl-C, the rows measured so far are written.
+// Runs one of the cases. If Ctrl-C stops it, the rows that were measured until then are written.
 void run(Bench& bench, const RunCase& work) {
     stop_requested();  // from here on, Ctrl-C sets a flag instead of ending the program
     bool complete = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// corpus, run by `make data`: builds the default corpora from the distribution's package lists or, without lists, from
-// the built-in grammar of questions, and prints a table of the files.
+// The program `corpus`, which `make data` runs. `corpus build` makes the default corpora from package lists of the
+// Linux distribution. `corpus grammar` makes them from the built-in grammar of questions. Both commands print a table
+// of the files.
 #include "data/catalogue.h"
 #include "data/corpus.h"
 #include "data/grammar.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chooses the device for --device.
+// Chooses whether a program computes on the CPU or on a GPU (option --device).
 #pragma once
 #include <string>
 
@@ -9,8 +9,8 @@
 
 namespace masquerade {
 
-// The work of a program that a GPU can do: none, models, or measurements. For measurements, --device auto means the
-// CPU.
+// The work for which a program can use a GPU; `none` if it cannot use one. --device auto can choose a GPU only for
+// `models`; otherwise, it chooses the CPU.
 enum class Work { none, models, measurements };
 
 // Returns the reason why models cannot run on a GPU, in one line; "" if they can. A model may use any op, so every op
@@ -23,12 +23,12 @@ inline std::string why_no_gpu() {
     return text("a GPU answers (", cuda_runtime().facts().name, "), but there is no CUDA form of ", missing);
 }
 
-// Whether the CUDA ops have passed their tests on a GPU (docs/results/gpu.md). As long as this is false, --device auto
-// means the CPU.
+// Whether the CUDA ops have passed their tests on a GPU (docs/results/gpu.md). While this is false, --device auto
+// always means the CPU.
 constexpr bool proven_on_gpu = false;
 
-// Returns the device for --device `wish`: "auto", "cpu" or "cuda". If auto chooses the CPU for models, a note says
-// why. Throws Error if cuda is requested but cannot be used.
+// Returns the device for --device `wish`: "auto", "cpu" or "cuda". If auto chooses the CPU for models, a logged note
+// says why. Throws Error if cuda is requested but cannot be used. `program` is the program's name, for messages.
 inline Device choose_device(const std::string& wish, const std::string& program, Work work) {
     if (wish == "cpu" || (wish == "auto" && work != Work::models)) return Device::cpu;
     if (work == Work::none)
@@ -49,7 +49,8 @@ inline Device choose_device(const std::string& wish, const std::string& program,
     return Device::cpu;
 }
 
-// The device as users see it: "NVIDIA H200", or "8 threads".
+// Returns the name of the device for users: the name of the GPU, such as "NVIDIA H200", or the number of CPU threads,
+// such as "8 threads".
 inline std::string shown(Device device) {
     if (device == Device::cuda) return cuda_runtime().facts().name;
     return text(threads(), threads() == 1 ? " thread" : " threads");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ./evaluate RUN: measures a run on held-out text.
+// ./evaluate RUN: measures the model in a run folder on held-out text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +45,8 @@ void print_json(const Measures& table) {
     say("{}\n", Lines{out.dump(2)});
 }
 
-// Declares the groups of options, and returns each with the families that have it.
+// Declares the groups of options. Returns each group with the model families that support it, as bits of
+// Family::Options.
 std::vector<std::pair<Options, unsigned>> declare_groups(Options& app, Measuring& how) {
     Options latents = app.group("of univae");
     latents.number("--importance", how.importance, 1, 100000, "importance samples per sentence (default: 20)", "S");
@@ -68,7 +69,7 @@ std::vector<std::pair<Options, unsigned>> declare_groups(Options& app, Measuring
             {declare_insertion(app, how.search.canvas), Family::of_insertion}};
 }
 
-// Measures how well the labels of lines can be predicted from the vectors of a run.
+// Measures how well classifiers can predict the labels of lines from the vectors that a run's model computes for them.
 struct LabelMeasuring {
     std::string lines;
     std::vector<int> labels = {0};

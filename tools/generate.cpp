@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./generate RUN: depending on the model of the run, samples text, reconstructs each line of standard input, or
-// generates a target for each line. Each input line gives one output line.
+// ./generate RUN: depending on the model in the run folder and on the options, draws samples, reconstructs each line
+// of standard input, or generates a target for each line. Each input line gives one output line.
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,9 +12,9 @@ using namespace masquerade;
 
 namespace {
 
-// Reads standard input and calls use(lines, number of the first line) for every 64 lines. On a terminal, it does so for
-// every single line, so that each line is answered at once. stop_requested() is never called, so Ctrl-C ends the
-// program at once, with status 130, even while the program waits for a line.
+// Reads standard input and calls use(lines, number of the first line) for every 64 lines. Lines are counted from 0. On
+// a terminal, calls use() for every single line, so that each line is answered at once. The program never calls
+// stop_requested(), so Ctrl-C ends it at once, with status 130, even while it waits for a line.
 template <class Use>
 void each_batch_of_lines(Use use) {
     LineReader reader(std::cin, "standard input");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The options for generation by insertion, shared by ./generate and ./evaluate.
+// The options for models that generate a text by inserting words into it, shared by ./generate and ./evaluate.
 #pragma once
 #include "models/writing/canvas.h"
 #include "tools/program.h"
 
 namespace masquerade {
 
-// Declares the options as a group, and returns the group.
+// Declares these options as one group, whose title in --help is "of insertion", and returns the group.
 inline Options declare_insertion(Options& app, CanvasOptions& o) {
     Options group = app.group("of insertion");
     group.flag("--parallel", o.parallel, "insert into all open slots each round (default: only the best)");

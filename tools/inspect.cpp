@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ./inspect draws masks and attention, checks the gradients of ops and models, prints the tape of a model, draws the
-// curves of runs, writes a report on a run, and lists the tensors of a checkpoint.
+// curves of runs, writes a report on a run, and lists the tensors of a checkpoint or saves it for Hugging Face.
 #include <map>
 
 #include "engine/base/named.h"
@@ -30,7 +30,8 @@ void list_models() {
     say("\n./train MODEL, or ./train OBJECTIVE; ./train --help lists the settings of each\n");
 }
 
-// Prints whether each kind of attention supports each mask, and why not.
+// Prints a table that shows which kinds of attention support which masks. If a kind does not support a mask, prints
+// the reason below the table.
 void list_attention() {
     char next = 'A';
     for (const AttentionKind& kind : attention_kinds()) {
@@ -41,7 +42,7 @@ void list_attention() {
     say("\n{:16}", "mask");
     const auto letter = [](const AttentionKind& kind) { return char('A' + (&kind - attention_kinds().data())); };
     for (const AttentionKind& kind : attention_kinds()) say("{}  ", letter(kind));
-    std::map<std::string, std::pair<std::string, std::string>> reasons;  // reason: (letters of kinds, names of masks)
+    std::map<std::string, std::pair<std::string, std::string>> reasons;  // by reason: letters of kinds, names of masks
     for (const NamedMask& mask : named_masks()) {
         const Documents documents = {{6, 5}};
         const SegmentGraph graph = make_mask(mask.name, documents, example_details(documents));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Filters standard input to standard output on all threads. Each input line gives one output line, which is written as
-// soon as the input line is complete, so that another program can write a line and wait for the answer.
+// Turns each line of standard input into one line of standard output, on all CPU threads. An output line is written as
+// soon as its input line is complete. Therefore, another program can write a line and wait for the answer.
 #pragma once
 #include <poll.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@
 
 namespace masquerade {
 
-// Splits a text into lines, without their line feeds.
+// Splits a text into lines, and removes the line feeds.
 inline std::vector<std::string_view> lines_of(std::string_view text) {
     std::vector<std::string_view> lines;
     while (!text.empty()) {
@@ -30,8 +30,9 @@ inline std::vector<std::string_view> lines_of(std::string_view text) {
     return lines;
 }
 
-// Waits until standard input has bytes, and reads all that are available into buffer[end, size). Returns the new end of
-// the bytes; at the end of the input, it equals `end`. Throws BadInput if reading fails.
+// Waits until standard input has bytes or has ended, and reads the available bytes into buffer[end, size). Returns the
+// new end of the bytes in the buffer. At the end of the input, this is the argument `end`. Throws BadInput if reading
+// fails.
 inline std::size_t read_some(char* buffer, std::size_t end, std::size_t size) {
     const std::size_t first = end;
     while (end < size) {
@@ -46,8 +47,9 @@ inline std::size_t read_some(char* buffer, std::size_t end, std::size_t size) {
     return end;
 }
 
-// Reads standard input in blocks of whole lines, and calls use(block, number of its first line) for each block. The
-// last line may lack its line feed. The buffer has 4 MiB, and grows when a line exceeds half of the buffer.
+// Reads standard input in blocks of whole lines, and calls use(block, number of its first line) for each block. Lines
+// are counted from 1. The last line of the input may lack its line feed. The buffer has 4 MiB at first, and is doubled
+// when an unfinished line fills more than half of it.
 template <class Use>
 void each_block(Use use) {
     std::vector<char> buffer(4 << 20);
@@ -71,8 +73,9 @@ void each_block(Use use) {
     }
 }
 
-// Writes `count` lines. work(i, out) appends the output for line i, without a line feed, to out. Parts of 1,000 lines
-// are computed in parallel. If work(i) throws, the lines before line i are written first.
+// Writes `count` lines to standard output. work(i, out) appends line i, counted from 0 and without its line feed, to
+// `out`. Groups of 1,000 lines are computed in parallel. If work(i) throws, the lines before line i are written, and
+// then the exception is rethrown.
 template <class Work>
 void write_lines(std::size_t count, Work work) {
     constexpr std::size_t together = 1000;
@@ -83,7 +86,7 @@ void write_lines(std::size_t count, Work work) {
     std::vector<Part> parts((count + together - 1) / together);
     parallel_each(std::int64_t(parts.size()), [&](std::int64_t p) {
         Part& part = parts[std::size_t(p)];
-        std::size_t whole = 0;  // bytes of the finished lines
+        std::size_t whole = 0;  // bytes of part.out that belong to finished lines
         try {
             for (std::size_t i = std::size_t(p) * together; i < std::min(count, (std::size_t(p) + 1) * together); i++) {
                 work(i, part.out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Declares the options of a program: thin wrappers around CLI11. Only tools/program/program.cpp includes CLI11, whose
-// headers are slow to compile.
+// Declares the options of a program. The classes are thin wrappers around CLI11. Only tools/program/program.cpp
+// includes the headers of CLI11, because they are slow to compile.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ class Option;
 
 namespace masquerade {
 
-// A handle on an option. CLI11 owns the option until main() ends.
+// A handle on an option. CLI11 owns the option, and the handle is valid until run_program() returns.
 class Option {
   public:
     explicit Option(CLI::Option* option = nullptr) : option_(option) {}
@@ -22,37 +22,38 @@ class Option {
     Option between(std::int64_t least, std::int64_t most) const;
     Option between(double least, double most) const;
     Option one_of(const std::vector<std::string>& words) const;
-    Option list() const;           // values separated by commas
-    Option one_at_a_time() const;  // one value per use, may be repeated; [ and ] are ordinary characters
+    Option list() const;           // the value is a list, separated by commas
+    Option one_at_a_time() const;  // may be repeated, with one value each time; [ and ] are ordinary characters
     Option required() const;
     Option needs(Option other) const;
     Option excludes(Option other) const;
 
     bool given() const;
-    std::string name() const;     // as the user types it: --beam; or the name of a positional option: words
-    std::string heading() const;  // the heading in --help under which the option is listed
+    std::string name() const;     // as in --help: "--beam"; for a positional option, "words"
+    std::string heading() const;  // the heading above the option in --help
 
   private:
     CLI::Option* option_;
 };
 
-// The options of a program or of one of its commands, or a group of options.
+// The options of a program, or those of one of its commands, or those of a group.
 class Options {
   public:
     explicit Options(CLI::App* app = nullptr) : app_(app) {}
 
     Option flag(const std::string& name, bool& value, const std::string& what);
-    // Declares an option whose value --help shows as `shown`. T: std::string, int, int64_t, uint64_t, double,
-    // optional<double>, or a vector of std::string or int.
+    // Declares an option. --help shows its value as `shown`, such as "NAME", and explains it by `what`. T is
+    // std::string, int, int64_t, uint64_t, double, optional<double>, or a vector of std::string or int. If the value
+    // names files or folders, use input() or output().
     template <class T>
     Option value(const std::string& name, T& value, const std::string& shown, const std::string& what);
-    // input() declares an option that names files or folders to read, output() one that names a file or folder to
-    // write. tools/outputs.h checks that no file is both.
+    // input() declares an option that names files or folders to read. output() declares an option that names a file or
+    // folder to write. tools/outputs.h checks that the program does not overwrite what it reads.
     Option input(const std::string& name, std::string& path, const std::string& shown, const std::string& what);
     Option input(const std::string& name, std::vector<std::string>& paths, const std::string& shown,
                  const std::string& what);
     Option output(const std::string& name, std::string& path, const std::string& shown, const std::string& what);
-    // Declares a number from `least` to `most`. --help shows the value as `unit`.
+    // Declares an option whose value is a number from `least` to `most`. --help shows the value as `unit`.
     template <class T, class Number>
     Option number(const std::string& name, T& number, Number least, Number most, const std::string& what,
                   const std::string& unit = "N") {
@@ -64,21 +65,21 @@ class Options {
         return value(name, word, unit, what).one_of(words);
     }
 
-    void heading(const std::string& title);  // heading in --help of the options declared after this call
+    void heading(const std::string& title);  // in --help, the heading above the options declared after this call
     void footer(const std::string& text);
     Options group(const std::string& title);  // returns a new group with its own heading
     Options command(const std::string& name, const std::string& what);
-    void expect_commands(int least);    // least: 1 if a command is required, otherwise 0; two are never permitted
-    bool chosen() const;                // whether this command was given
+    void expect_commands(int least);    // `least`: 1 if a command is required, else 0; at most one is allowed
+    bool chosen() const;                // whether the user gave this command
     std::vector<Option> given() const;  // the options that the user gave
-    std::string title() const;          // title of the group
+    std::string title() const;          // title of this group, as passed to group()
 
   private:
     CLI::App* app_;
 };
 
-// Throws BadUsage if the user gave an option of this group, whose title is "of A and B". Call this for runs of models
-// other than A and B; `model` is the model of `run`.
+// Call this if `model`, the model of the run folder `run`, does not support the options of `group`. Throws BadUsage if
+// the user gave one of these options. The title of the group names the models that support them, such as "of A and B".
 void refuse_options(const Options& group, const std::string& run, const std::string& model);
 
 }  // namespace masquerade

@@ -11,9 +11,12 @@ struct Output {
     std::string option, path;
 };
 
-// Throws BadUsage if an output is the same file as an input (also through a link), is inside an input folder, or has a
-// name that an input run uses for its own files. Sets before_reading (input/input.h), so that later attempts to read an
-// output throw as well. Standard input is treated as an input, standard output as an output.
+// Throws BadUsage if the program would overwrite something that it reads. For each output that is not a folder:
+//   - The output must not be the same file as an input, also through a link.
+//   - The output must not be an existing file inside an input folder. If the input folder is a run folder, this applies
+//     only to files with names that runs use, but also to files that do not exist yet.
+// Standard input counts as an input, and standard output as an output. Also sets before_reading (input/input.h), so
+// that later attempts of the program to read an output throw.
 void refuse_to_read(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
 
 }  // namespace masquerade

@@ -25,27 +25,32 @@ struct Common {
 };
 
 bool is_terminal(FILE* file);
-// Returns the columns of a progress line on this stream: the current width of its terminal, at most 80.
+// Returns the maximum width of a progress line on this stream, in columns: the current width of the terminal, but at
+// most 80; or 80 if the stream is not a terminal.
 int terminal_width(FILE* file = stderr);
 // Returns true if the program has received SIGINT (Ctrl-C), SIGTERM or SIGHUP (the terminal was closed), and should
-// stop. The first call installs the handlers. Before this call, each of these signals ends the program at once.
+// stop. The first call installs the signal handlers. Before the first call, each of these signals ends the program at
+// once.
 //   SIGINT, SIGTERM  A second signal within half a second of the first is ignored. A second signal after that time, or
-//                    a third signal, ends the program at once.
+//                    any third signal, ends the program at once.
 //   SIGHUP           Makes this function return true, but never ends the program. Ignored if nohup started the program.
 bool stop_requested();
-// Call this when everything is saved. After this call, the next SIGINT or SIGTERM ends the program at once.
+// Call this when everything is saved. After this call, the next SIGINT or SIGTERM ends the program at once, unless it
+// is a second signal within half a second of the first.
 void stop_at_once();
-// Waits until standard input has data or has ended. Returns false if the program should stop.
+// Waits until standard input has data or has ended. Returns false if a signal asks the program to stop (see
+// stop_requested()).
 bool wait_for_input();
-// Sets the text that is printed to standard error on the first SIGINT or SIGTERM; null: none. The text must be static.
+// Sets the text that the signal handler prints to standard error on the first SIGINT or SIGTERM. Null means no text.
+// The text must be a string literal or another static string.
 void say_when_stopped(const char* words);
-// Flushes standard output. Throws BadInput if that fails, because the disk is full or the stream is closed.
+// Flushes standard output. Throws BadInput if that fails, for example because the disk is full.
 void flush_out();
-// Writes the bytes of a result to standard output unchanged. Throws BadInput if they cannot be written.
+// Writes these bytes to standard output unchanged. Throws BadInput if that fails.
 void write_out(std::string_view bytes);
 
-// The body of main(). setup(options) declares the options; body(common) does the work and throws on failure. Returns
-// the exit status.
+// The body of main(). setup(options) declares the options; body(common) does the work and throws on failure. `work`
+// says what a GPU can do for the program. Returns the exit status.
 int run_program(int argc, char** argv, const std::string& name, const std::string& description,
                 const std::function<void(Options&)>& setup, const std::function<void(const Common&)>& body,
                 Work work = Work::none);

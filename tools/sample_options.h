@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options for samples from UniVAE, shared by ./generate and ./evaluate.
+// The options for drawing samples from a UniVAE (a text VAE), shared by ./generate and ./evaluate.
 #pragma once
 #include <fmt/format.h>
 

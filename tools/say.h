@@ -13,7 +13,7 @@
 
 namespace masquerade {
 
-// Marks a text of several lines: say() keeps its line breaks.
+// An argument of say() that may have several lines: say() keeps its line breaks.
 struct Lines {
     std::string text;
 };

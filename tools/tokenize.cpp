@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./tokenize: encodes lines of standard input as tokens, ids or offsets, or decodes such lines. It also learns
-// vocabularies, converts them, and reports how they fit a text.
+// ./tokenize: encodes lines of standard input as tokens or ids, or decodes lines of tokens or ids. It also learns
+// vocabularies, simplifies and converts them, and reports how well they fit a text.
 #include "tools/tokenize/tokenize.h"
 
 #include "tools/program.h"
@@ -52,7 +52,7 @@ void add_options(Options& app, TokenizeSettings& s) {
     app.heading("Options");
 }
 
-// Refuses combinations of options that have no meaning.
+// Throws BadUsage if the user combined options that exclude each other.
 void check(const Options& app, const TokenizeSettings& s) {
     const int instead = s.decode + s.report + s.restore + (s.train > 0) + !s.simplify.empty() + !s.write_json.empty();
     if (instead > 1)

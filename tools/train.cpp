@@ -32,11 +32,11 @@ void expect_only(const Options& options, const std::set<std::string>& names, con
         if (names.count(option.name()) == 0) throw BadUsage(why);
 }
 
-// Fits the prior of a run and stores it in the run's folder. Nothing is trained.
+// Fits a prior to the latents of a trained run, and saves it in the run's step folder. The weights do not change.
 void fit_prior_of(const Arguments& a, const Common& common) {
     expect_only(a.given, {"--fit-prior", "--threads", "--device"},
                 "--fit-prior does not change the run: it can be combined only with --threads and --device");
-    const RunFolder alone = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // locks the folder
+    const RunFolder alone = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // locks the run folder
     const std::unique_ptr<Run> run = family_of_run(a.fit_prior).load(a.fit_prior, true, common.device);
     say("{}\n", run->fit_prior(read_again(origin_of(run->run_json, a.fit_prior + "/run.json"))));
 }
@@ -56,7 +56,7 @@ std::unique_ptr<Training> training_of(Arguments a, const Common& common) {
 }
 
 void train(const Arguments& a, const Common& common, std::chrono::steady_clock::time_point start) {
-    std::signal(SIGPIPE, SIG_IGN);  // if standard output is closed, the run is still saved
+    std::signal(SIGPIPE, SIG_IGN);  // so that the run is saved even if standard output is closed
     const std::unique_ptr<Training> made = training_of(a, common);
     Training& t = *made;
     t.options.steps = a.steps;
@@ -100,7 +100,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
         reason == StopReason::asked ? "" : " --minutes 10");
 }
 
-// Returns the tables of settings of all models, for --help.
+// Returns a text for --help: for each model family, the table of its settings.
 std::string settings_tables() {
     std::string all;
     for (const Family& kind : families()) {

@@ -45,8 +45,8 @@ Operand& Case::add(const std::string& name, Role role, const Shape& shape, Kind 
     o.role = role;
     o.shape = shape;
     o.kind = kind;
-    // Cotangents vary and are not centred at 0: with a constant cotangent, errors in softmax and layernorm would not be
-    // found, because the sum of their outputs is constant.
+    // Cotangents vary and are not centred at 0. With a constant cotangent, errors in softmax and layernorm would not be
+    // found, because the sum of the outputs of a row is constant.
     o.draw = role == Role::output ? uniform(-1, 1.7) : uniform(-1.5, 1.5);
     operands.push_back(o);
     return operands.back();

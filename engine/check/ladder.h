@@ -3,10 +3,10 @@
 // operands and the calls of an op; the checks need nothing else, and report faults by op and tensor:
 //   check_calculus   the f64 backward equals the complex step of the c128 forward, up to 1e-12
 //   check_precision  f32 and bf16 agree with f64, forward and every gradient, on every instruction set
-//   check_contract   the op keeps the contract of ops.h: gradients are stored or added, outputs fully written, nothing
-//                    else is changed, wrong sizes are refused; results do not depend on absent gradients, on the number
-//                    of threads, or on other rows
-// The ladder uses no test framework, because the tests and `inspect gradients` both run it.
+//   check_contract   the op keeps the contract of ops.h: gradients are stored or added, outputs are fully written, no
+//                    other memory is changed, wrong sizes are refused. The results for a row do not depend on which
+//                    gradients are requested, on the number of threads, or on the other rows of the batch
+// The ladder uses no test framework, because `inspect gradients` runs it, too.
 #pragma once
 #include "engine/base/random.h"
 #include "engine/ops/ops.h"
@@ -28,21 +28,22 @@ struct Sizes {
 };
 
 enum class Role {
-    input,      // has a gradient
-    constant,   // has no gradient
-    output,     // has a cotangent, which the backward reads
-    statistic,  // an output that has no cotangent; the backward may read it
+    input,      // an input that has a gradient
+    constant,   // an input that has no gradient
+    output,     // an output that has a cotangent, which the backward reads
+    statistic,  // an output that has no cotangent; the backward may read its value
     updated,    // an output that is read before it is written
 };
-enum class Kind { storage, arithmetic };  // types S and A of ops.h
+enum class Kind { storage, arithmetic };  // the storage type S and the arithmetic type A of ops.h
 
 // Fills an operand with random numbers.
 using Draw = std::function<void(std::vector<double>&, Sequence&)>;
 double normal(Sequence& random);
-Draw each(const std::function<double(Sequence&)>& number);  // every number by itself
+Draw each(const std::function<double(Sequence&)>& number);  // calls number() for each number of the operand
 Draw uniform(double low, double high);
 
-// One tensor of a call and how to check it. For an output, `numbers` is the cotangent.
+// One tensor of a call and how to check it. `numbers` is the value of a tensor that the op reads, or the cotangent of a
+// tensor with Role::output.
 struct Operand {
     std::string name, path;
     Role role;
@@ -51,13 +52,13 @@ struct Operand {
     Draw draw;
     std::vector<double> numbers;
     bool weight = false;     // the gradient has type A, even if the value has type S
-    bool rounded = false;    // intermediate values are rounded to type S
-    bool of_row = false;     // row n depends only on rows n of such operands: its bits do not depend on the batch
-    bool any_rows = false;   // the op cannot detect surplus rows
+    bool rounded = false;    // the op rounds an intermediate value to type S, which adds one rounding error
+    bool of_row = false;     // row n belongs to row n of the batch; its bits do not depend on the other rows
+    bool any_rows = false;   // the op cannot detect a surplus row
     bool any_shape = false;  // the op cannot detect a wrong shape
-    double length = 1;       // number of terms of the sum that the output or the gradient is
-    double factor = 2;       // roundings per term of the sum
-    double floor = 0;        // lower bound of the number that errors are divided by, for terms that cancel
+    double length = 1;       // number of terms that are summed for a number of the output or of the gradient
+    double factor = 2;       // roundings per term of this sum
+    double floor = 0;        // errors are divided by at least this number, if large terms of the sum may cancel
 
     Operand& as_weight() {
         weight = true;
@@ -109,13 +110,13 @@ struct Case {
     std::vector<Operand> operands;
     std::vector<Indices> indices;
     std::function<void(const Call&)> forward, backward;
-    // Calls the function of nn/functions.h that records the op. If the op draws random numbers, its stream has the name
+    // Calls the function of nn/functions.h that records the op. If the op draws random numbers, their stream is named
     // "ladder".
     std::function<void(const OnTape&)> record;
     // Computes the outputs by plain loops in double. Only for ops without a backward, which check_calculus() cannot
     // check.
     std::function<void(const Call&)> definition;
-    int rows = 0;  // rows of the operands marked by_row
+    int rows = 0;  // number of rows of the operands with of_row = true
 
     Operand& input(const std::string& name, const Shape& shape, Kind kind = Kind::storage) {
         return add(name, Role::input, shape, kind);
@@ -138,7 +139,8 @@ struct Case {
 
     bool has_storage() const;
     bool has_gradient(const Operand& o) const { return backward && o.role == Role::input; }
-    // The case with only rows [begin, end) of the operands and indices that go by row; all others are unchanged.
+    // The case with only rows [begin, end) of the operands and index lists with of_row = true. The other operands and
+    // lists are unchanged.
     Case restricted(int begin, int end) const;
 
   private:
@@ -146,17 +148,18 @@ struct Case {
 };
 
 std::vector<Sizes> boundary_sizes();
-// Sizes that contain 2571, which is beyond the first tile of every kernel and odd, so that no tile size divides it.
+// Returns sizes in which one number is 2571. It is larger than the tiles of every kernel, and odd, so that no tile size
+// divides it.
 std::vector<Sizes> far_sizes();
 
 struct Op {
-    std::string name;  // name in ops.h and, after a comma, what is special in this row: "linear, no bias"
+    std::string name;  // name in ops.h and, after a comma, the special case that this row covers: "linear, no bias"
     std::function<Case(Sizes)> make;
-    std::vector<Sizes> small = {{5, 4, 3}, {2, 7, 6}, {1, 3, 1}};  // calculus, one derivative for each number
-    std::vector<Sizes> middle = {{33, 65, 17}};                    // calculus, derivatives along random directions
+    std::vector<Sizes> small = {{5, 4, 3}, {2, 7, 6}, {1, 3, 1}};  // calculus, one derivative for each number; records
+    std::vector<Sizes> middle = {{33, 65, 17}};                    // calculus, along random directions; records
     std::vector<Sizes> all = boundary_sizes();                     // precision and contract
-    std::vector<Sizes> far = far_sizes();                          // all checks; the contract only in f32
-    bool costly = false;                                           // many operations per number: see fits_fibers
+    std::vector<Sizes> far = far_sizes();                          // precision, contract in f32, calculus if not costly
+    bool costly = false;                                           // many operations per number; see fits_fibers()
 };
 
 // Returns the case of a row of the op table at the given sizes, with random numbers.
@@ -170,7 +173,7 @@ class Guarded {
     const View& view() const { return view_; }  // the tensor on the host, for the checks
     View there() const;                         // the tensor on the device, for the ops
     void send() const;                          // copies tensor and guards to the device
-    void fetch() const;                         // copies tensor and guards back
+    void fetch() const;                         // copies tensor and guards back to the host
     void fill(const std::vector<double>& numbers) const;
     void fill_with_nan() const;
     bool guards_intact() const;
@@ -188,15 +191,15 @@ bool lies_apart(Device device);
 
 complex number(const View& view, std::int64_t i);
 void set_number(const View& view, std::int64_t i, complex x);
-// Returns x rounded to `type`; x itself for f64.
+// Returns x rounded to `type`; x itself for f64 and c128.
 double rounded(double x, DType type);
 
-// Returns the largest absolute error of `found`, divided by the largest absolute value in `exact` or, if this is
-// smaller, by `floor`. Returns NaN if any error is NaN.
+// Returns the largest absolute error of `found`, divided by the largest absolute value in `exact` or by `floor`,
+// whichever is larger. Returns NaN if any error is NaN.
 double error_of(const View& found, const View& exact, double floor);
 
-// The memory of one case in one type, which is passed to the functions of the case. Before the op runs, inputs contain
-// the numbers of the case, rounded to the type `like`, and outputs contain NaN.
+// The memory of one case in one type, which is passed to the functions of the case. Before the op runs, all tensors
+// that the op reads contain the numbers of the case, rounded to the type `like`; all other tensors contain NaN.
 class Call {
   public:
     Call(const Case& of, DType type, DType like, Device device = Device::cpu);
@@ -207,7 +210,7 @@ class Call {
     View d(const std::string& name) const;           // the cotangent of an output
     Grad grad(const std::string& name) const;        // the gradient of an input
     Ints ints(const std::string& name) const;
-    RowNames rows() const;                    // the lists "document" and "position", if present
+    RowNames rows() const;                    // the lists "document" and "position"; empty if the case has none
     bool has(const std::string& name) const;  // true if a tensor has this name
 
     void forward() const { run(op.forward); }
@@ -220,16 +223,17 @@ class Call {
     void add(std::size_t operand, bool added = true) { added_[operand] = added; }
 
     const Case& op;
-    // values[i] is the value of operand i; others[i] its cotangent (outputs) or gradient (inputs), null if it has none.
+    // values[i] is the value of operand i. others[i] is its cotangent if it is an output, or its gradient if it is an
+    // input; null if the operand has neither.
     std::vector<Guarded> values;
     std::vector<std::unique_ptr<Guarded>> others;
-    mutable std::set<std::string> asked;  // names of the tensors and lists used by the function that ran: "x", "dy"
+    mutable std::set<std::string> asked;  // names of the tensors and lists that the functions have used: "x", "dy"
 
   private:
     std::size_t find(const std::string& name) const;
     void run(const std::function<void(const Call&)>& ops) const;
     std::vector<bool> unwanted_, added_;
-    std::vector<Buffer> lists_;  // the index lists on the device
+    std::vector<Buffer> lists_;  // copies of the index lists in device memory; empty if the device has none of its own
 };
 
 // Calls f(operand, tensor name, memory in a, memory in b) for every result of the op: outputs and gradients.
@@ -242,25 +246,27 @@ void each_result(const Call& a, const Call& b, F f) {
     }
 }
 
-// The largest error allowed for an output's values or an input's gradient, relative to the largest number. Storage and
-// rounded intermediate values count one rounding each; arithmetic counts a rounding for each term of the sum.
+// The largest error allowed for an output's values or an input's gradient, relative to the largest number. For the
+// arithmetic, it is factor (2 + sqrt(length)) times the rounding error of type A, because the rounding errors of a sum
+// partly cancel. In bf16, storing a number of type S and Operand::rounded add one bf16 rounding error each.
 double bound_of(const Operand& operand, DType type);
 std::string at(Sizes sizes);  // " at 5x4x3"
 
-// The largest relative errors of one tensor; -1 if a check does not apply.
+// The largest relative errors that the checks found in one tensor; -1 if a check does not apply to it.
 struct Errors {
     double complex_step = -1, f32 = -1, bf16 = -1;
-    double share = 0;  // the largest ratio of an error to the allowed error
+    double share = 0;  // the largest ratio of an error to the error that is allowed for it
 };
 
 struct Findings {
     std::string op;
-    std::vector<std::pair<std::string, Errors>> tensors;  // "y", "dx", in the order of the row
-    std::vector<std::string> faults;                      // "layernorm dx: complex step 0.03 > 1e-12 at 5x4x3"
+    std::vector<std::pair<std::string, Errors>> tensors;  // by name, "y" or "dx", in the order of their first checks
+    std::vector<std::string> faults;                      // such as "layernorm dx: complex step 0.03 > 1e-12 at 5x4x3"
     long checks = 0;
 
     Errors& of(const std::string& tensor);
-    // Counts a check. The first failure of each kind is recorded as a fault: "<op> <tensor>: <kind> <details>".
+    // Counts a check. For each tensor, the first failure of each kind is recorded as a fault: "<op> <tensor>: <kind>
+    // <details>".
     void expect(bool good, const std::string& tensor, const std::string& kind, const std::string& details);
     // Runs a check; an exception is recorded as a fault.
     void attempt(Sizes sizes, const std::function<void()>& check);
@@ -272,18 +278,18 @@ struct Findings {
 void check_calculus(const Op& op, Findings& findings);
 void check_precision(const Op& op, Findings& findings);
 void check_contract(const Op& op, Findings& findings);
-// How the results of an op for some rows alone must agree with its results for these rows in a batch: in all bits, or
-// within the allowed error. The latter is for cuBLASLt, which may choose another algorithm for another number of rows.
+// How exactly the results of an op for some rows alone must agree with its results for the same rows in a batch: in all
+// bits, or within the allowed errors. `near` is for cuBLASLt, whose algorithm may depend on the number of rows.
 enum class RowsAlone { same_bits, near };
 // The checks of the ops on Device::cuda. Precision is checked against f64 on the CPU.
 void check_cuda_precision(const Op& op, Findings& findings);
 void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows = RowsAlone::same_bits);
-// True if the environment variable MASQUERADE_SMALL_LADDER is set. The two CUDA checks then use only the smallest
-// sizes, for slow tools that check every memory access.
+// True if the environment variable MASQUERADE_SMALL_LADDER is set. check_cuda_precision() and check_cuda_contract()
+// then use only the smallest sizes, so that they can run under slow tools that check every memory access.
 bool small_ladder();
-// True if a CUDA check at these sizes is fast enough. A GPU runs all sizes. Without one, the tests run the kernels on
-// the CPU, their threads as fibers: for a costly op, rows * columns * other may be at most `most`, and rows at most
-// 300.
+// True if a CUDA check at these sizes is fast enough. A GPU runs all sizes. Without a GPU, the tests run the kernels on
+// the CPU, with a fiber for each CUDA thread. For a costly op, rows * columns * other may then be at most `most`, and
+// rows at most 300.
 bool fits_fibers(const Op& op, Sizes sizes, std::int64_t most);
 
 // Returns all rows of the op table.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parts that the checks of the contract and of records share: one case of an op, in one type.
+// Code shared by the check of the contract and the check of records: one case of an op, in one type.
 #pragma once
 #include "engine/check/ladder.h"
 
@@ -15,7 +15,7 @@ struct Check {
     void expect(bool good, const std::string& tensor, const std::string& kind) const {
         findings.expect(good, tensor, kind, text(name_of(type), at(sizes)));
     }
-    // Calls f(operand, name of its gradient) for every gradient.
+    // Calls f(index of the operand, name of its gradient) for every operand that has a gradient.
     template <class F>
     void each_gradient(F f) const {
         for (std::size_t i = 0; i < c.operands.size(); i++)

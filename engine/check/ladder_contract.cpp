@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The checks that every op keeps the contract of ops.h.
+// Checks that every op keeps the contract at the top of ops.h.
 #include "engine/ops/cpu/parallel.h"
 #include "engine/check/ladder_check.h"
 
@@ -67,8 +67,8 @@ struct Contract : Check {
         each_gradient([&](std::size_t i, const std::string&) { call.others[i]->fill_with_nan(); });
     }
 
-    // Checks that a gradient is added to what its tensor contains if the call says so. One gradient at a time is added;
-    // the others are stored, and must not change. `stored` contains all gradients, stored.
+    // Checks that a gradient is added to the contents of its tensor if the call says so. In each call, one gradient is
+    // added; the others are stored and must stay the same. In the call `stored`, all gradients were stored.
     void check_added(const Call& stored) const {
         Call call = call_of(c);
         call.forward();
@@ -101,8 +101,8 @@ struct Contract : Check {
     }
 
     // Checks that a gradient has the same bits if other gradients are absent, and that absent gradients are not
-    // written. It tries every set of gradients with at most one present or at most one absent; if `every` is true,
-    // every set.
+    // written. If `every` is true, it tries every set of absent gradients; otherwise only the sets in which at most one
+    // gradient is present or at most one is absent.
     void check_absent(const Call& all, bool every) const {
         std::vector<std::size_t> inputs;
         each_gradient([&](std::size_t i, const std::string&) { inputs.push_back(i); });
@@ -142,8 +142,8 @@ struct Contract : Check {
         }
     }
 
-    // Checks that a part of the rows gives the same bits as in the whole batch or, if rows_alone is `near`, nearly the
-    // same numbers.
+    // Checks that some rows alone give the same bits as these rows in the whole batch or, if rows_alone is `near`,
+    // nearly the same numbers.
     void check_rows(const Call& all) const {
         const int n = c.rows;
         const std::pair<int, int> ranges[] = {{0, 1}, {n - 1, n}, {n / 3, n / 3 + (n + 1) / 2}};
@@ -163,7 +163,7 @@ struct Contract : Check {
                             if (rows_alone == RowsAlone::same_bits)
                                 expect(whole.bytes().substr(begin * row, among.bytes()) == rows.bytes(), name,
                                        "of a row alone has other bits than in a batch");
-                            else  // each of the two may have an error up to the bound
+                            else  // the result of the batch and that of the rows alone may each be off by bound_of()
                                 expect(error_of(rows.view(), among, std::max(o.floor, largest_of(whole.view()))) <=
                                            2 * bound_of(o, type),
                                        name, "of a row alone is far from what it is in a batch");
@@ -223,7 +223,7 @@ struct Contract : Check {
 
 void check(const Op& op, Device device, RowsAlone rows, std::vector<Sizes> sizes, std::vector<DType> types,
            Findings& findings) {
-    sizes.push_back({0, sizes.front().columns, sizes.front().other});  // no rows at all
+    sizes.push_back({0, sizes.front().columns, sizes.front().other});  // an empty batch
     bool has_storage = prepared(op, op.all.front()).has_storage();
     for (DType type : types) {
         if (type == DType::bf16 && !has_storage) continue;
@@ -235,7 +235,7 @@ void check(const Op& op, Device device, RowsAlone rows, std::vector<Sizes> sizes
                 contract.check_rows(all);
                 if (!contract.c.backward) return;
                 contract.check_added(all);
-                // Every set of gradients is checked only at the first size, because there are many sets.
+                // Every set of absent gradients is tried only at the first size, because there are many sets.
                 contract.check_absent(all, s.rows == sizes.front().rows && s.columns == sizes.front().columns);
             });
         Sizes small = op.small.front();
@@ -251,7 +251,7 @@ void check_contract(const Op& op, Findings& findings) {
 }
 
 void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows) {
-    std::vector<Sizes> some;  // large sizes would take long without a GPU, and find nothing new
+    std::vector<Sizes> some;  // the large sizes are left out: they take long without a GPU and find nothing new
     for (Sizes s : op.all)
         if (s.rows * s.columns <= 33 * 33 && fits_fibers(op, s, 1100)) some.push_back(s);
     check(op, Device::cuda, rows, small_ladder() ? op.small : some, {DType::f32, DType::bf16}, findings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The checks that compare numbers: calculus and precision.
+// check_calculus() and check_precision(), which compare numbers.
 #include "engine/ops/cpu/gemm.h"
 #include "engine/check/ladder.h"
 
@@ -96,8 +96,8 @@ Call exact_call(const Case& c, DType type) {
     return exact;
 }
 
-// Runs the case in `type` on the device, and checks that the error of every result is within its bound. `how` is the
-// name of the instruction set or device in error messages.
+// Runs the case in `type` on the device, and checks that every result differs from `exact` by at most bound_of(). `how`
+// is the name of the instruction set or device in error messages.
 void compare(const Call& exact, Sizes sizes, DType type, Device device, const std::string& how, Findings& findings) {
     Call fast(exact.op, type, type, device);
     fast.both();
@@ -143,7 +143,8 @@ void check_calculus(const Op& op, Findings& findings) {
     if (!prepared(op, op.all.front()).backward) return;
     for (Sizes s : op.small) findings.attempt(s, [&] { check_elements(op, s, findings); });
     for (Sizes s : op.middle) findings.attempt(s, [&] { check_directions(op, s, findings); });
-    // check_precision cannot find a fault beyond the first tile that all types have in common; the derivatives can.
+    // check_precision() compares types with each other, so it cannot find a wrong gradient that all types share. The
+    // derivatives can, and the far sizes reach beyond the first tile.
     for (Sizes s : op.far)
         if (!op.costly) findings.attempt(s, [&] { check_directions(op, s, findings); });
 }

@@ -32,7 +32,8 @@ Tensor* OnTape::operator()(const std::string& name) const {
     throw Error(text("the table names no operand ", name));
 }
 
-// Checks that the record contains its inputs. This is done before the forward, which could need a missing input.
+// Checks that the record lists every tensor that Case::record has used as an input. This is checked before the forward
+// runs, because the forward might need a missing input.
 void OnTape::before(const Record& r, bool backward) {
     if (backward) return;
     for (const Tensor* t : asked_)
@@ -58,8 +59,8 @@ void poison(const Tensor* t) {
     if (t && t->bytes() > 0) std::memset(t->value, 0xff, t->bytes());
 }
 
-// Fills every tensor that the record does not keep with NaN, because the memory plan may reuse its memory before the
-// backward.
+// Fills every tensor that the record does not keep with NaN. The backward must not read these tensors, because the
+// memory plan may reuse their memory before the backward runs.
 void poison_what_is_free(const Record& r) {
     for (const auto& tensors : {r.in, r.out})
         for (const Tensor* t : tensors)
@@ -69,7 +70,8 @@ void poison_what_is_free(const Record& r) {
 struct RecordCheck : Check {
     Records& records;
 
-    // `otherwise` describes a gradient that differs, as a fault; null: a difference is not a fault.
+    // Returns true if all gradients of a and b have the same bits. If `otherwise` is not null, each gradient that
+    // differs is also recorded as a fault, with this description.
     bool same_gradients(const Call& a, const Call& b, const char* otherwise = nullptr) const {
         bool same = true;
         each_gradient([&](std::size_t i, const std::string& name) {
@@ -80,7 +82,8 @@ struct RecordCheck : Check {
         return same;
     }
 
-    // Checks that the outputs of the record have the order of the operands and the bits of a direct call.
+    // Checks that the record's outputs have the order of the output operands, and the bits that a direct call of the op
+    // gives.
     void check_outputs(const OnTape& of, const Call& direct) const {
         const Record& r = of.record();
         std::size_t outputs = 0;
@@ -135,8 +138,8 @@ struct RecordCheck : Check {
         }
     }
 
-    // Checks that the record adds gradients, with the same bits as a direct call that adds. The contract check covers
-    // whether this sum is right.
+    // Checks that the record adds gradients, with the same bits as a direct call that adds. check_contract() checks
+    // that the sum itself is right.
     void check_added() const {
         Call direct(c, type);
         OnTape added(c, type);

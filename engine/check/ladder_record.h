@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The check of the record that an op leaves on a tape, which is part of the test ladder.
+// A part of the test ladder: the check of the record that an op leaves on a tape.
 #pragma once
 #include "engine/tape/tape.h"
 #include "engine/check/ladder.h"
 
 namespace masquerade::ladder {
 
-// Runs the record of one row of the op table on its own tape. The tensors use the memory of a Call.
+// Runs the record of one row of the op table on a tape of its own. The tensors use the memory of the Call `memory`.
 class OnTape : Observer {
   public:
     OnTape(const Case& of, DType type);
@@ -18,14 +18,14 @@ class OnTape : Observer {
     Tape& tape;
 
     void forward() { memory.op.record(*this); }
-    void backward();  // starts with the cotangents of the outputs
-    // False if the op left no record, as a conversion between equal types does.
+    void backward();  // starts from the cotangents of the outputs
+    // False if the op left no record. A conversion between equal types leaves none.
     bool recorded() const { return !tape.records().empty(); }
     const Record& record() const { return tape.records().back(); }
     bool asked(std::size_t operand) const { return asked_.count(&tensors[operand]) > 0; }
 
     Call memory;
-    mutable std::vector<Tensor> tensors;  // one for each operand
+    mutable std::vector<Tensor> tensors;  // one for each operand of the case
 
   private:
     void before(const Record& record, bool backward) override;
@@ -37,13 +37,14 @@ class OnTape : Observer {
 // Statistics over the records of several rows of the op table.
 struct Records {
     std::set<std::string> ops;  // names of the ops that have left a record: "linear"
-    // "linear x": tensors that a record keeps for the backward, and kept tensors that the backward really reads
+    // Names such as "linear x". kept: tensors that a record keeps for its backward. read: kept tensors that change a
+    // gradient when they are overwritten, so the backward really reads them.
     std::set<std::string> kept, read;
 };
 
-// Checks that the values and gradients of the record have the bits of direct calls: if gradients are stored over NaN,
-// added, or partly absent, and if all tensors that the record does not keep are NaN. Also checks that the record
-// contains every input.
+// Checks that the outputs and gradients of the record have the bits of direct calls of the op. Gradients are stored
+// over NaN, added, and partly absent; before the backward, all tensors that the record does not keep are set to NaN.
+// Also checks that the record lists every input.
 void check_record(const Op& op, Findings& findings, Records& records);
 
 }  // namespace masquerade::ladder

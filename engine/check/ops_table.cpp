@@ -69,7 +69,7 @@ Case linear_case(Sizes n, bool bias, Kind of_y) {
 Case layernorm_case(Sizes n) {
     const int N = n.rows, C = n.columns;
     Case c;
-    // With two columns dx nearly cancels: it is the difference of terms as large as rstd.
+    // With two columns, dx is close to 0 but is computed as a difference of terms as large as rstd.
     c.input("x", {N, C}).by_row().sums(C).at_least(3);
     c.input("w", {C}, arithmetic).sums(N);
     c.input("b", {C}, arithmetic).sums(N);
@@ -83,7 +83,7 @@ Case layernorm_case(Sizes n) {
 Case rms_norm_case(Sizes n) {
     const int N = n.rows, C = n.columns;
     Case c;
-    // With one column, dx is a small difference of two terms as large as inverse.
+    // With one column, dx is close to 0 but is computed as a difference of two terms as large as `inverse`.
     c.input("x", {N, C}).by_row().sums(C).at_least(4);
     c.input("w", {C}, arithmetic).sums(N);
     c.output("y", {N, C}).by_row().sums(C);
@@ -92,7 +92,8 @@ Case rms_norm_case(Sizes n) {
     return c;
 }
 
-// y(N,C) is a function of x(N,C), or of x(N,2C) if `gated`, number by number; calls: as for set_calls.
+// Each number of y(N,C) is a function of one number of x(N,C) or, if `gated`, of two numbers of x(N,2C). `calls` are
+// the arguments of set_calls().
 template <class... Calls>
 Case activation_case(Sizes n, bool gated, Calls... calls) {
     Case c;
@@ -102,7 +103,7 @@ Case activation_case(Sizes n, bool gated, Calls... calls) {
     return c;
 }
 
-// u = x w^T + b, a = gelu(u). a has no gradient; it is an input of gelu_linear.
+// u = x w^T + b, a = gelu(u). a has no gradient here, because the backward of gelu_linear covers the gelu.
 Case linear_gelu_case(Sizes n, GeluKind kind, bool bias) {
     const int M = n.rows, I = n.columns, O = n.other;
     Case c;
@@ -174,8 +175,8 @@ Case dropout_case(Sizes n) {
     return c;
 }
 
-// Multiples of 1/16, with a dropout rate of 1/2 or 0: s = x + dropout(f) is exact in bf16, so the statistics belong to
-// the same s in every type.
+// Returns a multiple of 1/16 from -2 to 2. For such x and f and a dropout rate of 1/2 or 0, s = x + dropout(f) is exact
+// in bf16. All types then have the same s, and its mean and rstd can be compared.
 double sixteenth(Sequence& random) { return (double(random.below(65)) - 32) / 16; }
 
 Case residual_norm_case(Sizes n, float rate) {
@@ -196,7 +197,7 @@ Case residual_norm_case(Sizes n, float rate) {
     return c;
 }
 
-// The table w has `other` rows. If it is small, many rows of y read the same row of w.
+// The table w has `other` rows. If `other` is small, many rows of y are copies of the same row of w.
 Case embedding_case(Sizes n) {
     Case c;
     c.input("w", {n.other, n.columns}).as_weight().with_any_rows().sums(n.rows);
@@ -214,7 +215,8 @@ Case rotary_case(Sizes n) {
     c.constant("rotary_table", {P, D}, arithmetic).with_any_rows();
     c.output("y", {n.rows, 2 * D + n.columns}).by_row();
     c.ints("positions", some_below(n.rows, P, 4));
-    // The backward is the transpose, which is the gradient for any numbers in the table.
+    // The numbers in the table need not be cosines and sines: the backward multiplies by the transposed matrix, which
+    // is the gradient for any numbers.
     set_calls(c, rotary_forward, rotary_backward, rotary, 2 * D);
     return c;
 }
@@ -296,7 +298,7 @@ Case scale_columns_case(Sizes n) {
     return c;
 }
 
-// Two heads of `columns` numbers each, and `other` rows of p. p is a weight or an activation.
+// x has two heads of `columns` columns each; p has `other` rows. p is a weight or an activation.
 Case head_scores_case(Sizes n, bool weight) {
     const int C = 2 * n.columns;
     Case c;
@@ -308,7 +310,8 @@ Case head_scores_case(Sizes n, bool weight) {
     return c;
 }
 
-// Two heads of `columns` numbers and `other` projections each. x may be absent if the features do not depend on it.
+// Two heads, each with `columns` columns of x and `other` projections. x may be absent if the features do not depend on
+// |x|.
 Case feature_map_case(Sizes n, FeatureKind kind, bool has_x) {
     const int D = n.columns, R = n.other, F = features_of(kind, R);
     const double scale = std::pow(D, -0.25);
@@ -320,8 +323,8 @@ Case feature_map_case(Sizes n, FeatureKind kind, bool has_x) {
     return c;
 }
 
-// Z is at least 2: in one dimension, no direction is orthogonal to the unit vector mu. w keeps away from -1 and 1,
-// where the gradient diverges.
+// Z is at least 2: in one dimension, no direction is orthogonal to the unit vector mu. |w| is at most 0.95, because the
+// gradient diverges at -1 and 1.
 Case vmf_sample_case(Sizes n) {
     const int B = n.rows, Z = n.columns + 1;
     auto unit_rows = [Z](std::vector<double>& numbers, Sequence& random) {
@@ -343,7 +346,8 @@ Case vmf_sample_case(Sizes n) {
     return c;
 }
 
-// mu | log variance. The numbers are well inside the clamp to [-8, 8] or well outside.
+// Returns a mean or a log variance. The number is well inside the interval [-8, 8], to which log variances are clamped,
+// or well outside.
 double gaussian(Sequence& random) {
     const double u = random.uniform_double();
     return u < 0.8 ? 3 * random.uniform_double() - 1.5 : u < 0.9 ? 9 : -9;
@@ -369,7 +373,7 @@ Case gaussian_kl_case(Sizes n, bool prior, bool apart) {
     return c;
 }
 
-// The numbers are well above or well below `least`, because the gradient jumps there.
+// All numbers of x are well above or well below `least`, because the gradient jumps at `least`.
 Case at_least_case(Sizes n) {
     static constexpr double least = 0.25;
     Case c;
@@ -382,10 +386,11 @@ Case at_least_case(Sizes n) {
     return c;
 }
 
-// Logits have a standard deviation of about 1.5; V is `other`. The loss is a difference of logits. Every third row has
-// weight 0; the other weights are in (-1, 1).
+// V is `other`. The logits have a standard deviation of 1.4 with a bias, and 1 without. Every third row has weight 0;
+// the other weights are in (-1, 1).
 Case cross_entropy_case(Sizes n, bool bias, double smoothing) {
-    // If a row is nearly certain of its target, p - q is small but has the rounding errors of numbers of size 1.
+    // The gradients contain p - q, predicted minus label probability. If a row is nearly certain of its target, p - q
+    // is small but has the rounding errors of numbers of size 1.
     const double least = smoothing > 0 ? 1 : 0.1;
     const int N = n.rows, C = n.columns, V = n.other;
     Case c;
@@ -487,7 +492,7 @@ Case adamw_case(Sizes n, double clip) {
     return c;
 }
 
-// The curvature B is either 0, where |B| is clamped to 0.01, or so large that the step does not bring it near 0.
+// The curvature B is either 0, so that |B| is clamped to 0.01, or so large that the step does not bring it near 0.
 Case apollo_case(Sizes n, double clip) {
     const int N = n.rows * n.columns;
     Case c;
@@ -585,7 +590,7 @@ const std::vector<Op>& ops_table() {
         for (Op& op : all)
             if (op.name == "embedding")
                 op.far.push_back(
-                    {4700, 2, 300});  // the CUDA radix sort then has 10 tiles * 256 digit counts: more than one scan
+                    {4700, 2, 300});  // the CUDA radix sort then needs two passes and several blocks in its scan
         for (const auto& more : {attention_ops(), state_ops(), bucket_ops(), insertion_ops(), code_ops()})
             all.insert(all.end(), more.begin(), more.end());
         return all;

@@ -9,44 +9,46 @@ namespace masquerade::ladder {
 
 constexpr Kind arithmetic = Kind::arithmetic;
 
-// `count` random integers in [0, bound), with repeats.
+// Returns `count` random integers in [0, bound), with repeats. Another salt gives other integers.
 std::vector<int> some_below(int count, int bound, std::uint32_t salt);
 // Returns `count` distinct integers in [0, bound), in random order.
 std::vector<int> different_below(int count, int bound);
 Draw scaled(double deviation);             // normal numbers with this standard deviation
-Draw with_zeros(double low, double high);  // uniform numbers; those at 1, 4, 7 ... are 0
+Draw with_zeros(double low, double high);  // uniform numbers, but those with index 1, 4, 7, ... are 0
 Draw given(const std::vector<double>& numbers);
 
 inline Shape matrix(Sizes n) { return {n.rows, n.columns}; }
-// The numbers of a tensor, for definitions.
+// The numbers of a tensor in a double call, for Case::definition.
 inline double* numbers(const Call& a, const std::string& name) { return a(name).as<double>(); }
 
-// Adds the lists that name the rows for dropout.
+// Adds the lists "document" and "position", from which dropout derives the random numbers of each row.
 void name_rows(Case& c, int rows, std::uint32_t salt = 1, bool of_row = true);
 
-// An op that costs many operations per number, at fewer and smaller sizes: rows, size of a head, heads.
+// Returns an op that needs many operations per number, with fewer and smaller sizes. The sizes are rows, head size and
+// heads.
 Op costly_op(const std::string& name, const std::function<Case(Sizes)>& make, const std::vector<Sizes>& all,
              const std::vector<Sizes>& far);
 
-// make(sizes, more...) as a function of the sizes alone
+// Returns make(sizes, more...) as a function of the sizes alone.
 template <class Make, class... More>
 auto with(Make make, More... more) {
     return [=](Sizes n) { return make(n, more...); };
 }
 
-// A mask over packed documents, for the rows of attention.
+// A mask over packed documents, for the rows of the op table that test attention.
 struct Layout {
     SegmentGraph graph;
-    int keys[2] = {0, 0};  // rows of the two key sources; 0: no such source
+    int keys[2] = {0, 0};  // number of rows of each key source; keys[1] is 0 if there is no second source
     int sources() const { return keys[1] > 0 ? 2 : 1; }
 };
 using Build = std::function<Layout(int rows)>;
-int longest(int rows);         // at least as many keys as one of so many rows sees
-Build by_rule(Rule rule);      // each document is one segment
+int longest(int rows);         // upper bound of the number of keys that a row sees in a Layout of `rows` rows
+Build by_rule(Rule rule);      // each document is one segment with this rule
 Layout with_latent(int rows);  // UniVAE's decoder: causal, and each document sees one row of a second source
-Layout prefix(int rows);       // UniLM: the first half is full; the second is causal and sees the first
+Layout prefix(int rows);       // UniLM: a document's first half is full; the second is causal and sees the first
 
-// one(NAME) and, for a second key source, one(NAME1); nothing if the case has no tensor NAME.
+// Returns a list with one item per key source: one(name) and, if the case has a second source, one(name + "1"). The
+// list is empty if the case has no tensor `name`.
 template <class List, class One>
 List of_sources(const Call& a, const std::string& name, const One& one) {
     if (!a.has(name)) return {};
@@ -57,8 +59,8 @@ inline std::vector<Tensor*> all_of(const OnTape& a, const std::string& name) {
     return of_sources<std::vector<Tensor*>>(a.memory, name, a);
 }
 
-// An argument of type T that is neither tensor nor list: RowNames come from the lists "document" and "position", a mask
-// from the Layout among `others`, and anything else from `others` itself.
+// Returns an argument of type T that is neither a tensor nor a list. RowNames come from the lists "document" and
+// "position", a mask from the Layout in `others`. Any other argument is the element of `others` with type T.
 template <class T, class Others>
 T other_argument(const Call& a, const Others& others) {
     if constexpr (std::is_same_v<T, RowNames>) {
@@ -78,8 +80,9 @@ T other_argument(const Call& a, const Others& others) {
     }
 }
 
-// The argument of a case for the parameter `name` of an op: View x is the tensor x, Grad dx its gradient, and View dy
-// the cotangent of y; absent if the case has no such tensor. Views and Grads are those of all key sources.
+// Returns the argument of a case for the parameter `name` of an op: View x is the tensor x, Grad dx its gradient, and
+// View dy the cotangent of y. The argument is absent if the case has no such tensor. Views and Grads have an element
+// for each key source.
 template <class T, class Others>
 T argument(const Call& a, const std::string& name, const Others& others) {
     const std::string without_d = name.substr(1);
@@ -105,14 +108,16 @@ void call_by_names(const Call& a, const Others& others, std::index_sequence<I...
         a, std::string(name_of_parameter(Op::parameters, I)), others)...};
 }
 
-// Returns a function that calls an op with the tensors and lists that have the names of its parameters.
+// Returns a function that calls an op. The tensors and lists of the case that have the names of the op's parameters
+// become its arguments.
 template <class Op, class... Others>
 std::function<void(const Call&)> by_names(Op, Others... others) {
     return [others = std::tuple(others...)](const Call& a) { call_by_names<Op>(a, others, typename Op::Places()); };
 }
 
-// The arguments of a function of nn/functions.h, whose parameters have no names: each Tensor* is the next input or
-// constant of the case, or null if none is left; each Ints is its next list; strings are "ladder".
+// The arguments of a function of nn/functions.h, for which parameter names are not known. Each Tensor* is the next
+// input or constant of the case, or null after the last one. Each Ints is the next list of the case; strings are
+// "ladder".
 template <class Others>
 struct ArgumentsInOrder {
     const OnTape& a;
@@ -141,11 +146,13 @@ struct ArgumentsInOrder {
     }
 };
 
-// A mask must outlive the call; everything else is passed by value.
+// The type in which an argument is passed: a mask by reference, because it must outlive the call; any other argument by
+// value.
 template <class T>
 using Passed = std::conditional_t<std::is_same_v<T, const SegmentGraph&>, T, std::decay_t<T>>;
 
-// Records an op by the function of nn/functions.h, with the tensors and lists of the case in their order.
+// Returns a function that records an op: it calls `function`, of nn/functions.h, with the tensors and lists of the case
+// in the order in which the case declares them.
 template <class Result, class... Parameters, class... Others>
 std::function<void(const OnTape&)> in_order(Result (*function)(Tape&, Parameters...), Others... others) {
     return [function, others = std::tuple(others...)](const OnTape& a) {
@@ -155,7 +162,7 @@ std::function<void(const OnTape&)> in_order(Result (*function)(Tape&, Parameters
     };
 }
 
-// Sets all three calls of a case; each takes from `others` what it needs.
+// Sets forward, backward and record of a case. Each uses those elements of `others` that it has parameters for.
 template <class Forward, class Backward, class Function, class... Others>
 void set_calls(Case& c, Forward forward, Backward backward, Function function, Others... others) {
     c.forward = by_names(forward, others...);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of softmax attention in the op table: every Rule, further key sources, patterns, dropout, and query heads
-// that share key heads. Sizes are query rows, head size, key heads.
+// The rows of softmax attention in the op table: every Rule, a second key source, window and block patterns, dropout,
+// and query heads that share key heads. Sizes are query rows, head size, key heads.
 #include "engine/check/ops_table.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace masquerade::ladder {
 namespace {
 
-// Returns lengths of documents whose sum is `rows`. If there are more than 1,000 rows, the first document has all but
-// 130 of them.
+// Returns the lengths of documents that have `rows` rows together. If `rows` is above 1,000, the first document has all
+// rows but 130.
 std::vector<int> lengths(int rows) {
     const int cycle[] = {4, 1, 9, 2, 33, 3, 130, 17};
     std::vector<int> all;
@@ -22,8 +22,8 @@ std::vector<int> lengths(int rows) {
     return all;
 }
 
-// Makes a layout in which each document is one segment of queries and keys. change(query segment, layout) may change
-// each segment.
+// Makes a layout in which each document is one query segment and one key segment. change(query segment, layout) is
+// called for each document and may change its segments.
 template <class F>
 Layout documents(int rows, F change) {
     Layout all;
@@ -122,8 +122,9 @@ Layout blocked(int rows) {
     });
 }
 
-// As in decoding: each document has five cached rows before the query rows, and sees the first two cached rows a second
-// time. A document of more than two rows is followed by a query row that belongs to no document.
+// Cached keys, as in decoding: each document has five key rows before those of its query rows, and its queries see the
+// first two of these key rows a second time. A document of more than two rows is followed by a query row that belongs
+// to no document.
 Layout cached(int rows) {
     Layout all = documents(rows, [](QuerySegment& q, Layout& layout) {
         q.rule = q.document % 2 ? Rule::causal : Rule::full;
@@ -138,7 +139,7 @@ Layout cached(int rows) {
     return all;
 }
 
-// `readers` query heads share each key head.
+// Returns the row of the op table for one mask. `readers` query heads share each key head.
 Op attention_op(const std::string& use, const Build& build, float dropout = 0, int readers = 1) {
     const auto make = [=](Sizes n) {
         const int N = n.rows, D = n.columns, H = readers * n.other, C = H * D, kv_columns = 2 * n.other * D;

@@ -16,7 +16,7 @@ Case tanh_case(Sizes n) {
     return c;
 }
 
-// Returns the first index of each of `parts` parts, which have 0 to `most` elements each, then the index behind the
+// Returns the first index of each of `parts` parts, which have 0 to `most` elements each, and then the index after the
 // last part.
 std::vector<int> parts_of(int parts, int most) {
     std::vector<int> first{0};
@@ -24,7 +24,7 @@ std::vector<int> parts_of(int parts, int most) {
     return first;
 }
 
-// The numbers are multiples of 1/4, so that often several rows have the same maximum.
+// The numbers of x are multiples of 1/4, so that the maximum often occurs in several rows.
 Case max_rows_case(Sizes n) {
     const std::vector<int> first = parts_of(n.rows, n.other);
     Case c;
@@ -52,7 +52,7 @@ Case reshape_case(Sizes n) {
     return c;
 }
 
-// Two rows of x side by side: some rows r, each with row r + 1 modulo N or, if `themselves`, each row with itself.
+// Each row of y is two rows of x side by side: some row r, and row (r + 1) mod N or, if `themselves`, row r again.
 Case side_by_side_case(Sizes n, bool themselves) {
     const int M = n.rows, N = M + (themselves ? 0 : n.other);
     std::vector<int> both, first, second, one = different_below(M, N), other = one;
@@ -88,8 +88,8 @@ Case side_by_side_case(Sizes n, bool themselves) {
     return c;
 }
 
-// `rows` slots with K rows each; V is `other`. There are about 1.5 choices (slot, token) per slot. Some are
-// equal, so their gradients add up in one logit (up to 3) or cancel. The cotangent of every third lse is 0.
+// There are `rows` slots with K rows of h each; V is `other`. About 1.5 pairs (slot, token) are chosen per slot. Some
+// pairs are equal; their gradients then add up in one logit, or cancel. The cotangent of every third lse is 0.
 Case chosen_logits_case(Sizes n, bool biases, int K) {
     const int M = n.rows, E = n.columns, V = n.other, J = M > 0 ? M + M / 2 + 1 : 0, G = M / 3 + 2;
     std::vector<int> groups = some_below(biases ? M : 0, G, 1), slots = some_below(J, M, 2);
@@ -110,7 +110,7 @@ Case chosen_logits_case(Sizes n, bool biases, int K) {
     return c;
 }
 
-// `rows` documents of up to `columns` slots each, up to three choices per slot, and a mixture of `other` softmaxes.
+// `rows` documents with up to `columns` slots each, up to three target tokens per slot, and `other` softmaxes if mixed.
 Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
     Op op{text("slot_loss", use), [=](Sizes n) {
               const std::vector<int> first = parts_of(n.rows, n.columns), begin = parts_of(first.back(), 3);
@@ -138,7 +138,7 @@ Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
     op.small = {{3, 4, 3}, {2, 3, 2}, {1, 1, 1}};
     op.middle = {{17, 9, 3}};
     op.all = {{1, 1, 1}, {2, 33, 2}, {31, 5, 3}, {65, 3, 15}, {3, 129, 2}, {400, 2, 1}};
-    op.far = {{3, 1291, 1}};  // mixtures have more far sizes, and run the same loops
+    op.far = {{3, 1291, 1}};  // fewer than for mixtures, which run the same loops
     if (mixed) op.far = {{1291, 3, 2}, {3, 1291, 2}, {3, 3, 1291}};
     return op;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of the op table for latents that are codes, and for flows. Sizes are documents, columns of a group or
-// latent, and codes per group.
+// The rows of the op table for latents that are codes of a codebook, and for flows. Sizes are documents, columns of a
+// group or latent, and codes per group.
 #include "engine/check/ops_table.h"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ Case straight_through_case(Sizes n) {
     c.input("y", matrix(n), arithmetic).by_row();
     c.constant("q", matrix(n), arithmetic).by_row();
     c.output("z", matrix(n), arithmetic).by_row();
-    // Checked as if z were y: the complex step sees only the imaginary part of z, which is taken from y.
+    // The gradient is that of z = y. The complex step agrees, because the imaginary part of z is taken from y.
     set_calls(c, straight_through_forward, straight_through_backward, straight_through);
     return c;
 }
@@ -76,8 +76,8 @@ Case distance_case(Sizes n) {
     return c;
 }
 
-// The last third of the documents has weight 0 and changes nothing. Some codes are used so rarely that they are
-// replaced by a random document's y.
+// The last third of the documents has weight 0 and changes nothing. Some codes are used so rarely that each of them is
+// replaced by the y of a random document.
 Case learn_codes_case(Sizes n) {
     const int B = n.rows, D = n.columns, M = n.other, there = B - B / 3;
     const CodeRule rule{groups, 0.9, 0.3, make_stream(5, "ladder", 2)};

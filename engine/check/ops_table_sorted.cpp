@@ -7,8 +7,8 @@
 namespace masquerade::ladder {
 namespace {
 
-// Makes documents that see themselves whole, followed by one row that belongs to no document. If `some` is true, only
-// rows 1, 2, 3 and all rows from 6 on of each document are queries.
+// Makes documents in which each query sees its whole document, followed by one row that belongs to no document. If
+// `some` is true, only rows 1, 2, 3 and all rows from 6 on of each document are queries.
 Layout whole(int rows, bool some) {
     Layout all = by_rule(Rule::full)(rows);
     all.keys[0]++;

@@ -42,13 +42,14 @@ Op state_op(const std::string& use, StatePack pack, StateRead read, const Build&
     Op op = costly_op("state_attention, " + use, make,
                       {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {33, 32, 2}, {129, 8, 1}, {9, 64, 3}, {40, 65, 1}},
                       {{1291, 3, 1}});
-    if (!tied) op.far.push_back({3, 259, 2});  // if the keys are the values, dkv is rounded as key and as value
+    // With tied keys and values, this size is left out, because dkv is rounded twice in bf16: as key and as value.
+    if (!tied) op.far.push_back({3, 259, 2});
     if (piece < 256 || pack == StatePack::gated) op.all = {{1, 1, 1}, {31, 8, 1}, {33, 4, 2}, {9, 33, 1}};
     return op;
 }
 
-// Each document is causal, and one row of a second source precedes it. Distances count this row and the document as one
-// text.
+// Each document is causal, and a row of a second source precedes it. Distances between keys count this row as the first
+// row of the document.
 Layout goes_on(int rows) {
     Layout all = with_latent(rows);
     for (QuerySegment& q : all.graph.queries) q.along = true, all.graph.keys[std::size_t(q.self)].place = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A fast checksum that detects damage but not tampering. The 64-bit words of the data are distributed among four lanes;
-// each word costs one multiplication and one rotation. Every step can be reversed, so a change within a single word
+// each word costs one multiplication and one rotation. Every operation is invertible, so a change within a single word
 // always changes the checksum.
 #pragma once
 #include <cstdint>
@@ -14,8 +14,8 @@ inline std::uint64_t mixed(std::uint64_t sum, std::uint64_t word) {
     return x << 29 | x >> 35;
 }
 
-// Returns the checksum of `bytes` bytes that follow data whose checksum is `before` (0 if no data precedes them). It is
-// equal on all little-endian machines.
+// Returns the checksum of `bytes` bytes that follow data whose checksum is `before` (0 if no data precedes them). The
+// result is the same on all little-endian machines.
 inline std::uint64_t checksum(const void* data, std::size_t bytes, std::uint64_t before) {
     const char* at = static_cast<const char*>(data);
     std::uint64_t lanes[4] = {1, 2, 3, 4}, words[4];
@@ -34,7 +34,7 @@ inline std::uint64_t checksum(const void* data, std::size_t bytes, std::uint64_t
     return sum;
 }
 
-inline std::string hexadecimal(std::uint64_t number) {  // 16 digits
+inline std::string hexadecimal(std::uint64_t number) {  // always 16 digits
     std::string digits(16, '0');
     for (std::size_t i = 16; i-- > 0; number >>= 4) digits[i] = "0123456789abcdef"[number & 15];
     return digits;

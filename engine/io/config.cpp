@@ -24,15 +24,15 @@ std::string trimmed(std::string_view s) {
     return begin == s.npos ? "" : std::string(s.substr(begin, end + 1 - begin));
 }
 
-// Returns the shortest text from which the same number is read again.
+// Returns the shortest text that is read back as exactly the number x.
 template <class T>
 std::string number_text(T x) {
     char digits[64];
     return {digits, std::to_chars(digits, digits + sizeof digits, x).ptr};
 }
 
-// Describes the expected numbers: "a whole number from 1 to 65536". A bound that every value of T satisfies is left
-// out.
+// Describes the expected numbers: "a whole number from 1 to 65536". A bound that is the limit of T is left out, except
+// the lower bound of an unsigned type.
 template <class T>
 std::string expected_number(T low, T high) {
     const bool from = std::is_unsigned_v<T> || low != std::numeric_limits<T>::lowest(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Settings as key=value, shared by all programs. A struct of options declares each field in one line; the value of the
-// field at that time becomes the default:
+// Settings as key=value, shared by all programs. A struct of options declares each field in one line. The value that
+// the field has when it is declared becomes the default:
 //
 //   config.add("width", &options.width, "C, model width", 1, 65536);
 //   config.set("width=256");
@@ -45,13 +45,14 @@ class Config {
     void add(const std::string& key, E* value, const std::string& help,
              const std::vector<std::pair<std::string, E>>& choices);
 
-    // Until `key` itself is set, calls `write` after each change of another setting. `write` may change the value of
-    // `key`.
+    // Makes the value of `key` depend on other settings: `write` is called after each change of another setting, until
+    // `key` itself is set. `write` may change the value of `key`.
     void follows(const std::string& key, std::function<void()> write);
 
     void set(const std::string& pair);                           // `pair` is "key=value"; may throw BadUsage
     void set(const std::string& key, const std::string& value);  // may throw BadUsage
-    // Reads a file of lines `key = value` with # comments, or a JSON object. BadInput names the file and the line.
+    // Reads a file of lines `key = value` with # comments, or a JSON object. BadInput names the file and, unless it is
+    // JSON, the line.
     void load(const std::string& path);
     void from_json(const nlohmann::json& object, const std::string& path);  // BadInput names `path`
     nlohmann::json to_json() const;
@@ -69,14 +70,14 @@ class Config {
         std::string expected;  // "a whole number from 1 to 65536"
         std::function<std::string()> text;
         std::function<bool(const std::string&)> assign;  // returns false and changes nothing if the value is not valid
-        std::function<void(nlohmann::json&)> put;        // stores the value in JSON; null: it is stored as text
-        std::string start = text();                      // the default
-        std::function<void()> follow = {};  // `write` of follows(); null without it, or once the setting is set
+        std::function<void(nlohmann::json&)> put;        // stores the value in JSON; null if text() is stored
+        std::string start = text();                      // the default value, as text
+        std::function<void()> follow = {};  // `write` of follows(); null if there is none or the setting was set
     };
 
     void declare(Entry entry);
     const Entry* find(const std::string& key) const;
-    const Entry& at(const std::string& key) const;  // if there is none, throws BadUsage with the nearest known key
+    const Entry& at(const std::string& key) const;  // if `key` is unknown, throws BadUsage with the nearest known key
     Entry& at(const std::string& key) { return const_cast<Entry&>(std::as_const(*this).at(key)); }
 
     std::vector<Entry> entries_;

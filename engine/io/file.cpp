@@ -13,7 +13,7 @@
 namespace masquerade {
 namespace {
 
-constexpr std::size_t piece = std::size_t(1) << 30;  // bytes per read; one call moves at most 2 GiB
+constexpr std::size_t piece = std::size_t(1) << 30;  // bytes per call of pread(), which reads at most 2 GiB
 
 }  // namespace
 

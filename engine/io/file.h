@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads files. Every failure is a BadInput that names the path and the system's reason. engine/base/write_file.h writes
-// files.
+// Reads files. Every failure is a BadInput that names the path and the reason. Files are written by
+// engine/base/write_file.h.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace masquerade {
 
-// Reads any part of a file. The constructor refuses a folder, a pipe or a file that cannot be read.
+// Reads any part of a file. The constructor throws BadInput for a folder, a pipe, a device, and a file that cannot be
+// opened.
 class FileReader {
   public:
     explicit FileReader(const std::string& path);

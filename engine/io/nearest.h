@@ -7,7 +7,8 @@
 
 namespace masquerade {
 
-// The smallest number of insertions, deletions, replacements and swaps of neighbours that turn a into b.  Damerau 1964
+// Returns the smallest number of edits that turn a into b. An edit inserts, deletes or replaces one character, or swaps
+// two neighbours.                                                                                         Damerau 1964
 inline int edit_distance(const std::string& a, const std::string& b) {
     std::size_t columns = b.size() + 1;
     std::vector<int> before(columns), last(columns), now(columns);
@@ -26,7 +27,7 @@ inline int edit_distance(const std::string& a, const std::string& b) {
 }
 
 // Returns the known word with the smallest edit_distance() from `word`. Returns "" if even this distance is more than
-// half of the length of `word`.
+// half of the length of `word`, rounded up.
 inline std::string nearest(const std::string& word, const std::vector<std::string>& known) {
     std::string best;
     int fewest = int(word.size() + 1) / 2;

@@ -26,18 +26,18 @@ namespace masquerade {
 namespace fs = std::filesystem;
 namespace {
 
-// Returns 100 for "step-000100"; -1 for a name that is not a step folder's.
+// Returns the step of a step folder, such as 100 for "step-000100"; -1 if `name` is not the name of a step folder.
 std::int64_t step_of(const std::string& name) {
-    constexpr std::int64_t most = 999'999'999'999'999'999;  // so that adding to a step cannot overflow
+    constexpr std::int64_t most = 999'999'999'999'999'999;  // a limit, so that adding to a step cannot overflow
     std::int64_t step = -1;
     const bool numbered = name.substr(0, 5) == "step-" && read_number(std::string_view(name).substr(5), step);
     return numbered && 0 <= step && step <= most && RunFolder::step_name(step) == name ? step : -1;
 }
 
-// The names in a folder; empty if the folder cannot be listed.
+// Returns the names of the files in a folder; none if the folder cannot be listed.
 std::vector<std::string> names_in(const std::string& folder) {
     std::vector<std::string> names;
-    try {  // increment(error_code) would end the program if memory is exhausted
+    try {  // not increment(error_code), which would end the program if memory is exhausted
         for (const fs::directory_entry& one : fs::directory_iterator(folder))
             names.push_back(one.path().filename().string());
     } catch (const fs::filesystem_error&) {
@@ -59,18 +59,19 @@ void remove_all(const std::string& path) {
 constexpr const char* links[] = {"latest", "best"};
 bool is_link(const std::string& name) { return std::count(std::begin(links), std::end(links), name) > 0; }
 bool is_temporary(const std::string& name) { return name.rfind(".new-", 0) == 0 || name.rfind(".old-", 0) == 0; }
-// Whether this is a PrivateFolder (".new-" and six random characters) that a killed program left behind.
+// Returns true if this is a PrivateFolder (".new-" and six random characters) that a killed program left behind.
 bool is_killed_work(const std::string& folder, const std::string& name) {
     std::error_code error;
     return name.size() == 11 && name.rfind(".new-", 0) == 0 &&
            fs::is_directory(fs::symlink_status(folder + "/" + name, error));
 }
 
-// The name of run.json before the first checkpoint, and all files that may exist at that time.
+// The name of run.json before the first checkpoint, and the names of all files that may exist by then.
 const std::string record_before = ".run.json";
 const std::string before_a_step[] = {record_before, "vocab.txt", "tokenizer.json", "log.jsonl", "samples.txt"};
 
-// Whether two step folders contain the same step, judged by the checksums in the headers of their files.
+// Returns true if two step folders contain the same step. Only the headers of their files are compared, because the
+// headers contain checksums.
 bool same_step(const std::string& a, const std::string& b) {
     const auto header = [](const std::string& path) {
         return fs::exists(path) ? read_header(FileReader(path)).json : "";
@@ -108,7 +109,7 @@ std::string problem_of(const std::string& folder, bool with_state) {
     return {};
 }
 
-// A program opens a run more than once but should print each warning once.
+// Prints a warning only the first time, because a program may open the same run several times.
 void warn_once(const std::string& warning) {
     static std::mutex mutex;
     static std::set<std::string> given;
@@ -170,7 +171,7 @@ RunFolder RunFolder::create(const std::string& path) {
     expect_free(path);  // another program may have created the run in the meantime
     for (const std::string& name : names_in(path))
         if (name != record_before) remove_all(run.file(name));
-    remove_all(run.file(record_before));  // last, because this file marks the folder as one that may be reused
+    remove_all(run.file(record_before));  // removed last, because it marks the folder as one that may be reused
     return run;
 }
 
@@ -185,7 +186,7 @@ RunFolder RunFolder::create_next(const std::string& parent, const std::string& m
     }
     for (;;) {
         std::string path = fmt::format("{}/{}-{:03}", parent, model, ++last);
-        if (make_folder(path)) return create(path);  // otherwise another program has just used this name
+        if (make_folder(path)) return create(path);  // false if another program has just made this folder
     }
 }
 
@@ -197,9 +198,9 @@ RunFolder RunFolder::open(const std::string& path) {
         throw BadInput(text(path, " is a file; a run folder, or one of its step folders, is expected"));
     RunFolder run;
     fs::path given = fs::path(path).lexically_normal();
-    if (!given.has_filename()) given = given.parent_path();  // "run/"
+    if (!given.has_filename()) given = given.parent_path();  // for a path that ends in /, such as "run/"
     if (given.filename() == "." || given.filename() == "..") given = fs::canonical(given, error);
-    // A step folder is inside its run folder. So are `best` and `latest`, which are links to a step folder.
+    // If the path names a step folder, or `best` or `latest`, which link to one, the run folder is its parent.
     const bool linked = fs::is_symlink(given, error);
     const bool named = is_link(given.filename().string()) && !fs::exists(given / "run.json", error) &&
                        has_step(given.parent_path().string());
@@ -256,8 +257,8 @@ void RunFolder::promote_record() const {
         fail_to("write", file("run.json"));
 }
 
-// Returns the step that `latest` or `best` links to. If a copy of the run has a folder in place of the link, returns
-// the step with the same files. -1 if there is no such step.
+// Returns the step that `latest` or `best` links to. If the run was copied and the link became a folder, returns the
+// step with the same files. Returns -1 if there is no such step.
 std::int64_t RunFolder::led_to(const std::string& name) const {
     std::error_code error;
     if (!fs::is_directory(fs::symlink_status(file(name), error)))
@@ -267,7 +268,7 @@ std::int64_t RunFolder::led_to(const std::string& name) const {
     return -1;
 }
 
-// In a copy of a run in which `latest` and `best` became folders, replaces these folders by links.
+// If the run was copied and `latest` and `best` became folders, replaces these folders by links.
 void RunFolder::mend_links() const {
     for (const char* name : links) {
         std::error_code error;
@@ -288,7 +289,7 @@ std::vector<std::int64_t> RunFolder::steps() const {
 }
 
 std::int64_t RunFolder::latest_step() const {
-    bool with_state = lock_ >= 0;  // resuming needs the optimiser state, reading does not
+    bool with_state = lock_ >= 0;  // resuming a run needs its optimiser state, reading it does not
     if (chosen_ >= 0) return check_step(step_folder(chosen_), with_state), chosen_;
     std::error_code error;
     std::string problem, target = fs::read_symlink(file("latest"), error).filename().string();
@@ -333,7 +334,8 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
         move_into_place(fresh, file(name));
         promote_record();
         sync_to_disk(path_);
-        if (best) link("best", name);  // before `latest`: after a crash in between, this step is trained again
+        // `best` comes first. After a crash between the two lines, `latest` is older, so this step is trained again.
+        if (best) link("best", name);
         link("latest", name);
         sync_to_disk(path_);
     } catch (const BadInput& e) {
@@ -346,7 +348,7 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
         throw BadInput(text(e.what(), "; the earlier checkpoint ", earlier,
                             " is intact: make room and continue with --resume ", shell_word(path_)));
     }
-    chosen_ = -1;  // from now on, follow `latest`
+    chosen_ = -1;  // from now on, latest_step() returns the step that `latest` links to
     prune(step);
 }
 
@@ -358,8 +360,8 @@ void RunFolder::link(const std::string& name, const std::string& target) const {
         fail_to("link", file(name));
 }
 
-// Removes old steps, and steps after the saved one, which a rewind made invalid. A folder is renamed before its files
-// are removed, so that no half-removed folder has the name of a step.
+// Removes old steps, and steps after the saved one, which are left from before a rewind. A folder is renamed before its
+// files are removed, so that no half-removed folder has the name of a step.
 void RunFolder::prune(std::int64_t saved) const {
     std::error_code error;
     const std::int64_t best = led_to("best");

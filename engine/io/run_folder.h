@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A run folder holds everything that a training run writes. A crash at any moment, or a full disk, leaves a complete
-// checkpoint.
+// A run folder holds everything that a training run writes. A crash at any moment, or a full disk, leaves the earlier
+// checkpoints complete.
 //
 //   run.json  vocab.txt  log.jsonl  samples.txt
 //   step-000100/  config.json  model.safetensors  state.safetensors
 //   latest -> step-000100    best -> step-000060
 //
-// A step is written completely under a temporary name, flushed to disk and renamed; then the links are swapped.
+// A step is written completely under a temporary name, flushed to disk and renamed; then the links are replaced.
 // Temporary names begin with ".new-" or ".old-" and are removed when the run is resumed. Until the first checkpoint,
 // run.json is called .run.json: a folder in this state cannot be resumed, and a new run may reuse it.
 #pragma once
@@ -21,12 +21,13 @@ class RunFolder {
   public:
     RunFolder() = default;  // no run is open; nothing can be read or written
     // Creates a new run. Throws BadInput if the folder holds anything but a run without a checkpoint, or if the path is
-    // named like a step folder or a link. create_next() uses the next free number: runs/univae-003.
+    // named like a step folder or a link. create_next() creates the run in `parent`, in a folder that has the name
+    // `model` and the next free number: runs/univae-003.
     static RunFolder create(const std::string& path);
-    static void expect_free(const std::string& path);  // only does the checks of create()
+    static void expect_free(const std::string& path);  // does the checks of create() and changes nothing
     static RunFolder create_next(const std::string& parent, const std::string& model);
-    // Opens a run for reading and changes nothing on disk. `path` is a run folder, or a step folder or one of the links
-    // `latest` and `best` in it.
+    // Opens a run for reading and changes nothing on disk. `path` is a run folder, or one of its step folders, or its
+    // link `latest` or `best`.
     static RunFolder open(const std::string& path);
     // Opens a run to continue it: locks the folder against a second writer and removes what a crash left behind.
     static RunFolder resume(const std::string& path);
@@ -39,32 +40,36 @@ class RunFolder {
     std::string file(const std::string& name) const { return path_ + "/" + name; }
     std::string step_folder(std::int64_t step) const { return file(step_name(step)); }
     static std::string step_name(std::int64_t step);  // step-000100
-    // Whether a run itself writes a file, link or folder of this name: run.json, latest, step-000100 and so on.
+    // Returns true if a run itself writes a file, link or folder with this name: run.json, latest, step-000100 and so
+    // on.
     static bool keeps(const std::string& name);
 
-    std::vector<std::int64_t> steps() const;  // ascending
+    std::vector<std::int64_t> steps() const;  // all steps that have a folder, in ascending order
     // Returns the step that was named when the folder was opened. If none was named, returns the step that `latest`
     // links to. If this link is missing or broken, returns the newest complete step and prints a warning. Throws
-    // BadInput if there is no complete step, or if `latest` links to a damaged one: the user must choose an older step.
+    // BadInput if there is no complete step, or if the named step or the target of `latest` is damaged: the user must
+    // then choose an older step.
     std::int64_t latest_step() const;
 
-    // Saves a step. `write` puts config.json, model.safetensors and state.safetensors into `folder`. Afterwards
-    // `latest` links to this step, and so does `best` if `best` is true. All steps are removed except the last `keep`
-    // steps up to this one, and the best step. Throws BadInput if the disk is full; the earlier checkpoints are then
-    // intact.
+    // Saves a step. `write` puts config.json, model.safetensors and state.safetensors into `folder`. Afterwards the
+    // link `latest` leads to this step, and so does the link `best` if the argument is true. Only this step, the
+    // `keep` - 1 steps before it and the best step are kept; all other steps are removed. Throws BadInput if the disk
+    // is full; the earlier checkpoints are then intact.
     void save_step(std::int64_t step, const std::function<void(const std::string& folder)>& write, bool best = false);
     int keep = 3;
 
     // Writes the record of a new run as .run.json; the first checkpoint renames it to run.json.
     void begin(const std::string& record) const;
-    // Writes a file such as vocab.txt atomically: afterwards it is complete or unchanged.
+    // Writes a file such as vocab.txt atomically: even after a crash, it is either complete or unchanged.
     void write(const std::string& name, const std::string& bytes) const;
-    // Appends a JSON object as one line. It should contain a "step", so that rewind() can remove it.
+    // Appends a JSON object to log.jsonl as one line. It should contain a "step", so that rewind() can remove it.
     void append_log(const std::string& json_line) const;
-    // Appends samples that were generated after this step: a line with the step, then the samples, indented.
+    // Appends samples that were generated after this step to samples.txt: a line with the step, then the samples,
+    // indented.
     void append_samples(std::int64_t step, const std::string& lines) const;
-    // Call after loading a checkpoint to continue from it. Makes `latest` link to the step and removes the entries of
-    // later steps, and an incomplete last line, from log.jsonl and samples.txt.
+    // Call after loading a checkpoint to continue from it. Makes `latest` link to the step. Removes the entries of
+    // later steps and an incomplete last line from log.jsonl and samples.txt, and lines that are not JSON from
+    // log.jsonl.
     void rewind(std::int64_t step) const;
 
   private:
@@ -78,13 +83,13 @@ class RunFolder {
     void prune(std::int64_t saved) const;
 
     std::string path_;
-    std::int64_t chosen_ = -1;  // the step folder that was named when the run was opened; -1: none
-    int lock_ = -1;             // file descriptor with the lock; -1 for a reader
+    std::int64_t chosen_ = -1;  // the step whose folder or link was named when the run was opened; -1 if none was
+    int lock_ = -1;             // file descriptor that holds the lock; -1 if the run was opened for reading
 };
 
-// Moves the folder `fresh`, inside a PrivateFolder, to `place`, and flushes the change to disk. If `place` exists, the
-// two are exchanged, and the old one is removed with the PrivateFolder. At every moment one of the two is in place,
-// unless the file system cannot exchange names.
+// Moves the folder `fresh`, which lies in a PrivateFolder, to `place`, and flushes the change to disk. If `place`
+// exists, the two folders are exchanged, and the old one is removed with the PrivateFolder. At every moment, the old or
+// the new folder is at `place`, unless the file system cannot exchange names.
 void move_into_place(const std::string& fresh, const std::string& place);
 
 }  // namespace masquerade

@@ -16,8 +16,8 @@
 namespace masquerade {
 namespace {
 
-// Calls f(line without its end) for every complete line. A last line without an end was cut off by a crash and is
-// skipped.
+// Calls f(line) for every complete line, without its newline. If the last line has no newline, a crash has cut it off,
+// and it is skipped.
 template <class F>
 void each_line(const std::string& bytes, F f) {
     for (std::size_t begin = 0, end; (end = bytes.find('\n', begin)) != bytes.npos; begin = end + 1)
@@ -26,7 +26,7 @@ void each_line(const std::string& bytes, F f) {
 
 enum class Fate { keep, later, damaged };
 
-// Decides whether rewind(last) keeps a line of log.jsonl. A line without a step (a note, a header) is kept.
+// Decides whether rewind(last) keeps a line of log.jsonl. A JSON object without a "step" is kept.
 Fate fate_of_log_line(const std::string& line, std::int64_t last) {
     nlohmann::json entry;
     if (!parse_bounded(line, entry).empty() || !entry.is_object()) return Fate::damaged;
@@ -38,8 +38,8 @@ Fate fate_of_log_line(const std::string& line, std::int64_t last) {
 
 void RunFolder::write(const std::string& name, const std::string& bytes) const { replace_file(file(name), bytes); }
 
-// Writes all lines with one call, so that every line is complete. If the disk is full, the part that was written is
-// removed again.
+// Appends all lines. If they cannot all be written, because the disk is full, for example, the file is cut to its old
+// size, so that every line in it is complete.
 void RunFolder::append(const std::string& name, const std::string& lines) const {
     std::string path = file(name);
     int out = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -29,13 +29,14 @@ struct float16 {
     operator float() const {
         std::uint32_t sign = std::uint32_t(bits & 0x8000u) << 16, rest = bits & 0x7fffu;
         if (rest >= 0x7c00u) return __builtin_bit_cast(float, sign | 0x7f800000u | (rest & 0x3ffu) << 13);
-        // multiplying by 2^112 changes the exponent's bias from 15 to 127, also for subnormal numbers
+        // Multiplying by 2^112 changes the bias of the exponent from 15 to 127, also for subnormal numbers.
         float size = __builtin_bit_cast(float, rest << 13) * 0x1p112f;
         return sign ? -size : size;
     }
 };
 
-// Converts numbers of type S to T. `from` may be unaligned, because files of other programs may contain unaligned data.
+// Converts numbers of type S to type T. `from` may be unaligned, because files of other programs may contain unaligned
+// data.
 template <class S, class T>
 void convert_elements(const void* from, std::int64_t count, T* to) {
     const char* at = static_cast<const char*>(from);

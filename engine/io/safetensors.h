@@ -3,8 +3,9 @@
 //
 //   {"__metadata__": {text: text}, "name": {"dtype": "F32", "shape": [2,3], "data_offsets": [0, 24]}, ...}
 //
-// A file is checked completely before any of it is used. Files written here also carry a checksum of all their bytes in
-// the metadata, so that a single flipped bit is detected. Files from other programs need no checksum.
+// A file is checked completely before any of its data is used. Files that write_safetensors() writes also have a
+// checksum of all their bytes in the metadata, so that a single flipped bit is detected. Files from other programs need
+// no checksum.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -16,10 +17,10 @@
 
 namespace masquerade {
 
-// The element type of a stored tensor. A View can hold f32, bf16 and f64; the other types occur in optimiser states and
-// in files from other programs.
+// The element type of a stored tensor. f32, bf16 and f64 are the types that a View can have, too. The other types occur
+// in checkpoints (u64) and in files from other programs.
 enum class Element : unsigned char { boolean, u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64 };
-const char* name_of(Element element);  // as the format spells it: "F32"
+const char* name_of(Element element);  // the spelling of the safetensors format: "F32"
 std::size_t bytes_of(Element element);
 Element element_of(DType dtype);
 
@@ -28,8 +29,9 @@ struct StoredTensor {
     Element element = Element::f32;
     Shape shape;
     const void* data = nullptr;  // may be unaligned in files from other programs
-    // If Element lacks the dtype, or the shape has more than four sizes: the dtype and the shape, such as "C64 (2,3)".
-    // `shape` and `element` then describe a row of bytes, and at() throws BadInput.
+    // Empty if the tensor can be read. If Element lacks its dtype, or its shape has more than four sizes: the dtype and
+    // the shape as text, such as "C64 (2,3)". `shape` and `element` then describe a row of bytes, and TensorFile::at()
+    // throws BadInput.
     std::string unreadable = {};
     std::size_t bytes() const { return std::size_t(shape.count()) * bytes_of(element); }
 };
@@ -46,8 +48,8 @@ using Metadata = std::map<std::string, std::string>;
 // aligned.
 void write_safetensors(const std::string& path, std::vector<StoredTensor> tensors, const Metadata& metadata = {});
 
-// A safetensors file in memory. Its functions throw BadInput with the path, the tensor, the byte offset, and what was
-// expected and found.
+// A safetensors file in memory. Its functions throw BadInput if the file is not as expected. The message names the
+// path, the tensor, and what was expected and found.
 class TensorFile {
   public:
     explicit TensorFile(const std::string& path);
@@ -55,7 +57,7 @@ class TensorFile {
     const std::string& path() const { return path_; }
     const std::vector<StoredTensor>& tensors() const { return tensors_; }  // in the order of the file
     const Metadata& metadata() const { return metadata_; }
-    const StoredTensor* find(const std::string& name) const;  // null if there is none
+    const StoredTensor* find(const std::string& name) const;  // null if there is no such tensor
     const StoredTensor& at(const std::string& name) const;
 
     // Returns the tensor. Throws BadInput if it does not exist with this shape and type.
@@ -64,8 +66,8 @@ class TensorFile {
     void copy_to(const std::string& name, const View& to) const;
     // Converts F16, BF16, F32 or F64 into any View of real numbers, for weights from other programs.
     void convert_to(const std::string& name, const View& to) const;
-    // Throws BadInput, with the position, if a number is NaN, or infinite after conversion to `type`, the type in which
-    // the model computes.
+    // Throws BadInput if a number is NaN, or infinite after conversion to `type`, in which the model computes. The
+    // message names the index of the number.
     void expect_finite(const std::string& name, DType type = DType::f32) const;
     std::vector<std::uint64_t> integers(const std::string& name) const;  // the tensor must be U64
     std::vector<double> reals(const std::string& name) const;            // the tensor must be F64
@@ -79,7 +81,8 @@ class TensorFile {
     Buffer data_;
 };
 
-// Checks the header of a file against its size, but not the checksum. Reads only the header.
+// Throws BadInput if the header of a file contradicts itself or the file's size. Reads only the header, so the checksum
+// is not checked.
 void check_safetensors(const std::string& path);
 
 }  // namespace masquerade

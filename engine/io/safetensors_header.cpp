@@ -15,17 +15,17 @@
 namespace masquerade {
 namespace {
 
-// The checksum is computed with zeros in place of its own digits, which then overwrite the zeros.
+// The header contains the checksum. While the checksum is computed, zeros take the place of its digits.
 const std::string checksum_key = "masquerade.checksum", no_digits = "0000000000000000";
 
-// The offset of the checksum digits in a header; npos if the header has no checksum.
+// Returns the offset of the checksum's digits in a header; npos if the header has no checksum.
 std::size_t checksum_offset(const std::string& json) {
     std::string before = "\"" + checksum_key + "\":\"";
     std::size_t at = json.find(before);
     return at == json.npos || at + before.size() + 16 > json.size() ? json.npos : at + before.size();
 }
 
-// Bits per number, for the dtypes of the format that Element lacks; 0 if the dtype is unknown.
+// Returns the bits per number, for dtypes of the safetensors format that Element lacks; 0 if the dtype is unknown.
 int bits_per_number(const std::string& dtype) {
     static const std::map<std::string, int> bits = {{"F4", 4},          {"F6_E2M3", 6},     {"F6_E3M2", 6},
                                                     {"F8_E5M2", 8},     {"F8_E4M3", 8},     {"F8_E8M0", 8},
@@ -100,7 +100,7 @@ class HeaderReader {
     }
 
     Extent read_tensor(const std::string& full_name, const nlohmann::json& entry) const {
-        const std::string name = clipped(full_name, 200);  // used in messages
+        const std::string name = clipped(full_name, 200);  // shortened, for messages
         if (!entry.is_object())
             refuse("tensor ", name, " is described by ", in_words(entry), "; an object is expected");
         auto part = [&](const char* key) -> const nlohmann::json& {
@@ -142,15 +142,15 @@ class HeaderReader {
         return extent;
     }
 
-    // The shape as text: "(2,3)".
+    // Returns the shape as text: "(2,3)".
     static std::string in_words_of(const nlohmann::json& shape) {
         std::string all;
         for (const auto& size : shape) all += (all.empty() ? "" : ",") + size.dump();
         return '(' + clipped(all) + ')';
     }
 
-    // Stores the shape in `tensor`, if it has at most four sizes. Returns the number of bytes of the tensor; nullopt if
-    // the dtype is unknown (bits = 0).
+    // Stores the shape in `tensor`, if it has at most four sizes. Returns the number of bytes of the tensor, whose
+    // numbers have `bits` bits each; nullopt if `bits` is 0, because the dtype is unknown.
     std::optional<std::uint64_t> read_shape(const std::string& name, const nlohmann::json& shape, int bits,
                                             StoredTensor& tensor) const {
         bool good = shape.is_array();

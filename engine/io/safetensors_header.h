@@ -12,7 +12,7 @@ namespace masquerade {
 
 struct SafetensorsHeader {
     std::string json;
-    std::vector<StoredTensor> tensors;  // sorted by offset; `data` is null
+    std::vector<StoredTensor> tensors;  // sorted by offset; StoredTensor::data is null
     std::vector<std::uint64_t> begin;   // offset of each tensor from the start of the data
     Metadata metadata;
     std::uint64_t data = 0, data_bytes = 0;  // offset and size of the data in the file
@@ -22,11 +22,12 @@ struct SafetensorsHeader {
 // belong to exactly one tensor.
 SafetensorsHeader read_header(const FileReader& file);
 
-// Builds the JSON header for these tensors, stored one after the other. It is padded to 8 bytes and contains the
-// checksum.
+// Builds the JSON header for these tensors, stored one after the other. It is padded to a multiple of 8 bytes and
+// contains the checksum of the header and the data.
 std::string make_header(const std::vector<StoredTensor>& tensors, const Metadata& metadata);
 
-// checksum_said: the checksum that a header contains; "" if none. checksum_found: the checksum of the header and data.
+// checksum_said() returns the checksum that a header contains, or "" if it contains none. checksum_found() computes the
+// checksum from the header, which must contain one, and the data.
 std::string checksum_said(const std::string& json);
 std::string checksum_found(std::string json, const std::vector<StoredTensor>& tensors);
 

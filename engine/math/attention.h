@@ -2,9 +2,10 @@
 // Attention for one query and one head: the definition that the fast forms are compared with. Keys are visited in a
 // given order; ops/visible.h decides which keys a query may see.
 //
-// `visit(f)` calls f(key) for every visible key, in order. key.k and key.v (D) are the key and the value; key.keep is
-// the dropout factor of the probability: 0, 1 / (1 - rate), or 1 without dropout. Gradients are added to key.dk and
-// key.dv. For complex numbers nothing is conjugated, and the largest score is the one with the largest real part.
+// The argument visit is a function: visit(f) calls f(key) for every visible key, in order. key.k and key.v (D) are the
+// key and the value; key.keep is the dropout factor of the probability: 0, 1 / (1 - rate), or 1 without dropout.
+// Gradients are added to key.dk and key.dv. Complex numbers are never conjugated, and the largest score is the one with
+// the largest real part.
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -41,7 +42,7 @@ void attention_row(const A* q, int D, Visit visit, A* y, A* lse) {
 
 // dv_j = p_j dy,  ds_j = p_j (dy.v_j - dy.y) / sqrt(D),  dq = sum_j ds_j k_j,  dk_j = ds_j q
 // p_j is recomputed from lse. With dropout, dv_j uses p_j keep_j and ds_j uses keep_j dy.v_j. The gradients are added
-// to the values in dq, key.dk and key.dv; each of the three may be null.
+// to the values in dq, key.dk and key.dv; each of these three pointers may be null.
 template <class A, class Visit>
 void attention_row_grad(const A* dy, const A* q, const A* y, A lse, int D, Visit visit, A* dq) {
     A delta(0);

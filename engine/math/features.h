@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Feature maps phi of linear attention: phi(q) . phi(k) defines or approximates a kernel of q and k. One row is one
-// head of one token: the projections t_r = w_r . x~ (R) and the head itself, x (D), with x~ = scale x and
-// half = |x~|^2 / 2.
+// head of one token: the head's vector x (D), and its R projections t_r = w_r . x~, with x~ = scale x. The formulas
+// also use half = |x~|^2 / 2.
 //     positive       log phi_r = t_r - half - log(R)/2                                  Choromanski et al. 2020
 //     hyperbolic     log phi = (t_r - half, -t_r - half) - log(2R)/2
 //     trigonometric  phi = exp(half) R^(-1/2) (cos t_r, sin t_r)
@@ -16,17 +16,17 @@ namespace masquerade {
 
 enum class FeatureKind : int { positive, hyperbolic, trigonometric, relu, rfa, softplus, elu };
 
-// True if the feature map returns log phi.
+// True if feature() returns the logarithm of the feature, log phi, instead of phi.
 constexpr bool is_logarithm(FeatureKind k) { return k == FeatureKind::positive || k == FeatureKind::hyperbolic; }
 // True if the features depend on |x~|, through `half`.
 constexpr bool has_norm(FeatureKind k) { return is_logarithm(k) || k == FeatureKind::trigonometric; }
-// True if there are 2R features instead of R.
+// True if R projections give 2R features instead of R.
 constexpr bool is_double(FeatureKind k) {
     return k == FeatureKind::hyperbolic || k == FeatureKind::trigonometric || k == FeatureKind::rfa;
 }
 constexpr int features_of(FeatureKind k, int R) { return is_double(k) ? 2 * R : R; }
-// Returns the `factor` argument of feature(): half the log of the number of features if features are logarithms, else
-// R^(-1/2).
+// Returns the argument `factor` of feature(). If feature() returns logarithms, this is half the logarithm of the number
+// of features; otherwise it is R^(-1/2).
 inline double feature_factor(FeatureKind k, int R) {
     return is_logarithm(k) ? 0.5 * std::log(double(features_of(k, R))) : 1 / std::sqrt(double(R));
 }
@@ -35,8 +35,8 @@ template <class A>
 HD A positive_part(A t) {
     return clamp_of(t, real_of(A(0)), real_of(A(INFINITY)));
 }
-// Returns log2(1 + 2^t) = max(t, 0) + log2(1 + e), e = 2^-|t|, and its derivative.
-// log(1 + e) is computed as log(u) e / (u - 1), where u is 1 + e as rounded, so that a small e keeps its digits.
+// Returns log2(1 + 2^t) and its derivative. The value is max(t, 0) + log2(1 + e) with e = 2^-|t|. log(1 + e) is
+// computed as log(u) e / (u - 1), where u is 1 + e after rounding: a small e would lose its digits in log(1 + e).
 template <class A>
 HD Two<A> softplus2(A t) {
     A low = real_of(t) > 0 ? -t : t, e = exp2_inside(clamp_of(low, real_of(A(-126)), real_of(A(0))));
@@ -44,7 +44,7 @@ HD Two<A> softplus2(A t) {
     return {positive_part(t) + A(1.4426950408889634) * log_u, (real_of(t) > 0 ? A(1) : e) / u};
 }
 
-// Returns one feature and its derivative with respect to t. `second` selects the second half of 2R features.
+// Returns one feature and its derivative with respect to t. `second` selects the second R of 2R features.
 template <FeatureKind kind, class A>
 HD Two<A> feature(A t, bool second, A half, A factor) {
     using K = FeatureKind;
@@ -54,7 +54,7 @@ HD Two<A> feature(A t, bool second, A half, A factor) {
     } else if constexpr (is_double(kind)) {
         A sine, cosine, size = kind == K::rfa ? factor : factor * exp_of(half);
         sine_and_cosine(t, sine, cosine);
-        // rfa: sine, then cosine; trigonometric: cosine, then sine
+        // rfa: R sines, then R cosines. trigonometric: R cosines, then R sines.
         return second == (kind == K::rfa) ? Two<A>{size * cosine, -size * sine} : Two<A>{size * sine, size * cosine};
     } else if constexpr (kind == K::relu) {
         return {positive_part(t) + A(1e-3), A(real_of(t) > 0 ? 1 : 0)};
@@ -66,7 +66,8 @@ HD Two<A> feature(A t, bool second, A half, A factor) {
     }
 }
 
-// The inputs of all N H rows (one head of one token each), stored one after another. If x is null, D is 0.
+// The inputs of all N H rows, one row for each of H heads of N tokens: t (N H, R) and x (N H, D). If the features do
+// not depend on x, x may be null; D is then 0.
 template <FeatureKind kind, class S, class A>
 struct FeatureRows {
     static constexpr int parts = is_double(kind) ? 2 : 1;
@@ -95,8 +96,9 @@ struct FeatureForward {
                   [&](int r) { return feature<kind>(t[r], part == 1, half, of.factor).first; });
     }
 };
-// dt_r = dy_r phi'_r, summed over both halves;   dx = dhalf scale^2 x,   where dhalf = -sum dy for log features and
-// dhalf = sum dy y for `trigonometric`. If dt or dx is null, this gradient is not computed.
+// dt_r = dy_r phi'_r; if there are 2R features, the sum of this term for features r and R + r.
+// dx = dhalf scale^2 x, with dhalf = -sum dy for log features, sum dy y for `trigonometric`, and 0 for other kinds.
+// A gradient whose pointer is null is not computed.
 template <FeatureKind kind, class S, class A>
 struct FeatureBackward {
     FeatureRows<kind, S, A> of;

@@ -27,7 +27,7 @@ HD A squared_relu_grad(A x) {
     return real_of(x) < 0 ? A(0) : A(2) * x;
 }
 
-// y (F) = g(a) b. A row x (2F) holds a, then b; g is the activation of the gate.        Shazeer 2020
+// y (F) = g(a) b. A row x (2F) holds the gate a, then the value b; g is an activation.   Shazeer 2020
 template <class S, class A, A g(A), class Lanes>
 HD void glu_row(Lanes lanes, const S* x, S* y, int F) {
     store(lanes, F, y, false, [&](int i) { return g(A(x[i])) * A(x[F + i]); });

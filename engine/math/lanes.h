@@ -21,15 +21,15 @@
 #define IN_KERNEL
 #endif
 
-// Defined if a b + c is one instruction that rounds once.
+// Defined if the machine computes a * b + c with one instruction that rounds only once.
 #if defined(__FMA__) || defined(__CUDA_ARCH__)
 #define HAS_FMA
 #endif
 
 namespace masquerade {
 
-// Returns the real part. Comparisons and the shift before an exp use only the real part, so that the imaginary part,
-// which carries the derivative of the complex step, is not changed by them.
+// Returns the real part. Comparisons use only the real part, and so does the maximum that is subtracted before an exp.
+// The imaginary part, which carries the derivative of the complex step, therefore stays unchanged.
 HD float real_of(float x) { return x; }
 HD double real_of(double x) { return x; }
 inline double real_of(const std::complex<double>& x) { return x.real(); }
@@ -57,8 +57,8 @@ HD void store(OneLane, N n, S* to, bool add, F f) {
         for (N i = 0; i < n; i++) to[i] = S(f(i));
 }
 #ifndef HAS_WARPS
-// store() for bf16. It rounds a tile of 64 numbers at a time: rounding each number separately would cost as much as a
-// short formula.
+// store() for bf16. It rounds a tile of 64 numbers at a time, with vector instructions. Rounding each number separately
+// would take as long as computing a short formula.
 template <class N, class F>
 void store(OneLane, N n, bfloat16* to, bool add, F f) {
     if constexpr (std::is_same_v<decltype(f(n)), bfloat16>)
@@ -80,8 +80,8 @@ void store(OneLane, N n, bfloat16* to, bool add, F f) {
     if (i < n) store_some(i, int(n - i));
 }
 #endif
-// Adds up 16 partial sums in pairs; partial sum k contains the terms i with i mod 16 = k. The order is explicit, so
-// that the bits do not depend on the compiler's vector width, and 16 additions can run at the same time.
+// Adds up 16 partial sums in pairs; partial sum k contains the terms i with i mod 16 = k. This fixes the order of the
+// additions, so that the bits do not depend on the compiler's vector width. 16 additions can run at the same time.
 template <class A>
 HD A sum_of_parts(A (&part)[16]) {
     for (int half = 8; half > 0; half /= 2)

@@ -4,8 +4,9 @@
 //
 //     y_n = sum_o (e_o . q_n) v_(n+o) = lambda_n^T q_n,    lambda_n = sum_o e_o v_(n+o)^T,    |o| <= reach
 //
-// In this file, a row is one head of one query row n. For each n, `keys` has an entry for each of the W = 2 reach + 1
-// distances: 4 r + s if the key at this distance is row r of source s, or -1 if n sees no key there.
+// There are N query rows, H heads and C = H D columns. In this file, a row is one head of one query row n. For each n,
+// `keys` has an entry for each of the W = 2 reach + 1 distances: 4 r + s if the key at this distance is row r of v[s],
+// or -1 if query row n sees no key at this distance.
 #pragma once
 #include "engine/math/lanes.h"
 
@@ -17,17 +18,17 @@ struct LocalRows {
     int W, H, D;
     const A* q;     // (N,C)
     const S* e;     // (W,C)
-    const S* v[4];  // (Nk,C)
+    const S* v[4];  // values of up to four key sources, (rows of the source, C) each
     HD std::int64_t C() const { return std::int64_t(H) * D; }
     // Returns the value (D) of the key at distance o - reach from the row, 0 <= o < W. Returns null if the row sees no
-    // key there.
+    // key at this distance.
     HD const S* value(std::int64_t row, int o) const {
         const int key = keys[row / H * W + o];
         return key < 0 ? nullptr : v[key & 3] + (key >> 2) * C() + row % H * D;
     }
     // Returns the learned vector e (D) for distance o - reach.
     HD const S* distance(std::int64_t row, int o) const { return e + o * C() + row % H * D; }
-    // weights_o = e_o . q
+    // weights_o = e_o . q, or 0 if the row sees no key at distance o - reach.
     template <class Lanes>
     HD void weigh(Lanes lanes, std::int64_t row, A* weights) const {
         for (int o = 0; o < W; o++) {
@@ -48,7 +49,8 @@ struct LocalRows {
             return s;
         });
     }
-    // asked_o = dy . v_(n+o);   dq = sum_o asked_o e_o,   de_o = sum_n asked_o q
+    // asked_o = dy . v_(n+o),   dq = sum_o asked_o e_o. dq may be null. The caller computes de_o = sum_n asked_o q from
+    // `asked`.
     template <class Lanes>
     HD void read_grad(Lanes lanes, std::int64_t row, const S* dy, A* asked, A* dq, bool add) const {
         for (int o = 0; o < W; o++) {

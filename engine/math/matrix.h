@@ -50,7 +50,7 @@ void column_sums_reference(std::int64_t M, std::int64_t O, const S* dy, A* db, b
     }
 }
 
-// Returns h . w_v + b_v;  b may be null.
+// Returns the logit of token v: h . w_v + b_v;  b may be null.
 template <class A>
 A logit_reference(std::int64_t C, const A* h, const A* w, const A* b, std::int64_t v) {
     A s(0);
@@ -68,7 +68,7 @@ struct SmoothLabel {
 };
 
 // For one row h(C): lse = log sum_v exp(logit_v),  loss = lse - sum_v q_v logit_v,  logit_v = h . w_v + b_v;  b may be
-// null. The largest logit is subtracted before exp to avoid overflow.
+// null. `label` gives the label distribution q. The largest logit is subtracted before exp to avoid overflow.
 template <class A>
 void cross_entropy_reference(std::int64_t C, std::int64_t V, const A* h, const A* w, const A* b, int target,
                              const SmoothLabel<A>& label, A* loss, A* lse) {
@@ -88,7 +88,8 @@ void cross_entropy_reference(std::int64_t C, std::int64_t V, const A* h, const A
     if (label.smooth()) *loss -= label.other * sum;
 }
 
-// The gradients of weight * loss for one row, added to dh, dw and db. If the weight is 0, nothing is added.
+// Adds the gradients of weight * loss for one row to dh, dw and db, with lse, loss and the label distribution q of
+// cross_entropy_reference(). If the weight is 0, nothing is added.
 //     dlogit_v = (exp(logit_v - lse) - q_v) weight
 //     dh(C) += sum_v dlogit_v w_v,   dw(V,C) += dlogit_v h,   db(V) += dlogit_v
 template <class A>

@@ -11,20 +11,20 @@ HD A along(A dy, A x) {
     return dy * slope(x);
 }
 
-// gelu(x) = x Phi(x), Phi the normal distribution function.   Hendrycks & Gimpel 2016
+// gelu(x) = x Phi(x), where Phi is the standard normal distribution function.   Hendrycks & Gimpel 2016
 template <class A>
 HD A gelu(A x) {
     return x * normal_cdf(x);
 }
-// d gelu / dx = Phi(x) + x phi(x)
+// d gelu / dx = Phi(x) + x phi(x), where phi is the standard normal density.
 template <class A>
 HD A gelu_grad(A x) {
     return normal_cdf(x) + x * normal_pdf(x);
 }
 
-// The tanh approximation: x/2 (1 + tanh u) = x / (1 + exp(-2u)), u = sqrt(2/pi) (s + 0.044715 s^3). s is x clamped to
-// [-9.9, 9.9], where tanh u rounds to 1; without the clamp the derivative would be 0 times infinity.
-// Returns exp(-2u) = 2^(-2 log2(e) u).
+// The tanh approximation of gelu: x/2 (1 + tanh u) = x / (1 + exp(-2u)), u = sqrt(2/pi) (s + 0.044715 s^3). s is x
+// clamped to [-9.9, 9.9], because tanh u already rounds to 1 or -1 at these bounds. Without the clamp, the derivative
+// of a very negative x would be 0 times infinity. Returns exp(-2u) = 2^(-2 log2(e) u), and s.
 template <class A>
 HD A gelu_tanh_inner(A x, A& s) {
     s = clamp_of(x, real_of(A(-9.9)), real_of(A(9.9)));
@@ -46,28 +46,28 @@ HD A times(A a, A b) {
     return a * b;
 }
 
-// d tanh / dx = 1 - y^2, y = tanh(x), factored so that 1 - y keeps its digits near 1.
+// d tanh / dx = 1 - y^2 with y = tanh(x). The product (1 - y) (1 + y) is exact to rounding even if |y| is near 1.
 template <class A>
 HD A tanh_grad(A y) {
     return (A(1) - y) * (A(1) + y);
 }
 
-// x * scale if the random bits are at least the threshold, else 0.
-// scale = 1 / (1 - rate), threshold = rate * 2^32                                     Srivastava et al. 2014
+// Returns x * scale if the random bits are at least the threshold, else 0. For the dropout rate p, scale is
+// 1 / (1 - p) and the threshold is 2^32 p.                                            Srivastava et al. 2014
 template <class A>
 HD A dropout(A x, std::uint32_t bits, std::uint32_t threshold, A scale) {
     return bits >= threshold ? x * scale : A(0);
 }
 
-// The constants of one AdamW step, the same for all parameters. `scale` multiplies the gradients, `rate` is the
-// learning rate, `decay` the weight decay; c1 = 1 / (1 - beta1^t) and c2 = 1 / (1 - beta2^t) correct the bias of m and
-// v in step t.
+// The constants of one AdamW step, shared by all parameters. `scale` multiplies the gradients, `rate` is the learning
+// rate, `decay` the weight decay. c1 = 1 / (1 - beta1^t) and c2 = 1 / (1 - beta2^t) correct the bias of m and v in step
+// t, counted from 1.
 template <class A>
 struct AdamWFactors {
     A scale, beta1, beta2, rate, c1, c2, eps, decay;
 };
 // m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2,  p -= rate (m c1 / (sqrt(v c2) + eps) + decay p);
-// g is the gradient times `scale`.                                                    Loshchilov & Hutter 2017
+// in these formulas, g is the gradient times `scale`.                                 Loshchilov & Hutter 2017
 template <class A>
 HD void adamw_point(const AdamWFactors<A>& f, A g, A& p, A& m, A& v) {
     g = g * f.scale;
@@ -76,16 +76,17 @@ HD void adamw_point(const AdamWFactors<A>& f, A g, A& p, A& m, A& v) {
     p -= f.rate * (m * f.c1 / (sqrt_of(v * f.c2) + f.eps) + f.decay * p);
 }
 
-// Returns the factor `change` of apollo_point() for one tensor: -s / den^4,  den = fourth^(1/4) + eps / 0.01,  given
-// fourth = sum d^4 and s = sum (alpha (g - m) + B d) d
+// Returns the factor `change` of apollo_point() for one parameter tensor: -s / den^4,  den = fourth^(1/4) + eps / 0.01.
+// `fourth` is sum d^4 and s is sum (alpha (g - m) + B d) d, over all numbers of the tensor, before the step.
 template <class A>
 HD A apollo_change(A fourth, A s, A eps) {
     const A den = sqrt_of(sqrt_of(fourth)) + eps / A(0.01), square = den * den;
     return A(0) - s / square / square;
 }
-// One Apollo step of parameter p with gradient g; m is the moving average of g, B (here b) the diagonal of the
-// approximate Hessian, d the direction.                                                        Ma 2020, algorithm 1
-//     B += change d^2,  m += alpha moved,  d = m / max(|B|, 0.01),  p -= rate d,  moved = g - m
+// One Apollo step of parameter p. m is the moving average of the gradient g, which includes the weight decay; `moved`
+// is g - m before the step; B (here b) is the diagonal of the approximate Hessian, d the direction, `change` the result
+// of apollo_change() for the tensor.                                                              Ma 2020, algorithm 1
+//     B += change d^2,  m += alpha moved,  d = m / max(|B|, 0.01),  p -= rate d
 template <class A>
 HD void apollo_point(A rate, A alpha, A change, A moved, A& p, A& m, A& b, A& d) {
     b += change * d * d;

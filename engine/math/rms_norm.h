@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The formulas of RMSNorm: a layer norm with a gain, without the mean and without a bias.   Zhang & Sennrich 2019
+// The formulas of RMSNorm: a layer norm that does not subtract the mean and has no bias.   Zhang & Sennrich 2019
 #pragma once
 #include "engine/math/scalar.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Formulas for one row, written once for the CPU loop, the CUDA warp and the complex step. Each forward is followed by
-// its backward. `dx` is the gradient of `x`; if `add` is set, gradients are added to the old values, else stored.
+// its backward. `dx` is the gradient of `x`. If `add` is true, gradients are added to the old values; else stored.
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -26,7 +26,7 @@ struct LayerNormGrad {
     A m, r, mean_g, mean_gx;
     HD A operator()(int i) const { return r * (A(dy[i]) * w[i] - mean_g - (A(x[i]) - m) * r * mean_gx); }
 };
-// Returns the gradient of one row as a function of the column.
+// Returns the gradient dx of one row, as an object that is called with the index of a column.
 template <class S, class A, class Lanes>
 HD LayerNormGrad<S, A> layernorm_row_grad(Lanes lanes, const S* dy, const S* x, const A* w, A m, A r, int C) {
     Two<A> total = sums(
@@ -43,8 +43,9 @@ HD auto log_sum_exp(Lanes lanes, int n, F f) {
     return from + log_of(sum(lanes, n, [&](int i) { return exp_of(f(i) - from); }));
 }
 
-// Rotates the pairs (2i, 2i+1) of one head by the angle of its position: turn[2i] is the cosine, turn[2i+1] the sine.
-// The backward is the inverse rotation, direction -1. y may be x.
+// Rotates the pairs (2i, 2i+1) of one head by the angles of the token's position. For pair i, turn[2i] is the cosine of
+// its angle, and turn[2i+1] the sine. The forward has direction 1; the backward is the inverse rotation, with direction
+// -1. x and y may be the same array.
 //     y[2i] = x[2i] cos - x[2i+1] sin,   y[2i+1] = x[2i+1] cos + x[2i] sin
 template <class S, class A, class Lanes>
 HD void rotary_pairs(Lanes lanes, const S* x, const A* turn, A direction, S* y, bool add, int pairs) {
@@ -55,8 +56,8 @@ HD void rotary_pairs(Lanes lanes, const S* x, const A* turn, A direction, S* y, 
         put(y[2 * p + 1], mul_add(b, c, a * s), add);
     });
 }
-// Rotates every head (D) in the first `columns` columns by the same D cosines and sines in `turn`, and copies the other
-// columns.
+// Rotates every head (D) in the first `columns` columns, and copies the other columns. All heads use the same D / 2
+// cosines and D / 2 sines in `turn`.
 template <class S, class A, class Lanes>
 HD void rotary_row(Lanes lanes, const S* x, const A* turn, A direction, S* y, bool add, int columns, int D, int C) {
     for (int head = 0; head < columns; head += D) rotary_pairs(lanes, x + head, turn, direction, y + head, add, D / 2);
@@ -71,7 +72,7 @@ HD void normalise_row(Lanes lanes, const S* x, S* y, A* inverse, int Z) {
     each(lanes, Z, [&](int i) { y[i] = S(A(x[i]) * r); });
     if (first(lanes)) *inverse = r;
 }
-// dx = inverse * (dy - (dy.y) y);  the second term is absent if the norm was clamped.
+// dx = inverse * (dy - (dy.y) y). If |x| was at most 1e-6, `inverse` is constant, and the term (dy.y) y is omitted.
 template <class S, class A, class Lanes>
 HD void normalise_row_grad(Lanes lanes, const S* dy, const S* y, A inverse, S* dx, bool add, int Z) {
     A along = sum(lanes, Z, [&](int i) { return A(dy[i]) * A(y[i]); });
@@ -79,8 +80,9 @@ HD void normalise_row_grad(Lanes lanes, const S* dy, const S* y, A inverse, S* d
     each(lanes, Z, [&](int i) { put(dx[i], inverse * (A(dy[i]) - along * A(y[i])), add); });
 }
 
-// A sample z of vMF(mu, kappa) from w = mu.z, which the caller has drawn, and normal noise e:
-//     z = w mu + c nu,   c = sqrt(1 - w^2),   nu = u / |u|,   u = e - (e.mu) mu        Davidson et al. 2018
+// Computes a sample z of the von Mises-Fisher distribution with mean direction mu, from w = mu.z, which the caller has
+// drawn, and standard normal noise e:
+//     z = w mu + c nu,   c = sqrt(1 - w^2), at least 1e-5,   nu = u / |u|,   u = e - (e.mu) mu     Davidson et al. 2018
 template <class A, class Lanes>
 HD void vmf_sample_row(Lanes lanes, const A* mu, A w, const A* e, A* z, int Z) {
     A s = sum(lanes, Z, [&](int i) { return e[i] * mu[i]; });
@@ -90,9 +92,9 @@ HD void vmf_sample_row(Lanes lanes, const A* mu, A w, const A* e, A* z, int Z) {
     A scale = c / sqrt_of(uu);
     each(lanes, Z, [&](int i) { z[i] = w * mu[i] + scale * (e[i] - s * mu[i]); });
 }
-// With g = dz, s = e.mu, and c, u, nu as above:
+// With g = dz, s = e.mu, and c, u, nu as in vmf_sample_row():
 //     h = (c / |u|) (g - (g.nu) nu),   dmu = w g - s h - (h.mu) e,   dw = g.mu - (w / c) (g.nu)
-// dmu and dw may be null.
+// If c was set to its lower bound, dw = g.mu. dmu and dw may be null.
 template <class A, class Lanes>
 HD void vmf_sample_row_grad(Lanes lanes, const A* dz, const A* mu, A w, const A* e, A* dmu, bool add, A* dw, bool add_w,
                             int Z) {
@@ -114,8 +116,8 @@ HD void vmf_sample_row_grad(Lanes lanes, const A* dz, const A* mu, A w, const A*
     });
 }
 
-// A row x (2Z) of a Gaussian latent holds Z means mu, then Z log variances l. Each l is clamped to [-8, 8]; the
-// derivative of the clamp is 1 inside and 0 outside.
+// A row x (2Z) of a Gaussian latent holds Z means mu, then Z log variances l. Each l is clamped to [-8, 8].
+// inside_clamp() is the derivative of the clamp: 1 inside this interval and 0 outside.
 template <class A>
 HD A clamped_log_variance(A l) {
     return clamp_of(l, -8, 8);
@@ -125,12 +127,12 @@ HD A inside_clamp(A l) {
     return real_of(l) > 8 || real_of(l) < -8 ? A(0) : A(1);
 }
 
-// z = mu + exp(l/2) e                                                                   Kingma & Welling 2013
+// z = mu + exp(l/2) e, where e is standard normal noise and l is clamped                Kingma & Welling 2013
 template <class A, class Lanes>
 HD void gaussian_sample_row(Lanes lanes, const A* x, const A* e, A* z, int Z) {
     each(lanes, Z, [&](int i) { z[i] = x[i] + exp_of(A(0.5) * clamped_log_variance(x[Z + i])) * e[i]; });
 }
-// dmu = dz,   dl = dz e exp(l/2) / 2
+// dmu = dz,   dl = dz e exp(l/2) / 2, or dl = 0 where l was clamped
 template <class A, class Lanes>
 HD void gaussian_sample_row_grad(Lanes lanes, const A* dz, const A* x, const A* e, A* dx, bool add, int Z) {
     each(lanes, Z, [&](int i) {
@@ -140,8 +142,9 @@ HD void gaussian_sample_row_grad(Lanes lanes, const A* dz, const A* x, const A* 
     });
 }
 
-// KL(N(mu, exp l) || N(m, exp p)) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1). A row `prior` (2Z) holds m,
-// then p; a null prior is the standard normal, m = p = 0. If kls is Z, kl receives the Z terms; if kls is 1, their sum.
+// KL(N(mu, exp l) || N(m, exp p)) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1). A row x (2Z) holds mu, then
+// l; a row `prior` (2Z) holds m, then p. A null prior is the standard normal distribution, m = p = 0. If kls is Z, kl
+// receives the Z terms of the sum; if kls is 1, it receives the sum.
 template <class A>
 struct GaussianTerm {
     A apart, narrow, ratio;  // mu - m, exp(-p), l - p
@@ -164,7 +167,7 @@ HD void gaussian_kl_row(Lanes lanes, const A* x, const A* prior, A* kl, int kls,
 }
 // dmu = dkl (mu - m) exp(-p),   dl = dkl (exp(l - p) - 1) / 2
 // dm = -dmu,   dp = dkl (1 - (mu - m)^2 exp(-p) - exp(l - p)) / 2
-// dx and dprior may be null.
+// dx holds dmu, then dl; dprior holds dm, then dp. dl and dp are 0 where l or p was clamped. dx and dprior may be null.
 template <class A, class Lanes>
 HD void gaussian_kl_row_grad(Lanes lanes, const A* dkls, int kls, const A* x, const A* prior, A* dx, bool add,
                              A* dprior, bool add_prior, int Z) {

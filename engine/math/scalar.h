@@ -4,8 +4,8 @@
 //     normal_cdf(x)   normal_pdf(x)   sine_and_cosine(x, sine, cosine)
 // The float functions are branch-free polynomials. A plain loop over them vectorises without fast-math, NaN and
 // infinities propagate, and the bits of a result do not depend on the position in the loop. The double functions call
-// std. The complex functions serve the complex step x + i h: erf and normal_cdf are exact to first order in h, the
-// others are exact.
+// std. The complex functions serve the complex step, whose arguments are x + i h with a tiny h: erf_of and normal_cdf
+// neglect terms of order h^2; the other complex functions have no such error.
 //
 // Largest error in units in the last place over all 2^32 floats, with and without fused multiply-add:
 //     exp_of 1.02, 1.00     log_of 0.84, 0.84     tanh_of 1.34, 1.34     erf_of 1.12, 1.29     sqrt_of 0.5
@@ -20,9 +20,9 @@ namespace masquerade {
 
 using Complex = std::complex<double>;
 
-// Returns a b + c, rounded once if the machine has such an instruction. In this file, every product that is a term of a
-// sum is either computed by mul_add or exact. The bits of a float therefore do not depend on which products and sums
-// the compiler fuses.
+// Returns a * b + c. A float result is rounded only once if the machine has a fused multiply-add instruction. In this
+// file, every float product that is a term of a sum is either computed by mul_add or exact. The bits of a float result
+// therefore do not depend on which products and sums the compiler fuses.
 HD float mul_add(float a, float b, float c) {
 #ifdef HAS_FMA
     return std::fma(a, b, c);
@@ -44,7 +44,7 @@ HD float float_of(std::uint32_t bits) {
 }
 HD float magnitude(float x) { return float_of(bits_of(x) & 0x7fffffffu); }
 HD float with_sign_of(float x, float positive) { return float_of(bits_of(positive) | (bits_of(x) & 0x80000000u)); }
-// Returns 2^n for an integer n in [-126, 127], given modulo 2^32.
+// Returns 2^n for an integer n in [-126, 127]. A negative n is passed as 2^32 + n.
 HD float power_of_two(std::uint32_t n) { return float_of((n + 127u) << 23); }
 
 // Returns `yes` if the condition holds, else `no`. The choice is made by a bit mask, because a compiler that preserves
@@ -69,8 +69,8 @@ HD float polynomial(float x, float c0, More... more) {
 }
 
 // exp(x) = 2^n exp(r), |r| <= ln(2)/2: returns exp(r) and n. Adding 1.5 * 2^23 to x / ln 2 rounds it to the integer n,
-// which is then in the low bits of the float. ln 2 is the sum of two constants; n times the first, which has ten bits,
-// is exact.
+// which is then in the low bits of the float. ln 2 is split into the sum of two constants. The first has only nine
+// significant bits, so that its product with n is exact.
 HD float exp_reduced(float x, std::uint32_t& n) {
     float shifted = mul_add(x, 1.44269504f, 12582912.0f);
     float whole = shifted - 12582912.0f;
@@ -79,7 +79,7 @@ HD float exp_reduced(float x, std::uint32_t& n) {
     float p = polynomial(r, 0.49999994f, 0.166665167f, 0.0416681059f, 0.00836913101f, 0.00138364208f);
     return mul_add(r * r, p, r) + 1.0f;
 }
-// Returns exp(x) for |x| <= 87, for which the result neither overflows nor is denormal.
+// Returns exp(x) for |x| <= 87. In this range, the result neither overflows nor is subnormal.
 HD float exp_inside(float x) {
     std::uint32_t n;
     float p = exp_reduced(x, n);
@@ -92,11 +92,11 @@ HD float exp_of(float x) {
     return p * power_of_two(half) * power_of_two(n - half);  // the first product is exact, the second rounds
 }
 
-// x = 2^k m, m in [sqrt(1/2), sqrt 2), f = m - 1:   log x = k ln 2 + f - f^2/2 + f^3 P(f)
+// With x = 2^k m, m in [sqrt(1/2), sqrt 2), f = m - 1 and a polynomial P:   log x = k ln 2 + f - f^2/2 + f^3 P(f)
 HD float log_of(float x) {
     bool tiny = x < 0x1p-126f;
     float scaled = x * choose(tiny, 0x1p23f, 1.0f);
-    std::uint32_t shifted = bits_of(scaled) - 0x3f3504f3u;  // the bits of sqrt(1/2)
+    std::uint32_t shifted = bits_of(scaled) - 0x3f3504f3u;  // 0x3f3504f3: the bits of sqrt(1/2)
     float k = float(std::int32_t(shifted) >> 23) - choose(tiny, 23.0f, 0.0f);
     float f = float_of((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
     float square = f * f;
@@ -108,7 +108,8 @@ HD float log_of(float x) {
     return choose(x > 0.0f, y, choose(x == 0.0f, -INFINITY, NAN));
 }
 
-// For small a = |x|:   a + a^3 P(a^2);   for large a:   1 - 2 / (exp(2a) + 1), which rounds to 1 from 9.02 on
+// With a = |x| < 0.625: a + a^3 P(a^2), P a polynomial. For larger a: 1 - 2 / (exp(2a) + 1), which is 1 in float if
+// a >= 9.02.
 HD float tanh_of(float x) {
     float a = magnitude(x);
     float square = a * a;
@@ -118,7 +119,8 @@ HD float tanh_of(float x) {
     return with_sign_of(x, choose(a < 0.625f, small, large));
 }
 
-// For small a = |x|:   a + a P(a^2);   for large a:   1 - exp(-Q(a)), Q = -log(1 - erf), which rounds to 1 from 3.92 on
+// With a = |x| < 0.9375: a + a P(a^2), P a polynomial. For larger a: 1 - exp(-Q(a)), where the polynomial Q
+// approximates -log(1 - erf); this is 1 in float if a >= 3.92.
 HD float erf_of(float x) {
     float a = magnitude(x);
     float square = a * a;
@@ -131,7 +133,7 @@ HD float erf_of(float x) {
     return with_sign_of(x, choose(a < 0.9375f, small, large));
 }
 
-// Returns 2^x for x in [-126, 127], and 0 for x = -127.   2^x = 2^n 2^r, |r| <= 1/2
+// Returns 2^x for x in [-126, 127], and 0 for x = -127. It is computed as 2^n 2^r with an integer n and |r| <= 1/2.
 HD float exp2_inside(float x) {
     float shifted = x + 12582912.0f;
     float r = x - (shifted - 12582912.0f);
@@ -140,16 +142,17 @@ HD float exp2_inside(float x) {
     return p * power_of_two(bits_of(shifted) - 0x4b400000u);
 }
 
-// The normal distribution function, (1 + erf(x / sqrt 2)) / 2. With a = |x|:  Phi(-a) = 2^-Q(a),   Phi(a) = 1 - Phi(-a)
+// The standard normal distribution function Phi(x) = (1 + erf(x / sqrt 2)) / 2. With a = |x| and a polynomial Q,
+// Phi(-a) = 2^-Q(a) and Phi(a) = 1 - Phi(-a).
 HD float normal_cdf(float x) {
     float q = polynomial(magnitude(x), 1.0f, 1.15110612f, 0.459196806f, 0.0525418185f, -0.00714615965f, 0.000213760766f,
                          0.000148523977f, -3.01645377e-05f, 1.95353209e-06f);
     float below = exp2_inside(-choose(q > 127.0f, 127.0f, q));
     return choose(x > 0.0f, 1.0f - below, below);
 }
-// The normal density, exp(-x^2 / 2) / sqrt(2 pi).
+// The standard normal density, exp(-x^2 / 2) / sqrt(2 pi) = 2^t / sqrt(2 pi).
 HD float normal_pdf(float x) {
-    float t = x * x * -0.721347520f;  // log2(e) / 2
+    float t = x * x * -0.721347520f;  // the factor is -log2(e) / 2
     return 0.398942280f * exp2_inside(choose(t < -127.0f, -127.0f, t));
 }
 
@@ -169,8 +172,8 @@ HD void sine_and_cosine_of_turns(float u, float& sine, float& cosine) {
     float shifted = mul_add(u, 4.0f, 12582912.0f);
     sine_and_cosine_of_quarters(bits_of(shifted) & 3u, mul_add(shifted - 12582912.0f, -0.25f, u), sine, cosine);
 }
-// x = n pi/2 + r. pi/2 is the sum of three constants; the first two have so few bits that n times each of them is exact
-// for |x| < 10^4. In this range the absolute error of sine and cosine is at most 1.8e-7.
+// Splits x into n pi/2 + r. pi/2 is written as the sum of three constants. The first two have so few bits that their
+// products with n are exact for |x| < 10^4. In this range, the absolute error of sine and cosine is at most 1.8e-7.
 HD void sine_and_cosine(float x, float& sine, float& cosine) {
     float shifted = mul_add(x, 0.636619772f, 12582912.0f), n = shifted - 12582912.0f;
     float r = mul_add(n, -7.54978995e-8f, mul_add(n, -4.83751297e-4f, mul_add(n, -1.5703125f, x)));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The loss of an insertion decoder for one document: minus the weighted log probability of the target tokens of its
-// slots. The distribution is factorised (a softmax per slot) or joint (a softmax over all slots of the document); each
-// softmax may be a mixture of K softmaxes.                         Stern et al. 2019, equations 2-4; Yang et al. 2018
+// slots. A slot is a place between two words, into which tokens are inserted. The distribution of the tokens is
+// factorised (a softmax per slot) or joint (a softmax over all slots of the document). Each softmax may be a mixture of
+// K softmaxes.                                                     Stern et al. 2019, equations 2-4; Yang et al. 2018
 #pragma once
 #include "engine/math/row.h"
 
@@ -10,9 +11,9 @@ namespace masquerade {
 // All documents of a batch, with M slots and J target tokens. Document g has the slots [first[g], first[g+1]); slot m
 // has the target tokens [begin[m], begin[m+1]).
 //     z (J,K)       logits of the target tokens            lse (M,K)   log sum exp of all logits of a slot
-//     shares (J)    label weights of the target tokens     place (M)   logits of the slots' locations; may be null
+//     shares (J)    label weights of the target tokens     place (M)   location logits of the slots; may be null
 //     mix (*,K)     logits of the mixture; may be null     base (*,K), inner (J)   outputs, kept for the backward
-// mix and base have one row per slot or, if joint, per document.
+// mix and base have one row per slot or, if `joint` is true, one row per document. If mix is null, K is 1.
 template <class A>
 struct SlotDocuments {
     const A *z, *lse, *mix, *place, *shares;
@@ -21,22 +22,23 @@ struct SlotDocuments {
     bool joint;
     A *base, *inner;
 
-    // Returns log softmax(mix)_k of one row; 0 if mix is null.
+    // Returns the log weight of softmax k in the mixture, log softmax(mix)_k of row `row` of mix; 0 if mix is null.
     HD A log_pi(std::int64_t row, int k) const {
         const A* logits = mix + row * K;
         return mix ? logits[k] - log_sum_exp(OneLane{}, K, [&](int i) { return logits[i]; }) : A(0);
     }
-    // Returns log sum exp of the location logits of a document; 0 if place is null.
+    // Returns log sum exp of the location logits of the slots [from, from + slots); 0 if place is null.
     template <class Lanes>
     HD A place_sum(Lanes lanes, std::int64_t from, int slots) const {
         return place ? log_sum_exp(lanes, slots, [&](int i) { return place[from + i]; }) : A(0);
     }
-    // Returns rho_jk, the posterior probability of softmax k of the mixture given target token j; `row` is its row of
-    // base.
+    // Returns rho_jk, the posterior probability of softmax k of the mixture given target token j. `row` is the row of
+    // base that belongs to the slot or, if `joint` is true, the document of token j.
     HD A posterior(std::int64_t row, std::int64_t j, int k) const {
         return exp_of(base[row * K + k] + z[j * K + k] - inner[j]);
     }
-    // Sums over the target tokens j of slot m: weight() is sum_j share_j, taken() is sum_j share_j rho_jk.
+    // Sums over the target tokens j of slot m: weight() is sum_j share_j, taken() is sum_j share_j rho_jk, where rho_jk
+    // is posterior().
     HD A weight(std::int64_t m) const {
         A s(0);
         for (int j = begin[m]; j < begin[m + 1]; j++) s += shares[j];
@@ -49,9 +51,10 @@ struct SlotDocuments {
     }
 };
 
-// base_k = log pi_k - n_k,   inner_j = log sum_k exp(base_k + z_jk),
-// loss = -sum_j share_j (inner_j + place_m - log sum exp place),   m the slot of target token j;
-// n_k is lse_mk or, if joint, log sum_m exp(lse_mk)
+// Returns the loss of document g, and writes its part of base and inner:
+//     base_k = log pi_k - n_k,   inner_j = log sum_k exp(base_k + z_jk),
+//     loss = -sum_j share_j (inner_j + place_m - log sum exp place)
+// m is the slot of target token j, and pi = softmax(mix). n_k is lse_mk or, if joint, log sum_m exp(lse_mk).
 template <class A, class Lanes>
 HD A slot_loss_row(Lanes lanes, const SlotDocuments<A>& d, std::int64_t g) {
     const std::int64_t from = d.first[g];
@@ -79,15 +82,16 @@ HD A slot_loss_row(Lanes lanes, const SlotDocuments<A>& d, std::int64_t g) {
            });
 }
 
-// Where the gradients are written. A gradient whose pointer is null is not computed.
+// The addresses of the gradients. A gradient whose pointer is null is not computed.
 template <class A>
 struct SlotGradients {
     A *z, *lse, *mix, *place;
     bool add_z, add_lse, add_mix, add_place;
 };
 
-// g = dloss. The sums w = sum share_j and t_k = sum share_j rho_jk run over the target tokens of a slot or, if joint,
-// of the document; w_document and w_m are w of the document and of slot m.
+// g = dloss; pi, n_k and rho as in slot_loss_row() and posterior(). The sums w = sum share_j and
+// t_k = sum share_j rho_jk run over the target tokens of a slot or, if joint, of the document. w_document and w_m are
+// the w of the document and of slot m.
 //     dz_jk = -g share_j rho_jk,   dmix_k = g (w pi_k - t_k),   dlse_mk = g t_k;  if joint, g t_k exp(lse_mk - n_k)
 //     dplace_m = g (w_document softmax(place)_m - w_m)
 template <class A, class Lanes>

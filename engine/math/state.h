@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Attention through a state of bounded size, for one head. R slots of D numbers absorb the visible keys one by one, and
-// a query reads the slots. Each key comes with a pack: R numbers that say how much of the key each slot absorbs. If s_j
-// (R) is the scaled pack of key j, the weight of the key in slot r is
+// Attention through a state of bounded size, for one head. R slots absorb the visible keys k_j (D) and their values v_j
+// (D) one by one, and a query x reads the slots. Each key comes with a pack: R numbers that say how much of the key
+// each slot absorbs. If s_j (R) is the pack of key j times `scale`, the weight of the key in slot r is
 //
 //     w_jr = s_jr                          n_r = number of keys           sum
-//     w_jr = s_jr (1 - g_j) prod_i g_i     n_r = sum_j w_jr           gated: over the keys i after j; g = sigmoid(gate)
+//     w_jr = s_jr (1 - g_j) prod_i g_i     n_r = sum_j w_jr           gated: keys i come after j; g = sigmoid(gate)
 //     w_jr = exp(s_jr)                     n_r = sum_j exp(s_jr)      exponential, with a running maximum for each slot
 //     K_r = sum_j w_jr k_j / n_r,  V_r = sum_j w_jr v_j / n_r
 //
@@ -15,7 +15,7 @@
 //                                                                         gated                   Peng et al. 2021, 3.2
 //     attend    p = softmax_r(x . K_r / sqrt(D))                          causal Luna         Ma et al. 2021, section 3
 //
-// In `kernel`, n_r = sum_j w_jr also for `sum`. If a query sees no key, y = 0. Derivations are in
+// With `kernel`, n_r is sum_j w_jr for the pack `sum`, too. If a query sees no key, y = 0. The derivations are in
 // docs/ops/state_attention.md.
 #pragma once
 #include "engine/math/scalar.h"
@@ -23,10 +23,10 @@
 namespace masquerade {
 
 struct StateShape {
-    int slots, columns;  // R, D
+    int slots, columns;  // R slots of D columns
     bool exponential, gated, attends, kernel;
     double scale;  // multiplies the packs
-    double floor;  // kernel: smallest |divisor|, per key (gated: in total); a smaller divisor is set to this bound
+    double floor;  // `kernel` without exponential packs: lower bound of |divisor|, per key or, if gated, in total
     // Returns how many numbers a state has: the number of keys (1), running maxima or products of gates (R), sums of
     // weights (R), weighted sums of values (R,D) and, if `attends`, of keys (R,D).
     HD int numbers() const { return 1 + 2 * slots + slots * columns * (attends ? 2 : 1); }
@@ -40,8 +40,8 @@ struct State {
         : count(at), top(at + 1), total(top + n.slots), values(total + n.slots), keys(values + n.slots * n.columns) {}
 };
 
-// Clears a State or the adjoint of the backward: sets all numbers to 0 except `top`, which becomes `far` for
-// exponential packs and 1 for gated packs.
+// Clears a State or the adjoint of the backward: sets all numbers to 0. Only `top` becomes `far` for exponential packs
+// and 1 for gated packs.
 template <class Lanes, class A>
 HD void clear_numbers(Lanes lanes, const StateShape& n, A* at, double far) {
     const A top = A(n.exponential ? far : n.gated ? 1.0 : 0.0);
@@ -73,7 +73,7 @@ HD void mix(Lanes lanes, int D, A* __restrict to, A a, A b, const S* __restrict 
         each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), a * to[d]); });
 }
 
-// A key to be absorbed: its pack (R), its key and value (D), and the logit of its gate (null unless packs are gated).
+// A key that a state absorbs: its pack (R), key vector and value (D), and the logit of its gate (null unless gated).
 template <class S, class A>
 struct Met {
     const A* pack;
@@ -139,12 +139,13 @@ HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, c
     meet(lanes);
 }
 
-// The result of reading a state for a query: weights p_r / n_r (R) and, if StateShape::attends, scores (R).
+// The result of reading a state for a query. `weights` (R) are the factors of State::values in y, p_r / n_r. `scores`
+// (R) are x . K_r / sqrt(D), only if StateShape::attends.
 template <class A>
 struct Reading {
     A *weights, *scores;
-    A sum;      // divisor of a kernel: sum_r x_r n_r; for log features, divided by exp(largest score)
-    bool held;  // the divisor was set to its lower bound
+    A sum;      // `kernel`: the divisor sum_r x_r n_r; for log features, this divided by exp(largest score)
+    bool held;  // true if the divisor was set to its lower bound, StateShape::floor
 };
 
 template <class A>
@@ -197,7 +198,7 @@ HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, con
 // Numbers of a query that the backward of the keys needs, for each slot r:
 //     value      factor of dy in the gradient of the weighted sum of values
 //     key        factor of x in the gradient of the weighted sum of keys
-//     lost       the part of the gradient that the normaliser subtracts
+//     lost       what the division by n_r or the divisor subtracts from the gradient of each key's weight in the slot
 //     log_total  exponential packs: log n_r. Gated packs: the derivative of the loss by the log of a factor common to
 //                all weights, which is 0 unless the divisor was set to its lower bound
 template <class A>
@@ -206,7 +207,7 @@ struct QueryTrace {
     HD QueryTrace(int R, A* at) : value(at), key(at + R), lost(at + 2 * R), log_total(at + 3 * R) {}
 };
 
-// Computes dx of a query, which is stored or added, and the QueryTrace. `row` (2R + D) is scratch memory.
+// Computes the QueryTrace of a query and its gradient dx, which is stored or added. `row` (2R + D) is scratch memory.
 template <class Lanes, class S, class X, class A>
 HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const X* x, const S* dy, X* dx, bool add,
                   const QueryTrace<A>& trace, A* row) {
@@ -256,7 +257,7 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
 
 // The adjoint is the state of the backward, which runs from the last query to the first. It consists of sums over the
 // queries so far, from which the gradients of a key are computed, in the layout of a State:
-//     top            exponential packs: log n_r of the query added last; all sums have the factor n_r.
+//     top            exponential packs: log n_r of the most recently added query; all sums are multiplied by this n_r.
 //                    Gated packs: the product of the gates so far
 //     total          sum of QueryTrace::lost
 //     values, keys   weighted sums of dy and of x
@@ -285,7 +286,7 @@ HD void join_adjoint(Lanes lanes, const StateShape& n, const State<A>& adjoint, 
         scratch[r] = n.gated ? adjoint.top[r] : A(1);
         if (n.gated) adjoint.top[r] *= later.top[r];
         if (n.exponential) {
-            const bool none = real_of(adjoint.top[r]) == INFINITY;  // no query in this range
+            const bool none = real_of(adjoint.top[r]) == INFINITY;  // true if `adjoint` contains no query
             scratch[r] = none ? A(1) : exp_of(adjoint.top[r] - later.top[r]);
             if (none) adjoint.top[r] = later.top[r];
         }
@@ -320,8 +321,9 @@ HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const Qu
     }
 }
 
-// Adds the gradients of one key: ds (R), dk (D), dv (D); ds may be null, and dk and dv together. Returns the derivative
-// of the loss by the log of a factor common to all weights of this key. `row` (R + 2D) is scratch memory.
+// Adds the gradients of one key to ds (R, gradient of the unscaled pack), dk (D) and dv (D). ds may be null; if dv is
+// null, dk is not used. Returns the derivative of the loss by the log of a factor common to all weights of this key.
+// `row` (R + 2D) is scratch memory.
 template <class Lanes, class S, class A>
 HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& adjoint, const Met<S, A>& met, A* ds, S* dk, S* dv,
               A* row) {

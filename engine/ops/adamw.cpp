@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t at_once = 1024;
 
-// Updates one block of `at_once` parameters. The factors that all of them share are read once.
+// Updates one block of parameters: `at_once` of them, or fewer in the last block.
 template <class A>
 struct Step {
     A* p;
@@ -17,7 +17,7 @@ struct Step {
     const A *norm, *control;
     A beta1, beta2, eps, decay, clip;
     std::int64_t count;
-    bfloat16* rounded;  // or null
+    bfloat16* rounded;  // receives p rounded to bf16; may be null
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t block) const {
         A scale = real_of(clip) > 0 && real_of(*norm) > real_of(clip) ? clip / *norm : A(1);

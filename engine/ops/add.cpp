@@ -20,7 +20,7 @@ void add_forward(View a, View b, View y) {
     });
 }
 
-// da = dy,  db = dy. If a and b are the same tensor, the second gradient is added to the first.
+// da = dy,  db = dy. If a and b are the same tensor, the caller sets db.add, so that dy is added a second time.
 void add_backward(View dy, Grad da, Grad db) {
     for (const Grad& d : {da, db}) {
         expect_grad("add backward", "dx", d, dy);

@@ -14,11 +14,11 @@ template <class A>
 struct Tensor {
     A* p;
     const A* g;
-    A *m, *b, *d, *parts;  // parts(blocks + 1, 2)
+    A *m, *b, *d, *parts;  // `parts` (blocks + 1, 2): results of SumBlock and SumTensor
     const A *norm, *control;
     A eps, decay, clip;
     std::int64_t count, blocks;
-    bfloat16* rounded;  // or null
+    bfloat16* rounded;  // receives p rounded to bf16; may be null
     HD int size(std::int64_t block) const {
         const std::int64_t left = count - block * at_once;
         return int(left < at_once ? left : at_once);
@@ -27,7 +27,8 @@ struct Tensor {
     HD A moved(A scale, std::int64_t i) const { return g[i] * scale + decay * p[i] - m[i]; }
 };
 
-// Computes two sums over a block: parts[2 block] = sum of d^4, parts[2 block + 1] = sum of (alpha (g - m) + B d) d.
+// Computes two sums over one block: sum of d^4 in parts[2 block], and sum of (alpha (g - m) + B d) d in
+// parts[2 block + 1]. Here g is the clipped gradient plus decay p, and B is Tensor::b.
 template <class A>
 struct SumBlock {
     Tensor<A> x;
@@ -43,7 +44,7 @@ struct SumBlock {
     }
 };
 
-// Adds up the sums of all blocks, and stores the result of apollo_change() in parts[2 blocks].
+// Adds up the sums of all blocks, and stores the factor that apollo_change() returns in parts[2 blocks].
 template <class A>
 struct SumTensor {
     Tensor<A> x;
@@ -87,7 +88,8 @@ void apollo(View p, View g, View m, View b, View d, View norm, View control, Opt
                           A(rule.eps),  A(rule.decay),
                           A(rule.clip), p.count(),
                           blocks,       static_cast<bfloat16*>(rounded.data)};
-        if (blocks == 1) return for_each_row(1, SumBlock<A>{x}, SumTensor<A>{x}, Update<A>{x});  // one launch
+        // If there is only one block, a single CUDA kernel can run all three stages.
+        if (blocks == 1) return for_each_row(1, SumBlock<A>{x}, SumTensor<A>{x}, Update<A>{x});
         for_each_row(blocks, SumBlock<A>{x});
         for_each_row(1, SumTensor<A>{x});
         for_each_row(blocks, Update<A>{x});

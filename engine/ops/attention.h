@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shared by all forms of attention: the layout of the heads, the checks of the arguments, and the random numbers that
-// dropout uses for each head and key.
+// Shared by softmax attention on all devices and, in part, by lsh_attention: the layout of the heads, the checks of
+// the arguments, and the random numbers of dropout.
 #pragma once
 #include <vector>
 
@@ -9,15 +9,16 @@
 
 namespace masquerade {
 
-// The heads of a call: H query heads, and G key heads, which also have values. H / G consecutive query heads share a
-// key head.  q (Nq,H D);  kv (Nk,2 G D): the keys of all key heads, then the values.  G is H in Vaswani et al. 2017, 1
-// in Shazeer 2019, and any divisor of H in Ainslie et al. 2023.
+// The heads of an attention call: H query heads and G key/value heads, all of width D. Consecutive groups of H / G
+// query heads share one key/value head. A row of q (Nq,H D) holds the queries of all H heads. A row of kv (Nk,2 G D)
+// holds the keys of all G heads, then their values. G is H in Vaswani et al. 2017, 1 in Shazeer 2019, and any divisor
+// of H in Ainslie et al. 2023.
 struct AttentionHeads {
-    int of_queries = 0, of_keys = 0, D = 0;  // H, G, and the width of a head
+    int of_queries = 0, of_keys = 0, D = 0;  // H, G, and the width of one head
     constexpr int C() const { return of_queries * D; }
     constexpr int values() const { return of_keys * D; }  // the first column of the values in kv
     constexpr int kv_columns() const { return 2 * of_keys * D; }
-    constexpr int readers() const { return of_queries / of_keys; }  // number of query heads that share a key head
+    constexpr int readers() const { return of_queries / of_keys; }  // number of query heads that share a key/value head
 };
 inline AttentionHeads attention_heads(const View& q, const Views& kv, int heads) {
     const int H = heads < 1 ? 1 : heads, D = int(q.columns()) / H;
@@ -25,12 +26,13 @@ inline AttentionHeads attention_heads(const View& q, const Views& kv, int heads)
     return {H, G < 1 ? 1 : G, D};
 }
 
-// Returns the channel of the random stream that dropout uses for a head and a key. `ordinal` is the number of keys that
-// the query has seen before this key, in visiting order.
+// Returns the channel of the random number (Stream::at()) that decides whether dropout keeps a query's probability for
+// a key. In softmax attention, `ordinal` is the number of keys that the query visits before this key; in
+// lsh_attention, it is the position of the key in its segment.
 constexpr std::uint32_t attention_channel(int head, int ordinal) {
     return (std::uint32_t(head) << 20) + std::uint32_t(ordinal);
 }
-// Returns the threshold of dropout: a probability is kept if its random bits are at least this number.
+// Returns the threshold of dropout. An attention probability is kept if its 32 random bits are at least this number.
 inline std::uint32_t attention_threshold(const AttentionRule& rule) {
     return std::uint32_t(double(rule.dropout) * 4294967296.0);
 }
@@ -102,7 +104,7 @@ inline void check_attention_query(const char* op, const View& q, const Views& kv
         refuse("needs bits ", s.bits_begin, " to ", s.bits_begin + bits, " of ", 32 * graph.bits.size());
 }
 
-// Throws Error if shapes or the graph do not fit.
+// Throws Error if shapes or types do not match, or if a segment of the graph is not valid for these tensors.
 inline void check_attention(const char* op, const View& q, const Views& kv, const SegmentGraph& graph,
                             const AttentionRule& rule, const View& y, const View& lse) {
     check_attention_tensors(op, q, kv, rule, y, lse);
@@ -123,7 +125,7 @@ inline void check_attention_gradients(const char* op, const View& dy, const View
     }
 }
 
-// Sets covered[n] to 1 if a query segment contains row n, else to 0. Throws Error if two segments contain the same row.
+// Sets covered[n] to 1 if a query segment contains row n of q, else to 0. Throws Error if two segments contain row n.
 inline void find_covered_rows(const char* op, const View& q, const SegmentGraph& graph, std::vector<char>& covered) {
     covered.assign(std::size_t(q.rows()), 0);
     for (const QuerySegment& s : graph.queries)

@@ -3,8 +3,9 @@
 // and store_points() (launch.h, which includes this file):
 //     for_each_row(N, row_call<normalise_row<S, A, Lanes>>(by_row<S>(x), by_row<S>(y), by_row<A>(inverse), C));
 //     store_points(n, y, add, point_call<times<A>>(A(scale), by_point<S>(x)));
-// Arguments without by_row() or by_point() are the same for every row. The type of a call contains the function, so
-// that compilers inline it. On the CPU a lambda would do the same, but nvcc accepts no generic lambda in a kernel.
+// An argument without by_row(), by_point(), one() or Number is the same for every row or number. The function is part
+// of the type of the function object, so that compilers inline it. On the CPU a lambda would do the same, but nvcc
+// accepts no generic lambda in a kernel.
 #pragma once
 #include <type_traits>
 #include <utility>
@@ -13,14 +14,15 @@
 
 namespace masquerade::DEVICE {
 
-// An argument that depends on the row. If the parameter is a pointer, it points to the numbers of the row, or is null
-// if the tensor is absent. If the parameter is a number, it is the first number of the row.
+// An argument that depends on the row. If the function's parameter is a pointer, it receives the address of the row's
+// first number, or null if the tensor is absent. If the parameter is a number, it receives the row's first number.
 template <class T>
 struct ByRow {
     T* data;
     std::int64_t step;
 };
-// by_row() passes one row of a matrix, one number of a vector, or `step` numbers for each row.
+// For row n, by_row() passes row n of a matrix or number n of a vector. If `step` is given, row n begins at number n *
+// step of the tensor.
 template <class T>
 ByRow<T> by_row(const View& v) {
     return {v.as<T>(), v.shape.rank > 1 ? v.columns() : 1};
@@ -35,8 +37,8 @@ ByRow<T> by_row(const Grad& g) {
 }
 inline ByRow<const int> by_row(const Ints& list) { return {list.data, 1}; }
 
-// An argument that depends on the point, that is, on the index of one number in a tensor. A ByPoint can also be passed
-// to store_points() itself.
+// An argument that depends on the index i of a number in a tensor: it passes number i. A ByPoint is also a function of
+// i, so it can be passed to store_points() without point_call().
 template <class T>
 struct ByPoint {
     const T* data;
@@ -47,7 +49,8 @@ ByPoint<T> by_point(const View& v) {
     return {v.as<T>()};
 }
 
-// An argument that is the value of a tensor of one number.
+// An argument that passes the only number of a one-number tensor. The function object reads it, because the host
+// cannot read numbers on a GPU.
 template <class T>
 struct One {
     const T* data;
@@ -57,7 +60,7 @@ One<T> one(const View& v) {
     return {v.as<T>()};
 }
 
-// An argument that is the index of the row or point.
+// An argument that passes the index of the row or, in point_call(), of the number.
 struct Number {};
 
 template <class Parameter, class T>
@@ -84,7 +87,8 @@ HD Parameter argument_at(Number, std::int64_t n) {
     return Parameter(n);
 }
 
-// One argument of a FunctionCall, at its position. A FunctionCall holds all arguments, and calls the function.
+// Held contains argument number `place` of a FunctionCall. A FunctionCall is what row_call() and point_call() return:
+// it holds all arguments, and calls the function for a row or a number.
 template <std::size_t place, class T>
 struct Held {
     T value;

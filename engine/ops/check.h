@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Checks of the arguments of an op. Each Error names the op, the path of the tensor, and the shapes found and expected.
+// Checks of the arguments of an op. Each Error names the op, and says what was found and what was expected.
 #pragma once
 #include "engine/tensor/view.h"
 
@@ -20,7 +20,9 @@ inline void expect_shape(const char* op, const char* role, const View& v, const 
         throw Error(text(op, ": ", seen(role, v), ", expected ", shape, " ", name_of(dtype)));
 }
 
-// A gradient, if it is needed, must have the shape and type of its tensor; the gradient of a weight matrix has type A.
+// A gradient that is not absent must have the shape and type of its tensor, `like`. The gradient of a weight matrix
+// has the shape of the matrix, but its arithmetic type (arithmetic_of()), because gradients of weights are not
+// rounded.
 inline void expect_grad(const char* op, const char* role, const Grad& g, const View& like) {
     if (g) expect_shape(op, role, g.view, like.shape, like.dtype);
 }
@@ -32,8 +34,8 @@ inline void expect_count(const char* op, const char* role, const Ints& ints, std
     if (ints.count != count) throw Error(text(op, ": ", ints.count, " ", role, ", expected ", count));
 }
 
-// Each entry must be the number of a row of `of`; if `or_none` is set, it may be negative. Entries on CUDA are not
-// checked, because the host cannot read them.
+// Each entry of `rows` must be the number of a row of `of`; if `or_none` is true, negative entries are allowed, too.
+// Entries on CUDA are not checked, because the host cannot read them.
 inline void expect_rows(const char* op, const char* role, const Ints& rows, const View& of, bool or_none = false) {
     if (of.device != Device::cpu) return;
     for (std::int64_t i = 0; i < rows.count; i++)
@@ -42,14 +44,15 @@ inline void expect_rows(const char* op, const char* role, const Ints& rows, cons
                              "), the rows of ", of.path));
 }
 
-// The numbers must never decrease. Numbers on CUDA are not checked.
+// The entries of `ints` must never decrease. Entries on CUDA are not checked, because the host cannot read them.
 inline void expect_ascending(const char* op, const char* role, const Ints& ints, const View& of) {
     for (std::int64_t i = 1; i < ints.count && of.device == Device::cpu; i++)
         if (ints[i] < ints[i - 1])
             throw Error(text(op, ": ", role, " ", ints[i], " at place ", i, " after ", ints[i - 1],
                              ", expected them ascending"));
 }
-// Part i is [ints[i], ints[i+1]). There must be parts + 1 numbers, ascending from 0 to `end`.
+// `ints` divides the range [0, end) into parts: part i is [ints[i], ints[i+1]). It must have parts + 1 entries, which
+// ascend from 0 to `end`.
 inline void expect_parts(const char* op, const char* role, const Ints& ints, std::int64_t parts, std::int64_t end,
                          const View& of) {
     expect_count(op, role, ints, parts + 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Checks of the arguments of linear, rotary, embedding, cross_entropy and the ops that combine them, for all devices.
+// Checks of the arguments of linear, rotary, embedding, cross_entropy, and the ops that combine linear with gelu or
+// rotary. All devices use them.
 #pragma once
 #include "engine/ops/check.h"
 
@@ -34,7 +35,8 @@ inline void check_gelu_linear_backward(const View& u, const View& a, const Grad&
     expect_grad("gelu linear backward", "du", du, u);
 }
 
-// x is the input of rotary() or, in linear_rotary(), the product that is rotated in place.
+// x is the input of the op rotary. In linear_rotary, x is the output of the linear map, which is then rotated in
+// place.
 inline void check_rotary(const View& x, const Ints& positions, const View& rotary_table, int columns) {
     const std::int64_t D = rotary_table.columns();
     expect_count("rotary", "positions", positions, x.rows());

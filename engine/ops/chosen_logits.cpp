@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Logits of chosen slots and tokens, and for every row the log of the sum of exp of its logits. Slot m has the K rows
-// m K + k. Rows are processed in blocks: one product computes all logits of a block, and one pass over each row picks
-// the chosen logits. The backward computes the logits again, replaces them by their gradients, and passes the gradients
-// to the backward of linear.
+// The op chosen_logits: the logits of chosen pairs of a slot and a token, and the log-sum-exp of every row of logits.
+// Slot m has the K rows m K + k, 0 <= k < K. Rows are processed in blocks: one matrix product computes all logits of a
+// block, and one pass over each row computes its log-sum-exp and picks the chosen logits. The backward computes the
+// logits again, replaces them by their gradients, and passes the gradients to the backward of linear.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
@@ -18,7 +18,7 @@ namespace {
 struct Logits {};
 struct Rounded {};
 
-// Returns the number of entries of the ascending list that are below `value`.
+// Returns the number of entries of `ascending` that are below `value`.
 HD std::int64_t count_below(const Ints& ascending, std::int64_t value) {
     std::int64_t low = 0, high = ascending.count;
     while (low < high) {
@@ -31,7 +31,7 @@ HD std::int64_t count_below(const Ints& ascending, std::int64_t value) {
     return low;
 }
 
-// A block of rows. Its first row is row `begin` of all rows.
+// A block of consecutive rows of logits. Row r of the block is row `begin` + r of all rows.
 template <class A>
 struct Block {
     A* logits;
@@ -39,7 +39,7 @@ struct Block {
     Ints groups, slots, tokens;
     std::int64_t begin;
     int V, K;
-    // Adds the bias of the row's group to the logits of the row, and returns them.
+    // If there is a bias, adds the bias of the row's group to the logits of row r. Returns these logits.
     template <class Lanes>
     HD A* row(Lanes lanes, std::int64_t r) const {
         A* x = logits + r * V;
@@ -48,10 +48,10 @@ struct Block {
         meet(lanes);
         return x;
     }
-    // The choices of the row's slot are [from(r), to(r)).
+    // The pairs of row r's slot are the entries [from(r), to(r)) of `slots` and `tokens`.
     HD std::int64_t from(std::int64_t r) const { return count_below(slots, (begin + r) / K); }
     HD std::int64_t to(std::int64_t r) const { return count_below(slots, (begin + r) / K + 1); }
-    // Returns the index of choice j, for this row, in z and dz.
+    // Returns the index in z and dz of pair j, for row r.
     HD std::int64_t at(std::int64_t r, std::int64_t j) const { return j * K + (begin + r) % K; }
 };
 
@@ -73,7 +73,8 @@ struct Forward {
     }
 };
 
-// Replaces the logits by their gradients, of type A; if S is another type, also stores them rounded to S.
+// Replaces the logits by their gradients, which have the arithmetic type A. If the storage type S is another type,
+// also stores the gradients rounded to S.
 template <class S, class A>
 struct Backward {
     Block<A> of;
@@ -95,8 +96,8 @@ struct Backward {
     }
 };
 
-// Computes dbias of one group, for 256 columns: adds the dlogits of those rows of the block that belong to the group,
-// in order.
+// Computes dbias for one group and 256 columns: sums the gradients of the logits over those rows of the block that
+// belong to the group, in row order.
 template <class A>
 struct GroupSums {
     Block<A> of;
@@ -148,8 +149,8 @@ View as_rows(View h, int K) {
     return h;
 }
 
-// Calls f(types, first row, logits) for each block of rows of h (M K,E). The logits contain b, but not `bias`. If there
-// are no rows, f is called once, because gradients of 0 must be stored.
+// Calls f(types, first row, logits) for each block of rows of h (M K,E). The logits contain b, but not `bias`. If h
+// has no rows, f is called for one empty block, because the backward must then store gradients of 0.
 template <class F>
 void each_block(const View& h, const View& w, const View& b, F f) {
     for_type(h.dtype, [&]<class S, class A>(Types<S, A>) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ops of discrete latents: the nearest row of a codebook, the nearest level, the straight-through gradient, and the
-// moving-average update of codebooks. All tensors have the arithmetic type.
+// Ops of discrete latents: nearest_code (the nearest row of a codebook), nearest_level, straight_through, distance (to
+// the code), and learn_codes (the moving-average update of codebooks). All tensors have the arithmetic type.
 #include "engine/ops/check.h"
 #include "engine/ops/latent_type.h"
 #include "engine/ops/launch.h"
@@ -8,7 +8,8 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// For each group, finds the code of the group that is nearest to the D numbers of y that belong to the group.
+// A row y (Z) consists of `groups` parts of D = Z / groups numbers. Each part has a codebook of M rows of D numbers.
+// For each part, stores the nearest row of its codebook in q, and the number of this row in `code`.
 template <class A>
 HD void nearest_code_row(Lanes lanes, const A* y, const A* codes, A* code, A* q, int Z, int groups, int M) {
     const int D = Z / groups;
@@ -30,7 +31,7 @@ HD void nearest_code_row(Lanes lanes, const A* y, const A* codes, A* code, A* q,
     }
 }
 
-// Level k is -1 + 2k / (levels - 1).
+// Returns the level that is nearest to t. Level k is -1 + 2k / (levels - 1), 0 <= k < levels.
 template <class A>
 HD A nearest_level_point(A t, int levels) {
     const auto half = real_of(A(levels - 1)) / 2;
@@ -39,7 +40,8 @@ HD A nearest_level_point(A t, int levels) {
     return A((k < 0 ? 0 : k > last ? last : k) / half - 1);
 }
 
-// Returns q plus the imaginary part of y, so that the complex step finds the gradient that the backward computes.
+// Returns q. If A is complex, adds the imaginary part of y, which carries its derivative in the complex step. The
+// complex step then finds the gradient that the backward passes to y.
 template <class A>
 HD A straight_through_point(A y, A q) {
     return q + (y - A(real_of(y)));
@@ -55,7 +57,7 @@ HD void distance_row_grad(Lanes lanes, A ddistance, const A* y, const A* q, A we
     store(lanes, Z, dy, add, [&](int i) { return A(2) * weight * ddistance * (y[i] - q[i]); });
 }
 
-// Updates one row of the codes. The documents are summed in order.
+// Updates row r of `codes`, `counts` and `sums`. Latents are summed in the order of the documents.
 template <class A>
 struct LearnCodes {
     const A *y, *code, *weights;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Converts between a storage type and its arithmetic type. f32 is rounded to bf16 to nearest even; all other
+// Converts between a storage type and its arithmetic type. f32 is rounded to the nearest bf16, ties to even. All other
 // conversions are exact.
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"

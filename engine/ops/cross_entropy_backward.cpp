@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The forward has computed the gradients for a total with gradient 1; the backward multiplies them by dtotal.
+// The forward of cross_entropy has already computed h1, w1 and b1, the gradients of `total`. The backward only
+// multiplies them by dtotal.
 #include "engine/math/point.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Dropout inside the row functions of ops: the names of the rows, and the dropout rule as numbers that kernels can
-// read.
+// Dropout inside ops that compute a tensor row by row. A Drop contains the dropout rule and the names of the rows
+// (RowNames), which determine the random numbers, in a form that kernels can read.
 #pragma once
 #include "engine/math/point.h"
 #include "engine/ops/check.h"
@@ -15,12 +15,12 @@ struct Drop {
     std::uint32_t threshold;
     A scale;
 
-    // Stores or adds to[i] = f(i, drop) for every channel i of row n, where drop(x) = x keep / (1 - rate). At rate 0 no
-    // random numbers are drawn.
+    // Sets to[i] = f(i, drop) for each of the C channels i of row n or, if `add` is true, adds f(i, drop) to to[i].
+    // drop(x) returns x / (1 - rate) if channel i is kept, else 0. If the rate is 0, no random numbers are drawn.
     template <class S, class Lanes, class F>
     HD void store_row(Lanes lanes, std::int64_t n, int C, S* to, bool add, F f) const {
         if (threshold == 0) return store(lanes, C, to, add, [&](int i) { return f(i, [](A x) { return x; }); });
-        const std::uint32_t least = threshold;  // a local copy: for the compiler, any store could change *this
+        const std::uint32_t least = threshold;  // a local copy: the compiler must assume that a store changes *this
         const A kept = scale;
         each_draw(lanes, stream, document[n], position[n], C,
                   [&](OneLane lane, int begin, int count, const std::uint32_t* words) {
@@ -31,7 +31,7 @@ struct Drop {
     }
 };
 
-// Checks the rate and, if it is not 0, the names of the rows.
+// Returns the Drop of a rule. Throws Error if the rate is outside [0, 1) or if it is not 0 and a row of x has no name.
 template <class A>
 Drop<A> checked_drop(const char* op, const View& x, const RowNames& rows, const DropoutRule& rule) {
     if (!(rule.rate >= 0 && rule.rate < 1))

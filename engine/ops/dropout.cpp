@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Forward and backward are the same function, y = x * keep / (1 - rate). The backward draws the same `keep` again,
-// because random numbers depend on the name of the row.
+// Forward and backward are the same function, y = x * keep / (1 - rate), where keep is 0 or 1. The backward draws the
+// same `keep` again, because random numbers depend only on the stream, the name of the row (RowNames) and the channel.
 #include "engine/ops/check.h"
 #include "engine/ops/drop.h"
 #include "engine/ops/launch.h"

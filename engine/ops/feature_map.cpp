@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The op feature_map. In t, x and y, the heads of a row follow one another; each head of a row is one row of
-// engine/math/features.h.
+// The op feature_map. A row of t, x or y is one token, and contains the token's heads one after another. In
+// engine/math/features.h, a row is one head of one token.
 #include "engine/math/features.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
@@ -8,7 +8,8 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Calls f(types, kind, rows) with the kind as an integral constant and `rows` a FeatureRows.
+// Calls f(types, kind, rows), where `kind` is a std::integral_constant, so that each kind has its own loop, and `rows`
+// is a FeatureRows.
 template <class F>
 void for_rows(const View& t, const View& x, int heads, double scale, FeatureKind kind, F f) {
     const int R = int(t.columns() / heads), D = x ? int(x.columns() / heads) : 0;

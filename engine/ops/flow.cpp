@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The blocks of a flow on rows of Z numbers, each with the log of its Jacobian determinant, and the KL divergence from
-// a normal distribution to the prior that the flow defines. All tensors have the arithmetic type.
+// Ops of a normalising flow, an invertible map of latents. coupling is an affine coupling layer with the log of its
+// Jacobian determinant. log_det is the log determinant of a linear layer. flow_kl estimates the KL divergence from a
+// normal distribution to the prior that the flow defines. All tensors have the arithmetic type.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/latent_type.h"
@@ -9,13 +10,14 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// s = 2 tanh(r / 2), between -2 and 2; ds/dr = 1 - (s/2)^2.
+// Returns s = 2 tanh(r / 2), which is between -2 and 2; ds/dr = 1 - (s/2)^2.
 template <class A>
 HD A bounded(A r) {
     return A(2) * tanh_of(A(0.5) * r);
 }
 
-// A row x is a, then b (Z/2); st is r, then t, both as long as b. y is a, then b exp(s) + t.
+// A row x (Z) holds a, then b, the last Z/2 numbers. A row st holds r, then t, each as long as b. With s = bounded(r),
+// the row y holds a, then b exp(s) + t, and log_det is the sum of s.
 template <class A>
 HD void coupling_row(Lanes lanes, const A* x, const A* st, A* y, A* log_det, int Z) {
     const int half = Z / 2, from = Z - half;
@@ -46,8 +48,8 @@ template <class A>
 HD auto size_of_number(A x) {
     return real_of(x) < 0 ? -real_of(x) : real_of(x);
 }
-// Gauss-Jordan elimination with partial pivoting: `left` becomes the identity, `inverse` the inverse of w, and log_det
-// the log of |det w|.
+// Inverts w (Z,Z) by Gauss-Jordan elimination with partial pivoting: `left` begins as w and becomes the identity,
+// `inverse` becomes the inverse of w, and log_det is log |det w|.
 template <class A>
 HD void log_det_of(Lanes lanes, const A* w, A* left, A* inverse, A* log_det, int Z) {
     each(lanes, Z * Z, [&](int i) {
@@ -87,7 +89,8 @@ HD A log_det_grad(A dlog_det, const A* inverse, int Z, std::int64_t i) {
     return dlog_det * inverse[(i % Z) * Z + i / Z];
 }
 
-// x is mu, then l; x and e as in gaussian_sample.
+// A row x (2Z) holds the means mu, then the log variances l. e (Z) is the noise with which gaussian_sample has drawn
+// z, and u (Z) is the result of the flow for z. The formula of kl is in ops.h, at flow_kl_forward.
 template <class A>
 HD void flow_kl_row(Lanes lanes, const A* x, const A* e, const A* u, A log_dets, A log_det, A* kl, int Z) {
     const A all =

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The ops silu and squared_relu, which are activations of feed-forward parts besides gelu, and glu, the gated linear
-// unit.
+// The ops silu and squared_relu, which are activations of feed-forward layers, and glu, the gated linear unit.
 #include "engine/math/gate.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The op head_scores as one matrix product per head; the columns of a head form a matrix inside a wider one. The file
-// of each device that includes this header must first define Count, the size type of its workspace, and
+// The op head_scores as one matrix product per head. The columns of a head are a part of a wider matrix. Each device
+// has a source file that includes this header; before that, it must define Count, the size type of its workspace, and
 // multiply_part(), which multiplies two factors into a product.
 #pragma once
 #include "engine/math/point.h"
@@ -12,7 +12,7 @@ namespace {
 
 struct Vectors {};
 
-// Returns the part of x that begins at this column.
+// Returns x with `data` moved to this column. The shape stays the same, because it gives the distance of the rows.
 View at(View x, std::int64_t column) {
     x.data = static_cast<char*>(x.data) + column * std::int64_t(bytes_of(x.dtype));
     return x;
@@ -44,7 +44,7 @@ void head_scores_backward(View dy, View x, View p, int heads, double scale, Grad
     if (dp) expect_shape(op, "dp", dp.view, p.shape, dp.view.dtype == p.dtype ? p.dtype : dy.dtype);
     const std::int64_t N = x.rows(), R = p.rows(), D = x.columns() / heads;
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        // first p times the scale, later dp before it is scaled
+        // `numbers` first holds p times `scale`. Later, it holds dp before the multiplication by `scale`.
         A* numbers = workspace<Vectors, A>(Count(p.count()));
         const View beside{numbers, dy.dtype, p.device, p.shape, p.path};
         if (dx) store_points(p.count(), numbers, false, point_call<times<A>>(A(scale), by_point<S>(p)));

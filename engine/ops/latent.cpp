@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The ops of latents: normalise, von Mises-Fisher and Gaussian samples, Gaussian KL, at_least. All except normalise use
-// only the arithmetic type. Noise has no gradient.
+// Ops of continuous latents: normalise, vmf_sample (von Mises-Fisher distribution), gaussian_sample, gaussian_kl and
+// at_least. Only normalise accepts rounded storage types; all other tensors have the arithmetic type. The noise of the
+// samples has no gradient.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/latent_type.h"
@@ -9,7 +10,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// max(x, least), and its gradient.
+// at_least: max(x, least), and its gradient.
 template <class A>
 HD A at_least_point(A x, A least) {
     return real_of(x) > real_of(least) ? x : least;
@@ -19,13 +20,14 @@ HD A at_least_point_grad(A dy, A x, A least) {
     return real_of(x) > real_of(least) ? dy : A(0);
 }
 
-// Returns Z. A row of x (B,2Z) is mu, then the log variance.
+// Returns Z. A row of x (B,2Z) holds Z means, then Z log variances.
 std::int64_t half_of(const char* op, const View& x) {
     if (x.columns() % 2) throw Error(text(op, ": ", seen("x", x), "; expected (B,2Z): mu, then log variance"));
     return x.columns() / 2;
 }
 
-// Checks kl, and returns the number of its terms per row: 1 (their sum) or Z (one for each number).
+// Checks the shape of kl, and returns how many numbers it has per row: Z if kl is (B,Z), for one term per latent
+// number, or 1 if kl is (B), for the sum of the terms.
 int kls_of(const char* op, const char* name, const View& kl, const View& x, std::int64_t Z) {
     const bool apart = kl.shape == Shape{x.rows(), Z};
     expect_shape(op, name, kl, apart ? Shape{x.rows(), Z} : Shape{x.rows()}, x.dtype);

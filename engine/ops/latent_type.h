@@ -6,7 +6,8 @@
 
 namespace masquerade::DEVICE {
 
-// Calls f(A{}) with the arithmetic type of `v`. Throws Error if `v` is bf16: latents are stored in the arithmetic type.
+// Calls f(A{}), where A is the type of `v`. Throws Error if `v` is bf16, because latents are stored in an arithmetic
+// type.
 template <class F>
 void for_latent(const char* op, const View& v, F f) {
     if (v.dtype != arithmetic_of(v.dtype))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Included by all row and point ops. Such an op is one .cpp file: g++ compiles it into namespace cpu, nvcc (-x cu) into
-// namespace cuda, and, for the tests, g++ compiles the CUDA form into namespace fibers. The file defines a function of
-// one row or of one number, and passes it (as row_call() or point_call() of ops/calls.h, or as a functor) to
-// for_each_row, store_points or for_each_point. for_type chooses the types.
+// Included by ops that compute each row, or each number, of a tensor independently. Such an op is one .cpp file for
+// all devices: g++ compiles it into namespace cpu, and nvcc (-x cu) into namespace cuda. For tests, g++ also compiles
+// its CUDA form into namespace fibers. The file defines a function of one row or of one number, and passes it to
+// for_each_row, store_points or for_each_point, as a functor or as a row_call() or point_call() of ops/calls.h.
+// for_type chooses the types.
 #pragma once
 #include "engine/math/lanes.h"
 #include "engine/ops/table.h"
@@ -43,19 +44,19 @@ void for_type(DType type, F f) {
 namespace DEVICE {
 
 #ifdef HAS_WARPS
-using Lanes = WarpLanes;  // the threads that compute a row
+using Lanes = WarpLanes;  // the 32 threads of a warp, which compute a row together
 #else
 using Lanes = OneLane;
-// Returns the numbers of a table in memory that kernels can read. The memory is valid until the next call with this
-// tag.
+// Returns an address at which kernels can read `numbers`. On the CPU, it is valid while `numbers` exists; on CUDA,
+// until the next call with the same Tag.
 template <class Tag>
 const int* table_of(const std::vector<int>& numbers) {
     return numbers.data();
 }
 #endif
 
-// A sum for each column: to[c] is set to the sum over rows n of term(n, c) or, if `add`, the sum is added. If `to` is
-// null, the sum is not computed.
+// Describes a sum for each column: to[c] is set to the sum over all rows n of term(n, c) or, if `add` is true, the sum
+// is added to to[c]. If `to` is null, the sum is not computed.
 template <class A, class Term>
 struct ColumnSum {
     A* to;
@@ -64,13 +65,14 @@ struct ColumnSum {
 };
 
 #ifdef HAS_WARPS
-// Calls each stage(lanes, row) for every row, one warp per row. A stage is a functor with an HD operator(); it may read
-// what earlier stages have written to the row.
+// Calls each stage(lanes, row) for every row, one warp per row. A stage is a functor whose operator() is marked HD
+// (math/lanes.h). It may read what earlier stages have written to the same row.
 template <class... Stages>
 void for_each_row(std::int64_t rows, Stages... stages) {
     launch_rows(rows, stages...);
 }
-// for_each_row() for rows that take long to compute.
+// Like for_each_row(), for rows that take long to compute. On the CPU, each row is a separate piece of work for the
+// threads; on CUDA, there is no difference.
 template <class F>
 void for_each_long_row(std::int64_t rows, F f) {
     launch_rows(rows, f);
@@ -89,8 +91,8 @@ void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Ter
     (launch_column_sums(rows, columns, sums.term, sums.to, sums.add), ...);
 }
 #else
-// Each stage runs on eight rows before the next stage begins: rows are independent, but a stage needs the earlier
-// stages of its row.
+// Calls each stage(lanes, row) for every row. Rows are processed eight at a time: a stage runs on all eight before the
+// next stage begins. This is allowed because a stage reads only what earlier stages have written to its own row.
 template <class... Stages>
 void for_each_row(std::int64_t rows, Stages... stages) {
     constexpr std::int64_t at_once = 8;
@@ -108,14 +110,14 @@ template <class F>
 void for_each_long_row(std::int64_t rows, F f) {
     parallel_each(rows, [&](std::int64_t row) { f(OneLane{}, row); });
 }
-// Calls f(i) for every element i.
+// Calls f(i) for every i in [0, n).
 template <class F>
 void for_each_point(std::int64_t n, F f) {
     parallel_for(n, 16384, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; i++) f(i);
     });
 }
-// Sets to[i] = f(i) or, if `add`, to[i] += f(i), for every element i.
+// Sets to[i] = f(i) or, if `add` is true, to[i] += f(i), for every i in [0, n).
 template <class S, class F>
 void store_points(std::int64_t n, S* to, bool add, F f) {
     parallel_for(n, 16384, [&](std::int64_t begin, std::int64_t end) {
@@ -123,12 +125,13 @@ void store_points(std::int64_t n, S* to, bool add, F f) {
     });
 }
 
-// parts[c] += term(n, c)
+// Adds the terms of row n to the partial sums of all columns: parts[c] += term(n, c).
 template <class A, class Term>
 void add_row(const Term& term, std::int64_t n, int columns, A* __restrict parts) {
     for (int c = 0; c < columns; c++) parts[c] += term(n, c);
 }
-// Adds up `chunks` rows of partial sums, which are `stride` numbers apart.
+// Adds up the partial sums of all chunks, in order, and stores or adds the totals as `sum` says. The partial sums of a
+// chunk are a row of `parts`; rows are `stride` numbers apart.
 template <class A, class Term>
 void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunks, std::int64_t stride, int columns) {
     constexpr int block = 64;
@@ -143,8 +146,8 @@ void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunk
 
 struct ColumnParts {};
 
-// Calls f(lanes, row) for every row and, while the row is in cache, computes its terms of the sums. Rows are summed in
-// chunks of 64, then the chunks are added, both in order, so that the sums do not depend on the number of threads.
+// Calls f(lanes, row) for every row and, while the row is in cache, adds its terms to the column sums. Rows are summed
+// in chunks of 64, then the chunks are added, both in order, so that the sums do not depend on the number of threads.
 template <class A, class F, class... Terms>
 void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Terms>... sums) {
     constexpr std::int64_t chunk = 64;

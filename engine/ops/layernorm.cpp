@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ops layernorm and residual_norm. residual_norm computes the end of each half of a post-LN block in one pass over
-// the rows: s = x + dropout(f), y = layernorm(s).
+// The ops layernorm and residual_norm. residual_norm computes s = x + dropout(f), y = layernorm(s) in one pass over
+// the rows. In a post-LN Transformer layer, it follows the attention and the feed-forward part, whose output is f.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/drop.h"
@@ -9,7 +9,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// s = x + dropout(f), row n
+// Computes row n of s = x + dropout(f).
 template <class S, class A>
 HD void residual_row(Lanes lanes, const S* x, const S* f, const Drop<A>& drop, std::int64_t n, S* s, int C) {
     drop.store_row(lanes, n, C, s, false, [&](int i, auto dropped) { return A(x[i]) + dropped(A(f[i])); });
@@ -20,17 +20,18 @@ HD void store_layernorm_grad(Lanes lanes, const S* dy, const S* x, const A* w, A
     if (dx) store(lanes, C, dx, add, layernorm_row_grad(lanes, dy, x, w, mean, rstd, C));
 }
 
-// dx = ds,  df = ds keep / (1 - rate), row n
+// Computes row n of dx = ds and df = ds keep / (1 - rate), where ds is the gradient of s, and keep is 1 for the
+// channels that dropout kept, else 0.
 template <class S, class A>
 HD void residual_row_grad(Lanes lanes, const S* dy, const S* s, const A* w, A mean, A rstd, const Drop<A>& drop,
                           std::int64_t n, S* dx, bool add_x, S* df, bool add_f, int C) {
     auto ds = layernorm_row_grad(lanes, dy, s, w, mean, rstd, C);
     if (dx) store(lanes, C, dx, add_x, ds);
-    meet(lanes);  // df may be the same memory as dx, and store_row may write an element by another lane
+    meet(lanes);  // df may be the same memory as dx, and store_row() may write an element in another lane
     if (df) drop.store_row(lanes, n, C, df, add_f, [&](int i, auto dropped) { return dropped(ds(i)); });
 }
 
-// The terms of dw = sum over rows of dy * xhat, and of db = sum over rows of dy.
+// The terms of row n in dw = sum over rows of dy (x - mean) rstd, and in db = sum over rows of dy.
 template <class S, class A>
 struct WeightTerm {
     const S *dy, *x;
@@ -45,7 +46,7 @@ struct BiasTerm {
     HD A operator()(std::int64_t n, int i) const { return A(dy[n * C + i]); }
 };
 
-// Calls f for every row, and computes the gradients of w and b.
+// Calls f for every row, and computes dw and db as column sums.
 template <class S, class A, class F>
 void run_backward(std::int64_t rows, F f, const WeightTerm<S, A>& term, const Grad& dw, const Grad& db) {
     for_each_row_and_sums(rows, term.C, f, ColumnSum<A, WeightTerm<S, A>>{dw.view.as<A>(), dw.add, term},

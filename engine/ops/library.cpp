@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* file_name = "libmasquerade_cuda.so";
 
-// Returns a stamp as text: "masquerade cuda 0.1, interface 1:8f03...". In an unrelated library, a stamp may have any
-// bytes.
+// Returns a stamp as text, such as "masquerade cuda 0.1, interface 1:8f03...". The stamp of an unrelated library may
+// contain any bytes; bytes that cannot be printed become "?".
 std::string shown(const LibraryStamp& s) {
     auto printable = [](const char* from, std::size_t size) {
         std::string word(from, strnlen(from, size));
@@ -30,7 +30,7 @@ std::string shown(const LibraryStamp& s) {
                 s.edition, ':', interface.str());
 }
 
-// Returns the message of dlerror() without line breaks, and without the path at its beginning.
+// Returns the message of dlerror() without line breaks, and without `path` at its beginning.
 std::string loader_error(const std::string& path) {
     const char* said = dlerror();
     std::string reason = said ? said : "unknown";
@@ -54,7 +54,7 @@ std::string find_cuda_library() {
 
 const CudaLibrary& open_cuda_library(const std::string& path) {
     constexpr LibraryStamp expected = this_stamp();
-    // dlopen() would search other folders for a name without a slash.
+    // If a name has no slash, dlopen() would search the system's library folders, not the current folder.
     const std::string exact = path.find('/') == std::string::npos ? "./" + path : path;
     void* handle = dlopen(exact.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) throw BadInput(text("the CUDA library ", path, " cannot be opened: ", loader_error(exact)));

@@ -15,7 +15,7 @@ struct AskedTag {};
 template <class S, class A>
 struct Forward {
     LocalRows<S, A> of;
-    A* weights;  // (N,H,W)
+    A* weights;  // (N,H,W): factors of the values, for each distance
     S* y;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t row) const {
@@ -39,7 +39,7 @@ struct Backward {
     }
 };
 
-// The term of query row n in element i of de (W,C).
+// Returns the term of query row n in the sum for element i of de (W,C).
 template <class S, class A>
 struct DistanceTerm {
     LocalRows<S, A> of;
@@ -50,7 +50,8 @@ struct DistanceTerm {
     }
 };
 
-// dv_j = the sum of weights_o dy over the queries that see key j at distance o. A row is one head of one key.
+// Computes dv_j = sum of weights_o dy over the queries for which key j is at distance o - reach. `row` is one head of
+// one key.
 template <class S, class A>
 struct Values {
     LocalRows<S, A> of;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// For local_lambda: the keys near each query row that the graph lets the row see. Distances are counted within the
-// row's own segment or, if QuerySegment::along is set, within its whole document. Keys of other segments have no
-// distance.
+// For local_lambda: the keys that each query row sees at a distance of at most `reach` positions. Positions are
+// counted within the row's own segment or, if QuerySegment::along is true, within its document. Unless `along` is
+// true, keys of other segments have no distance and are left out.
 #pragma once
 #include <vector>
 
@@ -11,8 +11,8 @@
 
 namespace masquerade {
 
-// Returns near(rows, 2 reach + 1): for each query row and o, the key at distance o - reach, as 4 * (its row) + (its
-// source); -1 if the row sees no key there.
+// Returns a table (rows, W), W = 2 reach + 1. Entry (row, o) is the key at distance o - reach from the query row:
+// 4 r + s for row r of source s, or -1 if the query row sees no key at this distance.
 inline std::vector<int> near_keys(const SegmentGraph& graph, int rows, int reach) {
     const struct {
         const KeySegment* keys;
@@ -41,9 +41,9 @@ inline std::vector<int> near_keys(const SegmentGraph& graph, int rows, int reach
     return near;
 }
 
-// The inverse of near_keys(): returns, for each key, the indices row W + o of `near` that contain the key. The keys of
-// all sources are numbered one after another. The result consists of first (keys + 1), then the indices; those of key k
-// are [first[k], first[k+1]).
+// The inverse of near_keys(): lists, for each key, the entries of `near` that contain the key. Keys are numbered
+// across all sources, one source after another. The result consists of the array `first` (keys + 1), then the list of
+// entries, each as an index of `near`. Entries [first[k], first[k+1]) of the list belong to key k.
 inline std::vector<int> queries_near(const std::vector<int>& near, const Views& keys) {
     std::vector<int> base = {0}, at;
     for (int s = 0; s < keys.count; s++) base.push_back(base.back() + int(keys[s].rows()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The op lsh_attention: attention to the rows of the same bucket. The backward hashes and sorts the rows again, which
-// is cheaper than keeping the order. The gradient of a key is summed over the queries that have found the key, in a
-// fixed order.
+// The op lsh_attention: softmax attention of each row to rows in the same hash bucket. The backward hashes and sorts
+// the rows again, so that the order needs no memory between forward and backward. The gradient of a key is summed over
+// the queries that have found the key, in a fixed order.
 #include "engine/math/scalar.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/launch.h"
@@ -14,13 +14,15 @@ struct PlanTag {};
 struct SortTag {};
 struct RoomTag {};
 
-// The rows of each segment, sorted by bucket, then by position, for each round and head.
+// The rows of each segment in sorted order, by bucket and then by position, for each round and head. Sorted rows are
+// cut into chunks of `chunk` rows.
 struct Sorted {
     WholePlan plan;
     int heads, rounds, buckets, chunk;
-    int *bucket, *chunk_of, *order;  // (rounds,H,N): bucket and chunk of each row; the row at each sorted position
+    int *bucket, *chunk_of, *order;  // (rounds,H,N) each: bucket of a row, its chunk, row at a sorted position
     HD std::int64_t at(int round, int head) const { return (std::int64_t(round) * heads + head) * plan.rows; }
-    // True if row i finds row j in an earlier round.
+    // True if row i finds row j in a round before `round`: both are in one bucket, and the chunk of j is the chunk of
+    // i or the chunk before it.
     HD bool before(int round, int head, int i, int j) const {
         for (int r = 0; r < round; r++) {
             const std::int64_t b = at(r, head);
@@ -29,8 +31,9 @@ struct Sorted {
         }
         return false;
     }
-    // Calls f(other) once for each other row that `row` finds as a key. If from_key is true, calls f(other) for each
-    // other row that finds `row` as a key. Returns false if there is no such row.
+    // If from_key is false, calls f(other) once for each other row that `row` finds as a key, in any round. If
+    // from_key is true, calls f(other) once for each other row that finds `row` as a key. Returns false if f was not
+    // called.
     template <bool from_key, class F>
     HD bool each_found(int row, int head, F f) const {
         const int s = plan.segment[row], n = plan.end[s] - plan.begin[s];
@@ -51,8 +54,9 @@ struct Sorted {
     }
 };
 
-// Item i = (row H + head) rounds + round: bucket = argmax([x R; -x R]), where x is this head of the row and R the
-// rotation of the round.                                                               Andoni et al. 2015
+// Work item i = (row H + head) rounds + round. Computes the bucket of one head of a row, in one round. Let x be this
+// head's part of q, and R (D, buckets / 2) the matrix of this round and head in `rotations`. The bucket is the index of
+// the largest number of x R followed by -x R.                                               Andoni et al. 2015
 template <class S, class A>
 struct Hash {
     Sorted to;
@@ -77,7 +81,8 @@ struct Hash {
     }
 };
 
-// Item i = (segment rounds + round) H + head: sorts the rows of the segment by bucket, stably.
+// Work item i = (segment rounds + round) H + head. Sorts the rows of a segment by bucket, for one round and head. Rows
+// of the same bucket keep their order.
 struct Sort {
     Sorted to;
     template <class Lanes>
@@ -102,11 +107,11 @@ struct Pairs {
     const S *q, *k, *v;
     int C, D;
     A scale;
-    const int *document, *position;  // names of the rows of y, for dropout
+    const int *document, *position;  // names (RowNames) of the rows of y, for dropout
     Stream stream;
     std::uint32_t threshold;
     A kept;   // factor of a probability that dropout keeps
-    A* room;  // (N,H,3D) memory for sums
+    A* room;  // (N,H,3D), scratch memory for sums
     HD std::int64_t at(int row, int head) const { return std::int64_t(row) * C + head * D; }
     HD A* room_of(int row, int head) const { return room + 3 * at(row, head); }
     template <class Lanes>
@@ -114,7 +119,7 @@ struct Pairs {
         const S *a = q + at(i, head), *b = k + at(j, head);
         return scale * sum(lanes, D, [&](int d) { return A(a[d]) * A(b[d]); });
     }
-    // Returns the dropout factor of key j for query row i.
+    // Returns the dropout factor of the probability of key j for query row i: 0 if it is dropped, else `kept`.
     HD A keep(int i, int j, int head) const {
         if (threshold == 0) return A(1);
         const int m = sorted.plan.query[i];
@@ -154,7 +159,8 @@ struct Forward {
     }
 };
 
-// ds_ij = p_ij dy_i . (keep_ij v_j - y_i) / sqrt(D).  Item n is one head of row n / H, which is both a query and a key.
+// Work item n = row H + head. Computes the gradients of one head of a row, which is both a query and a key. The
+// gradient of q_i . k_j is ds_ij = p_ij dy_i . (keep_ij v_j - y_i) / sqrt(D).
 template <class S, class A>
 struct Backward {
     Pairs<S, A> of;
@@ -212,7 +218,7 @@ void check_call(const char* op, const View& q, const View& k, const View& v, con
     expect_count(op, "positions of the queries", rule.attention.rows.position, y.rows());
 }
 
-// Hashes and sorts the rows, and returns what is needed to compute the attention of one row to another.
+// Hashes and sorts the rows. The result can compute the score and the dropout factor of any query row and key row.
 template <class S, class A>
 Pairs<S, A> pairs_of(const std::vector<int>& numbers, const View& q, const View& k, const View& v,
                      const View& rotations, const LshRule& rule) {

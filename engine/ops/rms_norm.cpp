@@ -6,7 +6,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// The term of row n in dw_i = sum over rows of dy * x * inverse.
+// The term of row n in dw = sum over rows of dy x inverse, in column i.
 template <class S, class A>
 struct WeightTerm {
     const S *dy, *x;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The ops gather_rows, replace_rows and store_rows, which copy rows out of or into a tensor, and max_rows, the maximum
-// over rows.
+// The ops gather_rows, replace_rows and store_rows, which copy rows from one tensor to another, and max_rows, the
+// maximum over a range of rows.
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
 namespace {
 
-// Stores or adds row from[m] of x to row to[m] of y. A null list stands for 0, 1, 2 ..., a null x for zeros.
+// Stores or adds row from[m] of x to row to[m] of y. If the pointer `from` or `to` is null, its entry m is m. If x is
+// null, its rows are 0.
 template <class S>
 struct Move {
     const S* x;
@@ -26,22 +27,21 @@ struct Move {
     }
 };
 
-// Runs Move on `count` rows. A view x without data stands for zeros.
+// Runs Move on `count` rows. If the view x is absent, its rows are 0.
 void move(std::int64_t count, const View& x, const int* from, const int* to, const View& y, bool add) {
     for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(count, Move<S>{x.as<S>(), from, to, y.as<S>(), add, int(y.columns())});
     });
 }
 
-// y = row `which` of u, or x if `which` is negative.
+// Stores row `which` of u in the row y or, if `which` is negative, the row x.
 template <class S>
 HD void replace_row(Lanes lanes, const S* x, const S* u, int which, S* y, int C) {
     const S* source = which < 0 ? x : u + std::int64_t(which) * C;
     store(lanes, C, y, false, [&](int i) { return source[i]; });
 }
 
-// The gradient of a replaced row is that of a row of u, and the gradient of x is 0 there. The gradient of any other row
-// is that of x.
+// If the row was replaced (which >= 0), dy is the gradient of row `which` of u, and dx is 0. Otherwise, dx = dy.
 template <class S>
 HD void replace_row_grad(Lanes lanes, const S* dy, int which, S* dx, bool add_x, S* du, bool add_u, int C) {
     auto given = [&](int i) { return dy[i]; };
@@ -62,7 +62,7 @@ HD int top_row(const S* x, int begin, int end, std::int64_t C) {
     }
     return best;
 }
-// The maximum of the rows [first[0], first[1]) of x in each column, and its gradient.
+// max_rows: the maximum of the rows [first[0], first[1]) of x in each column, and its gradient.
 template <class S, class A>
 HD void max_row(Lanes lanes, const S* x, const int* first, S* y, int C) {
     each(lanes, C, [&](int c) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The mask of an attention call as a graph of segments, instead of an (N,N) matrix. The rows of queries and of keys are
-// cut into segments. A query segment lists the key segments that it sees, in the order in which it visits them. If it
-// lists itself, its rule says which of its own rows each row sees; it sees all rows of every other listed segment.
+// The mask of an attention call as a graph of segments, instead of an (N,N) matrix. The rows of queries and of keys
+// are cut into segments. A query segment lists the key segments that it sees, in the order in which it visits them.
+// One of them may be the key segment with the keys of its own rows (`self`); for `self`, a rule says which keys each
+// row sees. The rows see all keys of every other listed segment. A window or blocks may narrow both.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 namespace masquerade {
 
-// The condition on which a query at position i sees the key at position j of the same segment. Positions (in this file:
-// places) are counted from the start of the segment.
+// The condition under which a query at position i sees the key at position j of the same segment. Positions are
+// counted from the start of the segment. In this file, a position is called a place.
 enum class Rule : int {
     none,           // never
     full,           // always                         BERT
@@ -23,36 +24,38 @@ enum class Rule : int {
 
 struct KeySegment {
     int source = 0;          // index of the key/value tensor
-    int begin = 0, end = 0;  // rows of that tensor
-    int place = 0;           // place of the first row in the document; only needed for patterns over all segments
-    int before = 0;          // if the segment is a piece of a part (source or target): rows of the part before it
+    int begin = 0, end = 0;  // the rows [begin, end) of this tensor
+    int place = 0;           // place of the first row in its document; used by window_all and along
+    int before = 0;          // rows before the segment in its part of the document (source or target)
 };
 
 struct QuerySegment {
     int begin = 0, end = 0;            // rows of the query tensor
-    int document = 0;                  // index in the batch; the segments of a document are adjacent
+    int document = 0;                  // index in the batch; all segments of a document are adjacent
     int sees_begin = 0, sees_end = 0;  // range in SegmentGraph::sees: the key segments, in visiting order
-    int self = -1;                     // the key segment with the keys of this segment, or -1
-    int offset = 0;                    // place of the first query row within `self` (decoding: number of cached rows)
-    Rule rule = Rule::full;            // applies to `self`
-    int window = -1;                   // place i sees only places j of `self` with |i - j| <= window * dilation ...
-    int dilation = 1;                  // ... and i - j a multiple of dilation; window = -1: no limit
-    int stride = 0;                    // if not 0, it also sees places with i - j a multiple of stride
-    int globals = 0;                   // the first `globals` places see all and are seen by all (as the rule allows)
-    int block = 0;                     // if not 0, it also sees its own block of `block` places, ...
-    int block_before = 0;              // ... the `block_before` blocks before its own block, ...
-    int block_last = 0;                // ... and the last `block_last` places of every block
-    bool window_all = false;           // window and blocks also apply to the other segments that this segment sees
-    bool along = false;                // as window_all, but places are counted from the start of the document
-    int bits_begin = -1;               // Rule::bits: first bit of row 0 in SegmentGraph::bits;
-                                       // a row has as many bits as `self` has keys
+    int self = -1;                     // index of the key segment with the keys of the same rows; -1 if there is none
+    int offset = 0;                    // place of the first query row in `self`; in decoding, number of cached rows
+    Rule rule = Rule::full;            // which keys of `self` a row sees
+    // The pattern, which exists if window >= 0 or block > 0. Place i then sees only those places j of `self` that the
+    // rule and at least one of these conditions allow.
+    int window = -1;          // if not -1: places j with |i - j| <= window * dilation, ...
+    int dilation = 1;         // ... if i - j is a multiple of dilation
+    int stride = 0;           // if not 0, and there is a window: places j with i - j a multiple of stride
+    int globals = 0;          // all places, if i or j is one of the first `globals` places
+    int block = 0;            // if not 0, the size of blocks of places: the block of i, ...
+    int block_before = 0;     // ... the `block_before` blocks before it, ...
+    int block_last = 0;       // ... and the last `block_last` places of every block
+    bool window_all = false;  // the pattern also limits the other key segments that this segment sees
+    bool along = false;       // like window_all, but places are counted from the start of the document
+    int bits_begin = -1;      // Rule::bits: first bit of row 0 in SegmentGraph::bits;
+                              // a row has as many bits as `self` has keys
 };
 
 struct SegmentGraph {
     std::vector<KeySegment> keys;
     std::vector<QuerySegment> queries;
     std::vector<int> sees;
-    std::vector<int> query_rank, key_rank;  // Rule::rank: the rank of each query row and of each key row of source 0
+    std::vector<int> query_rank, key_rank;  // rank, strict_rank: ranks of all query rows and of all rows of source 0
     std::vector<std::uint32_t> bits;        // Rule::bits: the bits of all segments with this rule
     int documents = 0;
 };

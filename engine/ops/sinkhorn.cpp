@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The op sinkhorn: blocks of rows, sorted by a doubly stochastic matrix S. Sinkhorn iterations compute the logarithms
-// of S. Each head of each segment has its own S. Derivations: docs/ops/sinkhorn.md.
+// The op sinkhorn: replaces each block of keys and values by a weighted mean of the blocks of its segment. The weights
+// are a matrix S, which Sinkhorn iterations make nearly doubly stochastic. The iterations compute the logarithms of S.
+// Each head of each segment has its own S. Derivations: docs/ops/sinkhorn.md.
 #include "engine/math/scalar.h"
 #include "engine/ops/launch.h"
 #include "engine/ops/whole.h"
@@ -19,20 +20,21 @@ HD auto log_sum(int n, F f) {
     return most + log_of(sum(OneLane{}, n, [&](int i) { return exp_of(f(i) - most); }));
 }
 
-// R_uv is the score of blocks u and v. Columns and rows are normalised in turn, k = 1 .. K, starting with r^0 = 0:
+// R_uv is the score of blocks u and v of one segment. There are K iterations. Iteration k normalises the columns and
+// then the rows, starting with r^0 = 0:
 //     c^k_v = log sum_u exp(R_uv - r^(k-1)_u),   r^k_u = log sum_v exp(R_uv - c^k_v),   log S_uv = R_uv - c^K_v - r^K_u
-// Row t of sorted block u has the weights w_uv = S_uv. If the last block has no row t, w_uv is S_uv divided by its sum
-// over the other blocks.
+// Row t of sorted block u is the mean of row t of all blocks v, with the weights w_uv = S_uv. If the last block has no
+// row t, w_uv is S_uv divided by the sum of S_uv over the other blocks v.
 template <class S, class A>
 struct Sorting {
     WholePlan plan;
     const S *q, *kv;
     int heads, D, K;
     A scale;                                 // 1 / (sqrt(D) temperature)
-    A *mean_q, *mean_k, *dmean_q, *dmean_k;  // (B,H,D)
-    A *scores, *slopes, *work;               // (B,H,most): R, its gradient, scratch memory
-    A* weights;    // (2,B,H,most): w for rows t that the last block has, then w for rows t that it does not have
-    A* potential;  // (2K + 3,B,H): r^0, c^1, r^1, ..., c^K, r^K, then the gradients of r and c
+    A *mean_q, *mean_k, *dmean_q, *dmean_k;  // (blocks,H,D): means of q and of the keys, their gradients
+    A *scores, *slopes, *work;               // (blocks,H,most): R, its gradient, scratch memory
+    A* weights;    // (2,blocks,H,most): w for rows t that the last block has, then w for the other rows t
+    A* potential;  // (2K + 3,blocks,H): r^0, c^1, r^1, ..., c^K, r^K, then the gradients of r and c
     HD std::int64_t at(int u, int head) const { return std::int64_t(u) * heads + head; }
     HD A* row(A* of, int u, int head) const { return of + at(u, head) * plan.most; }
     HD A& value(int step, int u, int head) const {
@@ -46,7 +48,7 @@ struct Sorting {
         return plan.segment_of[u] < 0 ? 0 : plan.blocks_of(plan.segment_of[u]) - lacks(u, t);
     }
     HD A* weights_of(int u, int head, int t) const { return row(weights, lacks(u, t) ? plan.blocks + u : u, head); }
-    // Returns row t of block v, in kv; block v is counted within the segment of block u.
+    // Returns row t of block v in kv. Block v is counted from the first block of the segment that contains block u.
     HD const S* key_value(int u, int v, int t) const {
         return kv + (plan.begin[plan.segment_of[u]] + std::int64_t(v) * plan.block + t) * 2 * heads * D;
     }
@@ -119,8 +121,8 @@ struct Mix {
     }
 };
 
-// Computes slopes = d log S_uv = sum_t w_uv (g_v - sum_v' w_uv' g_v'), where
-// g_v = (dy of row t of sorted block u) . (row t of block v).
+// Computes `slopes`, the gradient of log S_uv: sum_t w_uv (g_v - sum_v' w_uv' g_v'), where g_v is the gradient of w_uv
+// for row t, that is, (dy of row t of sorted block u) . (row t of block v).
 template <class S, class A>
 struct WeightsGrad {
     Sorting<S, A> of;
@@ -147,8 +149,10 @@ struct WeightsGrad {
     }
 };
 
-// The backward of every normalisation step. If r^k_u has the gradient g_u, g_u P_uv is added to the gradient of R_uv,
-// and subtracted from that of c^k_v; P_uv = exp(R_uv - c^k_v - r^k_u). The steps of c^k are similar.
+// The backward of all normalisation steps. It begins with the gradient of log S in `slopes`, and changes it into the
+// gradient of R. Let P_uv = exp(R_uv - c^k_v - r^k_u). If r^k_u has the gradient g_u, then g_u P_uv is added to the
+// gradient of R_uv and subtracted from the gradient of c^k_v. The step of c^k passes its gradient to R and r^(k-1) in
+// the same way.
 template <class S, class A>
 struct NormaliseGrad {
     Sorting<S, A> of;
@@ -191,8 +195,8 @@ struct NormaliseGrad {
     }
 };
 
-// The gradient of row t of block v of q or kv. It consists of the gradient of the block's mean, divided by its rows,
-// and, for kv, of sum_u w_uv (dy of row t of sorted block u).
+// Computes the gradient of one row of q or kv, row t of block v: the gradient of the block's mean, divided by the
+// number of its rows, plus, for kv, sum_u w_uv (dy of row t of sorted block u).
 template <class S, class A>
 struct RowsGrad {
     Sorting<S, A> of;
@@ -216,8 +220,8 @@ struct RowsGrad {
     }
 };
 
-// Checks the shapes, and returns the tables of the blocks. All rows of a segment are sorted, even if the graph has
-// query rows for only some of them.
+// Checks the shapes, and returns the tables of a WholePlan as numbers. All rows of a segment are sorted, even if the
+// graph has query rows for only some of them.
 std::vector<int> check_call(const char* op, const View& q, const View& kv, const SegmentGraph& graph,
                             const SinkhornRule& rule, const View& y) {
     if (rule.heads < 1 || q.columns() % rule.heads || rule.block < 1 || rule.iterations < 1 || !(rule.temperature > 0))
@@ -231,7 +235,7 @@ std::vector<int> check_call(const char* op, const View& q, const View& kv, const
     return whole_plan_numbers(op, graph, q.rows(), queries, rule.block);
 }
 
-// Computes the weights of every segment. The memory of the result also has room for what the backward computes.
+// Computes the weights w of every segment. The result also contains uninitialised memory for the backward.
 template <class S, class A>
 Sorting<S, A> sorted(const View& q, const View& kv, const SinkhornRule& rule, const std::vector<int>& numbers) {
     Sorting<S, A> m{whole_plan(numbers, table_of<PlanTag>(numbers)),

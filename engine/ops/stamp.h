@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Program and CUDA library use stamps to check that they were built from the same list of ops. Each of them contains a
-// stamp, computed at compile time from the list and from the types in its signatures.
+// A program and the CUDA library compare stamps to check that both were built from the same list of ops (ops.h). Each
+// contains its own stamp, computed at compile time from the list and from the types in its signatures.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -28,7 +28,7 @@ inline bool same(const LibraryStamp& a, const LibraryStamp& b) {
            std::memcmp(a.version, b.version, sizeof a.version) == 0;
 }
 
-// Increase this number if the meaning of the interface changes, but no signature and no size does.
+// Increase this number if the meaning of the interface changes although no signature and no size changes.
 inline constexpr std::uint32_t interface_edition = 3;
 
 namespace detail {
@@ -39,8 +39,9 @@ constexpr std::uint64_t mixed(std::uint64_t first, Numbers... more) {
     return first;
 }
 
-// The mark of a type, which is part of the hash, consists of its size, alignment and kind. The mark of a vector is that
-// of its elements; the mark of a function combines those of its result and parameters.
+// The mark of a type is a number that becomes part of the hash. It is computed from the size, alignment and kind of
+// the type. A vector has the mark of its element type; the mark of a function combines the marks of its result and
+// parameters.
 template <class T>
 struct Mark {
     static constexpr std::uint64_t of = (sizeof(T) * 256 + alignof(T)) * 16 + std::is_class_v<T> * 4 +
@@ -68,7 +69,8 @@ struct MarkOfAll {
     explicit MarkOfAll(const T&...) {}
     static constexpr std::uint64_t of = mixed(sizeof...(T), Mark<T>::of...);
 };
-// If one of these structures gets another member, its function below no longer compiles and must be extended.
+// Returns the marks of all members. If SegmentGraph or DeviceRuntime gets another member, its function no longer
+// compiles and must be extended.
 inline auto members_of(const SegmentGraph& graph) {
     const auto& [keys, queries, sees, query_rank, key_rank, bits, documents] = graph;
     return MarkOfAll(keys, queries, sees, query_rank, key_rank, bits, documents);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The backward of state_attention. Each chain (state_chains.h) runs forward again to compute the gradients of its
-// queries, then from the last query to the first to compute the gradients of its keys. The state of this second run is
-// called the adjoint (engine/math/state.h).
+// queries. Then it runs from the last query to the first to compute the gradients of its keys. The state of this
+// second run is called the adjoint (engine/math/state.h).
 #include "engine/ops/launch.h"
 #include "engine/ops/state_chains.h"
 
@@ -14,8 +14,8 @@ template <class S, class X, class A>
 struct Backward {
     Chains<S, X, A> chains;
     const S* dy;
-    A* traces;   // (queries of the plan, heads, 4R)
-    A* growths;  // for gates, (keys of the plan, heads): the results of key_grad()
+    A* traces;   // (queries,H,4R): a QueryTrace for each query and head
+    A* growths;  // (keys,H), only if there are gates: the results of key_grad()
     X* dx;
     bool add;
     A* dpack[4];
@@ -39,8 +39,8 @@ struct Backward {
             read_grad(lanes, chains.n, state, chains.query(q, head), dy_of(q, head), to, add, trace(q, head), work);
         });
     }
-    // Adds the queries of piece p to the adjoint, last query first. Calls on_key(key) for every key as soon as the
-    // adjoint contains all queries that see the key.
+    // Adds the queries of piece p to the adjoint, last query first. Calls on_key(key) for every key of the piece, last
+    // key first, as soon as the adjoint contains all queries that see the key.
     template <class Lanes, class F>
     HD void back(Lanes lanes, const State<A>& adjoint, int p, int head, A* work, F on_key) const {
         const StatePlan& plan = chains.plan;
@@ -60,7 +60,7 @@ struct Backward {
     template <class Lanes>
     HD void totals(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
-        if (p == chains.plan.first_piece[g]) return;  // there is no piece before this one
+        if (p == chains.plan.first_piece[g]) return;  // no earlier piece needs this total
         const State<A> own = chains.state(p + g, head);
         clear_adjoint(lanes, chains.n, own.count);
         back(lanes, own, p, head, chains.scratch(i), [](int) {});
@@ -91,8 +91,8 @@ struct Backward {
             if (chains.n.gated && first(lanes)) growths[std::int64_t(key) * chains.heads + head] = grown;
         });
     }
-    // Computes the gradients of the gates. For the queries after a key, its gate g multiplies the weights of all
-    // earlier keys by g, and the weights of the key itself by 1 - g.
+    // Computes the gradients of the gates of group g. A key's gate acts on every query that sees the key: it
+    // multiplies the weights of all earlier keys by the gate, and the weights of the key itself by 1 - gate.
     template <class Lanes>
     HD void gates(Lanes lanes, std::int64_t i) const {
         const StatePlan& plan = chains.plan;
@@ -113,7 +113,7 @@ struct Backward {
 };
 
 enum class Stage { queries, totals, starts, keys, gates };
-// Runs one stage of the backward, for the pieces or groups from item `from` on.
+// Runs one stage of the backward for work item from + i: a head of a piece or, in `starts` and `gates`, of a group.
 template <Stage stage, class B>
 struct At {
     B f;
@@ -163,7 +163,8 @@ void state_attention_backward(View dy, View x, Views pack, Views kv, Views gate,
         for_each_long_row(plan.pieces * H, At<Stage::queries, B>{f, 0});
         if (plan.pieces > plan.groups) for_each_long_row(plan.pieces * H, At<Stage::totals, B>{f, 0});
         for_each_long_row(plan.groups * H, At<Stage::starts, B>{f, 0});
-        // Groups of a document may share keys; therefore they run one after another.
+        // Groups of a document may share keys, and then add to the same gradients. Therefore they are in different
+        // waves, which run one after another.
         const int* first_group = numbers.data() + 5;
         const int* first_piece = first_group + plan.waves + 1 + plan.groups;
         for (int wave = 0; wave < plan.waves; wave++) {

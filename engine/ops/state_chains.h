@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The chains of state_attention. A chain consists of the keys and queries of one head and one group (state_plan.h); its
-// time and memory are linear in the number of rows. A chain is cut into pieces, so that they can be computed in
-// parallel: a first pass computes the total of each piece alone, a second pass the state before each piece, and a third
-// pass each piece, starting with this state.
+// The chains of state_attention. A chain consists of the keys and queries of one head and one group (state_plan.h);
+// its time and memory are linear in the number of rows. A chain is cut into pieces, so that they can be computed in
+// parallel: a first pass computes the total of each piece, a second pass the state before each piece. A third pass
+// runs through each piece, starting with this state.
 #pragma once
 #include "engine/math/state.h"
 #include "engine/ops/launch.h"
@@ -13,7 +13,8 @@ namespace masquerade::DEVICE {
 struct PlanTag {};
 struct StateTag {};
 
-// Pointers to the packs, keys, values and gates of each key source.
+// Pointers to the tensors of each key source: keys and values (kv), gates, and packs. The pack of a key is R numbers
+// that say how much of the key each of the R slots absorbs (engine/math/state.h).
 template <class S, class A>
 struct Keys {
     const A* pack[4];
@@ -21,24 +22,25 @@ struct Keys {
     const A* gate[4];
 };
 
-// The arguments of a call, and its working memory: a state before every piece and after every group (states), and
-// scratch memory for every piece (scratches).
+// The arguments of a call, and its working memory. For each head, `states` has one state before every piece and one at
+// the end of every group; `scratches` has scratch memory for every piece.
 template <class S, class X, class A>
 struct Chains {
     StatePlan plan;
     StateShape n;
     int heads;
-    bool tied;  // the keys are the values
+    bool tied;  // true if each row of kv is both key and value
     const X* x;
     Keys<S, A> of;
     A *states, *scratches;
-    HD int width() const { return heads * n.columns; }                              // C
+    HD int width() const { return heads * n.columns; }                              // C, the width of a row of y
     HD int kv_width() const { return n.attends && !tied ? 2 * width() : width(); }  // width of a row of kv
     HD int x_width() const { return n.attends ? width() : heads * n.slots; }
-    HD int x_columns() const { return n.attends ? n.columns : n.slots; }  // per head
+    HD int x_columns() const { return n.attends ? n.columns : n.slots; }  // columns of x per head
     HD std::int64_t scratch_numbers() const { return 3 * n.slots + 2 * n.columns; }
     HD A* scratch(std::int64_t i) const { return scratches + i * scratch_numbers(); }
-    // Returns the state at entry `at` of the plan: the state before piece p of group g for at = p + g.
+    // Returns the state at entry `at` of `states`. Entry p + g is the state before piece p of group g; after the last
+    // piece of a group follows one more entry.
     HD State<A> state(int at, int head) const {
         return State<A>(n, states + (std::int64_t(at) * heads + head) * n.numbers());
     }
@@ -59,7 +61,7 @@ struct Chains {
         return {of.pack[p.source] + p.pack, kv + p.key, kv + p.value, n.gated ? of.gate[p.source] + p.gate : nullptr};
     }
     // Adds the keys of piece p to the state. Calls on_query(q) for every query that sees any key, as soon as the state
-    // contains exactly the keys that q sees. Keys after the last query are added only if `all` is true.
+    // contains exactly the keys that q sees. If `all` is false, keys that no query of the piece sees are not added.
     template <class Lanes, class F>
     HD void forth(Lanes lanes, const State<A>& state, int p, int head, A* work, bool all, F on_query) const {
         const int at = p + plan.group[p];
@@ -75,7 +77,7 @@ struct Chains {
     }
 };
 
-// Computes the total of each piece: the state after the keys of this piece alone.
+// Computes the total of each piece: the state that contains only the keys of this piece.
 template <class S, class X, class A>
 struct Totals {
     Chains<S, X, A> chains;
@@ -88,7 +90,8 @@ struct Totals {
         chains.forth(lanes, own, p, head, chains.scratch(i), true, [](int) {});
     }
 };
-// Computes the state before every piece of a group, from the totals.
+// Computes the state before every piece of a group, by joining the totals of the earlier pieces. If `before` is not
+// null, it contains the state before the first piece; otherwise this state is empty.
 template <class S, class X, class A>
 struct Starts {
     Chains<S, X, A> chains;
@@ -166,7 +169,7 @@ Chains<S, X, A> chains_of(const View& x, const Views& pack, const Views& kv, con
     return c;
 }
 
-// Computes the state before every piece.
+// Computes the state before every piece: first the totals, then the states.
 template <class S, class X, class A>
 void start_pieces(const Chains<S, X, A>& chains, const A* before) {
     const StatePlan& plan = chains.plan;
@@ -174,7 +177,7 @@ void start_pieces(const Chains<S, X, A>& chains, const A* before) {
     for_each_long_row(std::int64_t(plan.groups) * chains.heads, Starts<S, X, A>{chains, before});
 }
 
-// Calls f(S(), X(), A()), where X is the type of x.
+// Calls f(S(), X(), A()), where X is the type of x: S if queries attend to the slots, else A.
 template <class F>
 void for_types(DType type, const StateRule& rule, F f) {
     for_type(type, [&]<class S, class A>(Types<S, A>) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The plan of state_attention: the order in which keys are added to a bounded state, and in which queries read it.
-// Query segments of a document that see the same keys form a group. A group has a list of keys; each of its queries
-// reads the state after the first so many of these keys.
+// The plan of state_attention: the order in which keys are added to a state of bounded size, and in which queries read
+// this state. Query segments of a document that see the same keys form a group. A group has a list of keys, and each
+// of its queries sees the first keys of the list, up to a number of its own.
 #pragma once
 #include <algorithm>
 #include <numeric>
@@ -14,9 +14,10 @@
 namespace masquerade {
 
 // The tables of a plan, as kernels read them. A group is cut into pieces, which run in parallel when the state before
-// each piece is known. Wave w consists of the w-th group of every document. The backward runs wave after wave, because
-// groups of a document may share keys and then add to the same gradients. In `key` and `query`, entry p + g is the
-// begin of piece p of group g; after the last piece of a group there is one entry more, the end of the group.
+// each piece is known. Wave w consists of group w of every document that has so many, counted from 0. The backward
+// runs wave after wave, because groups of a document may share keys and then add to the same gradients. In `key` and
+// `query`, entry p + g is the beginning of piece p of group g. After the last piece of a group follows one more entry,
+// the end of the group.
 struct StatePlan {
     int waves, groups, pieces, queries, keys;
     const int* first_group;  // (waves + 1) first group of a wave
@@ -25,13 +26,14 @@ struct StatePlan {
     const int* group;        // (pieces) group of a piece
     const int* key;          // (pieces + groups) first key of a piece
     const int* query;        // (pieces + groups) first query of a piece
-    const int* query_row;    // (queries) row of x
-    const int* query_end;    // (queries) the query sees the keys of its group before this key
+    const int* query_row;    // (queries) row of the query in x
+    const int* query_end;    // (queries) index of a key; the query sees all keys of its group before it
     const int* key_source;   // (keys) source of a key
     const int* key_row;      // (keys) row of a key in its source
 };
 
-// Returns the reason, for the user, why a bounded state cannot honour the mask; an empty string if it can.
+// Returns the reason, as a message for the user, why state_attention cannot compute this mask. Returns an empty string
+// if it can.
 inline std::string state_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         if (has_pattern(q)) return "a state that only grows cannot let the keys behind a window go";
@@ -42,8 +44,8 @@ inline std::string state_refuses(const SegmentGraph& graph) {
 
 namespace detail {
 struct StateGroup {
-    std::vector<int> source, row;              // source and row of each key, in order
-    int whole = 0, document = 0;               // whole: the first `whole` keys are seen by all queries
+    std::vector<int> source, row;              // source of each key, and its row in the source, in order
+    int whole = 0, document = 0;               // all queries see the first `whole` keys
     std::vector<std::pair<int, int>> queries;  // for each query: number of keys that it sees, its row
 };
 
@@ -69,7 +71,8 @@ inline StateGroup keys_of_group(const SegmentGraph& g, const QuerySegment& q) {
     return group;
 }
 
-// Returns how many of the keys of its own segment a row of q sees; these are the last keys of the group.
+// Returns the number of keys that query row `row` sees in its own segment. These keys come last in the list of the
+// group, after the keys of all other segments.
 inline int own_keys_seen(const SegmentGraph& g, const StateGroup& group, const QuerySegment& q, int row) {
     const auto own = group.row.begin() + group.whole, end = group.row.end();
     const int count = int(end - own), place = q.offset + row - q.begin;
@@ -95,8 +98,8 @@ inline bool same_keys(const SegmentGraph& g, const QuerySegment& a, const QueryS
 }  // namespace detail
 
 // Returns a plan as numbers: the counts of waves, groups, pieces, queries and keys, then the tables. A piece has at
-// most `piece` keys and queries in total. Throws Error if the mask is refused. For the backward (`forward` is false),
-// also throws Error if two documents share a key row, because both would write its gradient.
+// most `piece` keys and queries in total. Throws Error if state_refuses() has a reason. For the backward (`forward` is
+// false), also throws Error if two documents share a key row, because both would write its gradient.
 inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& graph, const Views& keys, int piece,
                                            bool forward) {
     if (const std::string why = state_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
@@ -158,8 +161,8 @@ inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& g
     return all;
 }
 
-// Returns the plan that state_plan_numbers() has returned as `numbers`; `at` is the address at which kernels read the
-// same numbers.
+// Returns the StatePlan of the numbers that state_plan_numbers() has returned. `at` is the address at which kernels
+// can read the same numbers.
 inline StatePlan state_plan(const std::vector<int>& numbers, const int* at) {
     StatePlan p{numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
     at += 5;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The declarations and the table that are made from the OP lines of ops.h, and the small types of op arguments.
+// The declarations and tables that are generated from the OP lines of ops.h, and the small types of op arguments.
 #pragma once
 #include <string_view>
 #include <tuple>
@@ -15,8 +15,8 @@ enum class GeluKind : int { erf, tanh };
 enum class GateKind : int { silu, gelu, gelu_tanh };
 enum class FeatureKind : int;  // defined in engine/math/features.h
 
-// The names of rows of activations. A name consists of a document (training example) and a position in it. Random
-// numbers depend on the name of a row, never on its position in the batch.
+// The names of rows of activations. The name of a row consists of its document (training example) and its position in
+// the document. Random numbers depend on the name of a row, never on where the row lies in the batch.
 struct RowNames {
     Ints document, position;
 };
@@ -28,50 +28,55 @@ struct DropoutRule {
 
 struct AttentionRule {
     int heads = 1;
-    // Dropout rate of the probabilities. Random numbers depend on stream, document and position of the query, head, and
-    // the number of keys that the query sees before the key.
+    // Dropout rate of the attention probabilities. The random numbers depend on the stream, the document and position
+    // of the query, the head, and the number of keys that the query visits before the key.
     float dropout = 0;
     Stream stream;
     RowNames rows;  // names of the query rows; only needed for dropout
 };
 
-// Attention through a bounded state (engine/math/state.h): how slots weigh keys, and how queries read the slots.
+// Attention through a state of R slots (engine/math/state.h). StatePack: how a key is weighted in a slot; the pack of
+// a key is R numbers, one for each slot. StateRead: how a query reads the slots.
 enum class StatePack : int { sum, gated, exponential };
 enum class StateRead : int { linear, kernel, attend };
 struct StateRule {
     int heads = 1, slots = 1;  // H, R
     StatePack pack = StatePack::sum;
     StateRead read = StateRead::attend;
-    double scale = 1;  // multiplies the packs
-    double floor = 0;  // kernel, sum or gated: lower bound of |divisor|, per key (sum) or in total (gated)
-    int piece = 256;   // keys and queries of a piece; each piece is run by one thread or warp
+    double scale = 1;  // multiplies all numbers of the packs
+    double floor = 0;  // for read = kernel: lower bound of |divisor|, per key if pack = sum, in total if gated
+    int piece = 256;   // largest number of keys and queries in a piece, which one thread or warp computes
 };
 
-// Parameters of lsh_attention. In each round, a row is in one of `buckets` buckets, an even number.
+// Parameters of lsh_attention. In each of `rounds` rounds, the rows of a segment are hashed into `buckets` buckets, an
+// even number. The rows are sorted by bucket and cut into chunks of `chunk` rows.
 struct LshRule {
-    AttentionRule attention;  // random numbers for dropout depend on the position of the key in its segment instead
+    AttentionRule attention;  // dropout depends on the position of the key in its segment, not on a visiting order
     int rounds = 1, buckets = 2, chunk = 1;
 };
 
-// Parameters of sinkhorn: `block` rows form a block; the matrix that mixes the blocks is normalised `iterations` times.
+// Parameters of sinkhorn. `block` rows form a block. The scores of pairs of blocks are divided by `temperature`, and
+// their matrix is normalised `iterations` times.
 struct SinkhornRule {
     int heads = 1, block = 1, iterations = 1;
     double temperature = 1;
 };
 
-// Parameters of learn_codes: codebooks are moving averages with this `decay`. A row of a codebook is dead if its count
-// is below `dead` times the mean count; it becomes a latent of the batch, drawn from the stream.
+// Parameters of learn_codes. Codebook rows are moving averages with this `decay`. A row is dead if its count is below
+// `dead` times the mean count of a row in this batch; it is then replaced by a latent of the batch, drawn from the
+// stream.
 struct CodeRule {
     int groups = 1;
     double decay = 0.99, dead = 0.1;
     Stream stream;
 };
 
-// The numbers of one update. An optimiser may leave some of them unread.
+// Settings of an optimiser; an op may ignore some of them. The learning rate changes from step to step, so ops read it
+// from a tensor, `control`.
 struct OptimiserRule {
     double beta1 = 0.9, beta2 = 0.98, eps = 1e-8;
     double decay = 0;  // weight decay
-    double clip = 0;   // largest global norm; 0: no clipping
+    double clip = 0;   // largest allowed norm of all gradients together; 0: no clipping
 };
 
 // Up to four tensors that are one argument of an op, such as the key/value tensors of an attention call.
@@ -105,7 +110,8 @@ namespace cuda {  // defined only in the CUDA library, which may not have all op
 #undef OP
 }  // namespace cuda
 
-// The number of each op, OpNumber; the number of ops, op_count; their names, and their parameters as written in ops.h.
+// OpNumber numbers the ops, and op_count is the number of ops. For each op, op_names contains the name, and
+// op_parameters the parameter list as written in ops.h.
 enum class OpNumber : int {
 #define OP(name, parameters) name,
 #include "engine/ops/ops.h"
@@ -140,14 +146,14 @@ struct OpTable {
 
 // Returns the table of a device. Throws Error for Device::cuda if no library is in use.
 const OpTable& op_table(Device device);
-// Sets the table of Device::cuda (null: none), and returns the previous table.
+// Sets the table of Device::cuda, and returns the previous table. A null pointer means that there is no table.
 const OpTable* set_cuda_ops(const OpTable* table);
 
-// Finds the device of the tensors of a call.
+// Finds the one device on which all tensors of a call lie.
 class CallDevice {
   public:
     explicit CallDevice(const char* op) : op_(op) {}
-    // Throws Error if the tensor has data on another device than an earlier tensor.
+    // Throws Error if the tensor has data, but on another device than an earlier tensor of the call.
     void take(const View& view);
     void take(const Grad& grad) { take(grad.view); }
     void take(const Views& views) {
@@ -178,7 +184,8 @@ struct OpCall<number, slot, void (*)(P...)> {
         (call.take(arguments), ...);
         (op_table(call.device()).*slot)(arguments...);
     }
-    // Calls the op from a constructor, because InOrder{...} evaluates the arguments from left to right.
+    // Calls the op in a constructor, because InOrder{...} evaluates its arguments from left to right. In a function
+    // call, their order is unspecified.
     struct InOrder {
         explicit InOrder(P... arguments) { OpCall()(arguments...); }
     };

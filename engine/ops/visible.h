@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Decides which query rows see which key rows. This is the only interpretation of a SegmentGraph; all forms of
-// attention, drawings and tests use it. "Place" stands for position in a segment, part or document.
+// Decides which query rows see which key rows of a SegmentGraph. Softmax attention, local_lambda, drawings and tests
+// use these functions. state_plan.h and whole.h accept fewer masks, and decide without visible(). "Place" stands for a
+// position in a segment, in the source or target of a document, or in the document.
 #pragma once
 #include "engine/math/lanes.h"
 #include "engine/ops/segments.h"
@@ -19,19 +20,20 @@ HD bool rule_allows(Rule rule, int i, int j) {
     }
 }
 
-// True if a window or blocks limit what q sees (of a key segment).
+// True if a window or blocks limit which keys q sees or, in the second form, which keys of this key segment.
 HD bool has_pattern(const QuerySegment& q) { return q.window >= 0 || q.block > 0; }
 HD bool has_pattern(const QuerySegment& q, int key_segment) {
     return has_pattern(q) && (key_segment == q.self || q.window_all || q.along);
 }
 
-// Places as a pattern counts them: the place of a query row (query), of the first row of a key segment (first_key), and
-// of the query row on the scale of that key segment (middle).
+// Places on one scale, on which the window and the blocks of a query segment are measured for a key segment.
+// `first_key` is the place of the first row of the key segment, and `middle` the place of the query row. `query` is
+// the place of the query row from which QuerySegment::globals decides; it does not depend on the key segment.
 struct Places {
     int query, first_key, middle;
 };
-// Returns the places of a query row and a key segment. Graph is SegmentGraph or, in kernels, a struct of pointers with
-// the same names.
+// Returns the Places of a query row and a key segment. Graph is SegmentGraph or, in kernels, a struct of pointers
+// whose members have the same names.
 template <class Graph>
 HD Places places_of(const Graph& graph, const QuerySegment& q, int query_row, int key_segment) {
     const KeySegment& other = graph.keys[key_segment];
@@ -40,10 +42,11 @@ HD Places places_of(const Graph& graph, const QuerySegment& q, int query_row, in
     return {i, other.before, i + own - (other.place - other.before)};
 }
 
-// Returns the index of the block that contains a place. It is negative for negative places.
+// Returns the index of the block that contains a place. It is negative if the place is negative.
 HD int block_of(int place, int length) { return (place < 0 ? place - length + 1 : place) / length; }
 
-// True if the pattern of q lets the query row at these places see the key at place j.
+// True if the pattern of q (window, stride, globals, blocks) lets the query row whose places are `row` see the key at
+// place j.
 HD bool pattern_allows(const QuerySegment& q, const Places& row, int j) {
     if (row.query < q.globals || j < q.globals) return true;
     const int d = row.middle < j ? j - row.middle : row.middle - j;
@@ -74,14 +77,14 @@ HD bool visible(const Graph& graph, const QuerySegment& q, int query_row, int ke
     return rule_allows(q.rule, q.offset + query_row - q.begin, j);
 }
 
-// True if every row of q sees the whole key segment, so that no row needs to be checked.
+// True if every row of q sees all keys of the key segment, so that no pair of rows needs to be checked.
 inline bool sees_whole(const QuerySegment& q, int key_segment) {
     return !has_pattern(q, key_segment) && (key_segment != q.self || q.rule == Rule::full);
 }
 
-// Calls f(begin, end), in order, for the runs of places in [begin, end) that are in the pattern of q, for a query row
-// that is not global. Each part of the pattern computes where its next run begins, so that the places between runs are
-// skipped.
+// Calls f(begin, end), in order, for each run of places in [begin, end) that the pattern of q lets a query row at
+// place `middle` see. The query row must not be one of the first q.globals places. Each part of the pattern computes
+// where its next run begins, so that the places between runs are skipped.
 template <class F>
 void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, F f) {
     for (int from, to; begin < end; begin = to) {
@@ -113,8 +116,9 @@ void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, 
     }
 }
 
-// Calls f(begin, end), in order, for the runs of rows of the key segment that a query row sees. The runs are computed;
-// only rules by rank or bits, which apply to the query's own segment, test every row inside the window or blocks.
+// Calls f(begin, end), in order, for each run of rows of the key segment that a query row sees. Runs are computed,
+// without testing every row. Only rules by rank or bits, which apply to the query's own segment, test every row inside
+// the window or blocks.
 template <class Graph, class F>
 void each_run(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, F f) {
     const KeySegment& key = graph.keys[key_segment];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The masks of attention that sorts rows by content (lsh_attention, sinkhorn): in each segment, all rows see each other
-// and nothing else.
+// The masks that lsh_attention and sinkhorn accept. Both sort rows by content, so all rows of a segment must see each
+// other and nothing else.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -11,7 +11,8 @@
 
 namespace masquerade {
 
-// Returns the reason, for the user, why attention that sorts rows cannot honour the mask; an empty string if it can.
+// Returns the reason, as a message for the user, why attention that sorts rows cannot compute this mask. Returns an
+// empty string if it can.
 inline std::string whole_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         const auto sees = graph.sees.begin();
@@ -25,16 +26,17 @@ inline std::string whole_refuses(const SegmentGraph& graph) {
     return "";
 }
 
-// The tables of a graph, as kernels read them. A segment is cut into blocks of `block` rows; the last may have fewer.
+// The tables of a graph, as kernels read them. A segment is cut into blocks of `block` rows; its last block may have
+// fewer. Only sinkhorn uses the blocks.
 struct WholePlan {
-    int segments, rows, queries, blocks, most;  // `most`: number of blocks of the largest segment
+    int segments, rows, queries, blocks, most;  // `blocks`: an upper bound; `most`: blocks of the largest segment
     int block;                                  // rows of a block
     const int *begin, *end;                     // (segments) the rows [begin, end) of the segment
-    const int* first_block;                     // (segments + 1) first block of the segment
-    const int* segment_of;                      // (blocks) segment of the block, or -1; `blocks` is an upper bound
-    const int* segment;                         // (rows) segment of the row, or -1
-    const int* query;                           // (rows) the row of y that is computed for this row, or -1
-    const int* row;                             // (queries) the row that this row of y is computed for, or -1
+    const int* first_block;  // (segments + 1) first block of the segment; last: number of used blocks
+    const int* segment_of;   // (blocks) segment of the block; -1 if the block is unused
+    const int* segment;      // (rows) segment of the row; -1 if it is in no segment
+    const int* query;        // (rows) row of y that is computed for this input row, or -1
+    const int* row;          // (queries) input row for which this row of y is computed, or -1
     HD int blocks_of(int s) const { return first_block[s + 1] - first_block[s]; }
     HD int first_row(int u) const { return begin[segment_of[u]] + (u - first_block[segment_of[u]]) * block; }
     HD int rows_of(int u) const {
@@ -47,8 +49,8 @@ inline std::int64_t whole_blocks(const SegmentGraph& graph, std::int64_t rows, i
     return rows / block + std::int64_t(graph.keys.size());
 }
 
-// Returns a plan as numbers: six counts, then the tables. y has `queries` rows, each of which is computed for one of
-// the `rows` input rows.
+// Returns a plan as numbers: six counts, then the tables. y has `queries` rows; a row of y is computed for one of the
+// `rows` input rows, or for none.
 inline std::vector<int> whole_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
                                            std::int64_t queries, int block) {
     if (const std::string why = whole_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
@@ -89,8 +91,8 @@ inline std::vector<int> whole_plan_numbers(const char* op, const SegmentGraph& g
     return all;
 }
 
-// Returns the plan that whole_plan_numbers() has returned as n; `at` is the address at which kernels read the same
-// numbers.
+// Returns the WholePlan of the numbers n that whole_plan_numbers() has returned. `at` is the address at which kernels
+// can read the same numbers.
 inline WholePlan whole_plan(const std::vector<int>& n, const int* at) {
     at += 6;
     const auto next = [&](int count) { return (at += count) - count; };

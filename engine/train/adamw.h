@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// AdamW on the whole parameter buffer; first clips the gradient by its global norm.     Loshchilov & Hutter 2017
+// AdamW on the whole parameter buffer. Each update first clips the gradient by its global norm. Weight decay applies
+// only to matrices.                                                                     Loshchilov & Hutter 2017
 #pragma once
 #include "engine/train/optimiser.h"
 

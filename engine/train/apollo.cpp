@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Apollo: quasi-Newton with a diagonal Hessian approximation, one secant equation per parameter tensor.         Ma 2020
+// Apollo, a quasi-Newton method. Its approximation of the Hessian is diagonal and satisfies one secant equation for
+// each parameter tensor.                                                                                        Ma 2020
 #include <cmath>
 
 #include "engine/train/optimiser.h"

@@ -39,7 +39,7 @@ void OptimiserOptions::declare_numbers(Config& c) {
           10);
 }
 
-// Each is defined in the file of its class.
+// make_NAME() is defined in NAME.cpp.
 std::unique_ptr<Optimiser> make_adamw(Parameters& parameters, const OptimiserOptions& options);
 std::unique_ptr<Optimiser> make_apollo(Parameters& parameters, const OptimiserOptions& options);
 

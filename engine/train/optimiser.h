@@ -15,24 +15,26 @@ namespace masquerade {
 struct OptimiserOptions {
     std::string optimiser = "adamw";  // a name of optimiser_kinds()
     double clip = 1, beta1 = 0.9, beta2 = 0.98, eps = 1e-8, apollo_eps = 1e-4, weight_decay = 0;
-    void declare_numbers(Config& config);  // all but the name
+    void declare_numbers(Config& config);  // declares all settings except `optimiser`
     OptimiserRule rule(double epsilon) const { return {beta1, beta2, epsilon, weight_decay, clip}; }
 };
 
 class Optimiser {
   public:
-    // `states` names the optimiser's state buffers in checkpoints. Each is as large as the parameters and starts at 0.
+    // `states` are the names of the optimiser's state buffers in checkpoints. Each buffer is as long as the parameter
+    // buffer and starts as zeros.
     Optimiser(Parameters& parameters, std::vector<const char*> states);
     virtual ~Optimiser() = default;
-    // Does update number t = 1, 2, ... The gradient norm stays on the device of the parameters; norm() reads it.
+    // Updates the parameters; t counts the updates from 1. The gradient norm stays on the device of the parameters;
+    // norm() copies it to the host.
     virtual void update(std::int64_t t, double learning_rate) = 0;
     double norm() const;
     std::size_t states() const { return states_.size(); }
     View state(std::size_t i) const { return parameters_.flat(states_[i], names_[i]); }
 
   protected:
-    // Both views are on the device of the parameters. norm_view(): the global norm. control(): a copy of up to three
-    // numbers of the current step, such as the learning rate.
+    // Views on the device of the parameters. norm_view() is the global norm of the gradient. control() copies up to
+    // three numbers of the current step, such as the learning rate, to the device and returns them.
     View norm_view() const;
     View control(const std::vector<double>& numbers);
 
@@ -41,7 +43,7 @@ class Optimiser {
   private:
     std::vector<const char*> names_;
     std::vector<Buffer> states_;
-    Buffer small_;  // the norm, then the control numbers
+    Buffer small_;  // the gradient norm, then the numbers of control()
 };
 
 struct OptimiserKind {
@@ -49,7 +51,7 @@ struct OptimiserKind {
     std::unique_ptr<Optimiser> (*make)(Parameters& parameters, const OptimiserOptions& options);
 };
 const std::vector<OptimiserKind>& optimiser_kinds();
-// Makes the optimiser that the options name. BadUsage if there is none of this name.
+// Makes the optimiser that the options name. Throws BadUsage if optimiser_kinds() has no such name.
 std::unique_ptr<Optimiser> make_optimiser(Parameters& parameters, const OptimiserOptions& options);
 
 }  // namespace masquerade

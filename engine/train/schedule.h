@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The learning rate and the weight of the KL term at a step of the run, as pure functions.
+// The learning rate and the weight of the KL term at a step of the run, as pure functions of the step.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 
 namespace masquerade {
 
-// Linear warm-up over `warmup` steps, constant `peak` until `start`, then linear decay that would reach 0 at `steps`,
-// but never below floor * peak.
+// Returns the learning rate: linear warm-up over `warmup` steps, constant `peak` until step `start`, then linear decay
+// that would reach 0 at step `steps`, but never goes below floor * peak. If steps <= start, the rate does not decay.
 inline double learning_rate_at(std::int64_t step, double peak, std::int64_t warmup, std::int64_t start,
                                std::int64_t steps, double floor = 0.03) {
     double rise = warmup > 0 ? std::min(1.0, double(step + 1) / double(warmup)) : 1.0;
@@ -17,12 +17,12 @@ inline double learning_rate_at(std::int64_t step, double peak, std::int64_t warm
     return peak * rise * std::max(floor, fall);
 }
 
-// The weight of the KL term of a Gaussian latent at a step of a run of `steps` steps. If the length of the run is not
-// known yet (steps = 0), returns the value for step 0.
+// Returns the weight of the KL term at a step of a schedule of `steps` steps. If the length of the schedule is not
+// known yet (steps = 0), returns the weight at step 0. The kinds are:
 //   constant   beta
-//   linear     rises from 0 to beta over the first half of the run
-//   cyclical   four cycles; in each, rises from 0 to beta over the first half and stays at beta in the second
-//              (Fu et al. 2019, M = 4, R = 0.5)
+//   linear     rises from 0 to beta over the first half of the schedule
+//   cyclical   four cycles of equal length; in each cycle, rises from 0 to beta over the first half and stays at beta
+//              in the second half (Fu et al. 2019, in their notation M = 4, R = 0.5)
 inline double kl_weight_at(const std::string& kind, std::int64_t step, std::int64_t steps, double beta) {
     double done = steps > 0 ? std::min(1.0, double(step) / double(steps)) : 0.0;
     if (kind == "linear") return beta * std::min(1.0, 2 * done);

@@ -22,20 +22,20 @@
 
 namespace masquerade {
 namespace {
-constexpr double measuring_seconds = 20;  // time before the schedule is chosen from the speed
-constexpr double closing_seconds = 8;     // reserved for the last validation, samples and checkpoint
+constexpr double measuring_seconds = 20;  // training time after which the schedule is chosen from the measured speed
+constexpr double closing_seconds = 8;     // part of `minutes` reserved for the last validation, samples and checkpoint
 
-std::atomic<bool> bar_shown{false};  // whether the terminal shows a progress bar, which has no line end
+std::atomic<bool> bar_shown{false};  // true if the terminal shows a progress bar, which has no newline
 void clear_bar() {
     if (bar_shown.exchange(false)) std::fputs("\r\x1b[K", stdout), std::fflush(stdout);
 }
 
-// One field of a line of log.jsonl. A value that is not finite is written as null.
+// Returns one field of a line of log.jsonl. A value that is not finite is written as null.
 std::string entry(const std::string& name, double value) {
     return std::isfinite(value) ? fmt::format(",\"{}\":{:.6g}", name, value) : fmt::format(",\"{}\":null", name);
 }
-// The step at which the run ends: --steps or, if there are neither steps nor minutes, the end of the schedule. 0 if the
-// run ends by time.
+// Returns the step at which the run ends: TrainOptions::steps or, if neither `steps` nor `minutes` is set, the end of
+// the schedule. Returns 0 if the run ends by time, or if the schedule is not chosen yet.
 std::int64_t last_step(const TrainOptions& o, std::uint64_t schedule_steps) {
     return o.steps > 0 ? o.steps : o.minutes > 0 ? 0 : std::int64_t(schedule_steps);
 }
@@ -97,10 +97,11 @@ double Trainer::train_step() {
                                                        std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
     };
     run_step(tape_, bucket, options_.seed, std::uint32_t(step_), options_.graph, work);
-    // The whole step has been requested. Only now are results read back, which waits for the device.
+    // All ops of the step have been sent to the device. Results are read back only now, because reading waits for the
+    // device.
     const double value = OnHost(loss->view())[0];
     norm_ = optimiser_->norm();
-    metrics_ = task_.metrics();  // before the tensors of the step are released
+    metrics_ = task_.metrics();  // called before tape_.end() releases the tensors of the step
     tape_.end();
     if (!std::isfinite(value) || !std::isfinite(norm_))
         throw Error(text("step ", step_, ": the loss is ", value, " and the norm of the gradient ", norm_, advice()));
@@ -145,7 +146,7 @@ void Trainer::report_memory() const {
     }
 }
 
-// Advice for the user if the loss or the gradient is not finite.
+// Returns advice for the user, for the message that the loss or the gradient is not finite.
 std::string Trainer::advice() const {
     const std::vector<std::int64_t> steps = folder_.steps();
     if (steps.empty())
@@ -160,11 +161,11 @@ std::string Trainer::advice() const {
 void Trainer::save() {
     if (saved_step_ == step_) return;
     std::vector<Metric> held_out = task_.validate();
-    // no checkpoint is saved, because it would replace an older one with finite numbers
+    // No checkpoint is saved in this case, because it would replace an older one whose numbers are finite.
     if (!held_out.empty() && !std::isfinite(held_out[0].value))
         throw Error(text("step ", step_, ": the held-out loss is ", held_out[0].value, advice()));
-    // The line is logged before the checkpoint is saved: after a crash in between, the log has an extra line, which
-    // resume() removes. In the other order, a line would be missing.
+    // The line is logged before the checkpoint is saved. After a crash between the two, the log has a line too many,
+    // which resume() removes; in the other order, the log would lack a line.
     std::string line = fmt::format("{{\"step\":{}", step_);
     for (const Metric& m : held_out) line += entry("held_out_" + m.name, m.value);
     folder_.append_log(line + "}");
@@ -231,7 +232,7 @@ void Trainer::log(double loss, double now) const {
 void Trainer::progress(double loss, double now) const {
     if (quiet) return;
     const std::int64_t last = last_step(options_, schedule_steps_);
-    // progress since training was started or resumed
+    // The finished share of the steps, or of the time, since training was started or resumed.
     double share = last > first_step_ ? double(step_ - first_step_) / double(last - first_step_) : 0;
     if (options_.minutes > 0) share = std::max(share, now / (60 * options_.minutes));
     share = std::min(share, 1.0);

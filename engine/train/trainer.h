@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The training loop. It is independent of the model: the model provides a Task, which chooses the batch of each step,
-// computes the loss on the tape, and says what to show. A step is a pure function of (parameters, optimiser state,
-// step, seed, position in the data), so a resumed run is bit-identical to an uninterrupted one.
+// computes the loss on the tape, and generates the text that the user sees. A step is a pure function of (parameters,
+// optimiser state, step, seed, position in the data), so a resumed run is bit-identical to an uninterrupted one.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -20,22 +20,25 @@ namespace masquerade {
 struct TrainOptions : OptimiserOptions {
     double learning_rate = 2e-3;
     std::int64_t warmup = 300;
-    // The learning rate decays from step schedule_start to step schedule_steps. If schedule_steps is 0 and `steps` is
-    // the only limit, schedule_steps becomes `steps`. Otherwise a schedule_steps of 0 means that both are chosen from
-    // the measured speed, so that the schedule ends with the `minutes` (without a limit, after 10 minutes); they are
-    // printed and stored in the checkpoint. If only schedule_start is 0, it becomes `warmup`.
+    // The learning rate decays from step schedule_start to step schedule_steps.
+    // If schedule_start is 0, `warmup` takes its place.
+    // If schedule_steps is 0 and `steps` is the only limit, `steps` takes its place.
+    // If schedule_steps is 0 otherwise, both steps are chosen from the measured speed, even if schedule_start is set.
+    // The schedule then ends when `minutes` are over or, without a limit, after 10 minutes. Both steps are printed and
+    // stored in the checkpoint.
     std::int64_t schedule_start = 0, schedule_steps = 0;
     std::int64_t steps = 0;  // stop after this many steps; 0: no limit
     double minutes = 10;     // stop after this time; 0: no limit
-    // If a run is resumed before the end of its schedule, it ignores `minutes` and stops at the end of the schedule.
+    // If true and the run is resumed before the end of its schedule, training ignores `minutes` and stops at the end of
+    // the schedule.
     bool to_schedule_end = false;
     std::int64_t save_every = 0;  // steps between checkpoints; 0: every minute
-    std::int64_t keep = 3;        // number of checkpoints kept besides the best one
+    std::int64_t keep = 3;        // number of latest checkpoints that are kept, besides the best one
     std::uint64_t seed = 1;
-    std::string recompute;  // scopes to recompute in the backward: "decoder.layer.*"
+    std::string recompute;  // scopes that the backward recomputes to save memory: "decoder.layer.*"
     bool plan_memory = true;
-    bool tf32 = false;           // on a GPU, f32 factors of products are rounded to TF32
-    bool deterministic = false;  // on a GPU, own kernels compute all products: bit-identical in any batch; slower
+    bool tf32 = false;           // on a GPU, the f32 factors of matrix products are rounded to TF32: faster
+    bool deterministic = false;  // on a GPU, the bits of products do not depend on the batch (own kernels): slower
     bool graph = true;           // on a GPU, a step is captured as one CUDA graph (tape/rehearsal.h)
 
     void declare(Config& config);
@@ -56,30 +59,33 @@ class Task {
     // Computes the loss of the chosen batch, a tensor with one number. If schedule_steps is 0, the length of the
     // schedule is not known yet.
     virtual Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) = 0;
-    // Called after the backward and before the optimiser, inside the captured part of the step. May change the model's
-    // state tensors (Parameters::add_state) by ops; may not read numbers back.
+    // Called after the backward and before the optimiser. May change the model's state tensors (Parameters::add_state)
+    // by ops. May not read numbers back from a GPU, because the step may be captured as a CUDA graph.
     virtual void learn(Tape& /*tape*/) {}
-    // Lines for the user about text that training skips or truncates, "warning: ..." or "note: ...". Called before the
-    // first step.
+    // Returns lines for the user about text that training skips or truncates: "warning: ..." or "note: ...". Called
+    // before the first step.
     virtual std::vector<std::string> warnings() const { return {}; }
-    virtual std::int64_t batch_tokens() const = 0;  // number of scored tokens in the chosen batch
-    // Further numbers of the last loss. Called before the tensors of the step are released.
+    virtual std::int64_t batch_tokens() const = 0;  // tokens of the chosen batch that the throughput counts
+    // Returns further numbers of the step, such as parts of its loss. Called before the tensors of the step are
+    // released.
     virtual std::vector<Metric> metrics() { return {}; }
-    // Numbers on held-out data. The first one is the loss that defines the best checkpoint.
+    // Returns measurements on held-out data. The first one is the loss that decides which checkpoint is the best.
     virtual std::vector<Metric> validate() { return {}; }
-    // Text that is shown to the user now and then: samples, reconstructions.
+    // Returns text that is shown to the user now and then, such as samples and reconstructions.
     virtual std::string show(std::int64_t /*step*/) { return {}; }
     // Called at the end of training, before the last show(), when the last checkpoint is in `step_folder`. May write
     // further files into this folder.
     virtual void finish(const std::string& /*step_folder*/) {}
-    // The position in the data, as numbers for the checkpoint. move_to() returns to such a position.
+    // Returns the position in the data, as numbers that the checkpoint stores. move_to() goes to such a position.
     virtual std::vector<std::uint64_t> place() const { return {}; }
     virtual void move_to(const std::vector<std::uint64_t>&) {}
     // Writes the model's own files of a checkpoint, such as config.json.
     virtual void save(const std::string& folder) const = 0;
 };
 
-enum class StopReason { steps, minutes, schedule, asked, unheard };  // unheard: standard output was closed
+// Why training stopped: a limit was reached, the schedule ended, `stop` returned true (asked), or standard output was
+// closed (unheard).
+enum class StopReason { steps, minutes, schedule, asked, unheard };
 
 class Trainer {
   public:
@@ -88,16 +94,18 @@ class Trainer {
     // Continues from the latest checkpoint of the folder. A schedule given in the options overrides the schedule of the
     // checkpoint.
     void resume();
-    // Trains until a limit, the end of the schedule, or `stop` returns true; then saves, and returns the reason.
+    // Trains until a limit is reached, `stop` returns true or, without any limit, the schedule ends. Then saves a
+    // checkpoint, and returns the reason.
     StopReason run(const std::function<bool()>& stop);
 
     std::int64_t step() const { return step_; }
     void observe(Observer* observer) { tape_.observe(observer); }
     // Called once, after the first step has succeeded (or at the end, if there is no step to do) and before anything is
-    // written. A new run creates its folder here, so that a run that fails in its first step leaves no folder.
+    // written. A new run creates its folder in this function, so that a run that fails in its first step leaves no
+    // folder.
     std::function<void()> begin;
-    std::function<void()> saved;  // called after the last checkpoint; work after it may be interrupted
-    bool quiet = false;           // print nothing; the run folder still gets everything
+    std::function<void()> saved;  // called after the last checkpoint; the user may interrupt what follows
+    bool quiet = false;           // print nothing; the files of the run folder are written nevertheless
     bool terminal = false;        // redraw the progress line in place; otherwise print lines
     std::function<int()> columns = [] { return 80; };  // width of the terminal, read before each print
     double seconds_before = 0;  // seconds from program start to run(); they count towards `minutes`
@@ -125,13 +133,13 @@ class Trainer {
     Tape tape_;
     std::chrono::steady_clock::time_point start_;
     std::int64_t step_ = 0, first_step_ = 0, tokens_ = 0,
-                 first_tokens_ = 0;                          // first_*: values at the start or resume of this run
-    std::uint64_t schedule_start_ = 0, schedule_steps_ = 0;  // 0: not chosen yet
+                 first_tokens_ = 0;                          // first_*: values when training started or was resumed
+    std::uint64_t schedule_start_ = 0, schedule_steps_ = 0;  // schedule_steps_ is 0 until the schedule is chosen
     double best_;
-    double norm_ = 0;  // gradient norm of the last step
+    double norm_ = 0;  // gradient norm of the latest step
     std::int64_t saved_step_ = -1;
-    std::vector<Metric> metrics_;         // metrics of the last step
-    mutable bool output_closed_ = false;  // whether a print has failed
+    std::vector<Metric> metrics_;         // Task::metrics() of the latest step
+    mutable bool output_closed_ = false;  // true after printing to standard output has failed
 };
 
 // Formats a time as "3:07" or "1:02:33".

@@ -8,8 +8,9 @@ namespace {
 
 int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
-// Lengths of the inert documents that follow the real ones. They pad the number of rows to a multiple of pad_to, and
-// the number of documents to a multiple of 8. All have length 1, except the last, which has at least `at_least` rows.
+// Returns the lengths of the inert documents, which follow the real ones. Inert documents pad the number of rows to a
+// multiple of pad_to, and the number of documents to a multiple of 8. All have one row, except the last, which has at
+// least `at_least` rows.
 std::vector<int> fillers(int rows, int documents, int at_least, int pad_to) {
     std::vector<int> lengths(std::size_t(rounded_up(documents + 1, 8) - documents), 1);
     rows += int(lengths.size()) - 1;
@@ -37,7 +38,7 @@ void pad(Batch& b, int to) {
     const bool all_labelled = b.labels.count == real;
     const int missing = rounded_up(b.labels.count, to) - b.labels.count;
     std::vector<int> lengths = fillers(real, b.documents, all_labelled ? 1 : missing, to), sources(lengths.size(), 0);
-    if (b.source.count() > 0) {  // two stacks: each inert document has a source, and only the last one has rows
+    if (b.source.count() > 0) {  // two stacks: all inert documents have source rows; only the last has decoder rows
         sources = fillers(b.source.count(), b.documents, 1, to);
         std::fill(lengths.begin(), lengths.end(), 0);
         lengths.back() = rounded_up(real + (all_labelled ? 0 : missing), to) - real;
@@ -50,7 +51,7 @@ void pad(Batch& b, int to) {
     }
     const int inert = all_labelled ? b.rows.count() - real : missing;
     for (int row = b.rows.count() - inert; row < b.rows.count(); row++) b.labels.push(row, 0, 0);
-    if (Choices& c = b.labels.choices; c.size() > 0) {  // padding choices have share 0 and belong to the last label
+    if (Choices& c = b.labels.choices; c.size() > 0) {  // padding targets have share 0 and belong to the last label
         c.begin.resize(std::size_t(b.labels.size() + 1), c.size());
         while (c.size() % to) c.push(0, 0);
         c.begin.back() = c.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rows of a batch: one per token.
+// The rows of a batch: one row per token.
 #pragma once
 #include <vector>
 
@@ -8,7 +8,8 @@
 
 namespace masquerade {
 
-// The packed tokens of one pass: N rows. `document` and `positions` determine the random numbers of a row.
+// The packed tokens of one pass: token ids, segment ids (types), positions and names of the documents, one number per
+// row each. The random numbers of a row, such as its dropout mask, depend on its `document` and its position.
 struct TokenRows {
     std::vector<int> ids, types, positions, document;
     int count() const { return int(ids.size()); }

@@ -54,8 +54,8 @@ GaussianMixture::GaussianMixture(std::vector<double> weights, std::vector<double
 
 namespace {
 
-// Draws a component with 64 random bits from `weights`, which sum to 1, and returns its index. The last component
-// absorbs rounding errors of the sum.
+// Draws a component with the probabilities `weights`, which add up to 1, from 64 random bits. Returns its index. If
+// rounding makes the sum of the weights too small, the missing probability goes to the last component.
 std::size_t chosen(const std::vector<double>& weights, const Stream& stream, std::uint32_t line) {
     Four words = stream.at(line, 0, 0);
     double u = (double(words[0]) + (double(words[1]) + 0.5) * 0x1p-32) * 0x1p-32, below = weights[0];
@@ -84,9 +84,10 @@ std::vector<double> GaussianMixture::draw(const Stream& stream, std::uint32_t li
     return x;
 }
 
-// Reorders the dimensions: the given numbers F precede the numbers R to draw, and S = L L^T in this order. With
-// y = L_FF^-1 (x_F - m_F) for each component, x_F has the likelihood exp(-|y|^2 / 2) up to a common factor, and a draw
-// is x_R = m_R + L_RF y + L_RR e, e normal.
+// The dimensions are reordered, so that the given numbers F precede the numbers R that are drawn; S = L L^T in the new
+// order. For each component, let y = L_FF^-1 (x_F - m_F). Then x_F has the likelihood exp(-|y|^2 / 2) under the
+// component, up to a factor that is common to all components. A component is drawn with a probability proportional to
+// its weight times this likelihood. Then x_R = m_R + L_RF y + L_RR e with normal e, scaled by the temperature.
 std::vector<double> GaussianMixture::draw_rest(std::vector<double> x, int from, int to, const Stream& stream,
                                                std::uint32_t line, double temperature) const {
     const std::size_t D = std::size_t(dimensions_), rest = std::size_t(to - from), known = D - rest;
@@ -101,7 +102,7 @@ std::vector<double> GaussianMixture::draw_rest(std::vector<double> x, int from, 
     if (!cholesky(l.data(), dimensions_)) throw Error("a mixture's covariance is not positive definite");
     std::vector<double> y(weights_.size() * known), logs;
     for (std::size_t k = 0; k < weights_.size(); k++) {
-        double* const at = y.data() + k * known;  // no numbers if known is 0
+        double* const at = y.data() + k * known;  // y of component k, `known` numbers; never read if known is 0
         double square = 0;
         for (std::size_t i = 0; i < known; i++) {
             double sum = x[place[i]] - means_[k * D + place[i]];

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A mixture of M Gaussians over rows of D numbers. All components share one full covariance S,
+// A mixture of M Gaussians over rows x of D numbers, with weights w_k and means m_k. All components share one full
+// covariance S, whose Cholesky factor is L:
 //     p(x) = sum_k w_k N(x; m_k, S),    S = L L^T.
-// The fit is a kernel density whose kernels are centred at the means of groups of neighbouring rows. The means follow
-// the shape that the rows form; S describes how far, and in which directions, rows deviate from this shape. The results
-// are bit-identical for any number of threads.
+// The fit is a kernel density estimate whose kernels are centred at the means of groups of neighbouring rows. The means
+// follow the shape that the rows form; S describes how far, and in which directions, rows deviate from this shape. The
+// results are bit-identical for any number of threads.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,7 +14,7 @@
 
 namespace masquerade {
 
-// A view of a vector of f32, for ops. If the vector is const, nothing may be written to the view.
+// Returns a view of a vector of f32, for ops. An op may write to the view only if the vector was not declared const.
 inline View view_of(const std::vector<float>& numbers, const Shape& shape, const char* path) {
     View v;
     v.data = const_cast<float*>(numbers.data());
@@ -25,24 +26,26 @@ inline View view_of(const std::vector<float>& numbers, const Shape& shape, const
 class GaussianMixture {
   public:
     GaussianMixture() = default;
-    // weights (M): positive, with sum 1; means (M,D); factor (D,D): L, lower triangular with a positive diagonal.
-    // Throws BadInput if one of these conditions is not met.
+    // weights(M) are positive and add up to 1. means(M,D) are finite. factor(D,D) is L, a lower triangular matrix with
+    // a positive diagonal. Throws BadInput if one of these conditions is not met.
     GaussianMixture(std::vector<double> weights, std::vector<double> means, std::vector<double> factor);
 
-    // Fits at most `components` components to x(N,D), f32, and at most one per row. Adds `floor` times the mean
-    // variance, but at least 1e-6, to every variance. Throws BadInput if x has no rows or numbers that are not finite.
+    // Fits a mixture of min(components, N) Gaussians to the rows x(N,D), f32. S is mixed from two estimates (see the
+    // definition); to the variances of one, `floor` times their mean is added, but at least 1e-6. Throws BadInput if x
+    // has no rows or numbers that are not finite.
     static GaussianMixture fit(const View& x, int components, double floor, std::uint64_t seed);
 
-    // Returns this mixture with S scaled by the factor from 1 to 100 that maximises the likelihood of the held-out rows
-    // x(N,D), f32. With many components, the fitted rows are close to the means, and S underestimates how far other
-    // rows deviate from the means.
+    // Returns this mixture with S multiplied by a factor from 1 to 100, chosen to maximise the likelihood of the
+    // held-out rows x(N,D), f32. With many components, the rows used in the fit are close to the means, so S
+    // underestimates how far other rows deviate from the means.
     GaussianMixture widened(const View& x) const;
 
-    // Returns log p of every row of x(N,D), f32.
+    // Returns log p of every row of x(N,D), f32, in nats.
     std::vector<double> log_densities(const View& x) const;
-    // Draws a row (D), determined by (stream, line). `temperature` scales its deviation from the mean of its component.
+    // Draws a row of D numbers, which depends only on (stream, line). `temperature` scales the deviation of the row
+    // from the mean of its component.
     std::vector<double> draw(const Stream& stream, std::uint32_t line, double temperature = 1) const;
-    // Draws only the numbers [from, to) of a row, given the other numbers of x (D).
+    // Like draw(), but draws only the numbers [from, to) of the row x, given all other numbers of x.
     std::vector<double> draw_rest(std::vector<double> x, int from, int to, const Stream& stream, std::uint32_t line,
                                   double temperature = 1) const;
 
@@ -52,13 +55,13 @@ class GaussianMixture {
     const std::vector<double>& means() const { return means_; }
     const std::vector<double>& factor() const { return factor_; }
 
-    // The mixture after whitening, for products in float: rows are centred at the mean of the mixture and multiplied by
-    // the inverse of L, so that S becomes the identity.
+    // The mixture after whitening, for matrix products in float. Whitening subtracts the mean of the mixture from a row
+    // and multiplies the row by the inverse of L, so that S becomes the identity.
     struct Whitened {
         std::vector<double> middle;    // (D) mean of the mixture
         std::vector<float> inverse;    // (D,D) inverse of L
-        std::vector<float> means;      // (M,D) whitened means
-        std::vector<float> constants;  // (M) log w_k - |m_k|^2 / 2, m_k the whitened mean
+        std::vector<float> means;      // (M,D) the means m_k, whitened
+        std::vector<float> constants;  // (M) log w_k - |m_k|^2 / 2 for the whitened m_k
         double constant = 0;           // -log det L - D/2 log 2 pi
     };
     const Whitened& whitened() const { return whitened_; }

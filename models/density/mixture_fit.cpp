@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Fits mixtures of Gaussians to rows, and computes the densities of rows. Distances are measured between whitened rows
-// and means: directions with a small variance then count as much as the others, and float is precise enough. The
-// distances of a chunk of rows are computed as one matrix product with the means.
+// and whitened means: directions with a small variance then count as much as directions with a large one, and float is
+// precise enough. The distances of a chunk of rows are computed as one matrix product with the means.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::int64_t chunk = 1024;  // number of rows per matrix product
 constexpr double least_variance = 1e-6, most_widening = 100;
-constexpr double strength = 10;  // number of rows that the covariance of all rows counts as, in fit()
+constexpr double strength = 10;  // in fit(): weight of the covariance of all rows, in rows
 
-// Returns the whitened rows y(n,D) = (x - middle) inverse^T.
+// Returns the whitened rows (n,D), which are (x - middle) inverse^T for x(n,D).
 std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
     const std::int64_t n = x.rows(), D = x.columns();
     std::vector<float> centred, y(std::size_t(n * D));
@@ -31,8 +31,8 @@ std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
     return y;
 }
 
-// Calls use(n, s, square) for each row n of x(N,D), on several threads. square is |y|^2, y the whitened row, and s (M)
-// is log w_k - |y - m_k|^2 / 2 + square / 2, m_k the whitened means.
+// Calls use(n, s, square) for each row n of x(N,D), on several threads. square is |y|^2 for the whitened row y. s[k] is
+// log w_k - |y - m_k|^2 / 2 + square / 2 for component k with the whitened mean m_k.
 template <class Use>
 void each_row(const GaussianMixture& g, const View& x, Use use) {
     const std::int64_t D = g.dimensions(), M = g.components();
@@ -55,15 +55,16 @@ void each_row(const GaussianMixture& g, const View& x, Use use) {
     }
 }
 
-// Returns (D,D): the sum of r r^T over the rows r of t(n,D).
+// Returns the sum of the outer products r^T r of the rows r of t(n,D) with themselves, (D,D).
 std::vector<double> outer_products(const std::vector<float>& t, std::int64_t n, std::int64_t D) {
     std::vector<float> sums(std::size_t(D * D));
     View rows = view_of(t, {n, D}, "mixture.rows"), to = view_of(sums, {D, D}, "mixture.covariance");
-    linear_backward(rows, rows, to, Grad{}, Grad{to, false}, Grad{});  // uses only the shape of the weight
+    linear_backward(rows, rows, to, Grad{}, Grad{to, false}, Grad{});  // reads no weight, so `to` gives only its shape
     return {sums.begin(), sums.end()};
 }
 
-// Returns the covariance of all rows, with the floor added to its diagonal.
+// Returns the covariance of all rows. `floor` times the mean variance, but at least least_variance, is added to its
+// diagonal.
 std::vector<double> covariance_of(const View& x, double floor) {
     const std::int64_t N = x.rows(), D = x.columns();
     const float* from = x.as<float>();
@@ -90,10 +91,10 @@ std::vector<double> factor_of(std::vector<double> covariance, std::size_t D) {
 
 }  // namespace
 
-// Chooses one row at random per component, and assigns every row to the nearest chosen one. The mean of a component is
-// the mean of its rows; its weight is proportional to the number of its rows plus one (add-one smoothing). The
-// covariance is the average of two: of the rows around the means of their components, and of all rows around their
-// common mean, which counts as `strength` rows.
+// Draws one row per component, and assigns every row to the nearest drawn row. The mean of a component is the mean of
+// its rows, and its weight is proportional to the number of its rows plus one (add-one smoothing). The covariance is
+// the weighted average of two covariances: that of the N rows around the means of their components has the weight N;
+// that of all rows around their common mean, with the floor, has the weight `strength`.
 GaussianMixture GaussianMixture::fit(const View& x, int components, double floor, std::uint64_t seed) {
     if (!x || x.count() == 0) throw BadInput("a mixture needs at least one row to be fitted to");
     if (components < 1 || !(floor >= 0))
@@ -133,7 +134,7 @@ GaussianMixture GaussianMixture::widened(const View& x) const {
         for (double& l : factor) l *= std::exp(0.5 * log_factor);
         return GaussianMixture(weights_, means_, std::move(factor));
     };
-    auto likelihood = [&](double log_factor) {  // log-likelihood of all rows, in nats
+    auto likelihood = [&](double log_factor) {  // log-likelihood of all rows with this factor, in nats
         const std::vector<double> log_p = wider(log_factor).log_densities(x);
         return std::accumulate(log_p.begin(), log_p.end(), 0.0);
     };

@@ -12,14 +12,15 @@
 namespace masquerade {
 namespace {
 
-// Rows per component. The held-out likelihood prefers ten times fewer components, but then samples near the means are
-// all alike, and samples far from the means are word salad (docs/results/univae-default.md).
+// The prior has one component for so many codes. Ten times fewer components would give a higher held-out likelihood.
+// But then samples near the means are all alike, and samples far from the means are word salad
+// (docs/results/univae-default.md).
 constexpr int rows_a_component = 4;
 constexpr double least_floor = 1e-4;
-constexpr int held_out_share = 20;            // one code in 20 is held out to choose the components' width,
-constexpr std::int64_t most_held_out = 2000;  // but at most 2000, as only one number is estimated
+constexpr int held_out_share = 20;            // one code in 20 is held out, to choose the width of the components
+constexpr std::int64_t most_held_out = 2000;  // largest number of held-out codes; the width is only one number
 
-// Parses the numbers of sentences with 0, 1, 2 ... tokens, such as "3 0 12".
+// Parses a list such as "3 0 12": the numbers of training sentences with 0, 1, 2 ... tokens.
 std::vector<std::uint32_t> numbers_in(const std::string& lengths) {
     std::vector<std::uint32_t> all;
     std::istringstream in(lengths);
@@ -42,11 +43,12 @@ LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::u
         throw Error(text("a prior was given codes ", codes.shape, "; expected (N, ", space.numbers(), ")"));
     const std::int64_t held_out = std::min(N / held_out_share, most_held_out);
     const int components = int(std::max<std::int64_t>(1, (N - held_out) / rows_a_component));
-    // If there are fewer codes than dimensions, they do not vary in some directions, but codes of other sentences will.
+    // If there are few codes for the number of dimensions, they hardly vary in some directions, in which codes of other
+    // sentences do vary. The floor therefore grows with D / N.
     const double floor = std::max(least_floor, double(D) / double(N));
     GaussianMixture fitted = GaussianMixture::fit(rows_of(codes, 0, N - held_out), components, floor, seed);
     if (held_out > 0) fitted = fitted.widened(rows_of(codes, N - held_out, held_out));
-    // save() stores the means as float. Rounding them here makes this prior equal to one loaded from the file.
+    // save() stores the means as float. They are rounded here, so that this prior equals the prior loaded from a file.
     std::vector<double> means(fitted.means());
     for (double& m : means) m = double(float(m));
     LatentPrior prior(space, GaussianMixture(fitted.weights(), std::move(means), fitted.factor()));
@@ -123,7 +125,7 @@ LatentPrior LatentPrior::load(const std::string& path, const LatentSpace& space,
                             " was fitted to other weights than those beside it; fit it again with ./train "
                             "--fit-prior RUN, or remove it"));
     const std::int64_t M = file.at("weights").shape.count();
-    file.expect("means", {M, D}, DType::f32);  // checked before memory is allocated
+    file.expect("means", {M, D}, DType::f32);  // a wrong shape is found before memory is allocated
     file.expect("factor", {D, D}, DType::f64);
     std::vector<float> means(std::size_t(M * D));
     file.copy_to("means", view_of(means, {M, D}, "means"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Discrete latents; a straight-through estimator passes the gradient to the values before rounding.
-//   fsq  z = tanh y, each number rounded to one of L levels                                         Mentzer et al. 2023
-//   vq   z = the nearest row of a codebook, for each group of numbers                         van den Oord et al. 2017
+// Discrete latents z of an input y. A straight-through estimator passes the gradient of z to the value before rounding.
+//   fsq  z = tanh y, with each number rounded to the nearest of `levels` values                     Mentzer et al. 2023
+//   vq   each group of numbers of y is replaced by the nearest row of its codebook            van den Oord et al. 2017
 #include <algorithm>
 #include <cmath>
 
@@ -11,9 +11,11 @@
 namespace masquerade {
 namespace {
 
+// Returns the probability that a standard normal number is below x.
 double normal_share(double x) { return 0.5 * std::erfc(-x * std::sqrt(0.5)); }
 
-// Base class of both kinds: the prior is uniform over finitely many points, so the KL is the log of their number.
+// Base class of fsq and vq. z is one of finitely many points, and the prior is uniform over these points. The KL is
+// therefore the log of the number of points.
 class Points : public Latent {
   public:
     using Latent::Latent;
@@ -24,7 +26,8 @@ class Points : public Latent {
         read_code(z, parts.data());
         write_code(parts.data(), z);
     }
-    // The first normal number of each part selects the part's value.
+    // On entry, z holds normal numbers. The first number of each group of D numbers selects the group's part of the
+    // code.
     void draw(double* z) const override {
         const int n = code_choices(), D = options.size / code_parts();
         std::vector<int> parts;
@@ -33,7 +36,8 @@ class Points : public Latent {
     }
 };
 
-// fsq: the points of a grid. The forward pass rounds tanh y to the nearest point; the backward pass does not round.
+// fsq: z is a point of a grid. The forward pass rounds tanh y to the nearest point; the backward pass ignores the
+// rounding.
 class Levels : public Points {
   public:
     using Points::Points;
@@ -47,7 +51,7 @@ class Levels : public Points {
     int code_choices() const override { return options.levels; }
     void read_code(const double* z, int* parts) const override {
         const double half = (options.levels - 1) / 2.0;
-        // NaN becomes level 0
+        // The order of the arguments of max turns NaN into level 0.
         for (int i = 0; i < options.size; i++)
             parts[i] = int(std::min(std::max(0.0, std::floor((z[i] + 1) * half + 0.5)), 2 * half));
     }
@@ -56,8 +60,8 @@ class Levels : public Points {
     }
 };
 
-// vq: each group of numbers is replaced by the nearest row of its codebook. A row of a codebook is the moving average
-// of the groups that it replaced. Codebooks are states, which the optimiser does not update.
+// vq: each group of numbers of y is replaced by the nearest row of the group's codebook. A row of a codebook is the
+// moving average of the numbers that it replaced. Codebooks are states, which the optimiser does not update.
 class Codes : public Points {
   public:
     Codes(Parameters* p, const std::string& path, const LatentOptions& o) : Points(o), path_(path) {
@@ -108,7 +112,9 @@ class Codes : public Points {
 
   private:
     std::string path_;
-    Tensor *codes_ = nullptr, *counts_ = nullptr, *sums_ = nullptr;  // sums_ has the shape of codes_
+    // Codebooks (groups M, D) with M rows per group, and the moving averages: the number of vectors that each row
+    // replaced, (groups M), and the sum of these vectors, (groups M, D).
+    Tensor *codes_ = nullptr, *counts_ = nullptr, *sums_ = nullptr;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The terms that a latent layer adds to the loss, and the check that the options suit the kind.
+// The terms that a latent layer adds to the loss, and the check that the options suit the kind of latent.
 #include <numeric>
 
 #include "models/latent/latent.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Gaussian latents whose prior is a normalising flow f of N(0, 1):
-//   y = mu | l,   z = mu + exp(l/2) e,   log p(z) = log N(f(z); 0, 1) + log |df/dz|
+// Gaussian latents whose prior is a normalising flow f: if z is a sample of the prior, f(z) is a sample of N(0, 1).
+// y holds the means mu of q(z | y), then the log variances l:
+//   z = mu + exp(l/2) e,   log p(z) = log N(f(z); 0, 1) + log |df/dz|
 // Each step of f is a linear map u = W z + b, which mixes the numbers, followed by a coupling layer: a small net
-// computes from the first half of u the scale and the shift of the second half. To draw a sample, f is inverted step by
-// step: z = f^-1(n), n normal.
+// computes from the first half of u the scale and the shift of the second half. To draw a sample z = f^-1(n), where n
+// is normal, f is inverted step by step.
 // Dinh et al. 2016; Kingma & Dhariwal 2018
 #include <algorithm>
 #include <cmath>
@@ -13,7 +14,8 @@
 namespace masquerade {
 namespace {
 
-// Solves w x = y, w(n,n), by Gaussian elimination with pivoting. Returns x, and log |det w| in `log_det`.
+// Solves w x = y for x by Gaussian elimination with pivoting. w is (n,n), and n is the length of y. Returns x, and sets
+// `log_det` to log |det w| unless it is null.
 std::vector<double> solve(std::vector<double> w, std::vector<double> y, double* log_det = nullptr) {
     const std::size_t n = y.size();
     double logs = 0;
@@ -38,10 +40,10 @@ std::vector<double> solve(std::vector<double> w, std::vector<double> y, double* 
     return y;
 }
 
-// A linear map whose weight is never rounded, since this would spoil the flow's inverse: the weight is declared as a
-// vector, and vectors are kept in the arithmetic type.
+// A linear map whose weight is never rounded to bf16, since rounding would make the flow's inverse inexact. The weight
+// is declared as a vector, because only matrices are rounded.
 struct Unrounded {
-    Tensor *weight, *bias;  // (O * I), (O)
+    Tensor *weight, *bias;  // (O * I) the rows of the (O,I) matrix one after another; (O)
     int out, in;
     Unrounded(Parameters& p, const std::string& path, int I, int O, Init init)
         : weight(p.add(path + ".weight", {std::int64_t(O) * I}, std::move(init))),
@@ -104,7 +106,7 @@ class Flow : public Latent {
             log_dets = log_dets ? add(tape, log_dets, c.log_det, name + ".log_dets") : c.log_det;
             log_dets_of_mix = log_dets_of_mix ? add(tape, log_dets_of_mix, of_mix, name + ".log_dets_mix") : of_mix;
         }
-        s.kl = flow_kl(tape, y, e, u, log_dets, log_dets_of_mix, "kl");  // (B), estimated from one sample
+        s.kl = flow_kl(tape, y, e, u, log_dets, log_dets_of_mix, "kl");  // (B), an estimate from the sample z
         return s;
     }
     double log_ratio(const double* z, const double* y, const double*) const override {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Gaussian latents with a fixed prior, or with a learned prior per layer.
-//   gaussian        y = mu | log variance, z = mu + exp(log variance / 2) e, prior N(0, 1)        Kingma & Welling 2013
-//   gaussian_chain  as gaussian, with a prior that depends on the samples of lower layers        Hu et al. 2022 (DELLA)
+// Gaussian latents with a fixed prior, or with a learned prior per layer. y holds the means mu, then the log variances
+// l, and e is normal noise.
+//   gaussian        z = mu + exp(l/2) e, with the prior N(0, 1)                                Kingma & Welling 2013
+//   gaussian_chain  like gaussian, but each layer's prior depends on the samples of the latent layers below
+//                                                                                            Hu et al. 2022 (DELLA)
 #include <algorithm>
 #include <cmath>
 
@@ -30,22 +32,23 @@ class Gaussian : public Latent {
     }
 
   protected:
-    // Samples from the posterior. y: mu | log variance of the posterior; prior: mean | log variance of the prior, or
-    // null for N(0, 1).
+    // Samples from the posterior. A row of y holds the posterior's means, then its log variances. A row of `prior`
+    // holds the prior's means, then its log variances; if `prior` is null, the prior is N(0, 1).
     LatentSample around(Tape& tape, Tensor* y, Tensor* prior, const LatentNoise* noise, int layer) const {
         LatentSample s;
         s.y = y;
         s.prior = prior;
         s.kl = gaussian_kl(tape, y, prior, "kl");  // (B)
-        // kls: (B,Z)
         if (options.free_bits > 0 && options.free_bits_of == "number") s.kls = gaussian_kl(tape, y, prior, "kls", true);
         s.z = gaussian_sample(tape, y, noise_of(tape, y, noise, layer, options.size), "z");
         return s;
     }
 };
 
-// The prior of a layer is a Gaussian that depends on the samples of the layers below:                    Hu et al. 2022
-//   r_l = tanh(W z_(l-1) + U r_(l-1)),   m | p = V r_l,   z_l ~ N(m, exp p);   N(0, 1) in the lowest layer
+// The prior of a layer is a Gaussian that depends on the samples of the latent layers below (Hu et al. 2022). The prior
+// of latent layer 0 is N(0, 1). The mean m and the log variance p of the prior of layer l > 0 are computed from the
+// sample z_(l-1), through linear maps W, U and V and a hidden state r_l, with r_0 = 0:
+//   r_l = tanh(W z_(l-1) + U r_(l-1)),   (m, p) = V r_l,   z_l ~ N(m, exp p)
 class GaussianChain : public Gaussian {
   public:
     GaussianChain(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before)
@@ -79,7 +82,8 @@ class GaussianChain : public Gaussian {
     static Tensor* product(Tape& tape, Tensor* x, const Linear& by, const std::string& name) {
         return linear_unrounded(tape, convert(tape, x, tape.dtype, name + ".stored"), by.weight, by.bias, name);
     }
-    // Returns r_l of this layer. `z` is the latent of the layer below; the latents of lower layers precede z in memory.
+    // Returns the hidden state r_l of this layer. `z` is the latent of the layer below. The latents of still lower
+    // layers must lie just before z in memory.
     std::vector<double> kept(const double* z) const {
         std::vector<double> r = affine(from_z_.weight, from_z_.bias, {z, z + before_->options.size});
         if (before_->before_) {

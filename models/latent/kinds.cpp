@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The kinds of latents, and the table of them.
-//   vmf              mu = y / |y|, z ~ vMF(mu, kappa), uniform prior on the sphere; the KL is constant unless kappa is
-//                    learned
-//   power_spherical  as vmf, with z ~ (1 + mu.z)^kappa
-//   gaussian         y = mu | log variance, z = mu + exp(log variance / 2) e, prior N(0, 1)
-//   gaussian_chain   as gaussian, with a learned prior that depends on the samples of the layers below
-//   flow             as gaussian, with a learned prior: a normalising flow of N(0, 1)
-//   fsq              z = tanh y, each number rounded to one of L levels; uniform prior, constant KL
-//   vq               z = the nearest row of a codebook, for each group of numbers; uniform prior, constant KL
-//   none             z = y: the plain auto-encoder (UniAE)
+// The table of the kinds of latents, and the classes of some of them. y is the input of a latent, z its sample.
+//   vmf              mu = y / |y|, and z has the von Mises-Fisher distribution around mu. The prior is uniform on the
+//                    sphere. The KL is constant unless kappa is learned
+//   power_spherical  like vmf, but the density of z is proportional to (1 + mu.z)^kappa
+//   gaussian         y holds mu, then log variances l; z = mu + exp(l/2) e with normal noise e; the prior is N(0, 1)
+//   gaussian_chain   like gaussian, with a learned prior that depends on the samples of the latent layers below
+//   flow             like gaussian, with a learned prior: N(0, 1) mapped by a normalising flow
+//   fsq              z = tanh y, with each number rounded to one of `levels` values; uniform prior, constant KL
+//   vq               each group of numbers of y is replaced by its codebook's nearest row; uniform prior, constant KL
+//   none             z = y: a plain auto-encoder without a prior
 #include <algorithm>
 #include <cmath>
 
@@ -33,7 +33,6 @@ class OnSphere : public Latent {
         : Latent(o),
           around_(before && before->options.size == o.size ? static_cast<const OnSphere*>(before)->around_
                                                            : made(o.kappa, 8)) {
-        // The parameter is log kappa minus the log of options.kappa.
         if (p && o.learn_kappa) change_ = p->add(path + ".log_kappa", {1}, {Init::zeros});
     }
     double out_deviation() const override { return 1; }
@@ -43,8 +42,9 @@ class OnSphere : public Latent {
         s.y = y;
         s.z = normalise(tape, y, "mean");  // (B,Z)
         const std::int64_t B = y->rows();
-        // `zero` is log kappa minus its current value. It is 0 and only carries gradients: whatever depends on kappa is
-        // written as a linear function of `zero`, with the slope at the current kappa.
+        // `zero` is log kappa minus the current value of log kappa. Its value is therefore 0; it exists to carry
+        // gradients to kappa. The KL and w, which are computed outside the tape, enter the tape as linear functions of
+        // `zero`, whose slopes are the derivatives by log kappa.
         Tensor* zero = nullptr;
         if (change_) {
             const double now = -number_of(change_);
@@ -95,7 +95,8 @@ class OnSphere : public Latent {
         const SphereKind kind = options.kind == LatentKind::vmf ? SphereKind::vmf : SphereKind::power_spherical;
         return std::make_shared<const SphereDistribution>(options.size, kappa, kind, fineness);
     }
-    // The distribution for the current kappa. A learned kappa is clamped to the range that the tables support.
+    // Returns the distribution for the current kappa. A learned kappa is clamped to between e^-20 and e^9 times
+    // options.kappa. If options.kappa is at most 12000, it thus stays below 1e8, the limit of SphereDistribution.
     const SphereDistribution& around() const {
         const double kappa =
             change_ ? options.kappa * std::exp(std::clamp(number_of(change_), -20.0, 9.0)) : around_->kappa();
@@ -103,7 +104,7 @@ class OnSphere : public Latent {
         return *around_;
     }
     static double number_of(const Tensor* t) { return OnHost(t->view())[0]; }
-    // Returns (B): values + slopes * zero.
+    // Returns values + slopes * zero, (B).
     template <class Number>
     static Tensor* moved(Tape& tape, const std::vector<Number>& values, const std::vector<Number>& slopes, Tensor* zero,
                          const Tensor* y, const std::string& name) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Functions that make the latents whose classes are in other files than kinds.cpp, for the table latent_kinds().
+// The functions for the table latent_kinds() that make latents whose classes are not in kinds.cpp, and two functions
+// that several kinds of latents use.
 #pragma once
 #include "engine/tensor/numbers.h"
 #include "models/latent/latent.h"
@@ -16,13 +17,13 @@ MadeLatent make_levels(Parameters*, const std::string& path, const LatentOptions
 MadeLatent make_codes(Parameters* parameters, const std::string& path, const LatentOptions& options,
                       const Latent* before);
 
-// Returns (B,Z): the normal numbers of one layer as a constant; zeros if `noise` is null (the mean path).
+// Returns a constant tensor (B,Z), the normal numbers of one latent layer; zeros if `noise` is null (the mean path).
 inline Tensor* noise_of(Tape& tape, const Tensor* y, const LatentNoise* noise, int layer, int Z) {
     const std::vector<float> zero(noise ? 0 : std::size_t(y->rows() * Z), 0.f);
     return tape.constant("e", {y->rows(), Z}, y->dtype, noise ? noise->e[std::size_t(layer)].data() : zero.data());
 }
 
-// y(O) = w(O,I) x(I) + b for one document, in double.
+// Returns y(O) = w(O,I) x(I) + b for one document, computed on the CPU in double.
 inline std::vector<double> affine(const Tensor* weight, const Tensor* bias, const std::vector<double>& x) {
     const OnHost w(weight->view()), b(bias->view());
     std::vector<double> y;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A latent layer maps the row x of [CLS] to a latent vector z, and z to a row u:  y = In x,  z ~ q(z | y),  u = Out z.
-// The mean path draws no sample and takes z = mu; encodings and reconstructions use it.
+// A latent layer maps the row x of the token [CLS] to a latent vector z, and z to a row u. In and Out are linear maps:
+//   y = In x,   z ~ q(z | y),   u = Out z
+// The mean path draws no sample: z is the mean mu of q. Encoding and reconstructing a sentence use the mean path.
 // A kind of latent consists of a subclass of Latent, a name in LatentKind and a row of latent_kinds().
 #pragma once
 #include <memory>
@@ -16,38 +17,41 @@ enum class LatentKind { vmf, power_spherical, gaussian, gaussian_chain, flow, fs
 
 struct LatentOptions {
     LatentKind kind = LatentKind::vmf;
-    int size = 32;             // Z
-    bool projects = true;      // false: no In and Out, Z = C, and y is the row of [CLS] itself
-    bool norm = false;         // whether u passes through a layer norm
-    double out_deviation = 0;  // standard deviation of Out's initial weights; 0: the default of the kind
-    double kappa = 110;        // vmf, power_spherical: the concentration
+    int size = 32;             // Z, the length of the latent vector of one layer
+    bool projects = true;      // false: In and Out are the identity, so that y = x, u = z, and Z equals the width of x
+    bool norm = false;         // whether a layer norm follows Out
+    double out_deviation = 0;  // standard deviation of Out's initial weights; 0: Latent::out_deviation()
+    double kappa = 110;        // vmf, power_spherical: the concentration, or its initial value if it is learned
     bool learn_kappa = false;
     double free_bits = 0;                   // in nats per layer: the loss contains max(KL, free_bits) instead of the KL
-    std::string free_bits_of = "sentence";  // whose KL: sentence, number (with free_bits / Z) or batch (the mean KL)
-    int levels = 5;                         // fsq: number of levels of each number
+    std::string free_bits_of = "sentence";  // the KL in this maximum is, for "sentence", the KL of each sentence; for
+                                            // "number", the KL of each number of z, with free_bits / Z; for "batch",
+                                            // the mean KL of a batch
+    int levels = 5;                         // fsq: number of values that each number of z can have
     int flow_steps = 3, flow_width = 64;
-    int codes = 256, groups = 2;  // vq: codes per codebook; groups of Z / groups numbers, each with its own codebook
+    int codes = 256, groups = 2;  // vq: rows per codebook; number of groups into which z is cut, one codebook each
     double commitment = 0.25, decay = 0.99;
 };
 
-// The noise of one batch for every latent layer, determined by (seed, step, layer, document).
+// The noise of one batch of B documents for every latent layer. It depends only on (seed, step, layer, document).
 struct LatentNoise {
-    // For each layer: e (B,Z), normal numbers; for distributions on the sphere also w (B), the cosines between samples
-    // and their means, and dw / d log kappa (B).
+    // For each layer: e (B,Z), normal numbers; w (B), the cosine between each sample and its mean; w_by_log_kappa (B),
+    // the derivatives dw / d log kappa. w and w_by_log_kappa are 0 unless z lies on the sphere.
     std::vector<std::vector<float>> w, w_by_log_kappa, e;
 };
 
-// The result of one latent layer.
+// The result of one latent layer for B documents.
 struct LatentSample {
-    Tensor* z = nullptr;     // (B,Z), A
+    Tensor* z = nullptr;     // (B,Z) the latent vectors, in the arithmetic type
     Tensor* y = nullptr;     // (B,inputs()) output of In
-    Tensor* kl = nullptr;    // (B), or null if the KL is constant
-    Tensor* kls = nullptr;   // (B,Z) terms of the KL, if free bits apply to numbers
-    Tensor* loss = nullptr;  // (B) further loss per document, not scaled by the weight of the KL; null if none
-    // (B,2Z) mean | log variance of a prior that depends on the samples of lower layers; null: the prior is fixed
+    Tensor* kl = nullptr;    // (B) KL of each document in nats; null if it is constant (Latent::constant_kl)
+    Tensor* kls = nullptr;   // (B,Z) the KL of each number of z; null unless the free bits apply to single numbers
+    Tensor* loss = nullptr;  // (B) further loss of each document, not scaled by the weight of the KL; null if none
+    // gaussian_chain: (B,2Z) means, then log variances, of a prior that depends on the samples of the layers below.
+    // Null in the lowest layer, and in all other kinds.
     Tensor* prior = nullptr;
-    Tensor* chain = nullptr;  // (B,Z) state r of that prior (gaussian.cpp)
-    Tensor* code = nullptr;   // (B,groups) indices of the codebook rows that z consists of; null unless vq
+    Tensor* chain = nullptr;  // gaussian_chain: (B,Z) the hidden state r from which `prior` is computed; or null
+    Tensor* code = nullptr;   // vq: (B,groups) index of the codebook row that replaced each group of y; else null
 };
 
 // The distributions q(z | y) and p(z) of one layer, which has Z numbers per document.
@@ -57,38 +61,42 @@ class Latent {
     virtual ~Latent() = default;
 
     virtual int inputs() const { return options.size; }  // length of y per document
-    // Standard deviation of Out's initial weights. It gives u about unit variance, like a token after its norm. With
-    // 0.02 the rows of the latents would be negligible compared with other rows.
+    // Standard deviation of Out's initial weights. It gives the row u about unit variance, like a token's row after a
+    // layer norm. With the usual 0.02, u would be negligible next to the rows of the tokens.
     virtual double out_deviation() const;
-    // Samples z for y (B,inputs()); takes z = mu if `noise` is null. `below`: the samples of the layers below.
+    // Samples z from q(z | y), where y is (B,inputs()). If `noise` is null, z is the mean of q. `layer` is the index
+    // of this latent layer; `below` are the samples of the latent layers below.
     virtual LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
                                 const std::vector<LatentSample>& below) const = 0;
-    // Called after the backward pass of a step: updates the states of the latent (Parameters::add_state). weights (B)
-    // are 0 for padding rows.
+    // Updates the states of the latent, such as codebooks (Parameters::add_state). Call it after the backward pass of
+    // a step. weights (B) are 1, or 0 for padding documents.
     virtual void learn(Tape& /*tape*/, const LatentSample& /*sample*/, Tensor* /*weights*/) const {}
 
     // The functions below are for one document: z has Z numbers, y has inputs() numbers.
 
-    // The u-quantile of the cosine w between z and mu, and its derivative by log kappa.
+    // Latents on the sphere: the u-quantile of the cosine w between z and its mean, and dw / d log kappa.
     virtual SphereDistribution::Sample radial(double /*u*/) const { return {0, 0}; }
     virtual void project(double* /*z*/) const {}  // moves z to the nearest point of the latent space
-    // Replaces the Z normal numbers in z by a sample of the prior. The sample may depend on the samples of lower layers,
-    // which lie just before z in memory.
+    // Replaces z, which holds Z standard normal numbers, by a sample of the prior. If the prior depends on the samples
+    // of the layers below, these samples must lie just before z in memory.
     virtual void draw(double* z) const { project(z); }
-    virtual void between(const double* a, const double* b, double t, double* z) const;  // t = 0: z = a, t = 1: z = b
-    virtual double constant_kl() const { return 0; }  // the KL in nats if it is the same for all documents, else 0
-    // log q(z | y) - log p(z). `prior`: 2Z numbers if p depends on the samples of lower layers, else null.
+    // Interpolates: z = a if t = 0, and z = b if t = 1.
+    virtual void between(const double* a, const double* b, double t, double* z) const;
+    // The KL in nats, if it is the same for all documents and no parameter can change it; else 0.
+    virtual double constant_kl() const { return 0; }
+    // Returns log q(z | y) - log p(z). `prior` is a row of LatentSample::prior, or null if that tensor is null.
     virtual double log_ratio(const double* /*z*/, const double* /*y*/, const double* /*prior*/) const { return 0; }
-    // log q(z | y) plus a function that depends only on z
+    // Returns log q(z | y) plus some function of z alone, which cancels when the results for two y are compared.
     virtual double log_posterior(const double* z, const double* y) const { return log_ratio(z, y, nullptr); }
-    virtual bool has_density() const { return true; }  // false: q(z | y) is a single point
-    // Parts per code, and possible values of each part; 0 if the latent is continuous.
+    virtual bool has_density() const { return true; }  // whether log_ratio() is defined; false for an auto-encoder
+    // Discrete latents: z is given by a code, a list of code_parts() numbers from 0 to code_choices() - 1. Both
+    // functions return 0 if the latent is continuous.
     virtual int code_parts() const { return 0; }
     virtual int code_choices() const { return 0; }
-    virtual void read_code(const double* /*z*/, int* /*parts*/) const {}  // sets parts to the code nearest to z
-    virtual void write_code(const int* /*parts*/, double* /*z*/) const {}
-    // Replaces each part of the code of z by a random value with probability `change`. Returns log q(z) - log p(z) for
-    // the new z, where q is its distribution.
+    virtual void read_code(const double* /*z*/, int* /*parts*/) const {}   // sets `parts` to the code nearest to z
+    virtual void write_code(const int* /*parts*/, double* /*z*/) const {}  // sets z to the vector of this code
+    // Discrete latents: with probability `change`, replaces each part of the code of z by a uniformly drawn value.
+    // Returns log q(z) - log p(z) for the new z, where q is the distribution of the new z, and p the prior.
     double disturb(double* z, double change, Sequence& random) const;
 
     const LatentOptions options;
@@ -97,14 +105,15 @@ class Latent {
 struct LatentKindRow {
     LatentKind kind;
     const char *name, *what;
-    // Makes a latent. Adds its parameters and states to `parameters` (unless null), under `path`. `before`: the latent
-    // of the layer below, whose tables can be shared, or null.
+    // Makes a latent. If `parameters` is not null, adds the latent's parameters and states to it, under `path`.
+    // `before` is the latent of the next lower latent layer, or null: a learned prior may depend on that layer's
+    // samples, and two layers may share a table of quantiles.
     std::shared_ptr<const Latent> (*make)(Parameters* parameters, const std::string& path, const LatentOptions& options,
                                           const Latent* before);
     enum Trait : unsigned {
         kappa = 1,          // has a concentration, which can be learned
-        kl = 2,             // the KL differs between documents (it also does if kappa is learned)
-        kl_of_numbers = 4,  // the KL is a sum over the numbers of the latent: LatentSample::kls
+        kl = 2,             // the KL differs between documents, so the loss contains it
+        kl_of_numbers = 4,  // the KL is a sum over the numbers of z, and LatentSample::kls can hold the terms
     };
     unsigned traits = 0;
     bool has(Trait trait) const { return traits & trait; }
@@ -112,7 +121,8 @@ struct LatentKindRow {
 const std::vector<LatentKindRow>& latent_kinds();
 const LatentKindRow& row_of(LatentKind kind);
 void expect_fitting(const LatentOptions& options);  // throws BadUsage if an option does not suit the kind
-// Returns a constant (n): counted * weight / targets, the weights with which losses add up to nats per target.
+// Returns a constant tensor (n), counted[i] * weight / targets. Losses in nats that are summed with these weights give
+// `weight` times the loss in nats per target.
 Tensor* loss_weights(Tape& tape, std::vector<double> counted, double weight, int targets, const char* name);
 
 class LatentLayer {
@@ -120,13 +130,16 @@ class LatentLayer {
     LatentLayer(Parameters& p, const std::string& path, int width, double deviation, double eps,
                 const LatentOptions& options, const Latent* before = nullptr);
 
-    // Samples z for the rows x(B,C); takes z = mu if `noise` is null. `layer` selects the noise of this layer.
+    // Samples z for the rows x(B,C). If `noise` is null, z is the mean. `layer` is the index of this latent layer;
+    // `below` are the samples of the latent layers below.
     LatentSample sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer,
                         const std::vector<LatentSample>& below = {}) const;
-    // Returns u(B,C) = Out z, normalised if options.norm. u replaces the row of [CLS], and the decoder attends to u.
+    // Returns u(B,C) = Out z, after a layer norm if options.norm is set. u replaces the row of [CLS], and the decoder
+    // attends to u.
     Tensor* out(Tape& tape, Tensor* z) const;
-    // Returns (1): `total`, in nats per target, plus kl_weight times the sample's KL (at least the free bits) plus the
-    // sample's further loss. documents (B): 1, or 0 for padding.
+    // Returns (1), in nats per target: `total` + kl_weight * max(KL, free bits) + LatentSample::loss, both summed over
+    // the documents and divided by the number of targets. documents (B) are 1, or 0 for padding. A constant KL is not
+    // added.
     Tensor* add_costs(Tape& tape, Tensor* total, const LatentSample& sample, int layer,
                       const std::vector<double>& documents, int targets, double kl_weight) const;
 
@@ -138,21 +151,23 @@ class LatentLayer {
     std::string path_;
 };
 
-// The latents of all layers together: their noise, prior and densities.
+// The latents of all latent layers together: their noise, prior and densities. A latent vector here is a row of the
+// latents of all these layers, the lowest layer first.
 class LatentSpace {
   public:
     LatentSpace(const LatentOptions& options, int layers);
     explicit LatentSpace(const std::vector<LatentLayer>& layers);
-    // Returns the noise of training step `step` for the documents with these names.
+    // Returns the noise of training step `step` for the documents with these names (LatentNoise).
     LatentNoise noise(const std::vector<int>& names, std::uint64_t seed, std::uint32_t step) const;
-    // Returns one latent vector (all layers in order) drawn from the prior; it is determined by (seed, line, sample).
+    // Returns a latent vector drawn from the prior. It depends only on (seed, line, sample).
     std::vector<double> prior(std::uint64_t seed, std::uint32_t line, std::uint32_t sample) const;
-    // Returns z with its numbers [from, to) replaced by draws from the prior, each layer given the layers below.
+    // Returns z with its numbers [from, to) drawn anew from the prior, given the numbers of the layers below. A layer
+    // of which only a part is drawn is then projected onto the latent space.
     std::vector<double> redrawn(std::vector<double> z, int from, int to, std::uint64_t seed, std::uint32_t line,
                                 std::uint32_t sample) const;
-    // Sum of the layers' constant KLs, in nats per sentence.
+    // Sum of Latent::constant_kl() over the layers, in nats per sentence.
     double constant_kl() const;
-    // log q(z | y) - log p(z) in the lowest layer, for one document; y has inputs() numbers.
+    // Returns log q(z | y) - log p(z) of the lowest latent layer, for one document; y has inputs() numbers.
     double log_ratio(const double* z, const double* y) const { return latents_[0]->log_ratio(z, y, nullptr); }
     // Moves a latent vector to the nearest point of the latent space.
     void project(std::vector<double>& latent) const;
@@ -162,7 +177,7 @@ class LatentSpace {
     int layers() const { return int(latents_.size()); }
     int begin(int layer) const;  // offset of the layer in a latent vector; begin(layers()) is the vector's length
     int numbers() const { return begin(layers()); }
-    std::string sizes() const;  // Z, or a comma-separated list if the layers differ
+    std::string sizes() const;  // Z, or a comma-separated list if Z differs between layers
 
   private:
     std::vector<std::shared_ptr<const Latent>> latents_;

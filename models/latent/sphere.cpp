@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Computes the integrals by quadrature, and the table of quantiles. Two changes of variable make all functions smooth.
-// First, w = tanh t turns the density into exp(-kappa s(t)) / cosh(t)^(d-1), which has no singularity for d >= 2.
-// Second, the u-quantile of t is almost linear in l = log(u / (1 - u)), since both tails of this density are
-// exponential. Cubic interpolation between equidistant values of l is therefore accurate both in the middle and in the
-// tails.
+// First, the cosine w = mu.z is replaced by t = artanh w. The density of t is proportional to
+// exp(-kappa s(t)) / cosh(t)^(d-1) with some s(t) >= 0, and has no singularity for d >= 2. Second, the probability u is
+// replaced by l = log(u / (1 - u)). The u-quantile of t is almost linear in l, since both tails of the density of t are
+// exponential. Cubic interpolation between equidistant values of l is therefore accurate everywhere, also in the tails.
 #include "models/latent/sphere.h"
 
 #include <algorithm>
@@ -18,15 +18,15 @@ namespace {
 constexpr double pi = 3.14159265358979323846;
 constexpr int panels_each = 1024;  // panels of the quadrature per unit of fineness
 constexpr int knots_each = 512;    // knots of the quantile table per unit of fineness
-constexpr double reach = 38;       // knots lie at l in [-reach, reach]: probabilities of e^-38 = 3e-17 at either end
+constexpr double reach = 38;       // knots have log(u / (1 - u)) from -reach to reach: u from 3e-17 to 1 - 3e-17
 constexpr double fall = 100;       // the quadrature stops where the density is e^-100 of its maximum
 
-// The density of t = artanh w, divided by its maximum. s(t) >= 0 (here: fallen(t)) is the factor of -kappa in the
-// density's exponent: 1 - w for von Mises-Fisher, log 2 - log(1 + w) for power-spherical.
+// The density of t = artanh w, divided by its maximum: exp(-kappa s(t)) / cosh(t)^(d-1) up to a factor. fallen(t) is
+// s(t), which is 1 - w for von Mises-Fisher and log 2 - log(1 + w) for power-spherical.
 struct Density {
     SphereKind kind;
     double kappa, power;  // power = d - 1
-    double mode, peak;
+    double mode, peak;    // the t with the largest density, and the log of the density there before the division
 
     Density(SphereKind k, int d, double concentration)
         : kind(k),
@@ -44,7 +44,7 @@ struct Density {
         return -kappa * fallen(t) - power * log_cosh;
     }
     double operator()(double t) const { return std::exp(log_raw(t) - peak); }
-    // The t at which the log density has fallen by `fall`, on the side given by the sign of `step`.
+    // Returns the t at which the log density is `fall` below its maximum: above the mode if step > 0, else below it.
     double edge(double step) const {
         while (log_raw(mode + step) - peak > -fall) step *= 2;
         double near = 0, far = step;
@@ -56,7 +56,7 @@ struct Density {
     }
 };
 
-// The integral of f over [a, b] by five-point Gauss-Legendre quadrature.
+// Returns the integral of f over [a, b] by five-point Gauss-Legendre quadrature.
 template <class F>
 double integral(const F& f, double a, double b) {
     const double root = 2 * std::sqrt(10.0 / 7), share = 13 * std::sqrt(70.0);
@@ -66,16 +66,17 @@ double integral(const F& f, double a, double b) {
                 (322 - share) / 900 * (f(c - outer) + f(c + outer)));
 }
 
-// The distribution function of t at the ends of the panels, summed from both sides so that both tails are precise.
+// The distribution function of t at the ends of the panels. It is summed from both sides, so that small probabilities
+// in both tails are precise.
 struct Distribution {
     Density density;
     double start, width;               // panel j is [start + j width, start + (j+1) width]
-    double mass = 0;                   // the integral of the density
-    double fallen = 0;                 // the mean of s(t)
+    double mass = 0;                   // the integral of `density`, whose maximum is 1
+    double fallen = 0;                 // the mean of density.fallen(t), which is called s(t) below
     double spread = 0;                 // the variance of s(t)
     double distance = 0;               // the mean of 1 - tanh t
-    std::vector<double> below, above;  // probabilities on either side of each panel end
-    // the integral of density times (s(t) - its mean) on either side of each panel end, divided by the mass
+    std::vector<double> below, above;  // the probabilities that t is below and above each panel end
+    // Integrals of (s(t) - the mean of s) under the normalised density, below and above each panel end.
     std::vector<double> moved_below, moved_above;
 
     Distribution(const Density& f, int panels)
@@ -103,8 +104,9 @@ struct Distribution {
             moved_above[j - 1] = moved_above[j] + (of_fallen[j - 1] - fallen * panel[j - 1]) / mass;
         }
     }
-    // Returns dt / d log kappa at a fixed probability F(t), which is -(dF / d log kappa) / f. Here f is the density, F
-    // the distribution function, and dF / dkappa the integral up to t of -f (s - the mean of s).
+    // Returns dt / d log kappa at a fixed probability F(t). This derivative is -(dF / d log kappa) / f, where f is the
+    // normalised density of t and F its distribution function. dF / dkappa is the integral of -f (s - the mean of s) up
+    // to t.
     double by_log_kappa(double t) const {
         const int j = std::clamp(int((t - start) / width), 0, int(below.size()) - 2);
         const auto moved = [&](double x) { return density(x) * (density.fallen(x) - fallen) / mass; };
@@ -114,8 +116,8 @@ struct Distribution {
     }
     double at(int j) const { return start + j * width; }
 
-    // Returns the t at which u = F(t) has log(u / (1 - u)) = l. Finds the panel by binary search, then t by Newton's
-    // method.
+    // Returns the u-quantile of t for the u with log(u / (1 - u)) = l. Finds the panel by binary search, then t by
+    // Newton's method.
     double quantile(double l) const {
         double tail = 1 / (1 + std::exp(std::fabs(l)));
         const std::vector<double>& side = l < 0 ? below : above;
@@ -150,10 +152,11 @@ SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind 
     Distribution distribution(density, fineness * panels_each);
     distance_ = distribution.distance;
     log_surface_ = log_sphere_surface(dimensions);
-    // 1 / C = h(1) times the surface of the unit sphere in R^(d-1) times the integral over w of the density / h(1).
+    // 1 / C = h(1) times the surface of the unit sphere in R^(d-1) times the integral over w of
+    // h(w) / h(1) (1 - w^2)^((d-3)/2). The log of this integral is log_mass.
     double log_mass = std::log(distribution.mass) + density.peak;
     log_normaliser_ = -log_weight(1) - log_mass - log_sphere_surface(dimensions - 1);
-    // KL = log C + E[log h] + log surface; log h(1) cancels.
+    // KL = log C + E[log h(w)] + log of the surface of the unit sphere in R^d. The term log h(1) cancels.
     kl_ = std::max(0.0, log_surface_ - log_sphere_surface(dimensions - 1) - log_mass - kappa * distribution.fallen);
     kl_by_log_kappa_ = kappa * kappa * distribution.spread;
 
@@ -177,7 +180,7 @@ SphereDistribution::Sample SphereDistribution::at_share(double u) const {
     int i = std::min(int(x), knot_count - 2);
     const Knot &a = knots_[i], &b = knots_[i + 1];
     const double s = x - i, r = 1 - s;
-    // cubic Hermite interpolation from values and slopes
+    // Cubic Hermite interpolation between two knots, from their values and slopes.
     const auto cubic = [&](double from, double slope_from, double to, double slope_to) {
         return r * r * ((1 + 2 * s) * from + s * slope_from) + s * s * ((1 + 2 * r) * to - r * slope_to);
     };

@@ -1,46 +1,48 @@
 // SPDX-License-Identifier: MIT
-// Distributions on the unit sphere of R^d around a direction mu with a fixed concentration kappa, and the uniform
-// distribution. The constructor computes integrals and a table of quantiles by quadrature in double, in about 10 ms for
-// any d and kappa.
+// Distributions on the unit sphere of R^d around a direction mu with a fixed concentration kappa. The constructor
+// computes integrals and a table of quantiles by quadrature in double, in about 10 ms for any d and kappa.
 #pragma once
 #include <vector>
 
 namespace masquerade {
 
-// The log of the surface area of the unit sphere in R^d, which is 2 pi^(d/2) / Gamma(d/2).
+// Returns the log of the surface area of the unit sphere in R^d. The area is 2 pi^(d/2) / Gamma(d/2).
 double log_sphere_surface(int dimensions);
 
-// The density of z is f(z) = C h(mu.z), |z| = |mu| = 1, with the weight h(w)
+// The density of a unit vector z is f(z) = C h(mu.z), where C is the normaliser, |mu| = 1, and the weight h(w) is
 //   vmf              exp(kappa w)     von Mises-Fisher               Davidson et al. 2018; Xu & Durrett 2018
 //   power_spherical  (1 + w)^kappa                                   De Cao & Aziz 2020
-// The component w = mu.z lies in [-1, 1] and its density is proportional to h(w) (1 - w^2)^((d-3)/2); given w,
-// z = w mu + sqrt(1 - w^2) nu with nu uniform on the unit sphere orthogonal to mu.
+// The cosine w = mu.z lies in [-1, 1], and its density is proportional to h(w) (1 - w^2)^((d-3)/2). Given w,
+// z = w mu + sqrt(1 - w^2) nu, where nu is uniform on the unit sphere of the directions orthogonal to mu.
 enum class SphereKind { vmf, power_spherical };
 
 class SphereDistribution {
   public:
-    // Throws Error unless dimensions >= 2 and 0 <= kappa <= 1e8. With fineness = 1, construction is eight times as
-    // fast, and quantiles are within 1e-5 of the exact ones.
+    // Throws Error unless dimensions >= 2 and 0 <= kappa <= 1e8. `fineness` scales the number of points of the
+    // quadrature and of the quantile table. With 1 instead of 8, construction is eight times as fast, but quantiles are
+    // only within 1e-5 of the exact ones.
     SphereDistribution(int dimensions, double kappa, SphereKind kind = SphereKind::vmf, int fineness = 8);
 
     int dimensions() const { return dimensions_; }
     double kappa() const { return kappa_; }
     double mean() const { return 1 - distance_; }              // E[mu.z]
     double log_normaliser() const { return log_normaliser_; }  // log C
-    double kl() const { return kl_; }                          // KL(f || uniform) in nats, for every mu
-    // d kl / d log kappa, which is the variance of log h(w)
+    // KL divergence of f from the uniform distribution, in nats. It is the same for every mu.
+    double kl() const { return kl_; }
+    // d kl / d log kappa, which is the variance of log h(w).
     double kl_by_log_kappa() const { return kl_by_log_kappa_; }
 
-    // log f(z) for mu.z = cosine: log q(z|x) of a latent.
+    // Returns log f(z) for a z with mu.z = cosine. For a latent, this is log q(z | y).
     double log_density(double cosine) const { return log_normaliser_ + log_weight(cosine); }
-    // log of the uniform density: log p(z) of a latent.
+    // Returns the log of the uniform density on the sphere. For a latent, this is the prior's log p(z).
     double log_uniform_density() const { return -log_surface_; }
 
-    // The u-quantile of w = mu.z, u in (0, 1); a uniform u gives a sample of w. The result is in [-1, 1], is monotone
-    // in u, and is within 1e-9 of the exact quantile for u between 1e-16 and 1 - 1e-16.
+    // Returns the u-quantile of w = mu.z for u in (0, 1). A uniformly drawn u gives a sample of w. The result is in
+    // [-1, 1] and is monotone in u. With fineness 8, it is within 1e-9 of the exact quantile for u between 1e-16 and
+    // 1 - 1e-16.
     double quantile(double u) const { return at_share(u).w; }
-    // The u-quantile w and dw / d log kappa at constant u. dw/dkappa = -(dF/dkappa) / p, where F and p are the
-    // distribution function and the density of w.
+    // The u-quantile w, and its derivative dw / d log kappa at constant u. Since F(w) = u for every kappa,
+    // dw/dkappa = -(dF/dkappa) / p, where F is the distribution function of w and p its density.
     struct Sample {
         double w, by_log_kappa;
     };
@@ -48,10 +50,10 @@ class SphereDistribution {
 
   private:
     struct Knot {
-        double t, slope;      // t = artanh w, and dt / d log(u / (1 - u))
+        double t, slope;      // t = artanh w of the u-quantile w, and dt / d log(u / (1 - u))
         double by_log_kappa;  // dt / d log kappa
     };
-    double log_weight(double cosine) const;  // log h
+    double log_weight(double cosine) const;  // log h(cosine)
 
     SphereKind kind_;
     int dimensions_;

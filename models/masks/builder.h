@@ -9,7 +9,7 @@
 namespace masquerade {
 
 // Builds a graph document by document. For each document, call next_document(), then tokens() or key() for its key
-// segments, then look() for its query segments. The keys of tokens() are rows of key source `source`.
+// segments, then look() for its query segments. tokens() makes key segments of the key tensor `source`.
 class SegmentBuilder {
   public:
     explicit SegmentBuilder(int source = 0) : source_(source) {}
@@ -19,19 +19,22 @@ class SegmentBuilder {
         document_ = graph_.documents++;
     }
     int row() const { return row_; }
+    // Adds a key segment of any key tensor and returns its index (struct KeySegment).
     int key(int source, int begin, int end, int place, int before = 0) {
         graph_.keys.push_back({source, begin, end, place, before});
         return int(graph_.keys.size()) - 1;
     }
-    // Adds a key segment for the next `count` rows and returns its index; look() makes queries see it.
+    // Adds a key segment with the next `count` rows of the key tensor `source`, and returns its index.
     int tokens(int count) {
         int begin = row_;
         row_ += count;
         return key(source_, begin, row_, begin - first_);
     }
-    // Skips rows that have no keys.
+    // Skips rows of the key tensor `source` that no query sees.
     void skip(int count) { row_ += count; }
-    // Adds a query segment of rows [begin, end), which sees the key segments `sees` in this order.
+    // Adds a query segment of the rows [begin, end). It sees the key segments with the indices `sees`, in this order;
+    // `self` is the one with the keys of its own rows, for which the rule holds, or -1. Empty key segments are left
+    // out. In the second form, the query rows are the rows of the key segment `self`.
     QuerySegment& look(int begin, int end, Rule rule, int self, const std::vector<int>& sees) {
         QuerySegment q;
         q.begin = begin;

@@ -11,7 +11,7 @@
 namespace masquerade {
 namespace {
 
-// Returns a graph in which each document is one segment, for rules that masks in words do not have.
+// Returns a graph in which each document is one segment with this rule. It is for rules that masks in words lack.
 SegmentGraph one_segment(const Documents& documents, Rule rule) {
     SegmentBuilder build;
     for (const Document& d : documents) {
@@ -22,7 +22,7 @@ SegmentGraph one_segment(const Documents& documents, Rule rule) {
     return build.take();
 }
 
-// Number of keys of the segment q.self. Each query row of q has this number of bits.
+// Returns the number of keys of the segment q.self. Under Rule::bits, each query row of q has this number of bits.
 int keys_of(const SegmentGraph& graph, const QuerySegment& q) {
     return graph.keys[std::size_t(q.self)].end - graph.keys[std::size_t(q.self)].begin;
 }
@@ -153,7 +153,7 @@ SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& row
     SegmentGraph some = graph;
     some.queries.clear();
     some.query_rank.clear();
-    int last = -1;  // segment of the previous row
+    int last = -1;  // index of the segment that contains the previous row of `rows`
     for (std::size_t m = 0; m < rows.size(); m++) {
         const int row = rows[m];
         if (row < 0 || row >= int(segment_of.size()) || segment_of[std::size_t(row)] < 0)
@@ -197,7 +197,7 @@ SegmentGraph knowledge_mask(const Documents& documents, const std::vector<int>& 
     expect_per_row("entities", entity.size(), documents);
     expect_per_row("branches", branch.size(), documents);
     return bits_mask(documents, [&](int i, int j) {
-        if (branch[i] == branch[j]) return true;  // both in the trunk, or in the same branch
+        if (branch[i] == branch[j]) return true;  // i and j are both in the trunk, or both in one branch
         if (branch[i] >= 0 && branch[j] >= 0) return false;
         return entity[i] >= 0 && entity[i] == entity[j];
     });

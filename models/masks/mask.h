@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Masks: functions from the lengths of documents to the segment graph of their attention.
+// Masks: functions that make the segment graph of an attention call (engine/ops/segments.h) from the lengths of the
+// documents of a batch.
 //
-// A packed batch holds its documents one after another, each as `source` tokens, starting with [CLS], followed by
-// `target` tokens. In the comments A is the source, B the target.
+// A packed batch holds its documents one after another. A document consists of `source` tokens, which start with [CLS],
+// and then of `target` tokens. In the comments of this file, A is the source and B is the target of a document. A row
+// never sees rows of another document.
 #pragma once
 #include "engine/ops/segments.h"
 
@@ -17,132 +19,145 @@ struct Document {
 };
 using Documents = std::vector<Document>;
 
-// The documents without their targets, or without their sources: for passes whose rows are only sources or only
-// targets.
+// Return the documents without their targets, or without their sources, for passes whose rows are only the sources or
+// only the targets.
 Documents sources_of(const Documents& documents);
 Documents targets_of(const Documents& documents);
 int rows_of(const Documents& documents);
 
 // Masks that can also be given in words (models/masks/words.h).
-SegmentGraph full_mask(const Documents& documents);         // every row sees all rows       BERT
-SegmentGraph causal_mask(const Documents& documents);       // sees itself, earlier rows     language model
-SegmentGraph anticausal_mask(const Documents& documents);   // sees itself, later rows       reversed language model
-SegmentGraph unilm_mask(const Documents& documents);        // A full; B causal, sees A      Dong et al. 2019
-SegmentGraph independent_mask(const Documents& documents);  // A full; B causal              UniVAE, lower layers
-SegmentGraph uniae_mask(const Documents& documents);        // A full; B causal, sees [CLS]  UniVAE, upper layers
+SegmentGraph full_mask(const Documents& documents);         // a row sees all rows                 BERT
+SegmentGraph causal_mask(const Documents& documents);       // a row sees itself and earlier rows  language model
+SegmentGraph anticausal_mask(const Documents& documents);   // a row sees itself and later rows    reversed LM
+SegmentGraph unilm_mask(const Documents& documents);        // A full; B causal, sees A            Dong et al. 2019
+SegmentGraph independent_mask(const Documents& documents);  // A full; B causal                    UniVAE, lower layers
+SegmentGraph uniae_mask(const Documents& documents);        // A full; B causal, sees [CLS]        UniVAE, upper layers
 
-// Cross-attention: queries are the targets, keys are the sources of the same document.
+// Cross-attention: the queries are the rows of B, and every query sees all rows of A.
 SegmentGraph cross_mask(const Documents& documents);
 
-// UniVAE's decoder in split form, upper layers: row b of key source 0 is the latent key of document b; the rows of key
-// source 1 are the targets. B is causal and sees its latent first. The results are bit-identical to uniae_mask. (The
-// lower layers use causal_mask(targets_of(documents)), the encoder full_mask(sources_of(documents)).)
+// The mask of UniVAE's decoder pass in the layers with a latent. The queries are the rows of B. Row d of key tensor 0
+// is the latent of document d; key tensor 1 holds the rows of B. A row sees the latent, then itself and earlier rows
+// of B. The results are bit-identical to those of the rows of B under uniae_mask.
 SegmentGraph latent_mask(const Documents& documents);
 
-// A document in a decoding step with a key/value cache. Queries are the fresh rows of all documents, one document after
-// another.
+// A document in a decoding step with a KV cache. The rows of this step are called fresh, the rows of earlier steps
+// cached. The queries are the fresh rows of all documents, one document after another.
 struct CachedDocument {
-    int seen_begin = 0, seen_end = 0;  // fully visible rows of key source 0: of a latent, a prefix or an encoder
-    int begin = 0;                     // first row of the document in the token source
-    int cached = 0;                    // number of rows from earlier steps
-    int fresh = 1;                     // number of rows of this step, which follow the cached rows
-    bool one_text = false;             // the rows continue the text of source 0: patterns count positions across both
+    int seen_begin = 0, seen_end = 0;  // rows of key tensor 0 that are fully visible: a latent, a prefix or an encoder
+    int begin = 0;                     // first row of the document in the key tensor token_source
+    int cached = 0;                    // number of cached rows
+    int fresh = 1;                     // number of fresh rows
+    bool one_text = false;  // whether the rows continue the text in key tensor 0, so that windows count rows of both
 };
-// Fresh rows see the visible rows of source 0, then the cached rows, then each other causally. Each row is
-// bit-identical to the same row of a pass over the whole sequence.
+// Left to right: in the key tensor token_source, the fresh rows follow the cached rows. A fresh row sees the visible
+// rows of key tensor 0, then the cached rows, then itself and earlier fresh rows. Its results are bit-identical to the
+// results of the same row in a pass over the whole text.
 SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source);
-// Decoding from right to left: fresh rows precede the cached rows, and both precede source 0. Fresh rows see each other
-// anticausally, then the cached rows, then source 0, which is the order of the keys in the whole text.
+// Right to left: in the key tensor token_source, the fresh rows precede the cached rows. A fresh row sees itself and
+// later fresh rows, then the cached rows, then the visible rows of key tensor 0, in the order of the whole text.
 SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, int token_source);
 
-// Permutation language model: the rank of a packed row is its index in the order of factorisation, or -1 for context.
-// Content stream (strict = false): a row sees ranks up to its own. Query stream (strict = true): a row sees smaller
-// ranks; queries are the rows of another tensor, keys are those of the content stream.     Yang et al. 2019
+// Permutation language model (Yang et al. 2019). rank[i] is the index of packed row i in the order in which tokens are
+// predicted, or -1 if the row is context. If `strict` is false, the mask is for the content stream: a row sees the rows
+// whose rank is at most the row's rank. If `strict` is true, the mask is for the query stream, whose rows are a
+// separate tensor: a query row sees the content rows of smaller rank.
 SegmentGraph rank_mask(const Documents& documents, const std::vector<int>& rank, bool strict);
 
-// Both streams in one tensor: the source rows of a document are the content stream, its target rows the query stream. A
-// query sees the content of smaller rank; no row sees a query. `rank` has a rank for every packed row.
+// Permutation language model with both streams in one tensor: A holds the content rows of a document, B its query rows.
+// A content row sees the content rows of smaller or equal rank; a query row sees the content rows of smaller rank. No
+// row sees a query row. `rank` has a rank for every packed row.
 SegmentGraph two_stream_mask(const Documents& documents, const std::vector<int>& rank);
 
-// Returns the mask for only some queries: query row m of the result is row rows[m] of `graph`. Throws Error if a row is
-// in no query segment.
+// Returns `graph` restricted to some of its query rows: query row m of the result is query row rows[m] of `graph`.
+// Throws Error if a row is in no query segment of `graph`.
 SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& rows);
 
-// An arbitrary mask: sees(query row, key row) is called for every pair of packed rows of a document.
+// An arbitrary mask. sees(i, j) must return whether packed row i sees packed row j; it is called for every pair of rows
+// of the same document.
 SegmentGraph bits_mask(const Documents& documents, const std::function<bool(int, int)>& sees);
-// K-BERT: every packed row has a branch (-1: the trunk) and an entity (-1: none). A branch is attached to the trunk
-// tokens of its entity. The trunk sees the trunk, a branch sees itself, and an entity and its branches see each other.
-//                                                                                     Liu et al. 2020
+// K-BERT (Liu et al. 2020). A sentence, the trunk, is extended by branches, the facts about its entities. branch[i] is
+// the branch of packed row i, or -1 in the trunk; entity[i] is the entity to which the row belongs, or -1 if none. The
+// rows of the trunk see each other, the rows of a branch see each other, and the trunk rows of an entity and the rows
+// of its branches see each other.
 SegmentGraph knowledge_mask(const Documents& documents, const std::vector<int>& entity, const std::vector<int>& branch);
-// Pseudo-masks of UniLMv2: weight 0 is context, +s a true token of span s, -s a [MASK] of span s. A true token sees the
-// weights from 0 to its own; a [MASK] of span s sees context, true tokens of spans below s, and the [MASK]s of s.
-//                                                                                     Bao et al. 2020
+// Pseudo-masks of UniLMv2 (Bao et al. 2020), where spans 1, 2, 3 ... are predicted in this order. weight[i] says what
+// packed row i is: 0 context, s a true token of span s, -s a [MASK] of span s. A context row sees the context. A true
+// token of span s sees the context and the true tokens of the spans up to s. A [MASK] of span s sees the context, the
+// true tokens of the spans below s, and the [MASK]s of span s.
 SegmentGraph pseudo_mask(const Documents& documents, const std::vector<int>& weight);
 
-// Sliding-window, dilated, strided and global attention, which can restrict any graph.
+// Sliding-window, dilated, strided and global attention. A row then sees only those rows of its own segment that both
+// the mask and at least one of radius, stride and globals allow.
 struct Window {
-    int radius = -1;   // largest distance that is seen; -1: no window
-    int dilation = 1;  // within the window, only multiples of this distance are seen
-    int stride = 0;    // with a window: multiples of this distance are seen, too; 0: off
-    int globals = 0;   // this many rows at the start of a segment see all and are seen by all
-    bool all = false;  // whether the window also restricts other segments, which are otherwise fully visible
+    int radius = -1;   // rows up to radius * dilation rows away are seen; -1: the whole struct has no effect
+    int dilation = 1;  // within the window, only rows at multiples of this distance are seen
+    int stride = 0;    // rows at multiples of this distance are seen, too, however far they are; 0: off
+    int globals = 0;   // the first `globals` rows of a segment see all rows and are seen by all rows
+    bool all = false;  // whether the window also restricts the other segments that a row sees
 };
+// Returns the graph with this window in all query segments.
 SegmentGraph with_window(SegmentGraph graph, const Window& window);
 void add_window(QuerySegment& segment, const Window& window);
 
 // Masks that replace the usual mask in some layers of a stack.
 struct LayerGraphs {
     std::vector<SegmentGraph> graphs;
-    std::vector<int> of_layer;  // (L) index of the layer's graph, or -1: the usual mask; empty: -1 for all layers
+    // For each layer, the index in `graphs` of its mask, or -1 for the usual mask. Empty: all layers have the usual
+    // mask.
+    std::vector<int> of_layer;
     const SegmentGraph& at(int layer, const SegmentGraph& usual) const {
         const int i = of_layer.empty() ? -1 : of_layer.at(std::size_t(layer));
         return i < 0 ? usual : graphs[std::size_t(i)];
     }
 };
 
-// Further inputs of some masks, one number per packed row.
+// Further inputs of some named masks, one number per packed row.
 struct MaskDetails {
-    std::vector<int> rank;            // for plm and plm-query
-    std::vector<int> stream_rank;     // for plm-streams
-    std::vector<int> entity, branch;  // for k-bert
-    std::vector<int> weight;          // for pseudo-mask
+    std::vector<int> rank;            // plm and plm-query: see rank_mask()
+    std::vector<int> stream_rank;     // plm-streams: see two_stream_mask()
+    std::vector<int> entity, branch;  // k-bert: see knowledge_mask()
+    std::vector<int> weight;          // pseudo-mask: see pseudo_mask()
 };
+// The rows that are the queries and the keys of a named mask.
 enum class MaskRows {
-    tokens,   // queries and keys are the packed tokens
-    source,   // queries and keys are the sources
-    target,   // queries and keys are the targets
-    latent,   // queries are the targets, keys the latents (source 0) and the targets (source 1)
-    decoded,  // as latent, but the only query is the last target of each document
-    cross,    // queries are the targets, keys the sources
+    tokens,   // queries and keys: all packed tokens
+    source,   // queries and keys: the rows of A
+    target,   // queries and keys: the rows of B
+    latent,   // queries: the rows of B; keys: the latents (key tensor 0) and the rows of B (key tensor 1)
+    decoded,  // queries: the last row of B of each document; keys: the latents and the rows of B
+    cross,    // queries: the rows of B; keys: the rows of A
 };
 struct NamedMask {
     const char* name;
     const char* text;  // one-line description
     MaskRows rows;
-    const char* words;  // the mask in words (models/masks/words.h); null: `make` makes it
+    const char* words;  // the mask in words (models/masks/words.h); null: `make` makes the mask
     SegmentGraph (*make)(const Documents& documents, const MaskDetails& details) = nullptr;
-    bool decoder = false;  // for the decoder of an encoder-decoder model
+    bool decoder = false;  // whether the mask is for the decoder of an encoder-decoder model
 
     bool latents() const { return rows == MaskRows::latent || rows == MaskRows::decoded; }  // whether latents are keys
 };
 const std::vector<NamedMask>& named_masks();
-const NamedMask& find_mask(const std::string& name);  // throws BadUsage if there is none
+const NamedMask& find_mask(const std::string& name);  // throws BadUsage if no mask has this name
 inline bool mask_in_words(const std::string& name) { return name.find(' ') != name.npos; }
-// Makes a mask given by its name or in words.
+// Makes a mask that is given by its name or in words.
 SegmentGraph make_mask(const std::string& name, const Documents& documents, const MaskDetails& details = {});
-// Returns details with which an example of every named mask shows the mask's purpose.
+// Returns details for pictures: with them, every named mask shows its purpose on these documents.
 MaskDetails example_details(const Documents& documents);
 
-// Draws one document under a mask given by its name or in words: rows are queries, columns are keys. Throws BadUsage if
-// the picture would be wider than 80 columns.
+// Returns a picture, as text, of one document under a mask that is given by its name or in words. Its rows are queries,
+// its columns are keys. Throws BadUsage if the picture would be wider than 80 columns.
 std::string draw_mask(const std::string& name, int source, int target);
-// Returns the same picture as SVG, of any width.
+// Returns the picture of draw_mask() as SVG, which may have any width.
 std::string mask_svg(const std::string& name, int source, int target);
-// Draws any graph. `queries` labels the query rows; `keys` labels the key rows of every key source.
+// Returns a picture, as text, of any graph. queries[i] is the label of query row i; keys[t][j] is the label of row j of
+// key tensor t.
 std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>& queries,
                        const std::vector<std::vector<std::string>>& keys);
-// Draws one document of a graph, for debuggers: `mask graph` in gdb, `print masquerade::draw_document(graph, 0)` in
-// lldb. q7 is row 7 of the queries; k, l, m and n label the rows of the key sources 0 to 3.
+// Returns a picture of one document of a graph, for debuggers. In gdb, type `mask graph`; in lldb,
+// `print masquerade::draw_document(graph, 0)`. In the picture, q7 is query row 7, and k7, l7, m7 and n7 are row 7 of
+// the key tensors 0, 1, 2 and 3. The returned string is valid until the next call.
 const char* draw_document(const SegmentGraph& graph, int document);
 
 }  // namespace masquerade

@@ -11,7 +11,7 @@
 namespace masquerade {
 namespace {
 
-// Width of the page and of a row's label, in columns.
+// Widths of the whole picture and of the label at the start of a line, in characters.
 constexpr int page = 80, row_label = 11;
 
 std::string cell(const std::string& mark, int marks, int width) {
@@ -22,7 +22,7 @@ std::string cell(const std::string& mark, int marks, int width) {
 
 std::string trimmed(const std::string& line) { return line.substr(0, line.find_last_not_of(' ') + 1) + "\n"; }
 
-// Two lines above the columns: letters, then numbers.
+// Returns the two lines above the columns: the letters of the labels, then the numbers of the labels.
 std::string header(const std::vector<std::string>& labels, int width) {
     std::string capitals(row_label, ' '), numbers(row_label, ' ');
     for (const std::string& label : labels) {
@@ -66,7 +66,7 @@ bool row_sees(const SegmentGraph& graph, int row, int source, int key_row) {
     return seen;
 }
 
-// `queries` labels the query rows; `keys` labels the key rows of every key source.
+// queries[i] is the label of query row i; keys[t][j] is the label of row j of key tensor t.
 Picture picture_of(const SegmentGraph& graph, const std::vector<std::string>& queries,
                    const std::vector<std::vector<std::string>>& keys) {
     Picture p{"", queries, {}, std::vector<std::vector<bool>>(queries.size())};
@@ -165,10 +165,10 @@ std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>
 }
 
 const char* draw_document(const SegmentGraph& graph, int document) {
-    static std::string drawn;  // static because a debugger reads it after the call
+    static std::string drawn;  // static, because a debugger reads the characters after the call
     Picture p;
     std::vector<int> rows;
-    std::set<std::pair<int, int>> keys;  // key source, row
+    std::set<std::pair<int, int>> keys;  // (key tensor, row) of all keys that the document sees
     for (const QuerySegment& q : graph.queries) {
         if (q.document != document) continue;
         for (int row = q.begin; row < q.end; row++) rows.push_back(row);

@@ -17,7 +17,7 @@ constexpr std::pair<const char*, Rule> rules[] = {{"full", Rule::full},
                                                   {"anticausal", Rule::anticausal},
                                                   {"none", Rule::none}};
 
-// The words of a text, separated by spaces or commas.
+// Returns the words of a text, which are separated by spaces or commas.
 std::vector<std::string> words_of(std::string text) {
     std::replace(text.begin(), text.end(), ',', ' ');
     std::istringstream in(text);
@@ -26,13 +26,13 @@ std::vector<std::string> words_of(std::string text) {
     return all;
 }
 
-constexpr int most = 999999;  // largest index, window or layer; the sum of two fits into an int
+constexpr int most = 999999;  // largest number that the words of a mask may contain; the sum of two fits into an int
 
 bool read_place(const std::string& word, int& number) {
     return read_number(word, number) && -most <= number && number <= most;
 }
 
-// Converts a Python-style index (negative: from the end) to an index from 0 to length.
+// Converts an index as in Python, which counts from the end if it is negative, to an index from 0 to `length`.
 int clipped(int place, int length) { return std::clamp(place < 0 ? place + length : place, 0, length); }
 
 }  // namespace
@@ -100,8 +100,8 @@ MaskWords::Slice MaskWords::read_slice(const std::string& text, char other) cons
     return s;
 }
 
-// Sorts the slices and merges those that overlap or touch. A slice that is not the whole part becomes another key
-// segment over rows of `own`.
+// Sorts the slices, and merges those that overlap or touch, so that no row is seen twice. A slice that is the whole
+// part is the key segment `own` itself; any other slice becomes a new key segment with some of the rows of `own`.
 std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const {
     const KeySegment all = build.graph().keys[std::size_t(own)];
     const int length = all.end - all.begin;
@@ -131,7 +131,7 @@ SegmentGraph MaskWords::operator()(const Documents& documents) const {
         const int a = build.tokens(lengths[0]), own[] = {a, build.tokens(lengths[1])};
         for (int p : {0, 1}) {
             std::vector<int> keys = seen(1 - p, own[1 - p], build);
-            keys.insert(p == 0 ? keys.begin() : keys.end(), own[p]);  // in the order of the document
+            keys.insert(p == 0 ? keys.begin() : keys.end(), own[p]);  // keys of A come before keys of B
             if (lengths[p] > 0) add_window(build.look(parts_[p].rule, own[p], keys), parts_[p].window);
         }
     }
@@ -187,7 +187,7 @@ LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : o
             const std::string range = found.size() > 1 ? found[1] : "";
             const std::size_t colon = range.find(':');
             std::string first = range.substr(0, colon), last = colon == range.npos ? "" : range.substr(colon + 1);
-            if (!last.empty() && last.back() == ':') last.pop_back();  // as in "0:3: A full"
+            if (!last.empty() && last.back() == ':') last.pop_back();  // the second colon of "layers 0:3: A full"
             if (colon == range.npos || (!first.empty() && !read_place(first, from)) ||
                 (!last.empty() && !read_place(last, to)))
                 throw BadUsage(text("mask \"", words, "\": \"", range,

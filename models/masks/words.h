@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// A mask in words, which defines the segments of any document:
+// Masks in words: a small language for masks that apply to documents of any length. Example:
 //
-//   "A full; B causal sees A[0]"        UniVAE's upper layers: the target sees only [CLS] of A
+//   "A full; B causal sees A[0]"        UniVAE's upper layers: of A, the rows of B see only [CLS]
 //
-//   mask   parts separated by ";": A is the source, B the target; or only AB, the document as one part
+//   mask   one or two parts, separated by ";": A is the source, B the target; or AB alone, the document as one part
 //   part   NAME RULE KEY=VALUE ... sees SLICE, SLICE ...
-//   RULE   what the rows of the part see of their own part: full, causal, strict-causal, anticausal, none
-//   SLICE  what they see of the other part: A, B, one row A[0] or A[-1], or rows A[1:3], indexed as in Python
-//   KEY    a window within their own part: window=3 (rows at most 3 away), dilation=2 (every second row), stride=4
-//          (also every fourth row at any distance), globals=1 (the first row sees all and is seen by all), over=all
-//          (the window also restricts what they see of the other part)
+//   RULE   which rows of its own part a row sees: full, causal, strict-causal, anticausal, none
+//   SLICE  rows of the other part that all rows of this part see: all (A or B), one row (A[0] or A[-1]), or a range
+//          (A[1:3]), indexed as in Python
+//   KEY    restrictions of RULE: window=3 (rows at most 3 away), dilation=2 (every second row, so that window=3 reaches
+//          6 rows), stride=4 (also every fourth row at any distance), globals=1 (the first row sees all rows and is
+//          seen by all rows of the part), over=all (the restrictions also hold for rows of the other part)
 #pragma once
 #include <string>
 #include <vector>
@@ -22,21 +23,23 @@ class SegmentBuilder;
 
 class MaskWords {
   public:
-    explicit MaskWords(const std::string& words);  // throws BadUsage if the words do not follow this grammar
-    // Throws BadUsage if a document has rows of a part that the words do not name.
+    explicit MaskWords(const std::string& words);  // throws BadUsage if the words do not follow the grammar above
+    // Makes the mask of self-attention. Throws BadUsage if a document has rows of a part that the words do not name.
     SegmentGraph operator()(const Documents& documents) const;
-    // Cross-attention of two stacks: queries are the rows of B, keys are the rows of A that B sees.
+    // Makes the mask of cross-attention: the queries are the rows of B, and they see the rows of A that the words let B
+    // see.
     SegmentGraph cross(const Documents& documents) const;
-    bool names(int part) const { return parts_[part].named; }  // 0: A or AB, 1: B
+    bool names(int part) const { return parts_[part].named; }  // whether the words name a part; 0: A or AB, 1: B
     // Throws BadUsage if the mask is impossible for an encoder, whose rows are A, and a decoder, whose rows are B.
     void expect_two_stacks() const;
-    // Throws BadUsage unless the mask suits UniVAE: B is causal; in a layer with a latent it sees only [CLS] of A, in
-    // other layers nothing of A.
+    // Throws BadUsage unless the mask suits a layer of UniVAE. A must see nothing of B, and B must be causal. If
+    // `latent` is true, the layer has a latent, and B must see exactly the row [CLS] of A; otherwise B must see
+    // nothing of A.
     void expect_bottleneck(bool latent) const;
-    // The rows that a row of B sees in token-by-token generation: rows [from, to) of a source of `source` rows, and
-    // earlier rows of B within the window. If goes_on, the generated rows belong to A and see all earlier rows. Throws
-    // BadUsage if such generation is impossible, for example because the mask lets a row see later rows or several
-    // slices.
+    // Returns which rows a new row sees in token-by-token generation after a source of `source` rows: the rows
+    // [from, to) of the source, and the earlier rows of B within the window. If goes_on is true, the new rows continue
+    // A and see all earlier rows. Throws BadUsage if the mask does not permit such generation, for example because
+    // rows see later rows or several slices.
     struct Written {
         int from, to;
         Window window;
@@ -47,43 +50,46 @@ class MaskWords {
 
   private:
     struct Slice {
-        int from, to;  // negative: from the end; to = whole: up to the end
+        int from, to;  // rows [from, to) of a part; negative: counted from its end; to = whole: up to its end
     };
     struct Part {
         bool named = false;
         Rule rule = Rule::none;
         Window window;
-        std::vector<Slice> sees;  // slices of the other part
+        std::vector<Slice> sees;  // the slices of the other part that this part sees
     };
     void read_part(const std::string& text);
     Slice read_slice(const std::string& text, char other) const;
     void read_window(const std::string& word, const std::string& next, Window& window) const;
-    // Key segments for the slices of `part` that the other part sees; `own` is the key segment of `part`.
+    // Returns the indices of key segments for the slices of `part` that the other part sees. `own` is the index of the
+    // key segment with all rows of `part`.
     std::vector<int> seen(int part, int own, SegmentBuilder& build) const;
     [[noreturn]] void refuse(const std::string& why) const;
 
     static constexpr int whole = 0x7fffffff;
-    bool as_one_ = false;  // whether the only part is AB
+    bool as_one_ = false;  // whether the mask has the single part AB
     Part parts_[2];        // [0]: A or AB, [1]: B
 };
 
-enum class StackRows { both, encoder, decoder };  // the rows of a stack: A and B, only A, or only B
+enum class StackRows { both, encoder, decoder };  // which rows a stack has: A and B, only A, or only B
 
-// Masks for the layers of a stack, separated by "|": "A full; B causal | layers 2: A full; B causal sees A[0]". Later
-// masks override earlier ones. Layers are indexed as in Python; a mask without "layers I:J" applies to all layers. An
-// encoder uses only the A parts of the masks (source), a decoder only the B parts (target).
+// Masks for the layers of a stack, separated by "|": "A full; B causal | layers 2: A full; B causal sees A[0]". A mask
+// that begins with "layers I:J" applies to the layers from I to before J, indexed as in Python; any other mask applies
+// to all layers. If several masks apply to a layer, the last one counts. An encoder uses only the A parts of the masks,
+// and a decoder only the B parts.
 class LayerMasks {
   public:
-    // Throws BadUsage if the words are not valid, or not for such a stack.
+    // Throws BadUsage if the words are not valid, or do not suit a stack with these rows.
     LayerMasks(const std::string& words, int layers, StackRows rows = StackRows::both);
     const std::vector<MaskWords>& masks() const { return masks_; }
-    // (L) index of each layer's mask, or -1 if no mask applies to the layer
+    // For each layer, the index in masks() of its mask, or -1 if no mask applies to the layer.
     const std::vector<int>& of_layers() const { return of_layers_; }
-    // The masks of self-attention. The documents must have no rows of a part, A or B, that this stack lacks (StackRows).
+    // Returns the masks of self-attention. If the stack has only the rows of A, the documents must have no rows of B,
+    // and vice versa (StackRows).
     LayerGraphs graphs(const Documents& documents) const;
-    // The masks of cross-attention: queries are rows of B, keys are rows of A.
+    // Returns the masks of cross-attention: the queries are rows of B, the keys are rows of A.
     LayerGraphs cross(const Documents& documents) const;
-    // The reason why token-by-token generation is impossible with these masks (MaskWords::written); empty if possible.
+    // If these masks do not permit token-by-token generation (MaskWords::written), returns the reason; else "".
     std::string unwritable(bool goes_on) const;
 
   private:

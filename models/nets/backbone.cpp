@@ -119,7 +119,7 @@ Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const Before
 
 std::vector<int> Backbone::names_of_documents(const TokenRows& rows, const SegmentGraph& graph) const {
     std::vector<int> names(std::size_t(graph.documents));
-    // a document without rows here gets a negative name, which no sentence has
+    // A document without rows in this pass gets a negative name, which no sentence has.
     for (int d = 0; d < graph.documents; d++) names[std::size_t(d)] = -1 - d;
     for (const QuerySegment& q : graph.queries)
         if (q.begin < std::min(q.end, rows.count()))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The Transformer stack that all models consist of: embeddings, L layers, and the head of BERT's masked language model,
-// which is tied to the embeddings. The mask and the positions of a pass decide whether the stack works as BERT, as a
-// language model, as an encoder or as a decoder.
+// The Transformer stack of which all models consist: embeddings, L layers, and the head of BERT's masked language
+// model, whose last matrix is the token embedding (tied). The mask of a pass decides whether the stack works as BERT,
+// as a language model, as an encoder or as a decoder.
 #pragma once
 #include <functional>
 #include <string>
@@ -14,21 +14,23 @@ namespace masquerade {
 
 struct BackboneOptions {
     int vocabulary = 8000, width = 128, heads = 4, inner = 512, layers = 6;  // V, C, H, F, L
-    int embedding = 0;                  // E, width of the tables and the head (0: C); if not C, a projection follows
-    int head_rows = 1;                  // number of rows that the head reads side by side; 0: the head has no layers
-    int types = 2;                      // segment ids are 0 .. types-1
-    int positions = 512;                // P; positions are 0 .. P-1
-    bool rotary = true;                 // false: a table of positions is added to the embedding
+    int embedding = 0;                  // E, width of the embedding tables and the head; 0: C. If E is not C, a linear
+                                        // map from E to C follows the embedding
+    int head_rows = 1;                  // number of hidden rows, side by side, that are one input of the head; 0: the
+                                        // head has no dense layer and no norm
+    int types = 2;                      // number of segment ids, which are 0 .. types-1
+    int positions = 512;                // P, number of positions, which are 0 .. P-1
+    bool rotary = true;                 // whether queries and keys are rotated; false: learned position embeddings
     bool rotary_value = false;          // whether values are rotated, too
     double rotary_base = 10000;         // position p rotates pair i of a head by the angle p / base^(2i/D)
     std::string attention = "softmax";  // a name of attention_kinds()
-    AttentionOptions attention_options = {};  // values of attention_settings()
+    AttentionOptions attention_options = {};  // values of the settings in attention_settings()
     bool pre_norm = false;
     std::string norm = "layer";  // a name of norm_kinds()
-    std::string ffn = "gelu";    // a name of feed_forward_kinds(); the head has the same activation
+    std::string ffn = "gelu";    // a name of feed_forward_kinds(); the head has the activation of this kind
     bool bias = true;            // whether linear layers and the head have biases
-    bool head_bias = false;      // whether the head has biases although `bias` is false
-    int kv_heads = 0;            // G, number of heads of keys and values, a divisor of H; 0: H
+    bool head_bias = false;      // whether the head has biases even if `bias` is false
+    int kv_heads = 0;            // G, number of key/value heads, a divisor of H; 0: H
     GeluKind gelu = GeluKind::erf;
     double eps = 1e-12;
     double deviation = 0.02;  // standard deviation of the initial weights
@@ -41,46 +43,51 @@ struct BackboneOptions {
 class Backbone {
   public:
     Backbone(Parameters& parameters, const BackboneOptions& options);
-    // An encoder, which has no head, and a decoder, which attends to the encoder. The decoder uses the encoder's
-    // embedding for its input and for prediction. The two may differ in their number of layers and inner width.
+    // Make an encoder, which has no head, and a decoder, which attends to the encoder. The decoder has no embedding: it
+    // uses the encoder's for its input and for its predictions. `options` of the decoder may differ from the encoder's
+    // in the number of layers and in the inner width.
     static Backbone encoder(Parameters& parameters, const BackboneOptions& options);
     static Backbone decoder(Parameters& parameters, const BackboneOptions& options, const Backbone& encoder);
 
-    // Returns x(N,C) = dropout(norm(token[id] + type[type] (+ position[position]))), projected if E is not C.
+    // Returns the input of the first layer, (N,C): the sum of the embeddings of each row's token, segment id and,
+    // unless rotary, position; then a norm and dropout; then the linear map from E to C if E is not C.
     Tensor* embed(Tape& tape, const TokenRows& rows) const;
-    // Returns what the layers need to know about these rows. The graph must outlive the pass.
+    // Returns the attention context of these rows, which the layers read. The graph must outlive the pass.
     Pass pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const;
-    // Called before layer i, whose input is x. It may change x, the mask and everything else in the pass.
+    // A function that run() calls before layer i. x is the input of the layer. The function may change x, the mask and
+    // everything else in the pass.
     using BeforeLayer = std::function<void(int i, Tensor*& x, Pass& pass)>;
-    // Embeds the rows and runs the first `count` layers (-1: all). Returns (N,C). This is the only loop over layers.
+    // Embeds the rows and runs the first `count` layers (-1: all). Returns the output of the last layer that ran: (N,C)
+    // or, if pass.query_rows is set there, one row per query row. All models run their layers with this function.
     Tensor* run(Tape& tape, const TokenRows& rows, Pass pass, const BeforeLayer& before = {}, int count = -1) const;
     Tensor* run(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const {
         return run(tape, rows, pass(tape, rows, graph));
     }
-    // Applies the final norm of a pre-norm stack. Other stacks have none: returns x.
+    // Applies the final norm of a pre-norm stack. A post-norm stack has no final norm, and x is returned.
     Tensor* finish(Tape& tape, Tensor* x) const;
-    // Makes the decoding states of all layers.
+    // Returns empty decoding states for all layers.
     std::vector<LayerState> states(const Slots& slots) const;
-    // Returns h(N,E) = norm(activation(dense(x))), which is multiplied by the tied embedding.
+    // Returns h(N,E) = norm(activation(dense(x))). The product of h with the tied embedding gives the logits.
     Tensor* head(Tape& tape, Tensor* x) const;
     Tensor* word_weights() const { return token_; }   // (V,E)
     Tensor* word_bias() const { return head_bias_; }  // (V), or null
-    Tensor* logits(Tape& tape, Tensor* h) const;      // (N,V), A
-    // Returns (1): sum_n weight_n loss_n, with label smoothing; weights (N) are constants. `losses`, if not null,
-    // receives the losses (N) for reading, without a gradient.
+    Tensor* logits(Tape& tape, Tensor* h) const;      // (N,V), in the arithmetic type
+    // Returns (1): the cross-entropy losses of the N rows of h, with label smoothing, multiplied by the constants
+    // weights(N) and added up. If `losses` is not null, sets it to the unweighted losses (N), which have no gradient.
     Tensor* loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights, const std::string& name,
                  Tensor** losses = nullptr, double smoothing = 0) const;
-    // The mean loss of `count` tokens. `weights` (N) are 1, or 0 for padding. The results can be read until the step
-    // ends.
+    // The mean loss of `count` rows with a label. `weights` (N) are 1, or 0 for padding. The tensors can be read until
+    // the step ends.
     struct MeanLoss {
-        Tensor* total;   // (1) nats per token
-        Tensor* losses;  // (N)
+        Tensor* total;   // (1) mean loss in nats per label
+        Tensor* losses;  // (N) loss of each row
     };
     MeanLoss mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, std::vector<double> weights, int count,
                        double smoothing) const;
     Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N), without a gradient
 
-    // Type and device of the matrices. A tape that runs the stack must have this type, and its arena this device.
+    // Type and device of the weight matrices. A tape that runs the stack must have this type, and its arena this
+    // device.
     DType storage() const { return token_->dtype; }
     Device device() const { return token_->device; }
 
@@ -88,8 +95,8 @@ class Backbone {
     std::vector<Block> layers;
 
   private:
-    // How a stack differs from the other stacks of its model: prefix of its parameter paths; the stack whose embedding
-    // it shares (null: it has its own); whether it has cross-attention, and a head.
+    // How a stack differs from the other stacks of its model: the prefix of its parameter paths; the stack whose
+    // embedding it uses (null: it has its own embedding); whether it has cross-attention; whether it has a head.
     struct Place {
         std::string prefix;
         const Backbone* embedding = nullptr;
@@ -101,7 +108,7 @@ class Backbone {
 
     std::string prefix_;
     Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // (V,E), (types,E), (P,E)
-    std::shared_ptr<Companion> companion_;                             // null if the kind of attention has none
+    std::shared_ptr<Companion> companion_;  // second stream beside x; null if the kind of attention has none
     std::shared_ptr<const Norm> embedding_norm_, final_norm_, head_norm_;
     Linear embedding_project_, head_dense_;
     Tensor* head_bias_ = nullptr;       // (V), or null

@@ -8,10 +8,10 @@
 namespace masquerade {
 
 struct EncoderDecoderOptions {
-    BackboneOptions stack;  // the encoder's options; the decoder's differ only in the number of layers
+    BackboneOptions stack;  // options of the encoder, and of the decoder except for its number of layers
     int decoder_layers = 6;
-    // Whether cross-attention also uses rotary positions, if the stack does. The objective `mass` needs them: otherwise
-    // the decoder cannot tell where in the sentence the hidden span is.
+    // Whether cross-attention uses rotary positions if self-attention does (BackboneOptions::rotary). The objective
+    // `mass` needs them: without them, the decoder cannot tell where in the sentence the hidden span is.
     bool rotary_cross = true;
 };
 
@@ -22,8 +22,8 @@ class EncoderDecoder : public TargetNet {
           encoder(Backbone::encoder(p, o.stack)),
           decoder(Backbone::decoder(p, decoder_stack(o), encoder)) {}
 
-    // The last hidden state of the encoder, (Ne,C), and its companion stream (null if the kind of attention has none).
-    // The decoder attends to both.
+    // The last hidden state of the encoder, (Ne,C), and the second stream that some kinds of attention pass from layer
+    // to layer (class Companion), or null. The decoder attends to both.
     struct Encoded {
         Tensor* x;
         std::shared_ptr<Companion> companion;
@@ -37,7 +37,8 @@ class EncoderDecoder : public TargetNet {
         return {encoder.finish(tape, x), pass.companion};
     }
     bool rotates_cross() const { return options.rotary_cross && options.stack.rotary; }
-    // The attention context of the decoder's layers for `rows`. `source`: rows of the encoder; `read`: their encoding.
+    // Returns the attention context of the decoder's layers for the decoder rows `rows`. `source` are the encoder rows,
+    // and `read` is their encoding.
     Pass decoder_pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph, const TokenRows& source,
                       const Encoded& read, const SegmentGraph& cross_graph) const {
         Pass pass = decoder.pass(tape, rows, graph);
@@ -48,7 +49,7 @@ class EncoderDecoder : public TargetNet {
         pass.rotates_cross = rotates_cross();
         return pass;
     }
-    // The last hidden state of the decoder: (N,C).
+    // Encodes batch.source and runs the decoder on batch.rows. Returns the last hidden state of the decoder, (N,C).
     Tensor* rows(Tape& tape, const Batch& batch) const {
         const Encoded read = encode(tape, batch.source, batch.source_graph, batch.source_masks);
         const Pass pass = decoder_pass(tape, batch.rows, batch.graph, batch.source, read, batch.cross_graph);
@@ -58,7 +59,7 @@ class EncoderDecoder : public TargetNet {
         };
         return decoder.finish(tape, decoder.run(tape, batch.rows, pass, before));
     }
-    // Every row of the decoder has a label.
+    // Requires that every decoder row has a label, as in the objectives seq2seq and mass.
     Tensor* hidden(Tape& tape, const Batch& batch) const override { return decoder.head(tape, rows(tape, batch)); }
     const Backbone& head_stack() const override { return decoder; }
 

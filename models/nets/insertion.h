@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The Insertion Transformer (Stern et al. 2019): the probability p(c,l) of inserting the word c in slot l of a canvas
-// is computed from the hidden rows o_l and o_{l+1} on either side of the slot. These rows come from a decoder that sees
-// its whole canvas and the encoder, or from one stack that also reads the source.
+// The Insertion Transformer (Stern et al. 2019). A canvas is the part of a target that is already there; its slots are
+// the places where words can be inserted. The probability p(c,l) of inserting the word c into slot l is computed from
+// the hidden rows o_l and o_{l+1} on either side of the slot. The hidden rows come from a decoder that sees its whole
+// canvas and the encoder, or from one stack that reads both source and canvas. h_l is the row of slot l, z_l(V) are its
+// logits, and b, q, P_k, M, W and the matrix V are parameters:
 //
 //   h_l = head([o_l o_{l+1}])                         z_l = h_l W + b     W: the word embedding
-//   joint          p(c,l) = softmax over all slots and words of z
-//   factorised     p(c,l) = softmax_c(z_l) softmax_l(q . h_l)
-//   contextual     z_l += g V,  g = max_l h_l                                                        equations 5 to 8
+//   joint          p(c,l) = softmax of z over all slots and words
+//   factorised     p(c,l) = softmax_c(z_l) softmax_l(q . h_l)                     softmax_c over words, _l over slots
+//   contextual     adds g V to every z_l, where g = max_l h_l                                        equations 5 to 8
 //   mixture of K   softmax_c(z_l) = sum_k pi_k softmax_c(tanh(P_k h_l) W + b),  pi = softmax(M h_l)    Yang et al. 2018
 //                  if joint, pi = softmax(M g), so that p(c,l) sums to 1
 #pragma once
@@ -17,12 +19,12 @@
 namespace masquerade {
 
 struct InsertionOptions {
-    EncoderDecoderOptions stacks;  // with one stack, only the options of the encoder are used
+    EncoderDecoderOptions stacks;  // if one_stack, only stacks.stack is used
     bool one_stack = false;
     bool joint = false, contextual_bias = false;
-    bool projection = true;  // false: h_l is [o_l o_{l+1}] itself, and W is a separate matrix
-    int mixture = 1;         // K
-    bool scored = false;     // whether each word has a score, which determines the insertion order
+    bool projection = true;  // false: h_l is [o_l o_{l+1}] without a head, and W is not the word embedding
+    int mixture = 1;         // K, the number of components of the mixture; 1: no mixture
+    bool scored = false;     // whether the model keeps a score for each word of the vocabulary (InsertionRule::scores)
 };
 
 class InsertionTransformer : public TargetNet {
@@ -54,20 +56,21 @@ class InsertionTransformer : public TargetNet {
         const auto before = [&](int i, Tensor*&, Pass& pass) { pass.graph = &batch.graph_at(i); };
         return one_->finish(tape, one_->run(tape, batch.rows, one_->pass(tape, batch.rows, batch.graph), before));
     }
-    // The tensors from which the scores of words and slots are computed, for the M slots of a batch. Each document is a
-    // canvas or padding.
+    // The tensors from which the probabilities of words and slots are computed, for the M slots of a batch. Each
+    // document of the batch is a canvas or inert padding.
     struct Slots {
-        Tensor* h;                                    // (M, K E)
-        Tensor* bias = nullptr;                       // (documents, V) the contextual bias, or null
-        Tensor* mix = nullptr;                        // (M,K) or, if joint, (documents,K); null unless a mixture
+        Tensor* h;                                    // (M, K E) h_l or, for a mixture, the K rows tanh(P_k h_l)
+        Tensor* bias = nullptr;                       // (documents, V) the contextual bias g V, or null
+        Tensor* mix = nullptr;                        // logits of pi, (M,K) or, if joint, (documents,K); null if K = 1
         Tensor* place = nullptr;                      // (M) q . h_l; null if joint
-        const std::vector<int>* first = nullptr;      // (documents+1) slots of document g: [first[g], first[g+1])
-        const std::vector<int>* documents = nullptr;  // (M) document of each slot
+        const std::vector<int>* first = nullptr;      // (documents+1) document g has the slots first[g] .. first[g+1]-1
+        const std::vector<int>* documents = nullptr;  // (M) index of each slot's document
     };
     Slots slots(Tape& tape, Tensor* x, const Batch& batch) const {
         const int K = options.mixture, N = int(x->rows());
         std::vector<int> right, first = batch.labels.begin, documents;
-        for (int row : batch.labels.rows) right.push_back(row + 1 < N ? row + 1 : 0);  // row + 1 == N: a padding label
+        // If row N - 1 has a label, it is a padding label, whose right neighbour may be any row.
+        for (int row : batch.labels.rows) right.push_back(row + 1 < N ? row + 1 : 0);
         first.resize(batch.parts.size() + 1, batch.labels.size());
         for (std::size_t g = 0; g + 1 < first.size(); g++)
             documents.insert(documents.end(), std::size_t(first[g + 1] - first[g]), int(g));
@@ -88,7 +91,8 @@ class InsertionTransformer : public TargetNet {
         s.h = tanh(tape, mixture_(tape, h, "mixture"), "tanh");  // (M,K E)
         return s;
     }
-    // Returns the logits z (J,K) of words[j] in slot of[j], and the log-sum-exp of all words per slot, (M,K).
+    // Returns the logits (J,K) of J chosen words, the word words[j] in the slot of[j], and for each slot the
+    // log-sum-exp of the logits of all words, (M,K).
     ChosenLogits chosen(Tape& tape, const Slots& s, const std::vector<int>& of, const std::vector<int>& words) const {
         return chosen_logits(tape, s.h, words_, head_stack().word_bias(), s.bias, tape.ints(*s.documents),
                              tape.ints(of), tape.ints(words), "slots.logits");
@@ -101,10 +105,10 @@ class InsertionTransformer : public TargetNet {
 
     Tensor* hidden(Tape& tape, const Batch& batch) const override { return slots(tape, rows(tape, batch), batch).h; }
     const Backbone& head_stack() const override { return one_ ? *one_ : two_->decoder; }
-    // Returns the mean loss per canvas. The targets of a slot are its choices.     equations 9, 12 and 13
+    // Returns the mean loss per canvas (equations 9, 12 and 13). The targets of the slots are in batch.labels.choices.
     Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double /*smoothing*/ = 0) const override {
         const Choices& choices = batch.labels.choices;
-        std::vector<int> of;  // the slot of each choice
+        std::vector<int> of;  // the slot of each target
         for (int m = 0; m < batch.labels.size(); m++) of.resize(std::size_t(choices.begin[std::size_t(m) + 1]), m);
         const Slots s = slots(tape, rows(tape, batch), batch);
         const ChosenLogits z = chosen(tape, s, tape.hold(std::move(of)), choices.tokens);
@@ -127,13 +131,13 @@ class InsertionTransformer : public TargetNet {
     const EncoderDecoder* two_stacks() const { return two_.get(); }  // null if the model has one stack
 
     const InsertionOptions options;
-    Tensor* const scores;  // (V) a state, or null if not options.scored
+    Tensor* const scores;  // (V) the score of each word, a state of the model; null unless options.scored
 
   private:
     std::unique_ptr<EncoderDecoder> two_;
     std::unique_ptr<Backbone> one_;
-    Tensor *query_ = nullptr, *contextual_ = nullptr, *words_ = nullptr;  // q (1,E), V (V,E), W (V,E)
-    Linear mixture_, weights_;                                            // P (K E,E), M (K,E)
+    Tensor *query_ = nullptr, *contextual_ = nullptr, *words_ = nullptr;  // q (1,E); the matrices V and W, (V,E) each
+    Linear mixture_, weights_;                                            // all P_k, (K E,E); M (K,E)
 };
 
 }  // namespace masquerade

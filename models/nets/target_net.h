@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model that predicts the targets of a batch: one stack, or an encoder and a decoder.
+// The base class of models that predict the labels of a batch, whether the model is one stack or an encoder and a
+// decoder.
 #pragma once
 #include "models/batch/batch.h"
 #include "models/nets/backbone.h"
@@ -9,19 +10,21 @@ namespace masquerade {
 class TargetNet {
   public:
     virtual ~TargetNet() = default;
-    // Returns the output of the head for every label, (M,E). It is then multiplied by the tied embedding.
+    // Returns the output of the head for each of the M labels, (M,E). Its product with the tied embedding gives the
+    // logits.
     virtual Tensor* hidden(Tape& tape, const Batch& batch) const = 0;
-    virtual const Backbone& head_stack() const = 0;  // the stack whose head predicts
+    virtual const Backbone& head_stack() const = 0;  // the stack whose head predicts the labels
 
     // Returns the mean loss over the labels, with label smoothing.
     virtual Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double smoothing = 0) const {
         return head_stack().mean_loss(tape, hidden(tape, batch), batch.labels.tokens, batch.labels.weights,
                                       batch.labels.count, smoothing);
     }
-    // The loss of each label (insertion: of each canvas), without smoothing, for evaluation.
+    // The losses of a batch without label smoothing, for evaluation: one per label or, in an insertion model, one per
+    // canvas.
     struct Losses {
         Tensor* each;
-        int count;  // number of real losses, which come first
+        int count;  // number of losses of real labels or canvases; the losses of padding follow
     };
     virtual Losses losses(Tape& tape, const Batch& batch) const {
         return {head_stack().token_losses(tape, hidden(tape, batch), batch.labels.tokens), batch.labels.count};

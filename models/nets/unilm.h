@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// UniLM (Dong et al. 2019), and all models that are the same stack under another mask: BERT, language models of any
-// order, sequence to sequence. The model is only the stack; a batch defines the mask and the labels
-// (models/tasks/objective.h).
+// UniLM (Dong et al. 2019), and all models that are one stack under another mask: BERT, language models that read from
+// left to right, from right to left or in any order, and sequence-to-sequence models. The model is only the stack; a
+// batch defines the mask and the labels (models/tasks/objective.h).
 //
-// A pair is one sequence, [CLS] source [SEP] target [SEP]. The source is read in both directions, the target from left
-// to right. The source never sees the target, so its keys and values can be cached while a target is generated.
+// In UniLM, a pair is one sequence, [CLS] source [SEP] target [SEP]. The source is read in both directions, the target
+// from left to right. No row of the source sees the target, so the keys and values of the source can be cached while a
+// target is generated.
 #pragma once
 #include "models/nets/target_net.h"
 
@@ -14,7 +15,8 @@ class UniLm : public TargetNet {
   public:
     UniLm(Parameters& parameters, const BackboneOptions& options) : backbone(parameters, options) {}
 
-    // The last layer runs only for the rows with a label, if the batch has a scored_graph.
+    // If the batch has a scored_graph, the last layer runs only for the M rows with a label. Otherwise all layers run
+    // for all N rows.
     Tensor* hidden(Tape& tape, const Batch& batch) const override {
         const bool last_for_all = batch.scored_graph.queries.empty();
         const auto before = [&](int i, Tensor*&, Pass& pass) {
@@ -24,7 +26,6 @@ class UniLm : public TargetNet {
             pass.query_names = batch.scored.names(tape);
             pass.graph = &batch.scored_graph;
         };
-        // (M,C), or (N,C)
         Tensor* x = backbone.run(tape, batch.rows, backbone.pass(tape, batch.rows, batch.graph), before);
         if (last_for_all) x = gather_rows(tape, x, tape.ints(batch.labels.rows), "scored");
         return backbone.head(tape, backbone.finish(tape, x));

@@ -8,7 +8,7 @@
 namespace masquerade {
 namespace {
 
-// Completes latent_at and latent_sizes to one entry per latent.
+// Checks the options, and completes latent_at and latent_sizes to one entry per latent.
 UniVaeOptions complete(UniVaeOptions o) {
     const int L = o.backbone.layers, K = o.latent_at.empty() ? o.latent_layers : int(o.latent_at.size());
     if (K < 0 || K > L - (K > 0 ? 1 : 0))
@@ -68,8 +68,8 @@ int UniVae::latent_of(int layer) const {
     return found == options.latent_at.end() ? -1 : int(found - options.latent_at.begin());
 }
 
-// The joint form, which defines the model: both halves are one sequence under UniVAE's masks. At the input of every
-// layer with a latent, the row of [CLS] is replaced by Out(z), where z is drawn around In([CLS]).
+// The joint form, which defines the model: both halves are one sequence. At the input of every layer with a latent, the
+// row of [CLS] is replaced by Out(z), where z is drawn from the distribution that In of this row determines.
 Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     auto scope = tape.scope("joint");
     std::vector<LatentSample> below;
@@ -87,9 +87,9 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
     return backbone.finish(tape, gather_rows(tape, x, tape.ints(batch.joint_decoder_rows), "decoder_rows"));
 }
 
-// The encoder half of the split form, which computes the same values as the joint form. The encoder half sees only
-// itself, so it can run alone. It ends at the last latent (by default after layer L-2, counting from 0), and its last
-// layer runs only for [CLS].
+// The encoder half of the split form, which computes the values of the encoder half of the joint form. The encoder half
+// sees only itself, so it can run without the decoder half. It ends below the last layer with a latent, by default
+// after layer L-2. Its last layer runs only for the row [CLS], since only this row is read.
 std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     std::vector<LatentSample> samples;
     if (options.latent_layers == 0) return samples;
@@ -114,8 +114,8 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
     return samples;
 }
 
-// The decoder half of the split form. The only rows of the encoder half that it sees are Out(z): each layer with a
-// latent has them as its memory, one row per document.
+// The decoder half of the split form. In each layer with a latent, the pass has a memory, the rows Out(z) with one row
+// per document. The decoder half sees nothing else of the encoder half.
 Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
     const auto before = [&](int i, Tensor*&, Pass& pass) {
@@ -145,7 +145,7 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
     for (std::size_t l = 0; l < latents.size(); l++)
         loss.total = latents[l].add_costs(tape, loss.total, loss.latents[l], int(l), documents, targets, kl_weight);
     tape.retain(loss.total);
-    if (loss.latents.empty() || !loss.latents[0].code) return loss;  // no latent has states to update
+    if (loss.latents.empty() || !loss.latents[0].code) return loss;  // no latent has a codebook to update
     loss.documents = loss_weights(tape, documents, targets, targets, "documents");
     tape.retain(loss.documents);
     return loss;

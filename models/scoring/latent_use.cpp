@@ -10,7 +10,7 @@
 namespace masquerade {
 namespace {
 
-// The latent of a sentence in one layer: a sample, its mean, and y (the output of In).
+// The latent of a sentence in one latent layer: a sample z, its mean, and y, the output of the linear map In.
 struct Point {
     std::vector<double> z, mean, y;
 };
@@ -27,8 +27,8 @@ struct Rows {
     std::ptrdiff_t columns;
 };
 
-// Samples each layer around the mean path, not around samples of lower layers: q(z|x) is then known for every pair of a
-// sample and a sentence.
+// Encodes every sentence without noise, and samples each latent layer from the y of this pass. Since y then does not
+// depend on samples of lower layers, q(z|x) can be computed for the z of one sentence and the y of another.
 Points points_of(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed) {
     Points all(sentences.size());
     each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t first) {
@@ -60,7 +60,8 @@ double information(const UniVae& model, const Points& points) {
                 if (latent.code_parts() > 0)
                     ratios[b] -= own.z == other.z ? 0 : INFINITY;
                 else
-                    ratios[b] += latent.log_posterior(own.z.data(), other.y.data());  // its function of z cancels
+                    // log_posterior() omits a function of z, which is the same for all b and cancels below.
+                    ratios[b] += latent.log_posterior(own.z.data(), other.y.data());
             }
         }
         const double top = *std::max_element(ratios.begin(), ratios.end());
@@ -105,7 +106,8 @@ Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const std::vecto
         }
         return decoder.write(requests, {}, seed);
     };
-    // Mean overlap with the text decoded for A (further = 0) or for B (further = 1).
+    // Returns the mean overlap of some[i] with own[i + further], where own[i] is decoded from the latents of sentence
+    // i: the overlap with A if further = 0, with B if further = 1.
     const auto common = [&](double (*overlap)(const Tokens&, const Tokens&, const FrequentTokens&),
                             const std::vector<Tokens>& some, const std::vector<Tokens>& own, std::size_t further) {
         std::vector<double> values;

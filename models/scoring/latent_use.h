@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Measures of the latents of a UniVAE, on sentences it has not seen.
+// Measures of how a UniVAE uses its latents, on held-out sentences.
 #pragma once
 #include "models/scoring/metrics.h"
 #include "models/writing/univae_decoder.h"
@@ -7,25 +7,27 @@
 namespace masquerade {
 
 struct LatentUse {
-    // units: number of latent dimensions; active: number of those whose posterior mean has a variance above 0.01.
-    //                                                                                            Burda et al. 2015
+    // units: number of latent dimensions. active: number of dimensions whose posterior mean varies between the
+    // sentences, with a variance above 0.01 (Burda et al. 2015).
     int active = 0, units = 0;
-    // In nats, at most log n: the mean over n sentences x, with one sample z ~ q(z|x) each, of log q(z|x) minus the log
-    // of the mean of q(z|x') over all n sentences x'. A layer is sampled given the means of the layers below.
-    //                                                                                            Hoffman & Johnson 2016
+    // Estimate of the mutual information of a sentence and its latents, in nats; at most log n for n sentences
+    // (Hoffman & Johnson 2016). For each sentence x, one z is drawn from q(z|x). The estimate is the mean over x of
+    // log q(z|x) minus the log of the mean of q(z|x') over all n sentences x'. q of a layer is computed from the means
+    // of the layers below, not from their samples.
     double mutual_information = 0;
 };
 LatentUse latent_use(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed);
 
-// The mean latents of layers [from, to) of a sentence A are replaced by those of the next sentence B, and the result is
-// decoded. content_a and form_a: overlap of the decoded text with the text decoded for A; content_b, form_b: for B.
+// An experiment with every sentence A and the sentence B that follows it. The mean latents of A in the latent layers
+// [from, to) are replaced by those of B, and the mixed latents are decoded. content_a and form_a are the overlaps of
+// the decoded text with the text decoded from A's own latents; content_b and form_b, with the text decoded from B's.
 struct Swap {
     int from, to;
     Interval content_a, content_b, form_a, form_b;
 };
 struct Swaps {
-    std::vector<Swap> layers;  // each layer alone; with more than two layers, then the lower and the upper half
-    Interval content, form;    // baseline: the overlaps of the texts decoded for A and for B
+    std::vector<Swap> layers;  // each layer alone; if there are more than two, then the lower and the upper half
+    Interval content, form;    // baseline: the overlaps of the text decoded for A with the text decoded for B
 };
 Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const std::vector<const Sentence*>& sentences,
                    const FrequentTokens& frequent, std::uint64_t seed);

@@ -45,7 +45,7 @@ Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypo
     if (matched[0] == 0) return b;  // if no token matches, no n-gram matches
     double share = 1, log_precision = 0;
     for (std::size_t n = 0; n < 4; n++) {
-        if (proposed[n] == 0 || (matched[n] == 0 && !smoothed)) return b;  // higher orders have none either
+        if (proposed[n] == 0 || (matched[n] == 0 && !smoothed)) return b;  // the score and all higher precisions stay 0
         if (matched[n] == 0) matched[n] = share /= 2;
         b.precision[n] = 100 * matched[n] / proposed[n];
         log_precision += std::log(b.precision[n]) / 4;
@@ -55,7 +55,7 @@ Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypo
 }
 
 int longest_common(const Tokens& a, const Tokens& b) {
-    std::vector<int> row(b.size() + 1);  // row[j]: result for the prefix of `a` read so far and the first j tokens of b
+    std::vector<int> row(b.size() + 1);  // row[j]: the result for the tokens of `a` so far and the first j tokens of b
     for (int token : a) {
         int diagonal = 0;
         for (std::size_t j = 1; j <= b.size(); j++) {
@@ -69,7 +69,8 @@ int longest_common(const Tokens& a, const Tokens& b) {
 
 namespace {
 
-// Levenshtein distance: the fewest insertions, deletions and replacements of tokens that turn a into b.
+// Returns the Levenshtein distance, the smallest number of insertions, deletions and replacements of tokens that turn a
+// into b.
 int edits(const Tokens& a, const Tokens& b) {
     std::vector<int> row(b.size() + 1);
     std::iota(row.begin(), row.end(), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How close one sequence of tokens is to another.
+// Measures of how close one sequence of tokens is to another.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -16,49 +16,54 @@ using NgramCounts = std::map<Tokens, int>;
 // Returns the n-grams of a sequence with their counts.
 NgramCounts ngrams(const Tokens& tokens, int n);
 
-// Number of n-grams that both sequences contain; each counts with the smaller of its two counts (BLEU's clipped
-// matches).
+// Returns the number of n-grams that two sequences share. An n-gram that occurs a times in one sequence and b times in
+// the other counts min(a, b) times (BLEU's clipped matches).
 int shared(const NgramCounts& a, const NgramCounts& b);
 
-// The length of the longest common subsequence.
+// Returns the length of the longest common subsequence.
 int longest_common(const Tokens& a, const Tokens& b);
 
-// Corpus BLEU of n-grams up to 4: Papineni et al. 2002. It is 0 if no token matches or if the hypotheses have no n-gram
-// of some order. If an order has n-grams but no match, BLEU is 0 too, unless `smoothed`: then the k-th such order
-// counts as 2^-k matches (Chen & Cherry 2014, method 3).
+// Corpus BLEU with n-grams of the orders 1 to 4 (Papineni et al. 2002). It is 0 if no token matches, or if all
+// hypotheses are too short to have an n-gram of some order. If the hypotheses have n-grams of an order but none
+// matches, BLEU is also 0, unless `smoothed` is true: the number of matches is then set to 1/2 for the first order
+// without a match, 1/4 for the second, and so on (Chen & Cherry 2014, method 3).
 struct Bleu {
     double score = 0;                   // 0..100
-    std::array<double, 4> precision{};  // for orders 1 to 4; 0..100
+    std::array<double, 4> precision{};  // precision of the n-grams of order 1, 2, 3, 4; 0..100
     double brevity = 0;                 // brevity penalty, 0..1; below 1 if hypotheses are shorter than references
     long hypothesis_tokens = 0, reference_tokens = 0;
 };
 Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses, bool smoothed);
 
-// Measures over a whole corpus of pairs (reference, hypothesis).
+// Measures over a corpus of pairs of a reference and a hypothesis.
 struct Closeness {
-    double exact = 0;           // share of pairs that are equal
-    double token_accuracy = 0;  // share of reference tokens that the hypothesis has at the same index
+    double exact = 0;           // share of the hypotheses that equal their reference, 0..1
+    double token_accuracy = 0;  // share of the reference tokens that the hypothesis has at the same index, 0..1
     double bleu4 = 0;           // 0..100, not smoothed
     double edits = 0;           // edit distance in tokens / number of reference tokens          Levenshtein 1966
 };
 
 Closeness compare(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses);
 
-// Number of distinct n-grams divided by the number of all n-grams of the corpus.        Li et al. 2016
+// Returns the number of different n-grams of the corpus divided by the number of all its n-grams (Li et al. 2016), or 0
+// if it has none.
 double distinct(const std::vector<Tokens>& corpus, int n);
 
-// The overlap of two sentences in content and in form. The content is the tokens that are not frequent. The form is the
-// sequence of the frequent tokens, in which a placeholder stands for each run of content tokens.
+// Two sentences can overlap in content and in form. The content of a sentence consists of its tokens that are not
+// frequent. Its form is the sentence with each run of adjacent content tokens replaced by one placeholder.
 using FrequentTokens = std::set<int>;
-// Returns the `count` most frequent tokens of the sentences, without [CLS] and [SEP]; ties go to smaller ids.
+// Returns the `count` most frequent tokens of the sentences, without [CLS] and [SEP]. Among equally frequent tokens,
+// the smaller id comes first.
 FrequentTokens most_frequent(const std::vector<Sentence>& sentences, int count);
 
-// F1, 0..1, of the content as multisets; 1 if neither sentence has content.
+// Returns the F1 score, 0..1, of the content tokens that two sentences share, counted with repetition; 1 if neither
+// sentence has content.
 double content_overlap(const Tokens& a, const Tokens& b, const FrequentTokens& frequent);
-// F1, 0..1, of the longest common subsequence of the forms; 1 if both forms are empty.
+// Returns the F1 score, 0..1, of the longest common subsequence of the two forms; 1 if both forms are empty.
 double form_overlap(const Tokens& a, const Tokens& b, const FrequentTokens& frequent);
 
-// A mean with its 95 % bootstrap interval, from the means of 1,000 resamples with replacement.      Efron 1979
+// The mean of some values and its 95 % bootstrap interval (Efron 1979): 95 % of the means of 1,000 resamples of the
+// values, drawn with replacement, lie between `low` and `high`.
 struct Interval {
     double mean = 0, low = 0, high = 0;
 };

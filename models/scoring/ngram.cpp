@@ -43,8 +43,8 @@ std::vector<int> Ngram::marked_text(const std::vector<std::vector<int>>& sentenc
     return text;
 }
 
-// Sorts the positions of the text by the n-gram that starts there, then fills all levels in one pass: an n-gram is new
-// if it differs from the previous one.
+// Sorts the positions of the text by the n-grams that start there. Equal n-grams are then adjacent, so that one pass
+// over the positions finds and counts the different n-grams of all orders.
 void Ngram::count(const std::vector<int>& text) {
     const std::size_t most = levels_.size() - 1;
     std::vector<Index> places(text.size());
@@ -52,7 +52,7 @@ void Ngram::count(const std::vector<int>& text) {
     std::sort(places.begin(), places.end(), [&](Index a, Index b) {
         for (std::size_t k = 0; k < most; k++) {
             if (text[a + k] != text[b + k]) return text[a + k] < text[b + k];
-            if (text[a + k] == end()) break;  // n-grams end at the end of their sentence
+            if (text[a + k] == end()) break;  // no n-gram goes beyond the end of its sentence
         }
         return false;
     });
@@ -92,7 +92,7 @@ void Ngram::link() {
 // In all orders except the highest, replaces the count of an n-gram by the number of different symbols that precede it.
 // begin() is the largest symbol, so the n-grams that start with it are the last ones of their level.
 void Ngram::count_what_precedes() {
-    Index with_begin = 0;  // the first n-gram of the level that starts with begin()
+    Index with_begin = 0;  // index in the level of the first n-gram that starts with begin()
     for (std::size_t n = 1; n + 1 < levels_.size(); n++) {
         Level& level = levels_[n];
         if (level.symbol.empty()) return;
@@ -106,7 +106,7 @@ void Ngram::set_discounts() {
     for (std::size_t n = 1; n < levels_.size(); n++) {
         Level& level = levels_[n];
         if (n == 1 && !level.count.empty()) level.count.back() = 0;  // begin() is never predicted
-        std::array<double, 5> grams{};                               // number of n-grams with count 1, 2, 3, 4
+        std::array<double, 5> grams{};                               // grams[c]: number of n-grams with the count c
         for (double count : level.count)
             if (count >= 1 && count <= 4) grams[std::size_t(count)]++;
         level.discounts = {0.5, 1, 1.5};
@@ -148,7 +148,8 @@ Ngram::Index Ngram::child(const Place& parent, int symbol) const {
     return found != last && *found == symbol ? Index(found - below.symbol.begin()) : none;
 }
 
-// Returns p(symbol | place) and moves `place` to the longest known context that ends with `symbol`.
+// Returns the probability of `symbol` after the context `place`. Moves `place` to the longest context in the trie that
+// ends with `symbol`.
 double Ngram::advance(Place& place, int symbol) const {
     double gamma = 1;
     for (;;) {

@@ -2,13 +2,13 @@
 // An n-gram language model over the symbols 0 .. V-1 with interpolated modified Kneser-Ney smoothing: Chen & Goodman
 // 1999, "An empirical study of smoothing techniques for language modeling".
 //
-//   p(w|h) = (c(hw) - D(c(hw))) / sum_v c(hv)  +  gamma(h) p(w|h')      h': h without its first symbol
+//   p(w|h) = (c(hw) - D(c(hw))) / sum_v c(hv)  +  gamma(h) p(w|h')      h': the context h without its first symbol
 //   gamma(h) = sum_v D(c(hv)) / sum_v c(hv)                             1 if h was never seen
 //
-// In the highest order c(hw) is the number of occurrences of hw; in lower orders it is the number of different symbols
-// that precede hw. An n-gram that starts with begin() has no predecessor and keeps its number of occurrences. The
-// order 0 is uniform: 1 / (V + 1) for every symbol and for the end. All of this is as in KenLM (Heafield et al. 2013),
-// so perplexities are comparable.
+// D is the discount. In the highest order, the count c(hw) is the number of occurrences of hw in the text; in lower
+// orders, it is the number of different symbols that precede hw. An n-gram that starts with begin() has no predecessor,
+// so its count is its number of occurrences. The order 0 is uniform: 1 / (V + 1) for every symbol and for end(). KenLM
+// (Heafield et al. 2013) uses the same formulas, so perplexities are comparable.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -27,31 +27,36 @@ class Ngram {
     int end() const { return vocabulary_; }
     int begin() const { return vocabulary_ + 1; }
 
-    // p(symbol | context) > 0. A context may start with begin(); only its last order - 1 symbols matter.
+    // Returns p(symbol | context), which is above 0. A context may start with begin(). Only the last order() - 1
+    // symbols of a context matter.
     double probability(const std::vector<int>& context, int symbol) const;
 
-    // log p, in nats, of each symbol of a sentence given the preceding ones, followed by log p of end().
+    // Returns log p, in nats, of each symbol of a sentence given the preceding symbols, followed by log p of end().
     std::vector<double> log_probabilities(const std::vector<int>& sentence) const;
 
-    // The discounts D for the counts 1, 2, and 3 or more in this order, estimated from the numbers of n-grams with the
-    // counts 1, 2, 3 and 4. If one of these numbers is 0 or an estimate is not positive, the text is too small, and the
-    // discounts are 0.5, 1, 1.5, as in KenLM.
+    // The discounts D for the counts 1, 2, and 3 or more in this order. They are estimated from how many n-grams have
+    // the count 1, 2, 3 and 4. If no n-gram has one of these counts, or if an estimate is not positive, the text is too
+    // small for an estimate; the discounts are then 0.5, 1 and 1.5, as in KenLM.
     using Discounts = std::array<double, 3>;
     const Discounts& discounts(int order) const { return levels_.at(std::size_t(order)).discounts; }
 
   private:
     using Index = std::uint32_t;
 
-    // The n-grams of one order, sorted: a level of a trie. N-grams that differ only in the last symbol are adjacent.
+    // The n-grams of one order, in lexical order: a level of a trie. N-grams that differ only in their last symbol are
+    // adjacent.
     struct Level {
         std::vector<int> symbol;         // last symbol of each n-gram
-        std::vector<Index> first_child;  // index of the first child in the next level; last entry: size of that level
-        std::vector<Index> suffix;       // index in the level below of the n-gram without its first symbol
-        std::vector<double> count;       // c; freed once the probabilities are computed
+        std::vector<Index> first_child;  // index, in the level of the next higher order, of the first n-gram that
+                                         // continues this one; then the size of that level
+        std::vector<Index> suffix;       // index, in the level of the next lower order, of this n-gram without its
+                                         // first symbol
+        std::vector<double> count;       // c in the formula; freed once the probabilities are computed
         std::vector<double> probability, gamma;
         Discounts discounts{};
     };
-    // A node of the trie: the longest known context that is a suffix of the history.
+    // A node of the trie: the longest n-gram of the text that ends the symbols read so far and has at most order() - 1
+    // symbols.
     struct Place {
         std::size_t order = 0;
         Index index = 0;

@@ -43,8 +43,8 @@ TrainingRuns::TrainingRuns(const std::vector<std::vector<int>>& lines) {
     });
 }
 
-// Length of the longest common prefix of line[first ..] and a run of the text. One of the two neighbours of
-// line[first ..] in the sorted order has the longest common prefix.
+// Returns the length of the longest run of the training text with which line[first ..] begins. It starts at one of the
+// two positions in places_ between which line[first ..] would be inserted in sorted order.
 std::size_t TrainingRuns::longest_at(const std::vector<int>& line, std::size_t first) const {
     auto shared = [&](std::uint32_t place) {
         std::size_t n = 0;

@@ -64,7 +64,7 @@ NearestSource::Bag NearestSource::read(std::string_view line) {
     return bag;
 }
 
-// Sums in the order of the words, so that equal bags have bit-identical lengths.
+// The sum is taken in ascending order of words, so that lines with the same words have bit-identical lengths.
 double NearestSource::length_of(const Bag& bag) const {
     double sum = 0;
     for (const auto& [word, times] : bag) {
@@ -76,14 +76,15 @@ double NearestSource::length_of(const Bag& bag) const {
 
 NearestSource::Found NearestSource::find(std::string_view source) {
     Bag bag = read(source);
-    while (!bag.empty() && std::size_t(bag.back().first) >= idf_.size()) bag.pop_back();  // not in any training source
+    // Words that no training source contains have the largest numbers. They are ignored.
+    while (!bag.empty() && std::size_t(bag.back().first) >= idf_.size()) bag.pop_back();
     const double length = length_of(bag);
     std::fill(cosines_.begin(), cosines_.end(), 0.0);
     for (const auto& [word, times] : bag) {
         const double weight = times * idf_[std::size_t(word)] / length;
         for (const Place& place : sources_[std::size_t(word)]) cosines_[place.source] += weight * place.weight;
     }
-    const auto best = std::max_element(cosines_.begin(), cosines_.end());  // the first one of a tie
+    const auto best = std::max_element(cosines_.begin(), cosines_.end());  // the first of several equal maxima
     return {std::size_t(best - cosines_.begin()), *best};
 }
 

@@ -37,14 +37,15 @@ std::u32string replaced(const std::u32string& line, std::u32string_view what, st
 bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }
 bool is_stop(char32_t c) { return c == '.' || c == ','; }
 
-// True for ASCII punctuation except ' , - .
+// Whether c is ASCII punctuation other than apostrophe, comma, hyphen and full stop.
 bool is_set_apart(char32_t c) {
     return (c >= '!' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
            (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-// Puts a space between two neighbours if meant(a, b), and another space before or after the pair. Works from the left;
-// like the matches of a regular expression, pairs do not overlap.
+// Finds pairs of neighbouring characters a, b for which meant(a, b) is true. Puts a space between a and b, and another
+// space before a (if `before`) or after b. Searches from left to right; as with the matches of a regular expression, a
+// character belongs to at most one pair.
 template <class Meant>
 std::u32string spaced(const std::u32string& line, bool before, Meant meant) {
     std::u32string result;
@@ -61,7 +62,7 @@ std::u32string spaced(const std::u32string& line, bool before, Meant meant) {
     return result;
 }
 
-// Returns the longest runs of characters for which belongs(c) is true.
+// Returns the parts of the line that consist of characters c with belongs(c). All other characters are separators.
 template <class Belongs>
 std::vector<std::string> runs(const std::u32string& line, Belongs belongs) {
     std::vector<std::string> all;
@@ -109,7 +110,7 @@ Overlap overlap(double matched, double reference, double hypothesis) {
     return {precision, recall, ratio(2 * precision * recall, precision + recall)};
 }
 
-// Adds the contribution of one pair to the mean, in percent.
+// Adds the contribution of one of `pairs` pairs to the mean, which is in percent.
 void add(Overlap& mean, const Overlap& one, std::size_t pairs) {
     const double share = 100 / double(pairs);
     mean.precision += share * one.precision;
@@ -158,7 +159,8 @@ std::vector<std::string> rouge_words(std::string_view line) {
     std::u32string lowered;
     for (char32_t c : decoded(line)) {
         if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
-        if (c == 0x212A) c = 'k';                    // the Kelvin sign; besides A-Z, only these two letters change
+        // Only two other letters have a lower-case form with a letter a-z.
+        if (c == 0x212A) c = 'k';                    // the Kelvin sign
         if (c == 0x130) lowered += U'i', c = 0x307;  // I with a dot above becomes i and a combining mark
         lowered += c;
     }

@@ -21,7 +21,8 @@ std::vector<int> count_words(const WordTable& table, const std::vector<std::vect
     return count;
 }
 
-// Returns the symbol of each word. Words that occur at least twice get 0 .. known - 1, all other words get `known`.
+// Returns the symbol of each word. Words that occur at least twice are known, and get the symbols 0, 1, 2 ... in their
+// order. All other words get the symbol `known`, which becomes the number of known words. It must be 0 at the call.
 std::vector<int> number_known(const std::vector<int>& count, int& known) {
     std::vector<int> symbols;
     for (int times : count) symbols.push_back(times >= 2 ? known++ : -1);

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
-// A language model of words that gives every word a probability, so that all texts are comparable: held-out lines,
-// samples of this model, samples of a model with another vocabulary.
+// A language model of words that gives every possible word a probability above 0. It can therefore score all texts:
+// held-out lines and samples of any model, whatever the model's vocabulary.
 //
-// Words are the words of BERT's pre-tokenizer, lower-cased and without accents; pieces would depend on the vocabulary
-// of the evaluated model. Words that occur once in the training text, and words that do not occur at all, are <unk>,
-// whose probability is learned like that of any other word. With <unk> alone, every invented word would be cheap, and
-// gibberish would look like good text. An unknown word is therefore also spelled byte by byte, as in Brown et al. 1992
-// ("An estimate of an upper bound for the entropy of English"):
+// Words are cut by BERT's pre-tokenizer, and are lower-cased and without accents. Pieces would depend on the vocabulary
+// of the evaluated model. A word that occurs less than twice in the training text is unknown. All unknown words share
+// the symbol <unk>, whose probability is learned like that of any other word. With <unk> alone, every invented word
+// would be cheap, and gibberish would look like good text. The probability of an unknown word w therefore also has a
+// factor for its spelling, as in Brown et al. 1992 ("An estimate of an upper bound for the entropy of English"). h are
+// the words before w:
 //
-//   P(w|h) = p(w|h)                               w known
-//            p(<unk>|h) s(w) / (1 - sum_k s(k))   w unknown; k: all known words
+//   P(w|h) = p(w|h)                               if w is known
+//            p(<unk>|h) s(w) / (1 - sum_k s(k))   if w is unknown; the sum is over all known words k
 //
-// p is a 5-gram model of the lines; s is a 6-gram model of the bytes of every distinct word, including its end. With
-// orders 3, 4, 5, 6, 7 of s, an unknown word of held-out package synopses costs 19.1, 17.2, 16.2, 15.9, 15.8 nats. The
-// probabilities of all words and of the line's end sum to 1.
+// p is a 5-gram model of the training lines. s is a 6-gram model of spellings: of the bytes, then the end, of each
+// distinct word of the training lines. With orders 3, 4, 5, 6, 7 of s, an unknown word of held-out package synopses
+// costs 19.1, 17.2, 16.2, 15.9, 15.8 nats. For each h, the probabilities of all words and of the line's end sum to 1.
 #pragma once
 #include <string>
 #include <string_view>
@@ -32,7 +33,7 @@ class WordTable {
     WordTable(const WordTable&) = delete;
     WordTable& operator=(const WordTable&) = delete;
 
-    // Returns the words of a line. Adds new words to the table.
+    // Returns the numbers of the words of a line. Adds words that are new to the table.
     std::vector<int> read(std::string_view line);
     int size() const { return int(words_.size()); }
     const std::string& operator[](int word) const { return *words_[std::size_t(word)]; }
@@ -47,10 +48,11 @@ class WordModel {
   public:
     static constexpr int order = 5, spelling_order = 6;
 
-    // `lines` have words of `table`. The table may grow later and must outlive the model.
+    // Fits the model to `lines`, which are word numbers of `table`. Words may be added to the table later. The table
+    // must outlive the model.
     WordModel(const WordTable& table, const std::vector<std::vector<int>>& lines);
 
-    // log p, in nats, of each word of a line given the preceding ones, followed by log p of the line's end.
+    // Returns log P, in nats, of each word of a line given the preceding words, followed by log P of the line's end.
     std::vector<double> log_probabilities(const std::vector<int>& line) const;
     bool known(int word) const { return symbol_of(word) != unknown_; }
 
@@ -61,19 +63,19 @@ class WordModel {
     }
     std::vector<int> symbols_of(const std::vector<int>& line) const;
     std::vector<std::vector<int>> symbols_of(const std::vector<std::vector<int>>& lines) const;
-    double spelled(int word) const;  // log s
+    double spelled(int word) const;  // log s, the log probability of the spelling
 
     const WordTable& table_;
-    int unknown_ = 0;           // known words are 0 .. unknown_ - 1
-    std::vector<int> symbols_;  // symbols of the words that the table had at construction
+    int unknown_ = 0;           // the symbol of unknown words; known words have the symbols 0 .. unknown_ - 1
+    std::vector<int> symbols_;  // for each word that the table had at construction, its symbol
     Ngram words_, spelling_;
-    double log_spare_ = 0;  // log (1 - sum of s over the known words)
+    double log_spare_ = 0;  // log of 1 minus the sum of s over the known words
 };
 
 struct Perplexity {
-    double all = 0;      // exp of the mean -log p of words and ends of lines
-    double known = 0;    // as `all`, without the unknown words
-    double unknown = 0;  // share of the words that are unknown
+    double all = 0;      // exp of the mean of -log P over all words and line ends
+    double known = 0;    // exp of the mean of -log P over the known words and line ends
+    double unknown = 0;  // share of the words that are unknown, 0..1
 };
 Perplexity perplexity(const WordModel& model, const std::vector<std::vector<int>>& lines);
 

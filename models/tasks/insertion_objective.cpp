@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Insertion: a canvas is an ordered subset of the words of a target. Slot l is before word l; its targets are the words
-// that are missing there. Stern et al. 2019, section 4; kermit: Chan et al. 2019.
+// Insertion objectives. A canvas is a subset of the words of a target, in their order. Slot l is the place before word
+// l of the canvas; the last slot follows the last word. The targets of a slot are the words that are missing there.
+// Stern et al. 2019, section 4; for kermit, Chan et al. 2019.
 #include "models/tasks/insertion_objective.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ struct Drawn {
     std::vector<Words> missing;
 };
 
-// Keeps the words at `places`, which ascend, as the canvas. All other words are missing.
+// Returns the words at `places`, which must ascend, as the canvas, and all other words as missing words.
 Drawn keep(const Words& words, const std::vector<int>& places) {
     Drawn d;
     d.missing.emplace_back();
@@ -35,8 +36,8 @@ Drawn keep(const Words& words, const std::vector<int>& places) {
     return d;
 }
 
-// Draws which of n words stay in the canvas: their number k is uniform in 0 .. n; the words are a uniformly drawn
-// subset or, if first_ones, the first k.
+// Draws which of n words stay in the canvas, and returns their indices in ascending order. Their number k is uniform in
+// 0 .. n. If first_ones is true, they are the first k words, else a uniformly drawn subset of k words.
 std::vector<int> kept_places(int n, bool first_ones, Sequence& random) {
     const int k = int(random.below(std::uint32_t(n + 1)));
     std::vector<int> places(static_cast<std::size_t>(n));
@@ -48,7 +49,8 @@ std::vector<int> kept_places(int n, bool first_ones, Sequence& random) {
     return places;
 }
 
-// Adds a target to the last slot. If the slot already has this token, the shares are added.
+// Adds a target to the slot that is being built, the last one in `choices`. If the slot already has a target with this
+// token, adds the share to that target.
 void want(Choices& choices, int token, double share) {
     for (int j = choices.begin.back(); j < choices.size(); j++)
         if (choices.tokens[std::size_t(j)] == token) {
@@ -58,8 +60,8 @@ void want(Choices& choices, int token, double share) {
     choices.push(token, share);
 }
 
-// Returns the targets of all slots. by_words: the weights of slots with missing words are proportional to the number of
-// missing words.
+// Returns the targets of all slots, with shares that add up to 1 over all slots. If by_words is true, the weight of a
+// slot is proportional to the number of its missing words; otherwise all slots with missing words have equal weights.
 Choices choices_of(const std::vector<Words>& missing, const InsertionRule& rule, bool by_words) {
     double lacking = 0, slots = 0, weights = 0;
     for (const Words& words : missing) lacking += double(words.size()), slots += !words.empty();
@@ -97,11 +99,11 @@ Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
     return e;
 }
 
-// In a third of the examples, words are missing in both sides; in a third, only in the target; in a third, only in the
-// source.
+// Draws with equal probability on which sides of the pair words are missing: on both, only in the target, or only in
+// the source.
 Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Sequence random = draws("kermit", s, step, o);
-    const int whole = int(random.below(3));  // the side that misses no words: 1: the source, 2: the target, 0: none
+    const int whole = int(random.below(3));  // the side without missing words: 1 the source, 2 the target, 0 neither
     const Words sides[] = {{s.ids.begin() + 1, s.ids.end() - 1}, {s.target.begin(), s.target.end() - 1}};
     const int x = int(sides[0].size()), y = int(sides[1].size()), first = whole == 1 ? x : 0;
     const std::vector<int> drawn = kept_places(x + y - (whole == 1 ? x : whole == 2 ? y : 0), false, random);
@@ -150,7 +152,7 @@ Example canvas_example(InsertionForm form, const std::vector<int>& source, const
                        const ObjectiveOptions& o) {
     Example e;
     const int n = int(source.size()), c = o.insertion.canvas;
-    const int row_name = name ^ c << 26;  // so that each canvas has its own dropout mask
+    const int row_name = name ^ c << 26;  // gives each canvas of a target its own name, and so its own dropout mask
     const bool two = form == InsertionForm::two_stacks, either = form == InsertionForm::either_side;
     e.same_source = two && c > 0;
     TokenRows& reads = two ? e.source : e.rows;

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT
-// Rows and labels of insertion models, for training and for generation.
+// Rows and labels of insertion models, for training and for generation. A canvas is the part of a target that is
+// already there; its slots are the places where words can be inserted. The row before a slot predicts the slot's
+// words.
 #pragma once
 #include "models/tasks/objective.h"
 
 namespace masquerade {
 
 enum class InsertionForm {
-    two_stacks,   // the encoder reads the source, the decoder reads [CLS] canvas [SEP]
-    one_stack,    // [CLS] source [SEP] [CLS] canvas [SEP]; slots only in the canvas
-    either_side,  // [CLS] source [SEP] canvas [SEP]; slots in source and canvas
+    two_stacks,   // the encoder reads [CLS] source [SEP], and the decoder reads [CLS] canvas [SEP]
+    one_stack,    // one stack reads [CLS] source [SEP] [CLS] canvas [SEP]; only the canvas has slots
+    either_side,  // one stack reads [CLS] source [SEP] canvas [SEP]; source and canvas have slots
 };
 
-// Makes the rows of a source, [CLS] ... [SEP], and of a canvas, and a label for each slot. The caller sets the choices
-// of the labels.
+// Makes an example with the rows of a source, which includes [CLS] and [SEP], and of a canvas without them, and with a
+// label for each slot. The caller must then set the targets of the labels (Labels::choices). `name` is the document's
+// name.
 Example canvas_example(InsertionForm form, const std::vector<int>& source, const std::vector<int>& canvas, int name,
                        const ObjectiveOptions& options);
 
-// Returns the share of each missing word of a slot; the sum is 1.            Stern et al. 2019, equations 10, 11 and 14
+// Returns for each of `words`, the missing words of one slot, its share of the slot's loss; the shares add up to 1.
+//                                                                            Stern et al. 2019, equations 10, 11 and 14
 std::vector<double> order_weights(const std::vector<int>& words, const InsertionRule& rule);
 
 }  // namespace masquerade

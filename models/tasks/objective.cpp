@@ -19,7 +19,7 @@ int hidden_as(int id, Sequence& random, const ObjectiveOptions& o) {
     const double u = random.uniform_double();
     int other = 0;
     do other = int(random.below(std::uint32_t(o.vocabulary)));
-    while (is_special(other, o) && o.vocabulary > int(o.special.size()));  // if all tokens are special, any is drawn
+    while (is_special(other, o) && o.vocabulary > int(o.special.size()));  // ends even if all tokens are special
     return u < o.kept ? id : u < o.kept + o.random ? other : o.mask;
 }
 
@@ -34,7 +34,7 @@ TokenRows tokens_of(const Sentence& s, const ObjectiveOptions& o) {
     return all;
 }
 
-// Indices of the tokens that are not special. Only these may be hidden or predicted in random order.
+// Returns the indices of the tokens that are not special. mlm hides, and plm predicts, only these tokens.
 std::vector<int> ordinary(const TokenRows& all, const ObjectiveOptions& o) {
     std::vector<int> places;
     for (int i = 0; i < all.count(); i++)
@@ -50,7 +50,7 @@ Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     const std::vector<int> places = ordinary(e.rows, o);
     if (places.empty()) return e;
     std::vector<int> hidden;
-    const int sure = places[random.below(std::uint32_t(places.size()))];  // hidden if no other token is
+    const int sure = places[random.below(std::uint32_t(places.size()))];  // hidden if the loop hides no token
     for (int place : places)
         if (random.uniform_double() < o.hidden) hidden.push_back(place);
     if (hidden.empty()) hidden.push_back(sure);
@@ -62,7 +62,8 @@ Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     return e;
 }
 
-// Every row from `first` on predicts the next token. The last token predicts nothing, so it has no row.
+// Makes an example in which every row from `first` on predicts the next token. The last token is only predicted, so it
+// has no row.
 Example next_tokens(const TokenRows& all, const Document& document, int first) {
     Example e;
     e.rows = all;
@@ -93,8 +94,7 @@ Example prefix_lm(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
     return next_tokens(all, {prefix, n - 1 - prefix}, prefix - 1);
 }
 
-// Row i - 1 reads token i and predicts token i - 1. [CLS] comes last in this direction: it is predicted, but has no
-// row.
+// Row i - 1 reads token i and predicts token i - 1. Token 0, [CLS], is only predicted, so it has no row.
 Example lm_reverse(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     const TokenRows all = tokens_of(s, o);
     Example e;
@@ -107,8 +107,9 @@ Example lm_reverse(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) 
     return e;
 }
 
-// The content rows are followed by a query row [MASK] for every predicted token. A query row has the position of its
-// token and sees the content rows of smaller rank. Tokens that are not predicted are context: their rank is -1.
+// All tokens of the sentence have a content row. Then follows a query row, [MASK], for every predicted token. A query
+// row has the position and the rank of its token, and sees the content rows of smaller rank. Tokens that are not
+// predicted are context: their rank is -1.
 Example plm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Example e;
     e.rows = tokens_of(s, o);
@@ -158,7 +159,8 @@ void expect_fitting(const Objective& objective, const Sentence& s, const Objecti
         throw Error(text("sentence ", s.name, " has ", s.ids.size(), " tokens, expected [CLS] ... [SEP]"));
 }
 
-// Word dropout: replaces tokens that the decoder half reads by [UNK], so that it must use z.      Bowman et al. 2016
+// Word dropout (Bowman et al. 2016): replaces randomly drawn tokens that the decoder half of UniVAE reads by [UNK], so
+// that the decoder half must use the latents. [CLS] is never replaced.
 void hide_words(TokenRows& rows, std::uint32_t step, const ObjectiveOptions& o) {
     const Stream stream = make_stream(o.seed, "word_dropout", step);
     for (std::size_t i = 0; i < rows.ids.size(); i++)

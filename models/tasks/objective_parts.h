@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Functions that several objectives share.
+// Functions that several objectives use.
 #pragma once
 #include "engine/base/random.h"
 #include "models/tasks/objective.h"
@@ -8,17 +8,17 @@ namespace masquerade {
 
 bool is_special(int id, const ObjectiveOptions& options);
 
-// Returns the token that replaces the hidden token `id`: with probability `kept` the token itself, with probability
-// `random` a random one, otherwise [MASK].
+// Returns the token that replaces the hidden token `id`: with probability `kept` the token `id` itself, with
+// probability `random` a random token that is not special, otherwise [MASK].
 int hidden_as(int id, Sequence& random, const ObjectiveOptions& options);
 
-// The encoder reads the source. The decoder reads [CLS] and `wanted` without its last token, from position `start` on,
-// and every row predicts the next token (teacher forcing).
+// Makes an example for teacher forcing. The encoder reads the sentence. The decoder reads [CLS] and `wanted` without
+// its last token, at the positions from `start` on. Each decoder row predicts the next token of `wanted`.
 Example source_and_target(const Sentence& sentence, const std::vector<int>& wanted, int start,
                           const ObjectiveOptions& options);
 
-// These two set the masks of a batch. `mask` makes the mask of the only stack, or of the decoder, from the lengths of
-// the documents' parts.
+// one_stack and two_stacks set the masks of a batch for one stack, or for an encoder and a decoder. `mask` makes the
+// self-attention mask of the only stack, or of the decoder, from the lengths of the documents.
 template <SegmentGraph (*mask)(const Documents&)>
 void one_stack(Batch& b, const ObjectiveOptions& o) {
     b.graph = mask(b.parts);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Classification: Sentence::asked has the rows of an example that predict something, Sentence::target what they
-// predict.
+// Classification. Sentence::asked lists the rows of an example that predict a label, and Sentence::target lists these
+// labels in the same order.
 #include "models/tasks/objective_parts.h"
 
 namespace masquerade {

@@ -22,8 +22,8 @@ Example seq2seq(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     return source_and_target(s, s.target, 0, o);
 }
 
-// Draws the start of a span of `length` tokens within 1 .. n: the first or the last possible start with probability 0.2
-// each, otherwise a uniformly drawn one.
+// Draws the index of the first token of a span of `length` tokens among the tokens 1 .. n. It is the smallest and the
+// largest possible index with probability 0.2 each; otherwise it is drawn uniformly from all possible ones.
 int span_start(int n, int length, Sequence& random) {
     const int last = n - length + 1;
     const double u = random.uniform_double();
@@ -31,8 +31,8 @@ int span_start(int n, int length, Sequence& random) {
     return u < 0.2 ? 1 : u < 0.4 ? last : any;
 }
 
-// Hides one span of a sentence (of a pair: of its source). [CLS] and [SEP] are never hidden, so the token before the
-// span is always visible.
+// Hides one span of a sentence or, in a pair, of its source. [CLS] and [SEP] are never hidden, so there is always a
+// visible token before the span.
 Example mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Example e;
     const int n = int(s.ids.size()) - 2;

@@ -17,8 +17,8 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
     return z;
 }
 
-// Returns -log p(x|z) of every document of the batch. If `h` is given, adds the losses of the first, second, ...
-// targets to h->at_place.
+// Returns -log p(x|z) of every document of the batch. If `h` is not null, adds the loss of each target to h->at_place
+// and counts the targets in h->reach.
 std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, const std::vector<Tensor*>& z,
                                     HeldOut* h = nullptr) {
     Tensor* states = model.backbone.head(tape, model.decode(tape, batch, z));
@@ -39,8 +39,9 @@ std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const Batch
 
 double sum_of(const std::vector<double>& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
 
-// Returns the rows of z shifted by one: every document gets the z of the previous document. The first document gets
-// `before`, the last z of the previous batch; in the first batch, it gets the last z of this batch. Updates `before`.
+// Returns z with its rows shifted by one, so that every document gets the z of the previous document. The first
+// document gets `before`, the last row of the previous batch. In the first batch `before` is empty, and the first
+// document gets the last row of z. Sets `before` to the last row of z.
 Tensor* neighbours(Tape& tape, const Tensor* z, std::vector<double>& before) {
     std::vector<double> moved = numbers_of(z->view());
     std::rotate(moved.begin(), moved.end() - z->columns(), moved.end());
@@ -50,7 +51,8 @@ Tensor* neighbours(Tape& tape, const Tensor* z, std::vector<double>& before) {
     return tape.constant("other_z", z->shape, z->dtype, moved.data());
 }
 
-// Returns sum_l (log q(z_l | z_<l, x) - log p(z_l | z_<l)) for every document.
+// Returns log q(z | x) - log p(z) for every document. Each latent layer l contributes
+// log q(z_l | z_<l, x) - log p(z_l | z_<l), where z_<l are the latents of the layers below.
 std::vector<double> log_ratios(const UniVae& model, const std::vector<LatentSample>& samples, std::size_t documents) {
     std::vector<double> sums(documents);
     for (std::size_t l = 0; l < samples.size(); l++) {
@@ -66,9 +68,10 @@ std::vector<double> log_ratios(const UniVae& model, const std::vector<LatentSamp
     return sums;
 }
 
-// Replaces the codes z by draws from a proposal q. The posterior of a code is a single point, so sampling from it never
-// finds another code; the proposal replaces each part of z by a random value with a small probability, so that every
-// code has a positive probability. Returns log q(z) - log p(z) for every document.
+// For discrete latents: replaces the latents z by draws from a proposal q. The posterior is a single code, so its
+// samples cannot show how likely x is under other codes. The proposal starts from this code and, with a small
+// probability, replaces each part by a random value, so that every code can be drawn. Returns log q(z) - log p(z) for
+// every document.
 std::vector<double> disturbed(Tape& tape, const UniVae& model, const Batch& batch, std::uint64_t seed,
                               std::uint32_t sample, std::vector<Tensor*>& z) {
     int parts = 0;
@@ -129,7 +132,7 @@ std::vector<double> importance_weighted_nll(const UniVae& model, const std::vect
     if (model.options.latent_layers == 0) samples = 1;
     each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t) {
         const auto count = std::size_t(batch.documents);
-        std::vector<std::vector<double>> weights(count);  // log(p(x|z) p(z) / q(z|x))
+        std::vector<std::vector<double>> weights(count);  // log(p(x|z) p(z) / q(z|x)) per document and sample
         for (int s = 0; s < samples; s++) {
             LatentNoise noise = model.space.noise(batch.names(), seed, std::uint32_t(s));
             tape.begin("importance");

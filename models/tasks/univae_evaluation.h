@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: MIT
-// Measures of a UniVAE on held-out sentences. Units: nats; a sentence's targets are its pieces and [SEP].
+// Measures of a UniVAE on held-out sentences, in nats. The target tokens of a sentence are the tokens that the decoder
+// predicts: the pieces of the sentence (of a pair: of its target) and [SEP].
 #pragma once
 #include "models/tasks/univae_objective.h"
 
 namespace masquerade {
 
-// Losses per target token, averaged over the corpus, with one posterior sample per sentence.
+// Means over the held-out sentences, with one posterior sample z per sentence. own, mean_path and other are losses per
+// target token.
 struct HeldOut {
-    double own = 0;                   // reconstruction loss, with the sentence's own z
+    double own = 0;                   // reconstruction loss with a sample z of the sentence's posterior
     double mean_path = 0;             // reconstruction loss with z = mu
-    double other = 0;                 // loss with the z of the previous sentence; NaN if there is only one sentence
-    double kl_per_token = 0, kl = 0;  // KL per target token; KL per sentence
-    std::vector<double> layer_kl;     // KL per sentence of each latent layer
-    double elbo = 0;                  // per sentence: -(reconstruction + KL), with KL weight 1
-    std::int64_t sentences = 0, tokens = 0;
-    std::vector<double> at_place, reach;  // sums of the losses of all first, second, ... targets; their numbers
+    double other = 0;                 // reconstruction loss with the z of another sentence; NaN if there is no other
+    double kl_per_token = 0, kl = 0;  // KL per target token, and per sentence
+    std::vector<double> layer_kl;     // for each latent layer, its KL per sentence
+    double elbo = 0;                  // lower bound of log p(x) per sentence: -(reconstruction loss + KL)
+    std::int64_t sentences = 0, tokens = 0;  // numbers of sentences and of target tokens
+    // at_place[i]: sum of the losses of target i over all sentences; reach[i]: number of sentences with a target i.
+    std::vector<double> at_place, reach;
 };
 HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed);
 
-// Estimates -log p(x) of every sentence by importance sampling (Burda et al. 2015): minus the log of the mean of
-// p(x|z) p(z) / q(z|x) over samples z. The expected result is an upper bound, which is tighter for more samples. For
-// K = 0 the result is exact.
+// Estimates -log p(x) of every sentence by importance sampling (Burda et al. 2015). The estimate is minus the log of
+// the mean of p(x|z) p(z) / q(z|x) over samples z of q. Its expected value is an upper bound of -log p(x), and the
+// bound is tighter for more samples. If the model has no latents, the result is exact.
 std::vector<double> importance_weighted_nll(const UniVae& model, const std::vector<const Sentence*>& sentences,
                                             int samples, std::uint64_t seed);
 

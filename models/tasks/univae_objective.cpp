@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// UniVAE's objective. The encoder half reads [CLS] a .. [SEP]. The decoder half reads [CLS] a .., and each row predicts
-// the next token; the last row predicts [SEP]. If there are pairs, the encoder half reads the source and the decoder
-// half the target.
+// UniVAE's objective. The encoder half reads a sentence, [CLS] a b .. [SEP]. The decoder half reads [CLS] a b ..,
+// without [SEP], and each of its rows predicts the next token; the last row predicts [SEP]. In a pair, the encoder
+// half reads the source, and the decoder half reads and predicts the target.
 #include "models/tasks/univae_objective.h"
 
 #include "models/tasks/objective_parts.h"

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// UniVAE's objective, and batches for an existing model.
+// Batches for an existing UniVAE, made by its objective (reconstruct).
 #pragma once
 #include "models/nets/univae.h"
 #include "models/tasks/objective.h"
 
 namespace masquerade {
 
-// Returns the options that follow from the model: lengths, layers of the latents, masks in words.
+// Returns objective options with the fields that follow from the model: the lengths, the last layer of the encoder half
+// and the masks in words.
 ObjectiveOptions halves_options(const UniVae& model);
 
-// Makes a batch with an encoder half and a decoder half (struct Halves) for each sentence or pair. joint: also packs
-// both halves as one sequence, for UniVae::joint.
+// Makes a batch with an encoder half and a decoder half (struct Halves) for each sentence or pair. If `joint` is true,
+// also packs both halves as one sequence, for UniVae::joint().
 Batch halves_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, int pad_to = 1,
                    bool joint = false);
 

@@ -26,7 +26,7 @@ LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentence
     std::vector<const Sentence*> chosen;
     for (std::size_t i : drawn(sentences.size(), std::size_t(std::max(1, most)), Sequence(seed, "prior.sentences")))
         chosen.push_back(&sentences[i]);
-    std::vector<float> codes;  // (n, K Z)
+    std::vector<float> codes;  // one latent vector after another, model.space.numbers() values each
     for (const std::vector<double>& code : mean_latents(model, chosen))
         codes.insert(codes.end(), code.begin(), code.end());
     const Shape shape = {std::int64_t(chosen.size()), std::int64_t(codes.size() / chosen.size())};

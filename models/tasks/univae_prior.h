@@ -7,19 +7,21 @@
 
 namespace masquerade {
 
-// Calls use(tape, batch, first) for 64 sentences at a time; `first` is the index of the batch's first sentence.
+// Makes batches of 64 sentences and calls use(tape, batch, first) for each batch; `first` is the index of the batch's
+// first sentence.
 template <class Use>
 void each_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, Use use) {
     each_batch(
         model.backbone, sentences, 64, [&](const auto& some) { return halves_batch(model, some); }, use);
 }
 
-// Returns the latent vectors of sentences without noise (z = mu), K Z numbers each. Reconstructions are decoded from
-// them.
+// Returns the latent vector of each sentence without noise (z = mu). A vector holds the latents of all latent layers,
+// the lowest layer first. Reconstructions are decoded from these vectors.
 std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::vector<const Sentence*>& sentences);
 
-// Fits the prior to at most `most` of the sentences, chosen by the seed. The result is bit-identical for any number of
-// threads. Throws BadInput if there is no sentence, BadUsage if the model has no latents.
+// Fits a prior to the latent vectors of at most `most` sentences, which are drawn with the seed. The result is
+// bit-identical for any number of threads. Throws BadInput if there is no sentence, BadUsage if the model has no
+// latents.
 LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most, std::uint64_t seed);
 
 }  // namespace masquerade

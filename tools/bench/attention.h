@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The work of ./bench attention: attention without projections, on a packed batch of documents of equal length. Another
-// program can compute the same inputs.
+// The work of ./bench attention: attention without linear projections, on a packed batch of documents of equal length.
+// The inputs follow a formula, so that another program can compute the same inputs.
 #pragma once
 #include "engine/ops/ops.h"
 #include "engine/tensor/buffer.h"
@@ -25,11 +25,12 @@ class AttentionWork {
     AttentionWork(const AttentionWork&) = delete;
 
     void forward();
-    void backward();  // gradients of queries, keys and values; call after forward()
-    // Multiply-adds of one product (such as q k^T) over the visible pairs. The forward has two products, the backward
-    // four.
+    void backward();  // computes the gradients of queries, keys and values; call after forward()
+    // Returns the multiply-adds of one matrix product, such as q k^T, over the visible pairs of a query and a key. The
+    // forward has two such products, the backward four.
     double product_work() const { return pairs_ * sizes_.width(); }
-    // The mean absolute values, to compare the results with the results of another program.
+    // The mean absolute value of the output, and that of the gradient of the queries. They show whether another
+    // program computes the same results.
     double mean_output() const { return mean_of(y_); }
     double mean_gradient() const { return mean_of(dq_); }
 
@@ -38,8 +39,9 @@ class AttentionWork {
         Buffer memory;
         View view;
     };
-    // A block has one part per salt; number i of a part of width C is ((37 i + 11 salt) mod 97) / 48 - 1. Without salts,
-    // the numbers are left open.
+    // Allocates a block with `columns` numbers per token. The block has one part of C = width() columns per salt.
+    // Number i of a part, counted row by row, is ((37 i + 11 salt) mod 97) / 48 - 1. Without salts, the numbers are
+    // not initialised.
     Block block(std::int64_t columns, DType type, const std::vector<int>& salts = {}) const;
     static double mean_of(const Block& block);
 
@@ -51,18 +53,18 @@ class AttentionWork {
     Block q_, kv_, y_, lse_, dy_, dq_, dkv_;
 };
 
-// Which kinds of attention to measure, on one document of each length.
+// Which kinds of attention to measure, and how. Each kind is measured on one document of each length.
 struct KindsOptions {
-    std::vector<std::string> kinds;  // names of attention_kinds(), or "all"; empty: kinds are not measured
+    std::vector<std::string> kinds;  // names of attention_kinds(), or "all"; empty: none are measured
     std::vector<int> lengths = {256, 1024, 4096, 16384, 65536};
     std::string mask = "bert", plot;
     int width = 256, heads = 4;
     DType type = DType::f32;
-    double limit = 60;  // seconds; once a call is predicted to take more, longer documents are skipped
+    double limit = 60;  // seconds; if a call is predicted to take longer, its length and all later ones are skipped
 };
 void measure_kinds(Bench& bench, const KindsOptions& options);
 
-// The number of pairs (query row, key row) in which the query sees the key.
+// Returns the number of pairs (query row, key row) in which the query sees the key.
 std::int64_t visible_pairs(const SegmentGraph& graph);
 
 }  // namespace masquerade

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs a shell command and returns the first line that it prints; "" if the command fails.
+// Runs a shell command. Returns the first line that it prints, or "" if it prints nothing.
 std::string first_line_of(const char* command) {
     std::unique_ptr<FILE, int (*)(FILE*)> out(popen(command, "r"), pclose);
     char line[200] = "";
@@ -43,7 +43,7 @@ constexpr const char* print_commit =
     "{ cat commit || git describe --always --exclude '*' --dirty=+; } 2>/dev/null";
 
 Json json_of(const std::string& case_name, const Common& common) {
-    double load = -1;  // mean of the last minute; -1: unknown
+    double load = -1;  // load average of the last minute; -1 if it is unknown
     getloadavg(&load, 1);
     Json all = {{"case", case_name}, {"device", shown(common.device)}, {"seed", common.seed}};
     if (common.device == Device::cuda)
@@ -114,7 +114,7 @@ void Bench::begin(const Json& facts, const std::string& lines, const std::string
 void Bench::measure(Json row, Json about, const std::function<double()>& seconds,
                     const std::function<std::string(Json&)>& more) {
     const std::string name = row["name"];
-    Json runs, peer;  // peer: null if there is none, or it has failed
+    Json runs, peer;  // `peer`: the answers of the peer; null if there is no peer, or it has failed
     const bool asks = !about.is_null();
     if (asks) {
         Json request = {{"threads", threads()}, {"device", name_of(common.device)}};
@@ -153,7 +153,8 @@ void Bench::add(const Json& row, const std::string& line) {
     show(line);
 }
 
-// The lines of the peer, which also reports how it was called, what it computed, and its memory.
+// Returns the lines to print about the peer: its time and speed, how it was called, what it computed, its memory, and
+// its version if that is new.
 std::string Bench::line_beside(const Json& row, const Json& one) {
     std::string lines = line_of("  " + one["name"].get<std::string>(), row, one);
     std::string said = one.at("said"), made_by = one.at("version");

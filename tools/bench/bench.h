@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The code that all cases of ./bench share. A case measures rows. A row is a piece of work with its measurements; it is
-// written as JSON and as lines of text. compare.py can let other software (the peer) do the same work in turns with
-// this engine. With --turns, standard output consists of JSON messages, one per line: "show" has text to print; "work"
-// and "turn" are requests to the peer. After each request, ./bench reads the answer, one line of JSON, from standard
-// input.
+// The code that all cases of ./bench share. A case measures rows. A row is a piece of work with its measurements; it
+// is written as JSON and as lines of text.
+// With --turns, ./bench and other software (the peer) do the same work alternately; compare.py starts both. Standard
+// output then consists of JSON messages, one per line: "show" has text to print; "work" and "turn" are requests to the
+// peer. After each request, ./bench reads the answer, one line of JSON, from standard input.
 #pragma once
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -16,9 +16,9 @@ namespace masquerade {
 
 using Json = nlohmann::ordered_json;
 
-struct Stopped {};  // exception: Ctrl-C was pressed, or compare.py has ended
+struct Stopped {};  // exception: a signal such as Ctrl-C was received, or compare.py has ended
 
-// A temporary folder for files that another program reads; removed by the destructor.
+// A temporary folder for files that another program reads. The destructor removes the folder.
 class SharedFolder {
   public:
     SharedFolder();
@@ -39,19 +39,19 @@ class Bench {
     };
     Bench(const std::string& name, const Options& options, const Common& common);
 
-    // Starts the output with facts about the machine and the data of the case. `facts` is added to the JSON, `text` is
-    // printed. `columns`, if not empty, replaces the usual table head.
+    // Begins the output with facts about the machine and the case. `facts` is added to the JSON, and `text` is
+    // printed. If `columns` is not empty, it replaces the usual head of the table.
     void begin(const Json& facts = Json::object(), const std::string& text = "", const std::string& columns = "");
     // Measures one row. `row` has the name, the amount of work per call with its unit, and further facts. seconds()
-    // runs the work and returns the seconds of one call. `about` is sent to the peer together with the row; null if no
-    // peer can do this work. more(row) may complete the row and returns lines to print after it.
+    // runs the work and returns the seconds of one call. `about` is sent to the peer together with the row; null means
+    // that no peer can do this work. more(row) may add values to the row, and returns lines to print after it.
     void measure(Json row, Json about, const std::function<double()>& seconds,
                  const std::function<std::string(Json&)>& more = {});
-    // add() adds a row that the case has measured itself, and prints its line. table() only prints a line.
+    // add() adds a row that the case has measured itself, and prints `line`. table() only prints `line`.
     void add(const Json& row, const std::string& line);
     void table(const std::string& line) const { show(line); }
     void end(bool complete);
-    // Shows a line on the terminal until the next output. Throws Stopped after Ctrl-C.
+    // If standard error is a terminal, shows a line there until the next output. Throws Stopped after Ctrl-C.
     void progress(const std::string& line) const;
 
     const Json& json() const { return all_; }
@@ -67,11 +67,11 @@ class Bench {
     void save() const;
 
     Json all_;
-    std::string peer_version_;  // the version printed last; an equal one is not printed again
+    std::string peer_version_;  // version of the peer that was printed last, so that it is printed once
 };
 
-// A case declares its options and returns the function that runs it. To add a case, add a file here and a row in
-// tools/bench.cpp.
+// A RunCase runs one case. Each function below declares the options of a case, and returns its RunCase. To add a case,
+// add a file in this folder and a row in tools/bench.cpp.
 using RunCase = std::function<void(Bench&)>;
 RunCase tokenizer_case(Options& app);
 RunCase train_case(Options& app);

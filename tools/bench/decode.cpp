@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./bench decode: measures generation as in ./generate, by models with random weights. Every sentence has the maximum
-// length.
+// ./bench decode: measures the generation that ./generate does, with models that have random weights. Every generated
+// sentence has the maximum length.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -22,7 +22,8 @@ struct BeamMark {
     const char* name;
     int layers, width, vocabulary;
 };
-// The sizes of ./train unilm and of BERT-base. Both use BERT's position table instead of rotary positions.
+// The sizes of the default model of ./train unilm and of BERT-base. Both models use BERT's position table here, not
+// rotary positions.
 constexpr BeamMark beam_marks[] = {{"unilm-default", 3, 256, 4000}, {"unilm-base", 12, 768, 30522}};
 
 struct CaseOptions {
@@ -45,7 +46,7 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
     const UniVae model(parameters, options);
     parameters.allocate(common.seed);
     UniVaeDecoder::Special special;
-    special.forbidden.push_back(special.sep);  // no sentence ends before the maximum length
+    special.forbidden.push_back(special.sep);  // so that no sentence ends before the maximum length
     UniVaeDecoder decoder(model, special);
     const int values = model.space.numbers(), tokens = options.max_length - 2;
     for (int batch : batches) {
@@ -56,8 +57,8 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
             requests[i].line = std::uint32_t(i);
             requests[i].start = model.start_position(tokens + 2);
         }
-        // Timing needs no wait for a GPU: tokens are chosen on the host, so the GPU has finished when decoder.write()
-        // returns.
+        // The timing does not need to wait for the GPU: tokens are chosen on the host, so the GPU has finished when
+        // decoder.write() returns.
         auto write = [&] {
             for (const Tokens& t : decoder.write(requests, {}, common.seed)) expect_full(t, tokens);
         };
@@ -70,8 +71,8 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
     }
 }
 
-// Measures beam search. Sources are read causally and have the segment id of targets, as in a BERT that is used as a
-// decoder. Every target has the maximum length.
+// Measures beam search by a UniLM that is used like a decoder: sources are read causally (left to right), and have the
+// same segment id as targets. Every target has the maximum length.
 void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
     const Common& common = bench.common;
     BackboneOptions sizes;
@@ -114,7 +115,7 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
         return written;
     };
     const auto written = write();
-    Json about = Json::object();  // the weights, the sources, and the targets of this engine
+    Json about = Json::object();  // for the peer: weights, sources, and the targets that this engine wrote
     const SharedFolder folder;
     if (bench.options.turns) {
         std::vector<std::string> tokens(std::begin(special_tokens), std::end(special_tokens));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ./bench attention --kinds: time and peak memory of every kind of attention as a function of the document length.
+// ./bench attention --kinds: measures time and peak memory of the chosen kinds of attention, for each document length.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,8 +19,8 @@
 namespace masquerade {
 namespace {
 
-// The cost of a forward and backward: milliseconds in total, milliseconds without linear projections, peak memory in
-// MiB.
+// The cost of one forward and backward. all: milliseconds. inside: milliseconds without linear projections. memory:
+// peak memory in MiB.
 struct Cost {
     double all, inside, memory;
 };
@@ -31,7 +31,8 @@ std::int64_t resident_bytes() {
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-// Measures self-attention on one document of N rows. The rows are a parameter, so that their gradient is computed, too.
+// Measures self-attention of one kind on one document of N rows. The rows are a parameter, so that the backward also
+// computes their gradient.
 Cost cost_of(const AttentionKind& kind, const SegmentGraph& graph, int N, int width, int heads, DType type,
              Device device, int repeats) {
     const std::int64_t before = resident_bytes();
@@ -63,7 +64,7 @@ Cost cost_of(const AttentionKind& kind, const SegmentGraph& graph, int N, int wi
         });
         tape.end();
     };
-    step(0);  // the first step plans the memory
+    step(0);  // this step plans the memory
     std::ofstream("/proc/self/clear_refs") << "5";
     step(1);
     const double memory = double(peak_resident_bytes() - before) / (1 << 20);
@@ -83,7 +84,7 @@ Cost cost_of(const AttentionKind& kind, const SegmentGraph& graph, int N, int wi
     return {spread_of(all).median, spread_of(inside).median, memory};
 }
 
-// Runs measure() in a child process, so that its peak memory does not include earlier work.
+// Runs measure() in a child process, so that the measured peak memory does not include earlier work.
 Cost apart(const std::function<Cost()>& measure) {
     int ends[2];
     if (pipe(ends) != 0) throw BadInput("no pipe can be made");
@@ -108,8 +109,8 @@ Cost apart(const std::function<Cost()>& measure) {
     return cost;
 }
 
-// Returns the slope of log y over log x by least squares, over the points with x >= 1024; NaN if there are fewer than
-// two.
+// Returns the slope of log y over log x by least squares: the exponent a if y grows as x^a. Only points with x >= 1024
+// count; if there are fewer than two, returns NaN.
 double slope_of(const Curve& c) {
     double n = 0, x = 0, y = 0, xx = 0, xy = 0;
     for (const auto& [a, b] : c.points) {
@@ -119,8 +120,8 @@ double slope_of(const Curve& c) {
     return n < 2 ? NAN : (n * xy - x * y) / (n * xx - x * x);
 }
 
-// Returns the x from which curve `of` stays below curve `other`, with linear interpolation of the logarithms; empty if
-// there is none.
+// Returns the x from which curve `of` stays below curve `other`. Between two points, the logarithms are interpolated
+// linearly. Empty if `of` does not end below `other`.
 std::optional<double> crossing(const Curve& of, const Curve& other) {
     const std::size_t n = std::min(of.points.size(), other.points.size());
     const auto gap = [&](std::size_t i) { return std::log(of.points[i].second / other.points[i].second); };
@@ -153,7 +154,7 @@ void measure_kinds(Bench& bench, const KindsOptions& o) {
                 return;
             }
             const std::size_t n = time.points.size();
-            if (n >= 2) {  // extrapolate the time from the last two lengths; stop if it exceeds the limit
+            if (n >= 2) {  // extrapolate the time from two lengths; stop if it exceeds the limit
                 const auto& [x0, y0] = time.points[n - 2];
                 const auto& [x1, y1] = time.points[n - 1];
                 if (y1 * std::pow(N / x1, std::log(y1 / y0) / std::log(x1 / x0)) > 1e3 * o.limit) break;

@@ -31,7 +31,7 @@ inline double steady_seconds() {
 }
 
 // Returns the mean seconds of one call of work(), over as many calls as fill `budget` seconds. On a GPU, waits for the
-// device only after every eight calls, because the GPU would be idle after each wait.
+// device only after every eight calls, because the GPU is idle after each wait until the next call reaches it.
 template <class Work, class Clock = double (*)()>
 double seconds_of(Work work, double budget = 0.2, Device device = Device::cpu, Clock now = steady_seconds) {
     const int together = device == Device::cpu ? 1 : 8;

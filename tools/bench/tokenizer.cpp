@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ./bench tokenizer: measures encoding, decoding and training of WordPiece on lines in memory.
+// ./bench tokenizer: measures encoding, decoding and training of WordPiece. The text is in memory.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int trained_size = 8000;     // tokens; tokenizer_peer.py must use the same number
-constexpr double default_size = 16e6;  // bytes; the default text is repeated to about this size
+constexpr int trained_size = 8000;     // number of tokens to learn; the same as in tokenizer_peer.py
+constexpr double default_size = 16e6;  // bytes; the default text is repeated up to about this size
 
 // Results that are not used otherwise are stored here, so that the compiler cannot remove their computation.
 volatile std::size_t seen = 0;
@@ -34,7 +34,7 @@ struct CaseOptions {
 };
 
 struct BenchText {
-    std::string name, bytes;              // every line ends in a line feed
+    std::string name, bytes;              // bytes: the text; every line ends in a line feed
     std::vector<std::string_view> lines;  // views into `bytes`, without line feeds
 
     double megabytes() const { return double(bytes.size()) / 1e6; }
@@ -68,7 +68,7 @@ WordPiece tokenizer_of(HuggingFace read) {
     return WordPiece(std::move(read.vocabulary), std::move(read.options), std::move(read.added));
 }
 
-// Returns the path of the vocabulary file. In a model's folder, it is the file that read_tokenizer() reads. If no
+// Returns the path of the vocabulary file. For a model's folder, it is the file that read_tokenizer() reads. If no
 // vocabulary is given, one is learned from the text.
 std::string vocabulary_file(const CaseOptions& o, const BenchText& text, const SharedFolder& folder) {
     if (o.vocabulary.empty()) {
@@ -81,8 +81,8 @@ std::string vocabulary_file(const CaseOptions& o, const BenchText& text, const S
     return fs::exists(json) ? json : model / "vocab.txt";
 }
 
-// Encodes every line by the peer's rules, to compare the ids with the peer's. For each line, returns the number of ids,
-// then the ids, 32 bits each.
+// Encodes every line by the rules of the peer (Hugging Face's tokenizers), so that the peer can compare its ids with
+// these. Returns, for each line, the number of ids and then the ids, as integers of 32 bits.
 std::string ids_alike(const BenchText& text, const WordPiece& tokenizer) {
     WordPiece::Options rules = tokenizer.options();
     if (rules.rules == Rules::google) rules.rules = Rules::hugging_face, rules.max_word = 100;
@@ -126,7 +126,7 @@ void run(Bench& bench, const CaseOptions& o) {
                     vocabulary.empty() ? "learned from it" : vocabulary, tokenizer.vocabulary().size(),
                     rules.lower ? "lower case" : "cased"));
 
-    Json about;  // what the peer needs for the same work
+    Json about;  // what the peer needs to do the same work
     if (bench.options.turns)
         about = {{"text", folder.write("text", text.bytes)},
                  {"ids", folder.write("ids", ids_alike(text, tokenizer))},
@@ -139,7 +139,7 @@ void run(Bench& bench, const CaseOptions& o) {
                    {"strip_accents", rules.strips()}}}};
     auto measure = [&](const std::string& name, const char* work, int count, const std::function<void()>& call) {
         const bool loads = work == std::string("load");
-        call();  // warm-up
+        call();  // warm-up, not timed
         about["work"] = work;
         bench.measure({{"name", name},
                        {"amount", loads ? 1 : text.megabytes()},
@@ -164,7 +164,7 @@ void run(Bench& bench, const CaseOptions& o) {
     std::vector<Piece> pieces;
     measure("encode", "encode", 1, [&] { encode(all); });
     measure("encode with offsets", "pieces", 1, [&] { encode(pieces); });
-    constexpr std::size_t part = 1000;  // lines per piece of work of a thread
+    constexpr std::size_t part = 1000;  // lines that a thread encodes at a time
     const std::size_t parts = (text.lines.size() + part - 1) / part;
     std::vector<std::vector<int>> of_parts(parts);
     for (int n : counts)

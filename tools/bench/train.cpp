@@ -25,8 +25,8 @@ struct CaseOptions {
     bool no_graph = false;
 };
 
-// The difference of two calls is the memory taken in between. On the CPU, returns the peak memory of the process since
-// forget_peak(). On a GPU, returns minus the free memory.
+// Returns a number of bytes. The difference between two calls is the memory that was taken in between. On the CPU, the
+// number is the peak memory of the process since forget_peak(); on a GPU, it is minus the free memory.
 std::int64_t memory_taken(Device device) {
     return device == Device::cuda ? -std::int64_t(cuda_runtime().facts().bytes_free) : peak_resident_bytes();
 }
@@ -35,7 +35,7 @@ void forget_peak() {
     std::ofstream("/proc/self/clear_refs") << "5";
 }
 
-// A large product y(S,S) = x(S,S) w(S,S)^T in one type, to measure how fast the device multiplies.
+// A large product y = x w^T of square matrices in one type. It shows how fast the device multiplies.
 struct LargeProduct {
     const std::int64_t side;
     const DType type;
@@ -48,7 +48,7 @@ struct LargeProduct {
         call();
         runs.push_back(seconds_of(call, budget, device));
     }
-    // Multiply-adds per second.
+    // Returns the median speed, in multiply-adds per second.
     double rate() const { return double(side) * double(side) * double(side) / spread_of(runs).median; }
     View view(const Buffer& block) const { return {block.data(), type, device, {side, side}, "large product"}; }
     Buffer filled() const {
@@ -59,8 +59,8 @@ struct LargeProduct {
     }
 };
 
-// Computes a step without dropout, whose results the peer must reproduce, and adds them to the row. Returns what the
-// peer needs for this: the model, its weights and the noise.
+// Computes a step without dropout, and adds its results to the row; the peer (PyTorch) must reproduce them. Returns
+// what the peer needs for this: the batch, the optimiser's settings, the noise and, with --turns, the weights.
 Json check(Bench& bench, const TrainMark& mark, DType storage, bool graph, const SharedFolder& folder, Json& row) {
     OurTraining plain(mark, storage, bench.common.seed, false, bench.common.device);
     plain.graph = graph;
@@ -77,8 +77,8 @@ Json check(Bench& bench, const TrainMark& mark, DType storage, bool graph, const
     return about;
 }
 
-// Measures how long each op of a step takes, and adds the times to the row, longest first. Returns the multiply-adds of
-// one step.
+// Measures how long each op of a step takes, and adds the times to the row, longest first. Returns the multiply-adds
+// of the linear layers and losses in one step.
 double profile(OurTraining& training, double budget, Json& row) {
     StepProfile profile;
     training.waits = true;
@@ -105,8 +105,9 @@ double profile(OurTraining& training, double budget, Json& row) {
     return profile.multiply_adds / steps;
 }
 
-// Returns the floor as JSON: the time that the products of a step would take at `rate`, the multiply-adds per second of
-// the large product. `step` is the seconds of a step.
+// Returns, as JSON, a lower bound of the time of a step: the time that its multiply-adds would take at `rate`, the
+// speed of the large product in multiply-adds per second. `products` counts those of linear layers and losses,
+// `attention` those of attention. `step` is the measured seconds of a step.
 Json floor_of(double products, double attention, double step, double rate) {
     const double work = products + attention;
     return {{"seconds", work / rate},     {"share_of_step", work / rate / step},
@@ -114,7 +115,8 @@ Json floor_of(double products, double attention, double step, double rate) {
             {"best_gflops", 2e-9 * rate}, {"reached_gflops", 2e-9 * work / step}};
 }
 
-// Formats the row as text: sizes of the mark, results without dropout, memory, the parts of a step, the floor.
+// Formats the row as text: sizes of the mark, results without dropout, memory, times of the parts of a step, and the
+// lower bound of the time of a step. `side` is the number of rows of the large product.
 std::string details(const Json& row, std::int64_t side) {
     auto number = [&](const char* place) { return row.at(Json::json_pointer(place)).get<double>(); };
     const double latents = number("/sizes/latent_layers"), step = number("/profiled_step");
@@ -157,11 +159,12 @@ void run(Bench& bench, CaseOptions o) {
 
 }  // namespace
 
-// The first steps of this engine run before the peer starts, because they need the memory that the peer will occupy.
+// This engine's first steps run before the peer (PyTorch) starts, because the unplanned first step needs memory that
+// the peer will occupy.
 void measure_training(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way) {
     const Device device = bench.common.device;
     const std::string precision = name_of(storage), name = mark.name + ", " + precision;
-    const std::int64_t side = way.brief ? 64 : device == Device::cuda ? 8192 : 2048;  // side of the large product
+    const std::int64_t side = way.brief ? 64 : device == Device::cuda ? 8192 : 2048;  // rows of the large product
     const double run_seconds = way.brief ? 0 : 1, product_seconds = 0.1 * run_seconds;
     Json row = {{"name", name},           {"mark", mark.name},
                 {"precision", precision}, {"amount", mark.tokens()},
@@ -182,8 +185,8 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
     training.graph = way.graph;
     bench.progress(name + ": the first steps");
     training.step();
-    malloc_trim(0);   // releases the memory of the first, unplanned step
-    training.step();  // the first step in planned memory
+    malloc_trim(0);   // returns the memory of the first, unplanned step to the system
+    training.step();  // the first step that runs in planned memory
     bench.progress(name + ": where the time goes");
     const double products = profile(training, 1.5 * run_seconds, row);
     row["activation_bytes"] = training.activation_bytes();
@@ -191,7 +194,7 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
 
     LargeProduct large{side, storage, device};
     auto turn = [&] {
-        training.step();  // not timed, because the peer has filled the caches with its own data
+        training.step();  // not timed, because the peer (PyTorch) has filled the caches with its own data
         const double seconds = seconds_of([&] { training.step(); }, run_seconds);
         large.run(product_seconds);
         return seconds;

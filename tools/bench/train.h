@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The marks of ./bench train, and the training step that is measured. A mark is a model of fixed sizes with one batch
-// of random tokens.
+// The marks of ./bench train, and the training step that is measured. A mark is a model of fixed sizes, together with
+// one batch of random tokens.
 #pragma once
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,30 +18,31 @@ namespace masquerade {
 struct TrainMark {
     std::string name;
     bool univae = false;
-    UniVaeOptions model;  // a BERT uses only the backbone
+    UniVaeOptions model;  // for a BERT, only model.backbone is used
     OptimiserRule rule;
     double learning_rate = 1e-4;
-    std::vector<std::vector<int>> sentences;  // token ids; for UniVAE: [CLS] ... [SEP]
+    std::vector<std::vector<int>> sentences;  // token ids; for UniVAE, each is [CLS] ... [SEP]
     std::vector<std::vector<int>> targets;    // for a BERT: one label per token
 
-    // The number of tokens that a step trains on: all tokens for a BERT; for UniVAE all except [CLS], from which it
-    // generates.
+    // Returns the number of tokens that a step predicts: for a BERT, all tokens; for UniVAE, all tokens except [CLS].
     int tokens() const;
     nlohmann::ordered_json sizes() const;
-    // Everything that a peer needs to build the same model and train it on the same batch.
+    // Returns the batch and the settings of the optimiser. Another program that trains the same model needs both, and
+    // sizes().
     nlohmann::ordered_json about() const;
 };
 
-// Returns the names of all marks or, if a device is given, of the marks that are measured on it by default
-// (docs/results/cpu.md, gpu.md).
+// Returns the names of all marks. If a device is given, returns only the names of the marks that are measured on this
+// device by default (docs/results/cpu.md, gpu.md).
 std::vector<std::string> train_mark_names(std::optional<Device> device = {});
 TrainMark train_mark(const std::string& name, std::uint64_t seed);
 
-// Returns the multiply-adds of a record of the tape if its op is a linear layer or a loss, otherwise 0. The work of
-// attention depends on the mask; OurTraining::attention_multiply_adds() counts it.
+// Returns the multiply-adds of the forward or, if `backward` is true, of the backward of a record (one computed op).
+// Only linear layers and losses count; for other ops, returns 0. The work of attention depends on the mask;
+// OurTraining::attention_multiply_adds() counts it.
 double count_products(const Record& record, bool backward);
 
-// Measures the seconds of each op in a step, and counts the multiply-adds of all linear layers and losses.
+// Measures the seconds of each op, and counts the multiply-adds of all linear layers and losses.
 struct StepProfile : Clock {
     void before(const Record& record, bool backward) override {
         multiply_adds += count_products(record, backward);
@@ -52,35 +53,39 @@ struct StepProfile : Clock {
 
 class OurTraining {
   public:
-    // storage: f32, or bf16 with f32 master weights. Without dropout, the loss can be compared with another program.
+    // `storage` is f32, or bf16 with f32 master weights. If `dropout` is false, the loss can be compared with that of
+    // another program.
     OurTraining(const TrainMark& mark, DType storage, std::uint64_t seed, bool dropout, Device device = Device::cpu);
     ~OurTraining();
 
-    // Runs one full step: noise, forward, backward, clipping, AdamW. Waits until the step has ended, and returns the
-    // loss before the update.
+    // Runs one full training step: noise, forward, backward, clipping, AdamW. Waits until the step has ended, and
+    // returns the loss before the update.
     double step();
-    // Returns the loss of the current weights, without dropout, with the noise of the first step. Updates nothing.
+    // Returns the loss for the current weights, without dropout and with the noise of the first step. Changes no
+    // weights.
     double loss();
 
     double norm() const { return optimiser_.norm(); }  // gradient norm of the last step
-    // The seconds that the last clipping and AdamW update took. On a GPU, valid only if `waits` is true.
+    // Returns the seconds that clipping and the AdamW update took in the last step. On a GPU, this is valid only if
+    // `waits` is true.
     double update_seconds() const { return update_seconds_; }
     std::int64_t parameters() const { return parameters_.count(); }
     std::size_t activation_bytes() const { return arena_.planned_bytes(); }
-    // Multiply-adds of the products in attention, forward and backward, over the pairs of rows that the mask permits.
+    // Returns the multiply-adds of attention in one step, forward and backward, over the pairs of rows that the mask
+    // permits.
     double attention_multiply_adds() const;
     void observe(Observer* observer) { tape_.observe(observer); }
     void ignore(Observer* observer) { tape_.ignore(observer); }
 
-    // weights(): the f32 master weights of all tensors, in one row. weight_places(): the offset of each tensor in this
-    // row, in bytes.
+    // weights() returns the f32 master weights of all tensors, one tensor after the other. weight_places() returns the
+    // offset of each tensor in them, in bytes.
     OnHost weights() const { return OnHost(parameters_.values()); }
     nlohmann::ordered_json weight_places() const;
-    // The noise of the first step; null if the model uses none.
+    // Returns the noise of the first step; null if the model uses no noise.
     nlohmann::ordered_json noise() const;
 
     bool waits = false;  // whether a step waits for the device before and after the update
-    bool graph = true;   // whether a step on a GPU is one CUDA graph; false: it runs op by op
+    bool graph = true;   // whether a step on a GPU is one CUDA graph; if not, it runs op by op
 
   private:
     struct Model;
@@ -101,10 +106,11 @@ class OurTraining {
 
 struct TrainWay {
     bool graph = true, deterministic = false;  // settings of ./train for a GPU
-    bool brief = false;                        // only a few steps
+    bool brief = false;                        // run only a few steps, to try the bench
 };
 class Bench;
-// Measures one row: full training steps, where their time goes, and how close that is to the device's limit.
+// Measures one row: the speed of full training steps, where their time goes, and how close they come to the speed of a
+// large matrix product.
 void measure_training(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way);
 
 }  // namespace masquerade

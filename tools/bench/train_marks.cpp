@@ -17,14 +17,14 @@ struct Sizes {
     int width, heads, inner, layers, vocabulary;
 };
 constexpr Sizes small = {256, 4, 1024, 6, 8000}, base = {768, 12, 3072, 12, 21128};
-enum class Kind { bert, univae, settings };  // settings: the defaults of ./train
+enum class Kind { bert, univae, settings };  // settings: UniVAE with the defaults of ./train
 
 struct Row {
     const char* name;
     Kind kind;
     Sizes sizes;
-    int sentences, tokens;  // number of sentences; 0: as many as fit into `tokens`
-    bool on_cpu, on_gpu;    // whether the mark is measured on a CPU or GPU by default
+    int sentences, tokens;  // sentences per batch; 0: as many as fit into `tokens` (Kind::settings: batch_tokens)
+    bool on_cpu, on_gpu;    // whether the mark is measured by default on a CPU or a GPU
 };
 constexpr Row rows[] = {{"bert-small", Kind::bert, small, 32, 0, true, false},
                         {"bert-base", Kind::bert, base, 8, 0, true, false},

@@ -9,17 +9,17 @@
 
 namespace masquerade {
 
-// A linear layer computes y = x w^T forward and, if needed, dx = dy w and dw = dy^T x backward. cross_entropy computes
-// the logits and both gradients in its forward.
+// A linear layer computes y = x w^T forward. Backward, it computes dx = dy w and dw = dy^T x, if they are needed.
+// cross_entropy computes the logits and the needed gradients in its forward.
 double count_products(const Record& r, bool backward) {
     const std::string_view op = r.op;
-    auto products = [](const Tensor* x, const Tensor* w, int number) {  // x(M,I) and w(O,I)
+    auto products = [](const Tensor* x, const Tensor* w, int number) {  // x(M,I), w(O,I): M I O multiply-adds each
         return double(number) * double(x->rows()) * double(x->columns()) * double(w->shape[0]);
     };
     if (op == "token_losses") return products(r.in[0], r.in[1], 1);
     if (op == "cross_entropy")
         return products(r.in[0], r.in[1], backward ? 0 : 1 + r.in[0]->needs_grad + r.in[1]->needs_grad);
-    const bool after_gelu = op == "gelu_linear";  // the first input of this op is the value before the GELU
+    const bool after_gelu = op == "gelu_linear";  // input 0 of this op is the value before the GELU
     if (!after_gelu && op != "linear" && op != "linear_gelu" && op != "linear_rotary") return 0;
     const Tensor *x = r.in[after_gelu], *w = r.in[after_gelu + 1];
     return products(x, w, backward ? r.in[0]->needs_grad + w->needs_grad : 1);
@@ -27,10 +27,10 @@ double count_products(const Record& r, bool backward) {
 
 struct OurTraining::Model {
     virtual ~Model() = default;
-    // Makes the batch of the step and returns its bucket.
+    // Makes the batch of this step and returns its bucket, a name that is equal only for batches of equal sizes.
     virtual std::string prepare(std::uint64_t seed, std::uint32_t step) = 0;
     virtual Tensor* loss(Tape& tape) = 0;
-    virtual std::int64_t pairs() const = 0;  // visible pairs of query and key, summed over the layers
+    virtual std::int64_t pairs() const = 0;  // visible (query, key) pairs of all layers and documents
     virtual nlohmann::ordered_json noise() const { return nullptr; }
 };
 
@@ -64,7 +64,7 @@ struct OurTraining::Bert : Model {
     std::int64_t pairs() const override { return std::int64_t(backbone.layers.size()) * visible_pairs(graph); }
 };
 
-// As in models/runs/univae_task.cpp, every step packs the batch and draws its noise.
+// The UniVAE of a mark. Every step packs the batch again and draws its noise, as models/runs/univae_task.cpp does.
 struct OurTraining::Sentences : Model {
     UniVae univae;
     std::vector<Sentence> sentences;
@@ -89,7 +89,7 @@ struct OurTraining::Sentences : Model {
         if (K > 0) n += (L - 2) * visible_pairs(batch.source_graph) + visible_pairs(batch.cls_graph);
         return n;
     }
-    // Returns the noise of the sentences. They are the first documents of the batch; the other documents are padding.
+    // Returns the noise of the sentences, without the padding documents, which follow the sentences in the batch.
     nlohmann::ordered_json noise() const override {
         LatentNoise real = drawn;
         for (auto& w : real.w) w.resize(sentences.size());
@@ -147,7 +147,7 @@ double OurTraining::loss() {
     return value;
 }
 
-// Six products: q k^T and p v forward; dp, dv, dq and dk backward.
+// Attention has six products: q k^T and p v in the forward; dp, dv, dq and dk in the backward.
 double OurTraining::attention_multiply_adds() const { return 6.0 * double(model_->pairs()) * width_; }
 
 nlohmann::ordered_json OurTraining::weight_places() const {

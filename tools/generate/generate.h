@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of ./generate, in groups that only some models support: search, latents, targets, insertion.
+// The options of ./generate. Options that only some models support are in four groups.
 #pragma once
 #include "models/runs/writer.h"
 #include "tools/program.h"
@@ -9,7 +9,7 @@ namespace masquerade {
 struct GenerateOptions {
     Writing writing;
     Option maximum;
-    Options search, latents, targets, insertion;  // groups
+    Options search, latents, targets, insertion;  // groups of options, each for some models only
 
     void declare(Options& app);
     // Throws BadUsage if the user gave an option that this kind of model does not support.

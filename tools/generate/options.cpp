@@ -70,7 +70,7 @@ void GenerateOptions::declare(Options& app) {
 }
 
 void GenerateOptions::expect_only_of(const Family& kind) const {
-    if (kind.options == Family::no_options) return;  // this model does not generate, which a later check reports
+    if (kind.options == Family::no_options) return;  // a later check reports that this model does not generate
     for (const auto& [group, has] :
          {std::pair(&latents, Family::of_latents), {&targets, Family::of_search}, {&insertion, Family::of_insertion}})
         if (!(kind.options & has)) refuse_options(*group, writing.run, kind.name);

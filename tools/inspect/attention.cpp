@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Draws the attention probabilities in one sentence. An observer of the tape recomputes the probabilities of each
-// attention op from the queries, the keys and the log-sum-exp of the scores. It also tracks the token of each row, to
-// label rows and columns.
+// Draws the attention probabilities for one line of text. An observer of the tape recomputes the probabilities of each
+// attention op from its queries, its keys and the log-sum-exp of its scores. To label rows and columns, the observer
+// also tracks which token each row of a tensor belongs to.
 #include <cmath>
 
 #include "engine/base/log.h"
@@ -20,7 +20,7 @@ namespace {
 using Names = std::vector<std::string>;
 using Matrix = std::vector<std::vector<double>>;
 
-// The probabilities of one attention: p[head][row][column], -1 if the row does not see the column.
+// The probabilities that one attention op computes: p[head][row][column], or -1 if the row does not see the column.
 struct AttentionMap {
     std::string path;
     Names rows, columns;
@@ -42,8 +42,8 @@ class AttentionReader : public Observer {
 
   private:
     // Returns names for the rows of a record's output. The rows of a token embedding are named after the tokens. The
-    // rows of gather_rows have the names of the gathered rows. The rows of any other op have the names of the first
-    // input that has names and as many rows.
+    // rows of gather_rows keep the names that they had in its input. For any other op, the names are those of the
+    // first input that has names and as many rows as the output.
     Names names_after(const Record& r) const {
         Names names;
         const std::string op = r.op, &path = r.out[0]->path;
@@ -64,11 +64,11 @@ class AttentionReader : public Observer {
         return found == names_.end() ? std::to_string(row) : found->second[std::size_t(row)];
     }
 
-    // Returns the probabilities of the first document of the batch.
+    // Returns the attention probabilities in the first document of the batch. `r` is the record of an attention op.
     AttentionMap map_of(const Record& r) const {
         const auto& [graph, rule] = attributes_of(r, attention_forward);
         const std::int64_t C = r.x(0).columns(), D = C / rule.heads, kv_columns = r.x(1).columns(),
-                           readers = 2 * C / kv_columns;  // query heads per key head
+                           readers = 2 * C / kv_columns;  // query heads per key/value head
         const std::vector<double> q = numbers_of(r.x(0)), lse = numbers_of(r.y(1));
         AttentionMap m{r.path, {}, {}, std::vector<Matrix>(std::size_t(rule.heads))};
         Matrix kv;
@@ -76,7 +76,8 @@ class AttentionReader : public Observer {
         std::vector<QuerySegment> own;
         for (const QuerySegment& segment : graph->queries)
             if (segment.document == 0) own.push_back(segment);
-        std::map<std::pair<int, int>, std::size_t> column;  // column of a key row, by (source, row)
+        // For each visible key, by (index of its key/value tensor, row): its column in the picture.
+        std::map<std::pair<int, int>, std::size_t> column;
         for (const QuerySegment& segment : own)
             for (int v = segment.sees_begin; v < segment.sees_end; v++) {
                 const KeySegment& key = graph->keys[std::size_t(graph->sees[std::size_t(v)])];
@@ -112,7 +113,8 @@ class AttentionReader : public Observer {
     std::map<const Tensor*, Names> names_;
 };
 
-// Draws probabilities: rows are queries, columns are keys, and darker fields are larger. A small picture has no labels.
+// Draws probabilities: rows are queries, columns are keys, and a darker field is a larger probability. If `small` is
+// true, the picture has no labels.
 std::string picture(const std::string& title, const AttentionMap& m, const Matrix& p, bool small) {
     std::size_t longest = 0;
     for (const std::string& name : m.columns) longest = std::max(longest, name.size());
@@ -149,7 +151,7 @@ Matrix mean_of_heads(const AttentionMap& m) {
         for (std::size_t k = 0; k < mean[i].size(); k++) {
             double sum = 0;
             for (const Matrix& head : m.p) sum += head[i][k];
-            mean[i][k] = sum / double(m.p.size());  // a field that no row sees stays -1
+            mean[i][k] = sum / double(m.p.size());  // a field stays -1 if its row does not see its column
         }
     return mean;
 }
@@ -157,7 +159,7 @@ Matrix mean_of_heads(const AttentionMap& m) {
 }  // namespace
 
 std::string attention_pictures(Run& run, const TrainingText& text, bool heads) {
-    run.settings_to_change().batch_tokens = 2;  // one document
+    run.settings_to_change().batch_tokens = 2;  // so small that a batch has one document
     const std::unique_ptr<Task> task = run.task(text);
     Arena arena(Device::cpu, Blocks::loose);
     Tape tape(arena, DType::f32);
@@ -195,7 +197,8 @@ TrainingText first_line(const TrainingText& text) {
     return one;
 }
 
-// Returns the line that the user gave with --text as a text: a sentence or a pair, as the run requires.
+// Returns the line that the user gave with --text as a TrainingText of one example: a sentence or a pair, as the run
+// requires.
 TrainingText given_line(const std::string& line, TextKind wanted, const std::string& path) {
     const std::size_t tab = line.find('\t');
     if (wanted == TextKind::none) throw BadUsage(text("--text: ", path, " makes its examples itself"));

@@ -43,7 +43,7 @@ void list_tensors(const std::string& path) {
     say("{} tensors, {} numbers\n", file.tensors().size(), numbers);
 }
 
-// Lists a safetensors file, a step folder, or the latest step of a run folder.
+// Lists the tensors of a safetensors file, of a step folder, or of the latest step in a run folder.
 void list_checkpoint(const std::string& path) {
     if (!fs::is_directory(path)) return list_tensors(path);
     std::string folder = path;
@@ -55,7 +55,8 @@ void list_checkpoint(const std::string& path) {
         if (fs::exists(folder + "/" + name)) list_tensors(folder + "/" + name);
 }
 
-// Saves a run with a single stack as a Hugging Face BERT, RoFormer or NomicBERT.
+// Saves the model of a unilm or univae run, which is a single stack of layers, as a Hugging Face BERT, RoFormer or
+// NomicBERT.
 void save_run(const Run& run, const std::string& folder) {
     if (fs::exists(folder)) throw BadInput(text(folder, " is there already; choose another folder"));
     save_whole(folder, *run.bert(), run.parameters, run.tokenizer);

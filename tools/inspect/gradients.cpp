@@ -23,7 +23,7 @@ void report(const std::vector<std::string>& faults) {
         throw Error(text(faults.size(), faults.size() == 1 ? " check" : " checks", " failed, see above"));
 }
 
-// Computes a step and returns the gradients of all parameters that have one, converted to double.
+// Computes one training step. Returns the gradients of all parameters that have one, converted to double.
 std::vector<std::vector<double>> gradients_of(SmallStep&& step) {
     step.backward(step.loss());
     std::vector<std::vector<double>> all;
@@ -44,8 +44,8 @@ double distance(std::vector<double> a, const std::vector<double>& b) {
     return length(a);
 }
 
-// Returns the error of the gradient g of one parameter p along a random direction d: |Im L(p + i h d) / h - g . d|,
-// with the loss L.
+// Returns the error of the gradient g of one parameter p in a random direction d, by the complex step:
+//     |Im L(p + i h d) / h - g . d|, where L is the loss.
 double complex_step_error(SmallStep& step, const Tensor& p, const std::vector<double>& gradient) {
     constexpr double h = 1e-40;
     complex* x = p.view().as<complex>();
@@ -110,8 +110,8 @@ void check_model(const std::vector<std::string>& words, std::uint64_t seed) {
             states.push_back(p.path);
             continue;
         }
-        // A gradient that is mathematically 0 consists of rounding errors: its error is relative to the longest
-        // gradient.
+        // The error is divided by the norm of this gradient, but at least by 1e-5 times the largest norm of all
+        // gradients. The reason: a gradient that is mathematically 0 consists of rounding errors only.
         const double norm = length(exact[i]), scale = std::max(norm, 1e-5 * longest);
         const double error = complex_step_error(step, p, exact[i]) / scale;
         say("{:44}{:>12}{:>12.1e}{:>14.1e}{:>10.1e}{:>10.1e}\n", p.path, text(p.shape), norm, error,

@@ -22,7 +22,7 @@ namespace masquerade {
 namespace fs = std::filesystem;
 namespace {
 
-// A Hugging Face model, loaded with some or all of its tokens.
+// A model from a Hugging Face folder, loaded with some or all of its tokens.
 struct Model {
     HuggingFaceConfig config;
     std::optional<WordPiece> tokenizer;
@@ -30,7 +30,8 @@ struct Model {
     Backbone backbone;
     HuggingFaceWeights weights;
 
-    // Without `choice`, the model has all tokens. Without `reader`, it cannot be saved.
+    // Without `choice`, the model has all tokens of the folder. Without `reader`, the model has no tokenizer, so it
+    // can neither be saved nor read text.
     Model(const std::string& folder, std::uint64_t seed, const HuggingFaceConfig& c, const TokenChoice& choice = {},
           std::optional<WordPiece> reader = {})
         : config(c), tokenizer(std::move(reader)), backbone(parameters, config.backbone) {
@@ -38,8 +39,8 @@ struct Model {
     }
 };
 
-// Returns the tokens that encoding can produce, and all special and added tokens. Added tokens that are not in the
-// model's vocabulary stay last.
+// Returns the tokens that the tokenizer can produce, and all special and added tokens. Added tokens that are not in
+// the model's own vocabulary come last.
 ChosenTokens simplified(const WordPiece& reader) {
     const Vocabulary& all = reader.vocabulary();
     std::vector<std::string> first;
@@ -96,8 +97,8 @@ void save(const Model& model, const std::string& folder) {
     say("{}: {} tokens, {} numbers\n", folder, model.config.backbone.vocabulary, model.parameters.count());
 }
 
-// Reads standard input. Each line is "first" or "first<TAB>second". [CLS] and [SEP] are added, and lines that are
-// longer than the model permits are cut.
+// Reads standard input; each line becomes a document, and its tokens become rows. A line is "first" or
+// "first<TAB>second". [CLS] and [SEP] are added, and lines that are longer than the model permits are cut.
 void read_lines(const Model& model, TokenRows& rows, Documents& documents) {
     const WordPiece& tokenizer = *model.tokenizer;
     const Vocabulary& v = tokenizer.vocabulary();
@@ -132,8 +133,8 @@ void write_logits(const Model& model, const std::string& path) {
     Arena arena;
     Tape tape(arena, model.backbone.storage());
     tape.begin("lines");
-    Tensor* x = model.backbone.run(tape, rows, graph);  // (N,C)
-    // (N,V)
+    Tensor* x = model.backbone.run(tape, rows, graph);  // (N,C): a row per token
+    // (N,V): a row per token, a column per token of the vocabulary
     const Tensor* logits = model.backbone.logits(tape, model.backbone.head(tape, model.backbone.finish(tape, x)));
     std::vector<std::uint64_t> begin = {0};
     for (const auto& document : documents) begin.push_back(begin.back() + std::uint64_t(document.source));
@@ -168,7 +169,8 @@ void list(const std::string& folder, std::uint64_t seed) {
 
 }  // namespace
 
-// A Hugging Face folder has neither the run.json of a run nor the state.safetensors of a step.
+// A folder is a Hugging Face folder if it has a model's files, but neither the run.json of a run folder nor the
+// state.safetensors of a step folder.
 bool is_hugging_face(const std::string& path) {
     auto holds = [&](const char* name) { return fs::exists(path + "/" + name); };
     return fs::is_directory(path) && !holds("run.json") && !holds("state.safetensors") &&
@@ -183,7 +185,7 @@ void inspect_hugging_face(const CheckpointSettings& s, std::uint64_t seed) {
     }
     const Model model = open_model(s, seed);
     if (!s.save.empty()) save(model, s.save);
-    if (!s.save.empty()) before_reading(s.save);  // refuses a --logits file inside the --save folder
+    if (!s.save.empty()) before_reading(s.save);  // throws if --logits names an existing file in this folder
     if (!s.logits.empty()) write_logits(model, s.logits);
 }
 

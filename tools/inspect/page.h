@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Builds the parts of an HTML page. The page is self-contained: pictures are embedded, and a browser loads nothing
-// else.
+// Builds the parts of an HTML page. The page is self-contained: pictures are embedded, and a browser loads no other
+// file.
 #pragma once
 #include <fmt/format.h>
 
@@ -17,25 +17,25 @@ namespace masquerade {
 
 using Points = std::vector<std::array<double, 2>>;
 
-// The range of some numbers; a range of one number is 1 wide.
+// The range of coordinate k of some points. If all values are equal, the range is 1 wide around this value.
 struct Range {
     double low = 1e300, high = -1e300;
     Range(const Points& points, std::size_t k) {
         for (const auto& p : points) low = std::min(low, p[k]), high = std::max(high, p[k]);
         if (!(high > low)) low -= 0.5, high = low + 1;
     }
-    // The place of v on a line of this length.
+    // Maps v linearly: the low end of the range becomes 0, and the high end becomes `length`.
     double place(double v, double length) const { return length * (v - low) / (high - low); }
 };
 
-// Scales points into a picture of fixed size; the second coordinate points upwards.
+// Scales points into a picture of fixed size. The first coordinate points to the right, and the second one upwards.
 class Frame {
   public:
     static constexpr int width = 420, height = 260, side = 56;
     explicit Frame(const Points& points) : across_(points, 0), up_(points, 1) {}
     double x(double v) const { return side + across_.place(v, width - side - 10); }
     double y(double v) const { return height - 30 - up_.place(v, height - 60); }
-    // The picture: `inner` with axes, which show the smallest and the largest value.
+    // Returns the picture as SVG: `inner`, and axes that show the smallest and the largest value of each coordinate.
     std::string picture(const std::string& title, const std::string& inner) const {
         std::string s = fmt::format(
             "<svg viewBox=\"0 0 {} {}\" role=\"img\"><title>{}</title><text x=\"10\" y=\"18\" class=\"title\">{}</text>",
@@ -68,7 +68,7 @@ inline std::string line_chart(const std::string& title, const Points& points) {
     return frame.picture(title, fmt::format("<path d=\"{}\" class=\"line\"/>", path));
 }
 
-// Draws points, each in the colour of its group. A browser shows the text of the point under the mouse pointer.
+// Draws points, each in the colour of its group. A browser shows words[i] when the mouse pointer is over point i.
 inline std::string scatter(const std::string& title, const Points& points, const std::vector<std::size_t>& group,
                            const std::vector<std::string>& words) {
     const Frame frame(points);
@@ -89,7 +89,7 @@ inline std::string bars(const std::string& title, const std::vector<std::pair<st
     return s + "</table>\n";
 }
 
-// Returns a table whose first row is its head.
+// Returns an HTML table. The first row is the table's head.
 inline std::string table(const std::vector<std::vector<std::string>>& rows) {
     std::string s = "<table>";
     for (std::size_t r = 0; r < rows.size(); r++) {

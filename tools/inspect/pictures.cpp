@@ -14,8 +14,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the names of the scopes that contain a path: encoder, layer.0 and attention for
-// encoder.layer.0.attention.query.
+// Returns the names of the scopes that contain a path. Example: for encoder.layer.0.attention.query, they are encoder,
+// layer.0 and attention.
 std::vector<std::string> scopes_of(const std::string& path) {
     std::vector<std::string> all;
     for (std::size_t begin = 0, end; (end = path.find('.', begin)) != path.npos; begin = end + 1) {
@@ -75,7 +75,8 @@ void draw_graph_of(const Tape& tape, const std::string& file) {
 }
 
 std::string memory_picture(const Tape& tape, const std::vector<ArenaBlock>& plan) {
-    std::map<int, std::pair<std::string, bool>> names;  // block -> path of its tensor, whether it is the gradient
+    // For each block, by number: the path of its tensor, and whether the block holds the gradient of this tensor.
+    std::map<int, std::pair<std::string, bool>> names;
     for (const Record& r : tape.records())
         for (const Record::Tensors* some : {&r.in, &r.out})
             for (const Tensor* t : *some)

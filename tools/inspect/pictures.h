@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures of a step: the graph of its ops, its memory, and a timeline.
+// Pictures of a training step: the graph of its ops, its memory, and a timeline.
 #pragma once
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -11,15 +11,16 @@
 
 namespace masquerade {
 
-// Draws the ops with Graphviz, in boxes for their scopes. A line is blue if a gradient flows back along it, otherwise
-// grey.
+// Draws the ops of the tape as a graph with Graphviz. Boxes around the ops show their scopes. An edge is blue if a
+// gradient flows back along it; otherwise, it is grey.
 void draw_graph_of(const Tape& tape, const std::string& file);
 
-// An SVG of the memory plan. The x axis counts the ticks of the step, forward then backward; the y axis is the offset
-// in the arena.
+// Returns an SVG picture of the memory plan. Each block is a rectangle. The x axis is time, which advances by a tick
+// for each op: first in the forward, then in the backward. The y axis is the offset in the arena.
 std::string memory_picture(const Tape& tape, const std::vector<ArenaBlock>& plan);
 
-// Records when each op began and ended; json() is in Chrome's trace event format.
+// Records when each op began and ended, in microseconds since clear(). json() returns the events in Chrome's trace
+// event format.
 class Timeline : public Observer {
   public:
     void before(const Record& record, bool backward) override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ./inspect plot: draws the numbers in the log.jsonl of runs, with one plot per number and one curve per run.
+// ./inspect plot: draws the numbers in the log.jsonl files of runs. Each number has one plot, with one curve per run.
 #include "tools/plot/plot.h"
 
 #include <filesystem>
@@ -19,7 +19,7 @@ std::string name_of_folder(const std::string& path) {
     return std::filesystem::absolute(path + "/.").parent_path().filename().string();
 }
 
-// Skips a last line that a crash has cut off, and lines without `x`.
+// Skips lines without a number `x`, and a last line that is incomplete because the run crashed.
 Curves curves_of(const std::string& path, const std::string& x) {
     Curves curves;
     const std::string bytes = read_file(path);

@@ -36,7 +36,7 @@ void print_program(const ProgramSettings& s, std::uint64_t seed) {
     }
     if (s.time) step.tape.observe(&clock);
     if (!s.timeline.empty()) step.tape.observe(&timeline);
-    const int steps = s.time || !s.timeline.empty() ? 4 : 1;  // the first step plans the memory and is not timed
+    const int steps = s.time || !s.timeline.empty() ? 4 : 1;  // the first step is not timed, because it plans memory
     for (int i = 0; i < steps; i++) {
         if (i == 1) clock.clear();
         timeline.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./inspect report: writes a page about a run, with its settings, curves and attention. For a univae with latents, the
-// page also has reconstructions, samples and statistics of the latents.
+// ./inspect report: writes a page about a run, with its settings, curves and attention. If the run is a univae with
+// latents, the page also has reconstructions, samples and statistics of the latents.
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -23,7 +23,8 @@ namespace {
 using Vectors = std::vector<std::vector<double>>;
 constexpr std::size_t shown = 8;
 
-// Projects vectors onto their two principal directions, which are found by the power method.
+// Projects vectors onto the two directions in which they vary most (principal components), which the power method
+// finds.
 Points flattened(Vectors v) {
     Points places(v.size());
     if (v.empty()) return places;
@@ -43,7 +44,7 @@ Points flattened(Vectors v) {
                 for (std::size_t i = 0; i < D; i++) next[i] += along * row[i];
             }
             const double length = std::sqrt(std::inner_product(next.begin(), next.end(), next.begin(), 0.0));
-            if (!(length > 0)) break;  // no variance is left
+            if (!(length > 0)) break;  // the vectors have no further variance
             for (std::size_t i = 0; i < D; i++) axis[i] = next[i] / length;
         }
         for (std::size_t n = 0; n < v.size(); n++) {
@@ -54,7 +55,7 @@ Points flattened(Vectors v) {
     return places;
 }
 
-// Returns the line whose set of tokens is most similar to `tokens`, by intersection over union.
+// Returns the training line whose set of tokens is most similar to `tokens`, by intersection over union.
 std::string nearest(const std::vector<Sentence>& train, const std::vector<std::string>& lines, const Tokens& tokens) {
     const std::set<int> own(tokens.begin(), tokens.end());
     double best = -1;
@@ -92,7 +93,8 @@ std::string settings(Run& run, const Family& kind) {
     return table(rows);
 }
 
-// Returns the section about latents: reconstructions, samples and statistics on held-out lines.
+// Returns the sections of the page about latents: masks, reconstructions of held-out lines, statistics of their
+// latents, interpolations and samples.
 std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettings& s, std::uint64_t seed) {
     const UniVae& model = run.model;
     const LatentSpace& space = model.space;
@@ -126,7 +128,7 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
             bars("KL, nats a sentence", kl));
     }
     const bool labelled = text.held_out_targets.size() == lines.size();
-    std::map<std::string, std::vector<std::size_t>> groups;  // of lines, by label or length
+    std::map<std::string, std::vector<std::size_t>> groups;  // indices of lines, by label or length
     for (std::size_t i = 0; i < lines.size(); i++) {
         const std::size_t tokens = sentences[i].ids.size() / 6 * 6;
         groups[labelled ? text.held_out_targets[i] : fmt::format("{:>2} to {} tokens", tokens, tokens + 5)].push_back(
@@ -210,7 +212,7 @@ void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
         body += attention_section(pictures);
     const auto of = kind.options == Family::of_latents ? load_run<UniVaeRun>(s.run, false, device) : nullptr;
     if (of && of->model.options.latent_layers > 0) {
-        text.held_out_targets.clear();  // targets of pairs are not labels; labels come with --data
+        text.held_out_targets.clear();  // the targets of pairs are not labels; only --data has labels
         if (!text.train_targets.empty()) text.train = text.train_targets;
         if (!s.data.empty()) {
             const Text other = read_text(s.data);

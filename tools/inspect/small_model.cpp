@@ -9,7 +9,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the settings of a small model, changed by `words`. Sizes that this kind of model does not have are skipped.
+// Returns the settings of a small model of this family, changed by `words`. Sizes that the family does not have are
+// skipped.
 std::unique_ptr<RunSettings> small_settings(const Family& kind, const std::vector<std::string>& words,
                                             std::uint64_t seed) {
     std::unique_ptr<RunSettings> settings = kind.settings();
@@ -31,8 +32,8 @@ std::unique_ptr<RunSettings> small_settings(const Family& kind, const std::vecto
     return settings;
 }
 
-// Returns examples of the task or, without a task, questions. If the model reads pairs, the target of a question is the
-// next question.
+// Returns examples of the task in the settings. If the settings have no task, returns questions from the built-in
+// grammar. If the model reads pairs, the target of each question is the next question.
 TrainingText small_text(const Family& kind, RunSettings& settings, std::uint64_t seed) {
     const int count = std::clamp(settings.batch_tokens / 4, 200, 12000);
     TrainingText t;
@@ -54,7 +55,7 @@ TrainingText small_text(const Family& kind, RunSettings& settings, std::uint64_t
     return t;
 }
 
-constexpr std::int64_t step = 1;  // the last step of a schedule of one step, so that the KL has its final weight
+constexpr std::int64_t step = 1;  // the last step of a schedule with one step, so that the KL term has its final weight
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Builds a small model of any kind, with any settings, and runs one training step. The text is questions from the
-// built-in grammar or, if the settings name a task, examples of this task.
+// Builds a small model of any family, with any settings, and runs one training step. The training text consists of
+// questions from the built-in grammar or, if the settings name a task, of examples of this task.
 #pragma once
 #include <optional>
 
@@ -9,15 +9,16 @@
 
 namespace masquerade {
 
-// Whether these words are a model's name or settings, not names of ops.
+// Whether the first of these words is a model, an objective or a setting (key=value) rather than the name of an op.
 bool describes_model(const std::vector<std::string>& words);
 
-// The model that `words` describe, and one training step of this model. The batch is always the same, so that steps in
-// two types can be compared.
+// The small model that `words` describe, and one training step of it. The batch depends only on `words` and `seed`, so
+// that steps in two storage types can be compared.
 struct SmallStep {
-    // The storage type is `type`; if `type` is empty, the precision in the settings.
+    // The storage type is `type`. If `type` is empty, it is the precision in the settings.
     SmallStep(const std::vector<std::string>& words, std::uint64_t seed, std::optional<DType> type = {});
-    // Begins the step and computes the loss. The tensors of the forward stay on the tape until tape.end().
+    // Begins the step, and computes and returns the loss. The tensors of the forward stay on the tape until
+    // tape.end().
     Tensor* loss();
     void backward(Tensor* loss);
 

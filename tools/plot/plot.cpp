@@ -19,14 +19,14 @@
 namespace masquerade {
 namespace {
 
-constexpr std::size_t longest_name = 200;  // bytes
+constexpr std::size_t longest_name = 200;  // bytes; a longer title or label is shortened in the middle
 
 bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == ' ' || c == '.' ||
            c == '_';
 }
 
-// A file without a name, for data to or from the drawing program. Writer and reader both start at its beginning.
+// A temporary file without a name, for data to or from the drawing program. Writers and readers begin at offset 0.
 struct TemporaryFile {
     const std::string what;
     FILE* const file = std::tmpfile();
@@ -123,7 +123,7 @@ std::string gnuplot_string(const std::string& words) {
     return s + "\"";
 }
 
-// In Graphviz, & starts a character code and \ starts an escape.
+// Special characters become character codes such as &#34;, and \ is doubled, because \ starts an escape in Graphviz.
 std::string dot_string(const std::string& words) {
     const std::string name = printable(words, longest_name);
     std::string s = "\"";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Draws curves as a picture with gnuplot.
+// Draws curves with gnuplot and graphs with Graphviz.
 #pragma once
 #include <string>
 #include <utility>
@@ -13,26 +13,27 @@ struct Curve {
 };
 struct Plot {
     std::string title, x, y;
-    bool logarithmic = false;  // both axes, of x to the base 2
+    bool logarithmic = false;  // whether both axes are logarithmic: x to base 2, y to base 10
     std::vector<Curve> curves;
 };
-// A drawing program, which reads a script on standard input and writes a picture to standard output. It is started
-// without a shell and never receives the name of a file.
+// A drawing program. It reads a script from standard input and writes a picture to standard output. It is started
+// without a shell and never receives the name of a file, so special characters in names are harmless.
 struct Drawer {
-    const char *name, *package, *what;  // package: in Debian; what: for the message if it is missing
+    const char *name, *package, *what;  // package: in Debian; what: start of the message that the program is missing
 };
 constexpr Drawer gnuplot{"gnuplot", "gnuplot-nox", "pictures are"}, dot{"dot", "graphviz", "graphs are"};
-// Throws BadUsage if the name of `file` ends neither in .svg nor in .png, and BadInput if the program is missing. Call
-// this before long work.
+// Throws BadUsage if the name of `file` ends neither in .svg nor in .png. Throws BadInput if the program `by` is not
+// installed. Call this before long work.
 void check_picture(const std::string& file, const Drawer& by = gnuplot);
-// Draws into `file`. If this fails, `file` is unchanged and the error shows what the program printed.
+// Runs the program `by` on the script and writes the picture to `file`. If this fails, throws BadInput with what the
+// program printed, and `file` is unchanged.
 void draw_by(const Drawer& by, const std::vector<std::string>& arguments, const std::string& file,
              const std::string& script);
-// Draws the plots one below the other into a .svg or .png file.
+// Draws the plots one below the other with gnuplot, into a .svg or .png file.
 void draw(const std::string& file, const std::vector<Plot>& plots);
 
-// Quotes text as a string of a script. All characters except letters and digits are escaped, so that none of them has a
-// special meaning for the program.
+// Quotes text as a string in a script of gnuplot or dot (Graphviz). All characters except ASCII letters, digits,
+// spaces, '.' and '_' are escaped, so that none of them has a special meaning for the program.
 std::string gnuplot_string(const std::string& words);
 std::string dot_string(const std::string& words);
 

@@ -33,14 +33,15 @@ struct File {
     throw BadUsage(text(given, " ", what, " as well, and would be lost: give ", output.option, " another file"));
 }
 
-// Whether the path is inside the run folder and has a name that runs use. The file need not exist.
+// Whether the path is in the run folder and has a name that runs use for their own files. The file need not exist.
 bool kept_by(const std::string& run, const std::string& path) {
     std::error_code none;
     const fs::path inside = fs::weakly_canonical(path, none).lexically_relative(fs::canonical(run, none));
     return !inside.empty() && RunFolder::keeps(inside.begin()->string());
 }
 
-// Whether the folder contains the file. In a run folder, only files whose names runs use are searched.
+// Whether the folder contains the file. If the folder is a run folder (`run`), only files with names that runs use are
+// searched.
 bool holds(const std::string& folder, bool run, const File& file) {
     std::error_code none;
     for (fs::recursive_directory_iterator at(folder, none), end; file.regular() && !none && at != end;
@@ -78,7 +79,7 @@ void refuse_to_read(const std::vector<Output>& outputs, const std::vector<std::s
     std::error_code none;
     for (const std::string& input : inputs) {
         if (fs::is_directory(input, none))
-            RunFolder::open(input);  // marks the whole run as read, even if the input is one of its steps
+            RunFolder::open(input);  // calls before_reading() for the run folder, even if `input` is a step folder
         else
             before_reading(input);
     }

@@ -41,7 +41,7 @@ Option Option::excludes(Option other) const { return Option(option_->excludes(ot
 bool Option::given() const { return option_->count() > 0; }
 std::string Option::name() const { return option_->get_name(); }
 std::string Option::heading() const { return option_->get_group(); }
-// Without these calls, CLI11 would read [UNK] as a list with the element UNK.
+// The option gets one value each time, because CLI11 would otherwise read [UNK] as a list with the element UNK.
 Option Option::one_at_a_time() const { return Option(option_->expected(1)->take_all()->allow_extra_args(false)); }
 
 Option Options::flag(const std::string& name, bool& value, const std::string& what) {
@@ -54,7 +54,8 @@ bool names_files(const std::string& shown) {
     return std::count(std::begin(all), std::end(all), shown) > 0;
 }
 
-// An option that names files. Its value is in *one or *some, also if it is the default value.
+// An option that names files or folders. The path is in *one or, if the option can have several paths, in *some.
+// Default values are there, too.
 struct FileOption {
     CLI::App* app;
     std::string name;
@@ -62,7 +63,7 @@ struct FileOption {
     const std::vector<std::string>* some;
     bool written;
 
-    // Whether the option belongs to the program or to the command that was given, directly or in a group.
+    // Whether the option belongs to the program itself or to the command that the user gave, also if it is in a group.
     bool counts() const {
         CLI::App* of = app;
         while (of->get_name().empty() && of->get_parent()) of = of->get_parent();
@@ -149,20 +150,20 @@ int terminal_width(FILE* file) {
 namespace {
 std::atomic<int> stops{0};
 std::atomic<bool> hung_up{false}, closing{false};
-std::atomic<std::int64_t> first_stop{0};  // milliseconds
+std::atomic<std::int64_t> first_stop{0};  // time of the first SIGINT or SIGTERM, in milliseconds; 0: none yet
 std::atomic<const char*> last_words{nullptr};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free);
 
-// Handles SIGINT and SIGTERM as stop_requested() says. Two signals within half a second are treated as one: also after
-// stop_at_once(), the second one does not end the program.
+// Handles SIGINT and SIGTERM as described at stop_requested(). A second signal within half a second of the first never
+// ends the program, not even after stop_at_once(), because a hurried user presses Ctrl-C twice.
 void stop_signal(int number) {
-    constexpr std::int64_t one_press = 500;  // milliseconds
+    constexpr std::int64_t one_press = 500;  // milliseconds; two signals within this time count as one press
     const int error = errno;
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
     const std::int64_t at = std::int64_t(now.tv_sec) * 1000 + now.tv_nsec / 1000000;
     std::int64_t none = 0;
-    first_stop.compare_exchange_strong(none, at);  // before stops++, because another signal may arrive in between
+    first_stop.compare_exchange_strong(none, at);  // set before stops++, because another signal may arrive in between
     const int before = stops++;
     const bool late = at - first_stop > one_press;
     if (before > 1 || (before == 1 && late) || (closing && (before == 0 || late))) _exit(128 + number);
@@ -180,7 +181,7 @@ bool wait_for_input() {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     while (!stopped())
         if (const int ready = poll(&input, 1, 200); ready > 0 || (ready < 0 && errno != EINTR))
-            return true;  // poll() has a timeout, because a signal that arrives just before poll() does not end it
+            return true;  // poll() has a timeout, because a signal just before the call does not interrupt it
     return false;
 }
 
@@ -208,8 +209,9 @@ void write_out(std::string_view bytes) {
 
 namespace {
 
-// A reserve of memory that is freed when an allocation fails, because the error message and some destructors, such as
-// those of JSON values, need memory. The new handler frees it once; the failed allocation is then tried again.
+// A reserve of memory for the error message and for destructors that need memory, such as those of JSON values. When
+// an allocation fails, operator new calls give_reserve_back(), which frees the reserve; then the allocation is tried
+// again.
 std::atomic<void*> reserve{nullptr};
 void give_reserve_back() {
     void* const memory = reserve.exchange(nullptr);
@@ -219,13 +221,14 @@ void give_reserve_back() {
 const bool has_reserve = (reserve = std::malloc(1 << 20), std::set_new_handler(give_reserve_back), true);
 
 // Opens /dev/null for each standard stream that is closed. Otherwise, a file that is opened later could get the file
-// descriptor of a standard stream, and the output. Reads and writes fail, as if the stream were closed.
+// descriptor of a standard stream and receive the program's output. Standard input is opened only for writing and the
+// other streams only for reading, so that using them fails, as if they were closed.
 void reserve_standard_streams() {
     for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
         if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-// Rewrites a number in the form that CLI11 reads correctly. Returns false if the word is not a number of type T.
+// Returns false if the word is not a number of type T. Rewrites an integer in the form that CLI11 reads correctly.
 template <class T>
 bool rewrite(std::string& word) {
     T number{};
@@ -234,8 +237,8 @@ bool rewrite(std::string& word) {
     return true;
 }
 
-// Returns the reason why a word cannot be the value of an option of this type; "" if it can. CLI11 alone would read 010
-// as 8, -1 as the largest unsigned number and an empty word as 0, and would accept NaN in every range.
+// Returns the reason why a word cannot be the value of an option of this type, or "" if it can. CLI11 alone would read
+// 010 as 8, -1 as the largest unsigned number and an empty word as 0, and it would accept NaN in every range.
 std::string why_no_value(const std::string& type, std::string& word) {
     if (word.empty() && !type.empty()) return "a value is expected, found an empty one";
     if (type.rfind("UINT", 0) == 0 && !rewrite<std::uint64_t>(word))
@@ -247,7 +250,8 @@ std::string why_no_value(const std::string& type, std::string& word) {
     return "";
 }
 
-// Adds the check why_no_value() to all options of the program and its commands, before their other checks.
+// Adds the check why_no_value() to all options of the program and its commands. It runs before the other checks of an
+// option.
 void check_values(CLI::App& app) {
     for (CLI::Option* option : app.get_options())
         option->transform(CLI::Validator(
@@ -263,8 +267,8 @@ std::string reason_of_refusal(const CLI::ParseError& error) {
                                              : name + ": a value is expected, but none follows";
 }
 
-// Returns the message for the exception that is being handled. Exceptions of libraries get a message of our own,
-// because theirs do not name files or settings.
+// Returns the message for the exception that is being handled. Exceptions of libraries get messages of this program,
+// because the libraries' own messages are written for programmers.
 std::string reason_of_failure() {
     try {
         throw;
@@ -308,7 +312,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
         } catch (const CLI::Success& help) {
             app.exit(help);
         } catch (const std::system_error&) {
-            flush_out();  // throws an error that names standard output; the error of fmt does not
+            flush_out();  // throws an error that names standard output, which the caught error of fmt does not
             throw;
         }
         flush_out();

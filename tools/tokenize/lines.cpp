@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Encodes lines, decodes lines of tokens, and measures how many lines are restored.
+// Encodes lines, decodes lines of tokens, and measures how many lines decoding restores exactly.
 #include <algorithm>
 #include <string_view>
 
@@ -57,7 +57,7 @@ class LineEncoder {
         if (special) put(tokenizer_.vocabulary().sep(), {}, '0', out);
         put(second_, kept.second, '1', out);
         if (special && pair) put(tokenizer_.vocabulary().sep(), {}, '1', out);
-        if (out.size() > begin) out.pop_back();  // the last space
+        if (out.size() > begin) out.pop_back();  // removes the space after the last token
     }
 
   private:
@@ -100,7 +100,8 @@ class LineEncoder {
             put(text.ids[i], text.pieces.empty() ? Piece{} : text.pieces[i], type, out);
     }
 
-    // Appends the id or token, its type and offsets if requested, and a space.
+    // Appends the id or the token and then a space. The type and the offsets come before the space, if they are
+    // requested.
     void put(int id, const Piece& piece, char type, std::string& out) const {
         if (settings_.ids) {
             char digits[12];
@@ -126,7 +127,8 @@ int number_in(std::string_view field) {
     return read_number(field, number) ? number : -1;
 }
 
-// Reads ids, or tokens as encode_lines() prints them, separated by spaces.
+// Reads a line of ids or, if `as_ids` is false, of tokens as encode_lines() prints them. White space separates them.
+// Throws BadInput if the vocabulary lacks one of them.
 std::vector<int> read_ids(std::string_view line, long line_number, const Vocabulary& vocabulary, bool as_ids) {
     std::vector<int> ids;
     while (true) {
@@ -145,7 +147,8 @@ std::vector<int> read_ids(std::string_view line, long line_number, const Vocabul
     }
 }
 
-// Calls work(line, line number, out) for each line of standard input, in parallel.
+// Calls work(line, line number, out) for each line of standard input, in parallel. work() appends the output line to
+// `out`.
 template <class Work>
 void filter_lines(Work work) {
     each_block([&](std::string_view block, long first) {
@@ -171,8 +174,8 @@ void decode_lines(const TokenizeSettings& s) {
     });
 }
 
-// Counts the lines whose normalised text decoding restores exactly, and prints the first ten differences. Lines with
-// [UNK] are skipped, because they cannot be restored.
+// Encodes and decodes each line, and counts the lines whose normalised text is restored exactly. Prints the first ten
+// differences. Lines that contain [UNK] are skipped, because they cannot be restored.
 void measure_restoration(const TokenizeSettings& s) {
     const WordPiece tokenizer = open_tokenizer(s);
     Encoder encoder(tokenizer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The commands of ./tokenize.
+// The settings of ./tokenize, and the functions for its tasks.
 #pragma once
 #include <string>
 
@@ -16,18 +16,19 @@ struct TokenizeSettings {
     int max_word = 0, max_length = 0, train = 0, min_count = 2;
 };
 
-// Opens the tokenizer. Options on the command line override the settings in its file. Logs notes about the file.
+// Opens the tokenizer in the file or folder s.vocabulary, and logs notes about it. Options on the command line
+// override the settings that are stored with the tokenizer.
 WordPiece open_tokenizer(const TokenizeSettings& s);
 
-// Sets the `options` for which the user gave a setting on the command line.
+// Overwrites the members of `options` that the user set on the command line.
 void override_reading(const TokenizeSettings& s, NormaliseOptions& options);
 
-// These functions write one line to standard output for each line of standard input.
+// Both functions write one line to standard output for each line of standard input.
 void encode_lines(const TokenizeSettings& s);
 void decode_lines(const TokenizeSettings& s);
 
-// These functions learn a vocabulary from standard input, measure a vocabulary on standard input, or write a vocabulary
-// to a file in another form.
+// learn_vocabulary() learns a vocabulary from standard input. measure_restoration() and report_text() measure a
+// vocabulary on the text in standard input. simplify_vocabulary() and write_json() write a vocabulary to a new file.
 void learn_vocabulary(const TokenizeSettings& s);
 void measure_restoration(const TokenizeSettings& s);
 void report_text(const TokenizeSettings& s);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Learns a vocabulary from text, reports how a vocabulary fits a text, makes one smaller, and converts one.
+// Learns a vocabulary from a text, reports how well a vocabulary fits a text, removes tokens that never match, and
+// converts a vocabulary to tokenizer.json.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,7 +24,8 @@ namespace masquerade {
 
 namespace {
 
-// Throws BadUsage if no new file can be written at `path`. Called before the work, which may take hours.
+// Throws BadUsage if no new file can be written at `path`. It is called before the work, so that no result of long
+// work is lost. `option` is the option that names the file, for the message.
 void check_new_file(const std::string& path, const char* option) {
     namespace fs = std::filesystem;
     std::error_code none;
@@ -36,13 +38,14 @@ void check_new_file(const std::string& path, const char* option) {
         throw BadUsage(text("the folder of ", path, " cannot be written to; name another with ", option));
 }
 
-// A progress bar on standard error: redrawn in place on a terminal, nothing in a pipe.
+// A progress bar on standard error. On a terminal, it is redrawn in place. If standard error is not a terminal,
+// nothing is printed.
 class ProgressBar {
   public:
     ~ProgressBar() { clear(); }
 
-    // `done` is from 0 to 1; negative if the total is unknown. May be called often, but redraws at most ten times a
-    // second.
+    // `done` is the finished share of the work, from 0 to 1; negative if it is unknown. show() may be called often,
+    // but redraws at most ten times a second.
     void show(const std::string& what, double done, const std::string& detail = {}) {
         Clock::time_point now = Clock::now();
         if (!terminal_ || (drawn_ && now - last_ < std::chrono::milliseconds(100))) return;
@@ -69,13 +72,13 @@ class ProgressBar {
     Clock::time_point last_{};
 };
 
-// The size of standard input in bytes; 0 if it is not a regular file.
+// Returns the size of standard input in bytes, or 0 if it is not a regular file.
 double input_size() {
     struct stat status {};
     return fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) ? double(status.st_size) : 0;
 }
 
-// Counts the words of standard input, with a progress bar.
+// Counts the words of standard input. Shows a progress bar.
 WordCounts count_words(const NormaliseOptions& options) {
     WordCounts words(options);
     ProgressBar bar;
@@ -90,7 +93,7 @@ WordCounts count_words(const NormaliseOptions& options) {
 
 }  // namespace
 
-// The file is written only when it is complete, so Ctrl-C leaves no file behind.
+// The vocabulary file is written only when the vocabulary is complete, so Ctrl-C leaves no file behind.
 void learn_vocabulary(const TokenizeSettings& s) {
     check_new_file(s.vocabulary, "--vocab");
     WordPiece::Options reading;
@@ -113,7 +116,8 @@ void learn_vocabulary(const TokenizeSettings& s) {
     say("{}", Lines{report(words, WordPiece(std::move(vocabulary), reading))});
 }
 
-// Prints how the vocabulary fits the text on standard input, whose words are counted with the tokenizer's own options.
+// Prints how well the vocabulary fits the text in standard input. The words of the text are counted with the options
+// of the tokenizer.
 void report_text(const TokenizeSettings& s) {
     WordPiece tokenizer = open_tokenizer(s);
     for (const std::string& note : vocabulary_notes(tokenizer.vocabulary(), tokenizer.options()))
