@@ -41,7 +41,7 @@ HD void replace_row(Lanes lanes, const S* x, const S* u, int which, S* y, int C)
     store(lanes, C, y, false, [&](int i) { return source[i]; });
 }
 
-// If the row was replaced (which >= 0), dy is the gradient of row `which` of u, and dx is 0. Otherwise, dx = dy.
+// If the row was replaced (`which` is not -1), dy is the gradient of row `which` of u, and dx is 0. Otherwise, dx = dy.
 template <class S>
 HD void replace_row_grad(Lanes lanes, const S* dy, int which, S* dx, bool add_x, S* du, bool add_u, int C) {
     auto given = [&](int i) { return dy[i]; };
