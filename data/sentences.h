@@ -19,7 +19,7 @@ struct Sentence {
     int name = 0;                          // line number in the corpus; keys the random numbers
     std::vector<int> target;               // for pairs: pieces [SEP]; otherwise empty
     bool cut = false, target_cut = false;  // whether tokens at the end were dropped
-    std::vector<int> asked;                // examples of a task: positions in `ids` whose answers are in `target`
+    std::vector<int> asked = {};           // examples of a task: positions in `ids` whose answers are in `target`
     std::size_t size() const { return ids.size() + target.size(); }
 };
 

@@ -100,17 +100,20 @@ struct Contract : Check {
         });
     }
 
+    enum class Sets { every, one_differs, every_second };
+
     // Checks that a gradient has the same bits if other gradients are absent, and that absent gradients are not
-    // written. If `every` is true, it tries every set of absent gradients; otherwise only the sets in which at most one
-    // gradient is present or at most one is absent.
-    void check_absent(const Call& all, bool every) const {
+    // written. It tries every set of gradients; or the sets with at most one present or at most one absent; or, where
+    // calls take long, two: every second gradient, and the others.
+    void check_absent(const Call& all, Sets sets) const {
         std::vector<std::size_t> inputs;
         each_gradient([&](std::size_t i, const std::string&) { inputs.push_back(i); });
         Call some = call_of(c);
         some.forward();
         for (unsigned wanted = 0; wanted + 1 < 1u << inputs.size(); wanted++) {
-            const unsigned absent = ~wanted & ((1u << inputs.size()) - 1);
-            if (!every && (wanted & (wanted - 1)) && (absent & (absent - 1))) continue;
+            const unsigned full = (1u << inputs.size()) - 1, absent = full & ~wanted, second = full & 0x55555555u;
+            if (sets == Sets::every_second && wanted != second && absent != second) continue;
+            if (sets == Sets::one_differs && (wanted & (wanted - 1)) && (absent & (absent - 1))) continue;
             fill_gradients_with_nan(some);
             for (std::size_t k = 0; k < inputs.size(); k++) some.want(inputs[k], wanted >> k & 1u);
             some.backward();
@@ -222,7 +225,7 @@ struct Contract : Check {
 };
 
 void check(const Op& op, Device device, RowsAlone rows, std::vector<Sizes> sizes, std::vector<DType> types,
-           Findings& findings) {
+           Findings& findings, bool far = false) {
     sizes.push_back({0, sizes.front().columns, sizes.front().other});  // an empty batch
     bool has_storage = prepared(op, op.all.front()).has_storage();
     for (DType type : types) {
@@ -235,8 +238,10 @@ void check(const Op& op, Device device, RowsAlone rows, std::vector<Sizes> sizes
                 contract.check_rows(all);
                 if (!contract.c.backward) return;
                 contract.check_added(all);
-                // Every set of absent gradients is tried only at the first size, because there are many sets.
-                contract.check_absent(all, s.rows == sizes.front().rows && s.columns == sizes.front().columns);
+                const bool first = s.rows == sizes.front().rows && s.columns == sizes.front().columns;
+                contract.check_absent(all, far     ? Contract::Sets::every_second
+                                           : first ? Contract::Sets::every
+                                                   : Contract::Sets::one_differs);
             });
         Sizes small = op.small.front();
         findings.attempt(small, [&] { Contract{{op, small, type, findings}, device, rows}.check_refusals(); });
@@ -247,7 +252,7 @@ void check(const Op& op, Device device, RowsAlone rows, std::vector<Sizes> sizes
 
 void check_contract(const Op& op, Findings& findings) {
     check(op, Device::cpu, RowsAlone::same_bits, op.all, {DType::f32, DType::bf16, DType::f64}, findings);
-    check(op, Device::cpu, RowsAlone::same_bits, op.far, {DType::f32}, findings);
+    check(op, Device::cpu, RowsAlone::same_bits, op.far, {DType::f32}, findings, true);
 }
 
 void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows) {
@@ -255,7 +260,7 @@ void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows) {
     for (Sizes s : op.all)
         if (s.rows * s.columns <= 33 * 33 && fits_fibers(op, s, 1100)) some.push_back(s);
     check(op, Device::cuda, rows, small_ladder() ? op.small : some, {DType::f32, DType::bf16}, findings);
-    if (!small_ladder() && !op.costly) check(op, Device::cuda, rows, op.far, {DType::f32}, findings);
+    if (!small_ladder() && !op.costly) check(op, Device::cuda, rows, op.far, {DType::f32}, findings, true);
 }
 
 }  // namespace masquerade::ladder

@@ -138,8 +138,8 @@ Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
     op.small = {{3, 4, 3}, {2, 3, 2}, {1, 1, 1}};
     op.middle = {{17, 9, 3}};
     op.all = {{1, 1, 1}, {2, 33, 2}, {31, 5, 3}, {65, 3, 15}, {3, 129, 2}, {400, 2, 1}};
-    op.far = {{3, 1291, 1}};  // fewer than for mixtures, which run the same loops
-    if (mixed) op.far = {{1291, 3, 2}, {3, 1291, 2}, {3, 3, 1291}};
+    op.far = {{3, 1291, 1}};  // mixtures have more far sizes, and run the same loops
+    if (mixed) op.far = {{1291, 3, 2}, {3, 1291, 2}, {3, 3, 259}};  // pi takes K^2 steps for each row
     return op;
 }
 

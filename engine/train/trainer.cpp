@@ -23,7 +23,10 @@
 namespace masquerade {
 namespace {
 constexpr double measuring_seconds = 20;  // training time after which the schedule is chosen from the measured speed
-constexpr double closing_seconds = 8;     // part of `minutes` reserved for the last validation, samples and checkpoint
+
+// Returns the second at which the last step ends if a run may take `minutes`. The rest, 8 seconds or a tenth of a short
+// run, is for the last validation, the samples and the checkpoint.
+double last_second(double minutes) { return 60 * minutes - std::min(8.0, 6 * minutes); }
 
 std::atomic<bool> bar_shown{false};  // true if the terminal shows a progress bar, which has no newline
 void clear_bar() {
@@ -112,7 +115,7 @@ double Trainer::train_step() {
 
 // Chooses the schedule from the measured speed: slightly fewer steps than fit into the remaining time.
 void Trainer::choose_schedule(double now, double seconds_per_step) {
-    double left = options_.minutes > 0 ? options_.minutes * 60 - closing_seconds - now : 600 - now;
+    const double left = (options_.minutes > 0 ? last_second(options_.minutes) : 600) - now;
     const auto start = std::uint64_t(std::max<std::int64_t>(step_, options_.warmup));
     set_schedule(start, start + std::uint64_t(std::max(1.0, 0.96 * left / seconds_per_step)));
     log_line("note: ", fmt::format("{:.1f} ms a step: schedule_start={} schedule_steps={}", 1e3 * seconds_per_step,
@@ -264,14 +267,13 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     before_log_line = clear_bar;
     first_step_ = step_;
     first_tokens_ = tokens_;
-    double next_show = 30, next_save = 60, next_line = seconds() + (terminal ? 0 : 10), mean = 0,
-           deadline = options_.minutes * 60;
+    double next_show = 30, next_save = 60, next_line = seconds() + (terminal ? 0 : 10), mean = 0;
+    const double deadline = last_second(options_.minutes);
     double measured_from = 0;
     std::int64_t measured_step = -1;
     bool minutes_count = options_.minutes > 0;
     if (schedule_steps_ == 0 && options_.steps > 0 && !minutes_count)
         set_schedule(schedule_start_, std::uint64_t(options_.steps));
-    if (minutes_count) deadline -= std::min(closing_seconds, 0.1 * deadline);
     std::optional<StopReason> reason;
     auto reached = [&]() -> std::optional<StopReason> {
         if (const std::int64_t last = last_step(options_, schedule_steps_); last > 0 && step_ >= last)

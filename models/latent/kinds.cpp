@@ -95,11 +95,12 @@ class OnSphere : public Latent {
         const SphereKind kind = options.kind == LatentKind::vmf ? SphereKind::vmf : SphereKind::power_spherical;
         return std::make_shared<const SphereDistribution>(options.size, kappa, kind, fineness);
     }
-    // Returns the distribution for the current kappa. A learned kappa is clamped to between e^-20 and e^9 times
-    // options.kappa. If options.kappa is at most 12000, it thus stays below 1e8, the limit of SphereDistribution.
+    // Returns the distribution for the current kappa. A learned kappa is at least e^-20 times and at most e^9 times
+    // options.kappa, and never above the limit of SphereDistribution.
     const SphereDistribution& around() const {
-        const double kappa =
-            change_ ? options.kappa * std::exp(std::clamp(number_of(change_), -20.0, 9.0)) : around_->kappa();
+        const double kappa = change_ ? std::min(options.kappa * std::exp(std::clamp(number_of(change_), -20.0, 9.0)),
+                                                SphereDistribution::largest_kappa)
+                                     : around_->kappa();
         if (kappa != around_->kappa()) around_ = made(kappa, 1);
         return *around_;
     }

@@ -146,7 +146,8 @@ SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind 
     : kind_(kind), dimensions_(dimensions), kappa_(kappa), knots_(std::size_t(fineness * knots_each)) {
     const char* name = kind == SphereKind::vmf ? "von Mises-Fisher" : "power-spherical";
     if (dimensions < 2) throw Error(text(name, ": ", dimensions, " dimensions; a direction needs at least 2"));
-    if (!(kappa >= 0 && kappa <= 1e8)) throw Error(text(name, ": kappa is ", kappa, "; it must lie in [0, 1e8]"));
+    if (!(kappa >= 0 && kappa <= largest_kappa))
+        throw Error(text(name, ": kappa is ", kappa, "; it must lie in [0, ", largest_kappa, "]"));
 
     Density density(kind, dimensions, kappa);
     Distribution distribution(density, fineness * panels_each);

@@ -200,13 +200,13 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
     said["lengths"] = "0 0 0 4294967295";
     write(true);
     CHECK(LatentPrior::load(path, space, 77).draw_length(1, 0) == 3);
-    for (const auto& [lengths, why] :
+    for (const auto& [numbers, why] :
          {std::pair{"0 0 2147483648 2147483648", "lengths are of 4294967296 sentences, expected at most 4294967295"},
           {"0 4294967296", "lengths hold 4294967296, expected whole numbers"},
           {"3 -1", "lengths hold -1"},
           {"3 x", "lengths hold x"},
           {"99999999999999999999", "lengths hold 99999999999999999999"}}) {
-        said["lengths"] = lengths;
+        said["lengths"] = numbers;
         write(true);
         CHECK_SAYS(refusal(space, 77), why);
     }

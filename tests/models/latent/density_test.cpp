@@ -338,6 +338,18 @@ TEST_CASE("latent density: a learned kappa is that of the setting times the expo
     CHECK(learned == 4);
 }
 
+TEST_CASE("latent density: a learned kappa stays where its distribution is defined, whatever its start") {
+    for (const double start : {1.0, 1e4, 1e6})
+        for (const double change : {-1e3, -3.0, 9.0, 1e3}) {
+            LatentOptions o;
+            o.kind = LatentKind::vmf, o.kappa = start, o.learn_kappa = true;
+            const Latents latents(o, {8}, 1);
+            latents.parameters.find("latent.0.log_kappa")->view().as<double>()[0] = change;
+            const LatentNoise noise = LatentSpace(latents.layers).noise(names(1), 5, 1);
+            CHECK(std::abs(noise.w[0][0]) <= 1);
+        }
+}
+
 TEST_CASE("latents: a code moves to the mean of the rows that chose it") {
     LatentOptions o;
     o.kind = LatentKind::vq;
