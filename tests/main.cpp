@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Runs every test case and ends with the plain line `N passed, N failed`. Status 1 when one failed or none ran.
+// TEST_THREADS=1: ops use one thread where a test does not choose a number. Beside other work on the same processors,
+// this takes as long as with all threads and less processor time.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "engine/ops/cpu/parallel.h"
 
 namespace {
 
@@ -57,6 +61,7 @@ int main(int argc, char** argv) {
     doctest::Context context;
     context.setOption("minimal", true);  // nothing but what goes wrong
     context.applyCommandLine(argc, argv);
+    if (const char* threads = std::getenv("TEST_THREADS")) masquerade::set_threads(std::atoi(threads));
     int status = context.run();
     if (context.shouldExit()) return status;
     if (ran == 0) std::puts("error: no test case ran");

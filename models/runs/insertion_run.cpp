@@ -131,10 +131,7 @@ void InsertionSettings::declare(Config& c) {
     declare_rest(c, model.stacks.stack, false);
 }
 
-void InsertionSettings::adopt(const Stacks& stacks) {
-    model.stacks.stack = stacks.first;
-    model.stacks.decoder_layers = stacks.decoder ? stacks.decoder->layers : stacks.first.layers;
-}
+void InsertionSettings::adopt(const Stacks& stacks) { adopt_stacks(model.stacks, stacks); }
 
 InsertionForm InsertionSettings::form() const {
     const ObjectiveMixture mix = mixture();

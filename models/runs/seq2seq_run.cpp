@@ -21,11 +21,7 @@ void Seq2SeqSettings::declare(Config& c) {
     declare_rest(c, model.stack);
 }
 
-void Seq2SeqSettings::adopt(const Stacks& stacks) {
-    model.stack = stacks.first;
-    model.decoder_layers = stacks.decoder ? stacks.decoder->layers : stacks.first.layers;
-    if (stacks.decoder) model.rotary_cross = stacks.decoder->rotary_cross;
-}
+void Seq2SeqSettings::adopt(const Stacks& stacks) { adopt_stacks(model, stacks); }
 
 EncoderDecoderOptions Seq2SeqSettings::net(int vocabulary_size) const {
     EncoderDecoderOptions o = model;

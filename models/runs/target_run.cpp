@@ -138,6 +138,12 @@ void TargetSettings::declare_decoder(Config& c, EncoderDecoderOptions& stacks) {
     c.add("rotary_cross", &stacks.rotary_cross, "rotary positions in the cross-attention as well");
 }
 
+void TargetSettings::adopt_stacks(EncoderDecoderOptions& ours, const Stacks& theirs) {
+    ours.stack = theirs.first;
+    ours.decoder_layers = theirs.decoder ? theirs.decoder->layers : theirs.first.layers;
+    if (theirs.decoder) ours.rotary_cross = theirs.decoder->rotary_cross;
+}
+
 void TargetSettings::declare_rest(Config& c, BackboneOptions& stack, bool smooths) {
     if (smooths)
         c.add("label_smoothing", &label_smoothing,

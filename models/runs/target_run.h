@@ -58,6 +58,8 @@ struct TargetSettings : RunSettings {
     // Declares the task, lengths, segment ids, and settings that only vary in checkpoints from other programs.
     void declare_reading(Config& config, BackboneOptions& stack);
     void declare_decoder(Config& config, EncoderDecoderOptions& stacks);
+    // Takes over the sizes of other weights. If these have no decoder, the decoder gets as many layers as the encoder.
+    static void adopt_stacks(EncoderDecoderOptions& ours, const Stacks& theirs);
     // Declares the remaining settings, after those of the objectives. smooths: whether label smoothing is supported.
     void declare_rest(Config& config, BackboneOptions& stack, bool smooths = true);
 };

@@ -389,6 +389,11 @@ TEST_CASE("start: every family starts with every other, or refuses it") {
         if (from.reads == TextKind::none) continue;  // its vocabulary is that of its task
         TemporaryFolder folder;
         const std::unique_ptr<RunSettings> settings = tiny(from);
+        Config keys;
+        settings->declare(keys);
+        for (const auto& [key, value] :
+             {std::pair("rotary_cross", "false"), {"norm", "rms"}, {"ffn", "swiglu"}, {"bias", "false"}})
+            if (keys.has(key)) keys.set(key, value);
         const TrainingText text = text_for(from);
         const std::unique_ptr<Run> first =
             from.fresh(*settings, train_vocabulary(text.train, 200), DType::f32, Device::cpu);
