@@ -17,7 +17,7 @@
 namespace masquerade {
 namespace {
 
-using Stanza = std::unordered_map<std::string, std::string>;  // field -> value; continuation lines follow after '\n'
+using Stanza = std::unordered_map<std::string, std::string>;  // field -> value, whose lines are separated by '\n'
 
 bool ends_with(std::string_view s, std::string_view end) {
     return s.size() >= end.size() && s.substr(s.size() - end.size()) == end;
@@ -47,8 +47,9 @@ std::string one_line(std::string_view value) {
     return collapse_space(clean_line(value, value.size(), ignored));
 }
 
-// Sets the synopsis and the long description if the package lacks them. `value` is a Description field: its first line
-// is the synopsis, the other lines are the long description, in which a line with a single dot ends a paragraph.
+// Sets the synopsis and the long description if the package lacks them. `value` is a Description field: its first
+// line is the synopsis, and the other lines are the long description, in which a line with a single dot separates
+// paragraphs.
 void describe(Package& package, const std::string& value) {
     const std::size_t end = std::min(value.find('\n'), value.size());
     std::istringstream in(value.substr(end));
@@ -59,7 +60,7 @@ void describe(Package& package, const std::string& value) {
     if (package.description.empty()) package.description = one_line(body);
 }
 
-// Splits at a space after . ! ? : unless a lower-case letter or a digit follows the space.
+// Splits a paragraph at each space after . ! ? or : unless a lower-case ASCII letter or a digit follows the space.
 std::vector<std::string> sentences_of(const std::string& paragraph) {
     std::vector<std::string> sentences = {""};
     for (std::size_t i = 0; i < paragraph.size(); i++) {
@@ -74,7 +75,8 @@ std::vector<std::string> sentences_of(const std::string& paragraph) {
     return sentences;
 }
 
-// Returns the parts of a description: the synopsis as it is, then each paragraph and list item as a list of sentences.
+// Returns the parts of a description, each as a list of sentences: first the synopsis (one sentence), then the
+// paragraphs and list items.
 std::vector<std::vector<std::string>> parts_of(const std::string& description) {
     std::vector<std::vector<std::string>> parts;
     std::istringstream in(description + "\n.");
@@ -94,7 +96,7 @@ std::vector<std::vector<std::string>> parts_of(const std::string& description) {
     return parts;
 }
 
-// Converts "Sat, 17 May 2025 08:52:57 UTC" to "2025-05-17". Returns "" if the date has another form.
+// Converts a date such as "Sat, 17 May 2025 08:52:57 UTC" to "2025-05-17". Returns "" if the date has another form.
 std::string iso_date(const std::string& date) {
     std::tm time{};
     std::istringstream in(date);
@@ -118,7 +120,7 @@ std::vector<std::pair<std::string, std::string>> aligned_sentences(const std::st
 
 std::vector<Package> parse_packages(const std::vector<std::string>& packages_files,
                                     const std::vector<std::string>& translation_files) {
-    std::unordered_map<std::string, std::string> translations, german;  // by Description-md5
+    std::unordered_map<std::string, std::string> translations, german;  // keys: Description-md5; translations: English
     for (const std::string& file : translation_files)
         each_stanza(file, [&](Stanza& stanza) {
             const auto md5 = stanza.find("Description-md5");
@@ -163,7 +165,7 @@ Catalogue read_catalogue(const std::string& folder) {
         each_stanza(read_bytes(path), [&](Stanza& release) {
             if (!release.count("Origin")) return;
             const std::string name = one_line(release["Origin"]) + ' ' + one_line(release["Codename"]);
-            // "bookworm" comes before "bookworm-security"
+            // Takes the smallest name, because "Debian bookworm" is smaller than "Debian bookworm-security".
             if (catalogue.name.empty() || name < catalogue.name) catalogue.name = name;
             catalogue.date = std::max(catalogue.date, iso_date(one_line(release["Date"])));
         });
@@ -185,7 +187,7 @@ std::string write_catalogue_corpus(const Catalogue& catalogue, const std::string
         for (const auto& [english, german] : package.translated)
             translations.push_back({package.source, english, german});
         if (package.description.empty()) continue;
-        // A very long description is cut to the length that read_text() accepts.
+        // Cuts a very long description, because read_text() would cut it when it reads the corpus.
         TextCounts ignored;
         titles.push_back(
             {package.source, clean_line(package.description, longest_sentence, ignored), package.synopsis});

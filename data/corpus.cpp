@@ -25,8 +25,8 @@ std::string lower(std::string s) {
     return s;
 }
 
-// A hash in which every byte changes the high bits. In FNV-1a, the last byte hardly changes them: similar names would
-// get the same split, and similar lines would stay neighbours.
+// Returns a hash in which each byte of s affects all bits. In the FNV-1a hash, the last byte hardly affects the high
+// bits, so similar lines would have similar hashes and stay neighbours when they are sorted by hash.
 std::uint64_t mixed_hash(std::string_view s) {
     Stream stream = make_stream(0, s, 0);
     return std::uint64_t(stream.key0) << 32 | stream.key1;
@@ -45,7 +45,7 @@ Splits make_splits(std::vector<Entry> entries) {
     };
     std::sort(entries.begin(), entries.end(), order);
     Splits splits;
-    std::unordered_set<std::string> earlier;  // texts of the earlier splits
+    std::unordered_set<std::string> earlier;  // lower-cased sources and targets of the earlier splits
     for (int split = 0; split < 3; split++) {
         std::unordered_set<std::string> here, lines_here;
         std::vector<std::string>& lines = splits.lines[split];

@@ -14,9 +14,9 @@
 namespace masquerade {
 namespace {
 
-// A rule is a name and its alternatives. {name} stands for a random alternative of the rule with this name. A line that
-// begins with | continues the rule above. Rules that are used in one sentence ({west} and {east}, {indoors} and
-// {outdoors}) have no words in common.
+// A rule is a name, a colon and alternatives, separated by |. In an alternative, {name} stands for a random
+// alternative of the rule with this name. An indented line continues the rule above. Two rules that a question
+// compares ({west} and {east}, {indoors} and {outdoors}) have no alternative in common.
 constexpr const char* rules =
     R"(question: {who}|{what}|{what}|{where}|{where}|{when}|{how}|{how}|{how}|{quantity}|{quantity}|{why}|{why}
     |{which}|{polar}|{polar}|{request}|{request}|{choice}

@@ -10,7 +10,8 @@
 namespace masquerade {
 
 namespace {
-// Appends the ids of a line and [SEP], cut so that `ids` holds at most `longest` ids. Returns whether the line was cut.
+// Appends the ids of a line and [SEP] to `ids`. If `ids` would have more than `longest` ids, the end of the line is
+// cut off. Returns whether this happened.
 bool append(Encoder& encoder, const std::string& line, int sep, int longest, std::vector<int>& ids) {
     encoder.append(line, ids);
     const bool cut = int(ids.size()) > longest - 1;
@@ -90,7 +91,7 @@ std::vector<const Sentence*> SentenceSource::take(std::size_t tokens) {
             epoch_++;
             next_ = 0;
             shuffle();
-            if (!taken.empty()) break;  // a batch ends with its epoch, so that no sentence occurs in it twice
+            if (!taken.empty()) break;  // a batch never continues in the next epoch: a sentence could occur in it twice
         }
         const Sentence& s = sentences_[order_[std::size_t(next_)]];
         if (!taken.empty() && used + s.size() > tokens) break;

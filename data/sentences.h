@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Sentences and pairs of sentences as token ids, and the order in which training visits them. Each epoch has its own
-// random order, given by (seed, epoch). Batches are filled in this order up to a number of tokens. A checkpoint stores
-// the position: the epoch, and the position in its order.
+// random order, which depends only on the seed and the epoch. Each batch takes the next sentences in this order, up
+// to a number of tokens. A checkpoint stores the position: the epoch, and the number of sentences of this epoch that
+// were already taken.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,49 +13,50 @@
 
 namespace masquerade {
 
-using Tokens = std::vector<int>;  // ids
+using Tokens = std::vector<int>;  // token ids
 
 struct Sentence {
     std::vector<int> ids;                  // [CLS] pieces [SEP]
-    int name = 0;                          // line number in the corpus; keys the random numbers
-    std::vector<int> target;               // for pairs: pieces [SEP]; otherwise empty
-    bool cut = false, target_cut = false;  // whether tokens at the end were dropped
-    std::vector<int> asked = {};           // examples of a task: positions in `ids` whose answers are in `target`
+    int name = 0;                          // index of the line, from 0; the sentence's random numbers depend on it
+    std::vector<int> target;               // for pairs: pieces [SEP]; for tasks: see `asked`; otherwise empty
+    bool cut = false, target_cut = false;  // whether the end of the source or target was cut off
+    std::vector<int> asked = {};           // for tasks: positions in ids; target[i] is the answer at position asked[i]
     std::size_t size() const { return ids.size() + target.size(); }
 };
 
 // Returns pointers to the first `most` sentences.
 std::vector<const Sentence*> pointers_to(const std::vector<Sentence>& sentences, std::size_t most = SIZE_MAX);
 
-// Tokenises lines. If a line has more than `max_length` tokens, its end is cut off before [SEP].
+// Tokenises lines. A sentence has at most `max_length` tokens, including [CLS] and [SEP]; longer lines lose their end.
 std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector<std::string>& lines, int max_length);
-// Like encode_lines(), with targets. A target keeps at most `max_target` tokens, including [SEP].
+// Like encode_lines(), with a target for each line. A target has at most `max_target` tokens, including [SEP].
 std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const std::vector<std::string>& lines,
                                    const std::vector<std::string>& targets, int max_length, int max_target);
 
-// The loss if at most `longest` tokens of a line are read: the end of the line, or words outside the vocabulary.
+// The information that a line loses if a model reads at most `longest` tokens of it, including [CLS] and [SEP]: its
+// end is cut off, or words outside the vocabulary become [UNK].
 struct Lost {
     bool end = false, words = false;
     bool nothing() const { return !end && !words; }
 };
 std::vector<Lost> lost_in(const WordPiece& tokenizer, const std::vector<std::string>& lines, int longest);
 
-// Counts over many lines.
+// Counts over the sources or over the targets of many sentences.
 struct ReadCounts {
     std::int64_t lines = 0, cut = 0;      // cut: lines whose end was cut off
-    std::int64_t words = 0, unknown = 0;  // words that were kept; unknown: words read as [UNK]
+    std::int64_t words = 0, unknown = 0;  // words: words that were not cut off; unknown: those that became [UNK]
 };
-// Returns the counts for the sentences or, if `targets` is true, for their targets.
+// Returns the counts for the sources of the sentences or, if `targets` is true, for their targets.
 ReadCounts counts_of(const WordPiece& tokenizer, const std::vector<Sentence>& sentences, bool targets);
 
 class SentenceSource {
   public:
     SentenceSource(const std::vector<Sentence>& sentences, std::uint64_t seed);
-    // Returns the next sentences: at least one, and more until the next one would exceed `tokens` in total. All are of
-    // one epoch.
+    // Returns the next sentences, at most `tokens` tokens in total, but at least one sentence. All of these sentences
+    // are of one epoch.
     std::vector<const Sentence*> take(std::size_t tokens);
-    // The epoch and the position in it, for a checkpoint. move_to() continues there; it throws BadInput if the numbers
-    // do not fit this text.
+    // Returns the epoch and the position in its order, for a checkpoint. move_to() continues at such a position; it
+    // throws BadInput if the position is beyond the end of this text.
     std::vector<std::uint64_t> numbers() const { return {epoch_, next_}; }
     void move_to(const std::vector<std::uint64_t>& numbers);
 

@@ -21,8 +21,8 @@ bool is_blank(std::string_view line) {
     return true;
 }
 
-// Returns the number of bytes of the first code point; 0 if it is not UTF-8 or is U+0000. Text does not contain U+0000,
-// but files in UTF-16 do.
+// Returns the number of bytes of the first code point in `rest`; 0 if the bytes are not UTF-8, or if it is U+0000.
+// NUL bytes count as invalid because they reveal files that are not UTF-8 text: almost every UTF-16 file has many.
 std::size_t code_point_bytes(std::string_view rest) {
     return rest[0] == 0 ? 0 : std::size_t(decode_utf8(rest, 0).length);
 }
@@ -46,7 +46,7 @@ std::string warning_about(const TextCounts& counts, const std::string& name, std
     return what.empty() ? what : name + what;
 }
 
-// Removes from `rest` everything up to and including the first `end`. Returns the text before this `end`.
+// Splits `rest` at the first `end`: returns the part before it, and removes this part and the `end` from `rest`.
 std::string_view take(std::string_view& rest, char end) {
     std::size_t at = rest.find(end);
     std::string_view part = rest.substr(0, at);
@@ -71,7 +71,7 @@ std::string clean_line(std::string_view line, std::size_t longest, TextCounts& c
     line = without_return(line);
     std::size_t good = 0;
     for (std::size_t more = 1; good < line.size() && more > 0; good += more) more = code_point_bytes(line.substr(good));
-    if (good == line.size() && good <= longest) return std::string(line);  // by far the most frequent case
+    if (good == line.size() && good <= longest) return std::string(line);  // true for almost all lines
     std::string kept;
     bool cut = false;
     while (!line.empty()) {
@@ -141,7 +141,7 @@ LineReader::LineReader(std::istream& in, std::string name, std::size_t longest)
 bool LineReader::next(std::string& line) {
     std::string raw;
     if (!std::getline(in_, raw)) {
-        // std::cin treats a read error as the end of the file
+        // std::cin reports a read error as the end of the file, so ask C's stdin, too.
         bool broken = in_.bad() || (&in_ == &std::cin && std::ferror(stdin));
         if (broken) throw BadInput(text(name_, " cannot be read"));
         return false;

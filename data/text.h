@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reads text: one sentence per line, or source<TAB>target per line. Bytes that are not UTF-8 are dropped and overlong
-// sentences are cut; a warning says how many. It is an error if a file cannot be read, has no sentences, or has more
-// than 1 % invalid bytes.
+// sentences are cut; a warning gives the numbers of dropped bytes and cut sentences. It is an error if a file cannot
+// be read, has no sentences, or has more than 1 % invalid bytes.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,31 +15,32 @@
 
 namespace masquerade {
 
-// Largest number of bytes of a sentence. A longer sentence is cut between two code points.
+// Largest number of bytes of a sentence. A longer sentence is cut, but never inside a code point.
 constexpr std::size_t longest_sentence = 10000;
 
-// Counts for a file or stream. `lines` includes empty lines.
+// Counts of what was read from a file or stream. `lines` includes empty lines.
 struct TextCounts {
     std::uint64_t lines = 0, bytes = 0;
     std::uint64_t invalid_bytes = 0;  // not UTF-8, or NUL
     std::uint64_t cut = 0;            // sentences that were cut
-    std::uint64_t halves = 0;         // lines of a pair file that lack a source or a target
-    std::uint64_t further = 0;        // pairs with further columns, which are ignored
+    std::uint64_t halves = 0;         // lines of a file of pairs that lack a source or a target; they are skipped
+    std::uint64_t further = 0;        // lines of a file of pairs with further columns; these columns are ignored
 };
 
 struct Text {
-    std::vector<std::string> source, target;  // target: empty, or as many as sources
+    std::vector<std::string> source, target;  // target: empty if the text has no pairs, else as long as `source`
     TextCounts counts;
     std::uint64_t hash = 0;  // FNV-1a of the file's bytes
-    std::string warning;     // one line about text that was dropped or cut; "" if there is none
+    std::string warning;     // one line that says what was dropped or cut; "" if nothing was
 };
 
-// Reads the sentences of a file and logs a warning if text was lost. Blank lines are skipped. If at least half of the
-// remaining lines contain a tab, they are read as pairs: lines that lack a source or a target are skipped, and columns
-// after the second are ignored. Throws BadInput.
+// Reads the sentences of a file and logs a warning if text was dropped or cut. Blank lines are skipped. If at least
+// half of the other lines contain a tab, the file is read as pairs: lines that lack a source or a target are skipped,
+// and columns after the second are ignored. Throws BadInput if the file cannot be read, has no sentences, or has more
+// than 1 % invalid bytes.
 Text read_text(const std::string& path, std::size_t longest = longest_sentence);
 
-// Like read_text(), but from memory and without logging. `name` is used in messages.
+// Like read_text(), but reads from memory and does not log the warning. `name` names the text in messages.
 Text parse_text(std::string_view bytes, const std::string& name, std::size_t longest = longest_sentence);
 
 // Reads a stream line by line, for programs that write one output line per input line. Empty lines are not skipped.
@@ -47,7 +48,7 @@ class LineReader {
   public:
     LineReader(std::istream& in, std::string name, std::size_t longest = longest_sentence);
     bool next(std::string& line);  // false at the end
-    void finish() const;           // logs the warning; BadInput if too many bytes were invalid
+    void finish() const;           // logs the warning; throws BadInput if more than 1 % of the bytes were invalid
     const TextCounts& counts() const { return counts_; }
 
   private:
@@ -57,13 +58,14 @@ class LineReader {
     TextCounts counts_;
 };
 
-// Returns the line without its carriage return and without invalid bytes, cut to `longest` bytes.
+// Returns the line without a carriage return at its end and without invalid bytes, cut to at most `longest` bytes.
+// Adds the invalid bytes and the cut to `counts`.
 std::string clean_line(std::string_view line, std::size_t longest, TextCounts& counts);
 
 // Replaces each run of ASCII white space by one space, and removes white space at both ends.
 std::string collapse_space(std::string_view line);
 
-// The bytes of a file of any size. Throws BadInput if it does not exist, is a folder or cannot be read.
+// Returns the bytes of a file of any size. Throws BadInput if the file does not exist, is a folder or cannot be read.
 inline std::string read_bytes(const std::string& path) { return read_input<BadInput>(path, SIZE_MAX - 1); }
 
 }  // namespace masquerade

@@ -57,8 +57,8 @@ TrainingText text_of(const std::string& name, const std::string& file, const std
     return t;
 }
 
-// Returns questions of the built-in grammar, of which some are held out. If held_out_file is not empty, the lines of
-// that file are held out instead; the training lines are the same.
+// Returns questions of the built-in grammar, divided into training and held-out lines. If held_out_file is not empty,
+// its lines replace the held-out lines; the training lines stay the same.
 TrainingText grammar_text(const std::string& held_out_file) {
     TrainingText t;
     t.origin.name = "built-in grammar of questions";
@@ -69,15 +69,15 @@ TrainingText grammar_text(const std::string& held_out_file) {
     return t;
 }
 
-// Returns a text without lines, for a task that generates its own examples.
+// Returns a text without lines, for a model whose task provides the examples.
 TrainingText no_text() {
     TrainingText t;
     t.origin.name = "examples of its task";
     return t;
 }
 
-// Returns the pairs that a task generates. The hash of all pairs is stored, so that a later change of the task is
-// detected.
+// Returns the pairs that a task generates. The hash of all pairs is stored, so that read_again() can detect a later
+// change of the task.
 TrainingText made_text(const PairOptions& made) {
     TrainingText t;
     t.origin.name = text("made by task ", made.task);

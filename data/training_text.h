@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The text of a run: the training and held-out lines, and their origin, which lets a later program read the same lines
-// again.
+// The text of a training run: the training and held-out lines, and their origin, from which a later program can read
+// the same lines again.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,33 +11,43 @@
 namespace masquerade {
 
 struct TextOrigin {
-    std::string name;                   // shown to the user
-    std::string file, held_out_file;    // absolute; file "": the built-in grammar; held_out_file "": part of the text
-    std::uint64_t lines = 0, hash = 0;  // of `file`; lines 0: `file` is the folder of a task, which is read elsewhere
-    bool pairs = false;                 // whether targets are read too: source<TAB>target per line
-    std::uint64_t held_out_hash = 0;    // of `held_out_file`; 0: there is no such file, or the hash was not stored
-    PairOptions made = {};              // the task that generated the pairs, if there is one; `file` is then empty
+    std::string name;  // shown to the user
+    // file: absolute path of the training text; "" if the built-in grammar or a task generates the text; the folder
+    // of the task if a task reads examples from files. held_out_file: absolute path; "" if there is no such file.
+    std::string file, held_out_file;
+    // Number of lines and hash of the training text. lines is 0 if a task provides the examples; read_again() then
+    // reads nothing. hash is 0 for the built-in grammar.
+    std::uint64_t lines = 0, hash = 0;
+    bool pairs = false;               // whether targets are read, too (source<TAB>target per line)
+    std::uint64_t held_out_hash = 0;  // hash of held_out_file; 0 if there is no such file or its hash was not stored
+    PairOptions made = {};            // the task that generated the pairs, if a task did
 };
 
 struct TrainingText {
     TextOrigin origin;
     std::vector<std::string> train, held_out;
     std::vector<std::string> train_targets, held_out_targets;  // for pairs; otherwise empty
-    bool sources_alone = false;  // whether `file` has targets that are ignored, because sentences were wanted
+    bool sources_alone = false;  // whether origin.file has targets that were ignored, because sentences were wanted
 };
 
-// The text that a model needs. translations: pairs, and in the default corpus its translations if it has any. any:
-// pairs if there are any, otherwise sentences. none: no text, because a task provides the examples.
+// The kind of text that a model needs:
+//   sentences     lines without targets
+//   pairs         source and target
+//   translations  pairs; the default corpus gives its translations if it has any, otherwise its other pairs
+//   any           pairs if the text has targets, otherwise sentences
+//   none          no text, because a task provides the examples
 enum class TextKind { sentences, pairs, translations, any, none };
 inline bool only_pairs(TextKind wanted) { return wanted == TextKind::pairs || wanted == TextKind::translations; }
 
-// Finds the text of a run: the files that the user names; without them, the corpus in ./corpus; without a corpus, the
-// built-in grammar, with a note. If no held-out file is named, one line in fifty is held out, chosen by its hash. If
-// `wanted` is sentences, only the sources of pairs are used. If `wanted` is pairs, a file of sentences is still read as
-// sentences. If `made` names a task, the text is the pairs that the task generates.
+// Finds the text of a run: `file` if it is not empty; otherwise the corpus in ./corpus; if there is no corpus,
+// questions of the built-in grammar, with a note. The held-out lines are those of held_out_file. If it is empty, they
+// are the dev file of the corpus if the corpus is used; otherwise one line in fifty is held out, chosen by its hash.
+// If `wanted` is sentences, only the sources of pairs are used. If `wanted` is pairs, a `file` without targets is
+// read as sentences. If `made` names a task, the text is the pairs that the task generates. Throws BadInput or
+// BadUsage if there is no such text.
 TrainingText find_training_text(const std::string& file, const std::string& held_out_file,
                                 TextKind wanted = TextKind::sentences, const PairOptions& made = {});
-// Reads the text of a run again. BadInput if a file has changed.
+// Reads the text of a run again. Throws BadInput if a file, or the task that generates the pairs, has changed.
 TrainingText read_again(const TextOrigin& origin);
 
 }  // namespace masquerade

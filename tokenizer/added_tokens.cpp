@@ -12,7 +12,7 @@ namespace masquerade {
 
 namespace {
 
-// Unicode's White_Space property.
+// Whether the character has Unicode's White_Space property.
 bool is_white_space(char32_t c) {
     return (c >= 9 && c <= 13) || c == ' ' || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
            c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
@@ -43,7 +43,7 @@ std::size_t white_space_after(std::string_view text, std::size_t at) {
     return at;
 }
 
-// Returns a line without the bytes that are not UTF-8, with the span of each remaining byte.
+// Returns the line without the bytes that are not UTF-8, and the position in the line of each remaining byte.
 Normalised valid_part(std::string_view line) {
     Normalised valid;
     for (std::size_t at = 0; at < line.size();) {
@@ -96,12 +96,13 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Characters& chara
     normalised_ = make_set(forms, true);
 }
 
-// If several tokens have the same form, the first one wins. The trie keeps the last of equal entries, so the entries
-// are added in reverse. (In Hugging Face's library, any of the tokens may win.)
+// Builds the set of the tokens whose flag `normalised` has the given value; forms[i] is the text to search for to find
+// token i. If several tokens have equal forms, the first token wins: a trie keeps the last of equal entries, so the
+// tokens are added in reverse order. (In Hugging Face's library, any of the tokens may win.)
 AddedTokens::Set AddedTokens::make_set(const std::vector<std::string>& forms, bool normalised) const {
     Set set;
     std::vector<Trie::Entry> entries;
-    bool any = false;  // whether any of these tokens can be found
+    bool any = false;  // whether at least one token of the set is recognised
     for (std::size_t i = tokens_.size(); i-- > 0;) {
         if (tokens_[i].normalised != normalised || forms[i].empty()) continue;
         entries.push_back({forms[i], int(i)});
@@ -117,7 +118,7 @@ AddedTokens::Set AddedTokens::make_set(const std::vector<std::string>& forms, bo
     return set;
 }
 
-// Returns the offset of the next byte with which a token may begin, or the end of the text.
+// Returns the offset of the first byte from `from` on with which a token may begin; text.size() if there is none.
 std::size_t AddedTokens::Set::candidate(std::string_view text, std::size_t from) const {
     if (firsts.empty()) return text.size();
     if (firsts.size() == 1) return std::min(text.find(firsts[0], from), text.size());
@@ -129,11 +130,12 @@ bool AddedTokens::may_hold(std::string_view line) const {
     return (!normalised_.firsts.empty() && !line.empty()) || exact_.candidate(line, 0) < line.size();
 }
 
-// Calls emit(begin, end, id) for each token in a text, which must be valid UTF-8. If the longest match is rejected
-// (single_word), neither a shorter token at this place nor a token that begins inside the match is tried.
+// Calls emit(begin, end, id) for each token in a text, which must be valid UTF-8. The longest match at a position is
+// rejected if it is a special token that is not recognised, or a token with single_word next to a letter. In this
+// case, neither a shorter token at this position nor a token that begins inside the match is tried.
 template <class Emit>
 void AddedTokens::find(const Set& set, std::string_view text, Emit emit) const {
-    // taken: end of the bytes that tokens and their white space cover; last: end of the last token
+    // last: end of the latest token, with its white space; taken: largest such end of all tokens so far
     std::size_t taken = 0, last = 0;
     for (std::size_t at = set.candidate(text, 0); at < text.size(); at = set.candidate(text, at)) {
         Trie::Match match = set.trie.longest(text.substr(at));
@@ -148,7 +150,7 @@ void AddedTokens::find(const Set& set, std::string_view text, Emit emit) const {
         if (token.single_word && word_touches(text, begin, end)) continue;
         if (token.strip_right) end = end < taken ? taken : white_space_after(text, end);
         if (token.strip_left) begin = std::max(white_space_before(text, begin, taken), last);
-        if (begin >= end) continue;  // an earlier token took all of it
+        if (begin >= end) continue;  // earlier tokens include all bytes of this match
         last = end;
         emit(std::max(begin, taken), std::max(end, taken), token.id);
         taken = std::max(end, taken);
@@ -161,8 +163,8 @@ void AddedTokens::split(std::string_view line, std::vector<Part>& parts) const {
         if (!line.empty()) parts.push_back({0, int(line.size()), -1});
         return;
     }
-    // Appends the parts of line[begin, end). `text` is this range or its normalised form. of.spans are the spans of the
-    // normalised form; empty if `text` is the range itself.
+    // Appends the parts of line[begin, end). `text` is the range itself, its valid UTF-8, or its normalised form.
+    // of.spans gives the position in the range of each byte of `text`; it is empty if `text` is the range itself.
     auto append_parts = [&](const Set& set, const Normalised& of, std::string_view text, int begin, int end) {
         Filler filler(parts, begin);
         find(set, text, [&](std::size_t from, std::size_t to, int id) {

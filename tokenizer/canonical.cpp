@@ -14,9 +14,9 @@ namespace {
 
 using unicode::Map;
 
-// A Hangul syllable (The Unicode Standard, section 3.12) has one of 19 initial consonants, one of 21 vowels, and one of
-// 27 final consonants or none. These are the first code points of each; before_final precedes the first final
-// consonant.
+// A Hangul syllable (The Unicode Standard, section 3.12) consists of one of 19 initial consonants, one of 21 vowels,
+// and one of 27 final consonants or none; `finals` also counts "none". syllable, initial and vowel are the first code
+// points of their kind; before_final is the code point before the first final consonant.
 constexpr char32_t syllable = 0xAC00, initial = 0x1100, vowel = 0x1161, before_final = 0x11A7;
 constexpr char32_t initials = 19, vowels = 21, finals = 28, syllables = initials * vowels * finals;
 
@@ -26,10 +26,10 @@ constexpr std::uint64_t pair_of(char32_t first, char32_t second) { return std::u
 
 struct Tables {
     Map decompositions;                                    // full decompositions
-    std::unordered_map<std::uint64_t, char32_t> composed;  // key: pair_of() the two parts
+    std::unordered_map<std::uint64_t, char32_t> composed;  // key: pair_of(first part, second part)
     std::unordered_map<char32_t, int> classes;
-    std::unordered_set<char32_t> unstable;    // code points that NFC may change or join to the text before them
-    std::array<bool, 0x110000 / 256> busy{};  // whether a block of 256 code points has an unstable one
+    std::unordered_set<char32_t> unstable;    // code points that NFC may change, or join to the text before
+    std::array<bool, 0x110000 / 256> busy{};  // index: code point / 256; whether the block has an unstable code point
 
     Tables() {
         Map steps;
@@ -51,7 +51,7 @@ struct Tables {
         }
         for (const auto& [c, parts] : steps)
             if (parts.size() == 1) mark(c);
-        for (const auto& [parts, c] : composed) mark(char32_t(parts));  // the second part
+        for (const auto& [parts, c] : composed) mark(char32_t(parts));  // the low 32 bits: the second part
         for (char32_t i = 0; i < vowels; i++) mark(vowel + i);
         for (char32_t i = 1; i < finals; i++) mark(before_final + i);
     }
@@ -92,7 +92,7 @@ std::u32string decomposed(const std::u32string& text) {
         else
             all += c;
     }
-    for (std::size_t begin = 0; begin < all.size();) {  // sort the marks into canonical order
+    for (std::size_t begin = 0; begin < all.size();) {  // sorts the marks by combining class
         std::size_t end = begin + 1;
         while (end < all.size() && combining_class(all[end]) > 0) end++;
         const std::size_t marks = begin + (combining_class(all[begin]) == 0);  // a starter stays in front of its marks
@@ -103,7 +103,7 @@ std::u32string decomposed(const std::u32string& text) {
     return all;
 }
 
-// Returns the character that is composed of these two; 0 if there is none.
+// Returns the character that is composed of `first` and `second`; 0 if there is none.
 char32_t composite(char32_t first, char32_t second) {
     if (in_range(first, initial, initials) && in_range(second, vowel, vowels))
         return syllable + ((first - initial) * vowels + (second - vowel)) * finals;
@@ -114,13 +114,14 @@ char32_t composite(char32_t first, char32_t second) {
     return found == tables().composed.end() ? 0 : found->second;
 }
 
-// Composes each character with the last starter before it, unless a character in between blocks the composition.
+// Composes each character with the nearest starter before it (a character of combining class 0), unless a character in
+// between blocks the composition.
 std::u32string composed(const std::u32string& text) {
     std::u32string all;
     std::size_t starter = text.npos;
     for (char32_t c : text) {
         const int own = combining_class(c);
-        const bool adjacent = starter + 1 == all.size();  // meaningless if starter is npos
+        const bool adjacent = starter + 1 == all.size();  // not used if starter is npos
         const bool blocked = starter == text.npos || (!adjacent && combining_class(all.back()) >= own);
         if (const char32_t both = blocked ? 0 : composite(all[starter], c); both != 0) {
             all[starter] = both;
@@ -143,8 +144,8 @@ int combining_class(char32_t c) {
 
 std::string nfc(std::string_view text, const MayCompose& may) {
     std::string all;
-    std::size_t begin = 0;  // start of the stretch that is not yet in `all`
-    bool stable = true;     // whether all characters of the stretch are stable
+    std::size_t begin = 0;  // start of the current stretch, which is not yet in `all`
+    bool stable = true;     // whether NFC certainly leaves the stretch unchanged
     const auto close = [&](std::size_t end) {
         const std::string_view before = text.substr(begin, end - begin);
         begin = end;
@@ -166,7 +167,7 @@ std::string nfc(std::string_view text, const MayCompose& may) {
     for (std::size_t at = 0; at < text.size();) {
         const CodePoint c = decode_utf8(text, at);
         if (c.length > 0 && tables().is_unstable(c.value)) {
-            stable = false;  // the character joins the stretch
+            stable = false;  // the character continues the stretch
         } else {
             close(at);  // a stable character begins a new stretch
         }

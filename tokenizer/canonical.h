@@ -9,10 +9,10 @@
 
 namespace masquerade {
 
-// Full canonical decompositions of all code points that have one, except Hangul syllables.
+// Returns the full canonical decomposition of each code point that has one, except Hangul syllables.
 const unicode::Map& canonical_decompositions();
 
-// The canonical combining class; 0 for a starter.
+// Returns the canonical combining class of a code point; 0 if the code point is a starter.
 int combining_class(char32_t c);
 
 // Returns the text in NFC. Bytes that are not UTF-8 are unchanged.
@@ -21,7 +21,8 @@ std::string nfc(std::string_view text);
 // Decides whether a stretch of text that is not in NFC (`before`) is replaced by its NFC (`after`).
 using MayCompose = std::function<bool(std::string_view before, std::string_view after)>;
 
-// Like nfc(), but a stretch for which `may` returns false is not changed. Stretches are as short as composition allows.
+// Like nfc(), but a stretch for which `may` returns false is not changed. Each stretch is as short as possible: it ends
+// before the next character that NFC neither changes nor joins to the text before it.
 std::string nfc(std::string_view text, const MayCompose& may);
 
 }  // namespace masquerade

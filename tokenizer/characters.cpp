@@ -68,8 +68,8 @@ void Characters::set_flags(const NormaliseOptions& options) {
     for (char32_t c = '0'; options.single_digits && c <= '9'; c++) make(c).flags |= Character::punctuation;
 }
 
-// Sets what each code point becomes: lower-cases it, then decomposes it. The opposite order would give the same
-// results.
+// Sets what each code point becomes: its lower case, decomposed, without marks. Decomposition before lower-casing would
+// give the same results.
 void Characters::set_results(const NormaliseOptions& options) {
     const bool library = options.rules == Rules::hugging_face;
     unicode::Map lowered, stripped;
@@ -119,7 +119,7 @@ void Characters::set_result(char32_t c, const std::u32string& result) {
     what.flags = flags & 0x7FF;
 }
 
-// Lets neighbouring blocks with equal entries share memory: there are hundreds of such blocks of ideographs.
+// Lets neighbouring blocks with equal entries share memory. Ideographs fill hundreds of such blocks.
 void Characters::share_equal_blocks() {
     std::vector<Character> kept(table_.begin(), table_.begin() + 256);
     for (std::uint16_t& block : block_of_) {
@@ -151,7 +151,7 @@ void Characters::replace(std::string_view line, std::string& text, std::vector<S
     for (std::size_t at = 0, next; at < line.size(); at = next) {
         const CodePoint c = decode_utf8(line, at);
         next = at + std::size_t(std::max(c.length, 1));
-        // Bytes that are not UTF-8 are dropped: without the characters between them, they could become valid.
+        // Drops bytes that are not UTF-8: if an empty replacement joined two such bytes, they could form a character.
         if (c.length == 0) continue;
         const auto found = replaced_.find(c.value);
         text += found != replaced_.end() ? found->second : line.substr(at, next - at);
@@ -161,7 +161,7 @@ void Characters::replace(std::string_view line, std::string& text, std::vector<S
 
 bool is_word_character(char32_t c) {
     static const auto ranges = [] {
-        std::vector<std::pair<char32_t, char32_t>> all;  // last, first
+        std::vector<std::pair<char32_t, char32_t>> all;  // last and first code point of each range
         char32_t next = 0;
         for (const unicode::Stretch& stretch : unicode::word_characters) {
             const char32_t first = next + stretch.skipped;

@@ -11,36 +11,37 @@ constexpr const char* hugging_face_version = "0.23.3";
 
 struct Fact {
     enum Flag : std::uint32_t {
-        control = 1,       // NUL, U+FFFD, categories Cc and Cf: cleaning drops it
-        space = 2,         // separates words; with `control`: only if cleaning has not dropped it
+        control = 1,       // dropped by cleaning: NUL, U+FFFD, category Cf, Cc but tab, LF and CR; Hugging Face: Co
+        space = 2,         // separates words; if `control` is also set, only without cleaning
         ideograph = 4,     // a word by itself
-        punctuation = 8,   // ASCII's, and categories P*: a word by itself
-        mark = 16,         // category Mn: stripping drops it
-        cased = 32,        // has case, and is not ignorable
-        ignorable = 64,    // Unicode's Case_Ignorable: a final sigma looks past it
-        nonstarter = 128,  // it, or all it decomposes to, has a canonical combining class but 0
+        punctuation = 8,   // ASCII punctuation and symbols, and categories P*: a word by itself
+        mark = 16,         // category Mn: dropped if accents are stripped
+        cased = 32,        // has upper or lower case, and is not ignorable
+        ignorable = 64,    // Unicode's Case_Ignorable: skipped by the rule for a sigma at the end of a word
+        nonstarter = 128,  // all characters of its decomposition have a nonzero canonical combining class
     };
 };
 
-// A stretch of code points with one value; `skipped` counts those between the row before and this one.
+// A range of `length` code points with the same value. `skipped` is the number of code points between the ranges of the
+// previous row and of this row.
 struct Run {
     std::uint32_t skipped, length, value;
 };
 struct Stretch {
     std::uint32_t skipped, length;
 };
-// From `first` on, every code point or every second one (step): it becomes the one at this offset from it.
+// Each of the `count` code points c = first, first + step, first + 2 * step, ... becomes c + offset.
 struct Shift {
     std::uint32_t first, count, step;
     std::int32_t offset;
 };
-// From `first` on, code point by code point: its new text, parted by spaces.
+// The code points from `first` on change. `to` lists what each of them becomes, separated by spaces.
 struct Change {
     char32_t first;
     std::u32string_view to;
 };
 
-// Characters of words: letters, marks, digits, connectors such as the underscore.
+// Word characters: letters, marks, digits, and connectors such as the underscore.
 constexpr Stretch word_characters[] = {
     {48, 10},   {7, 26},    {4, 1},     {1, 26},    {47, 1},     {10, 1},      {4, 1},        {5, 23},
     {1, 31},    {1, 458},   {4, 12},    {14, 5},    {7, 1},      {1, 1},       {17, 117},     {1, 2},
@@ -139,7 +140,7 @@ constexpr Stretch word_characters[] = {
     {32, 4153}, {7, 222},   {2, 5762},  {14, 7473}, {3103, 542}, {1506, 4939}, {716213, 240},
 };
 
-// BERT's reference. Each table is of a code point by itself; its flags:
+// The flags of each code point that has any, as BERT's reference tokenizer treats it.
 constexpr Run flags[] = {
     {0, 9, 1},        {0, 2, 2},      {0, 2, 3},       {0, 1, 2},       {0, 14, 1},     {0, 4, 3},      {0, 1, 2},
     {0, 6, 8},        {0, 1, 72},     {0, 6, 8},       {0, 1, 72},      {0, 1, 8},      {10, 1, 72},    {0, 6, 8},
@@ -270,7 +271,7 @@ constexpr Run flags[] = {
     {3072, 42720, 4}, {32, 10160, 4}, {10576, 544, 4}, {722401, 1, 65}, {30, 96, 65},   {128, 240, 80},
 };
 
-// Lower case, full mapping; a final sigma is not seen here.
+// Full lower-case mapping of single code points, without the special form of a sigma at the end of a word.
 constexpr Shift lower[] = {
     {65, 26, 1, 32},       {192, 23, 1, 32},      {216, 7, 1, 32},       {256, 24, 2, 1},       {306, 3, 2, 1},
     {313, 8, 2, 1},        {330, 23, 2, 1},       {376, 1, 1, -121},     {377, 3, 2, 1},        {385, 1, 1, 210},
@@ -315,7 +316,7 @@ constexpr Change lower_longer[] = {
     {0x130, U"i\u0307"},
 };
 
-// Canonical decomposition, one step of it, of all but Hangul syllables.
+// One step of canonical decomposition: the parts may decompose further. Hangul syllables are not included.
 constexpr Change decomposition[] = {
     {0xC0, U"A\u0300 A\u0301 A\u0302 A\u0303 A\u0308 A\u030A"},
     {0xC7, U"C\u0327 E\u0300 E\u0301 E\u0302 E\u0308 I\u0300 I\u0301 I\u0302 I\u0308"},
@@ -622,7 +623,7 @@ constexpr Change decomposition[] = {
     {0x2FA10, U"𪃎 䳸 𪄅 𪈎 𪊑 麻 䵖 黹 黾 鼅 鼏 鼖 鼻 𪘀"},
 };
 
-// The characters of two parts that canonical composition (NFC) never makes.
+// Code points that decompose into two parts, and that canonical composition (NFC) never creates.
 constexpr Stretch never_composed[] = {
     {836, 1}, {1555, 8}, {124, 2}, {1, 1}, {83, 1}, {2, 1},  {34, 3}, {2, 1},     {253, 2},
     {997, 1}, {9, 1},    {4, 1},   {4, 1}, {4, 1},  {12, 1}, {9, 1},  {1, 2},     {1, 1},
@@ -630,7 +631,7 @@ constexpr Stretch never_composed[] = {
     {1, 1},   {10, 13},  {1, 5},   {1, 1}, {1, 2},  {1, 2},  {1, 9},  {54799, 7}, {86, 6},
 };
 
-// Canonical combining classes of all nonstarters.
+// The canonical combining class of each code point whose class is not 0.
 constexpr Run combining_classes[] = {
     {768, 21, 230}, {0, 1, 232},    {0, 4, 220},   {0, 1, 232},    {0, 1, 216},    {0, 5, 220},     {0, 2, 202},
     {0, 4, 220},    {0, 2, 202},    {0, 11, 220},  {0, 5, 1},      {0, 4, 220},    {0, 8, 230},     {0, 1, 240},
@@ -689,8 +690,8 @@ constexpr Run combining_classes[] = {
     {61, 4, 230},   {1504, 7, 220}, {109, 6, 230}, {0, 1, 7},
 };
 
-// The Hugging Face library where it differs: each row replaces what the tables above say. A code point
-// without flags is an ordinary one; what lower-casing or stripping leaves alone becomes itself.
+// Exceptions for Hugging Face's library: for its code points, a row here replaces the rows above. The
+// value 0 means "no flags". In the tables of changes, a code point that does not change becomes itself.
 constexpr Run hugging_face_flags[] = {
     {28, 4, 1},       {1533, 1, 0},  {479, 1, 64},   {146, 2, 64}, {6, 8, 64},      {42, 10, 64},
     {0, 14, 192},     {0, 1, 64},    {282, 1, 0},    {0, 1, 64},   {119, 1, 0},     {131, 6, 64},
@@ -725,7 +726,7 @@ constexpr Change hugging_face_strip[] = {
     {0x11938, U"\U00011938"},
 };
 
-// The 64-bit FNV-1a hash of every number above: a test sees an edit by hand.
+// The 64-bit FNV-1a hash of all numbers above. It lets a test detect changes by hand.
 constexpr std::uint64_t table_hash = 0xadc16bfb085c2ca0;
 
 }  // namespace masquerade::unicode

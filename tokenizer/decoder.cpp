@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Decoding ids to text: joins pieces to words and inserts spaces.
+// Decodes ids to text: joins pieces to words and inserts spaces.
 #include <algorithm>
 
 #include "input/utf8.h"
@@ -16,7 +16,8 @@ void WordPiece::prepare_decoding() {
         if (token.special) silent_.push_back(token.id);
         if (!recognises(token)) continue;
         if (token.single_word) guarded_.push_back(token.id);
-        // Spaces are removed. Words with a space between them may still spell a token that contains a space.
+        // Removes the spaces of the token's text (normalise() puts spaces around ideographs). A token that contains a
+        // space is therefore not protected: decoded words with a space between them may spell it.
         std::string text = token.normalised ? normalise(token.text, characters_).text : token.text;
         text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
         if (!text.empty()) never_joined_.push_back(std::move(text));
@@ -45,10 +46,10 @@ std::string WordPiece::reading(std::string_view line) const {
 }
 
 std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std::string>& unknown) const {
-    std::size_t next = 0;  // index of the next unknown word
+    std::size_t next = 0;  // index into `unknown`
     std::vector<SpacedWord> words;
     words.reserve(ids.size());
-    bool open = false;  // whether the next piece may continue the last word
+    bool open = false;  // whether a continuation piece may be appended to words.back()
     for (int id : ids) {
         const bool written = id == vocabulary_.unk() && next < unknown.size();
         const std::string& token = written ? unknown[next++] : vocabulary_.token(id);
@@ -75,9 +76,9 @@ std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std
     return composed(with_spaces(std::move(words), never_joined_));
 }
 
-// Composes the text, because encoding decomposed it. A stretch of the text is composed only if normalisation maps both
-// forms to equal text; without accent stripping, it may not. If composing changes which added tokens are recognised,
-// returns the text unchanged.
+// Returns the text in NFC, because encoding may have decomposed it. A stretch of the text is composed only if its
+// decomposed and its composed form normalise to equal text, which is not certain if accents are not stripped. If
+// composing would change which added tokens are recognised, the whole text is returned unchanged.
 std::string WordPiece::composed(std::string text) const {
     const auto same = [&](std::string_view before, std::string_view after) {
         return normalise(before, characters_).text == normalise(after, characters_).text;

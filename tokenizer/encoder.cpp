@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Encodes a line: reads plain ASCII words directly and normalises all other words, then splits each word into its
-// longest matching pieces.
+// Encodes a line: reads plain ASCII words directly and normalises all other words. Then splits each word into pieces,
+// from left to right, always taking the longest piece that matches.
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -27,9 +27,9 @@ void check_size(std::string_view line) {
 Encoder::Encoder(const WordPiece& tokenizer, int remembered)
     : of_(tokenizer), words_(tokenizer.characters()), spanned_(tokenizer.characters(), true), cache_(remembered) {}
 
-// Visits a line word by word. Plain ASCII words, and characters that are words by themselves, are recognised by their
-// bytes and passed to plain(word, begin, end) and single(c, begin, end); single() returns whether it accepted the
-// character. Any other word is normalised into `words`; then general() is called, which reads words.text().
+// Visits a line word by word. Calls plain(word, begin, end) for each word of ASCII letters and digits, and single(c,
+// begin, end) for each character that is a word by itself; single() returns false to reject the character. Each other
+// word, and each rejected character, is normalised into `words`; then general() is called, which reads words.text().
 template <class Plain, class Single, class General>
 void Encoder::walk(Words& words, Plain plain, Single single, General general) const {
     const Characters& characters = of_.characters_;
@@ -78,7 +78,8 @@ void Encoder::walk(Words& words, Plain plain, Single single, General general) co
 }
 
 // Calls emit(id, first byte, last byte + 1) for each piece of the word. Returns false if the whole word is [UNK],
-// because the word is too long or, with Unknown::word, because no piece matches a part of the word.
+// because the word is too long or, with Unknown::word, because no piece matches a part of the word. In this case, the
+// caller must discard the pieces that were already emitted.
 template <class Emit>
 bool Encoder::split(std::string_view word, int length, Emit emit) const {
     if (length > of_.options_.max_word) return false;
@@ -115,7 +116,8 @@ void Encoder::append(std::string_view line, std::vector<int>& ids) {
     ids.insert(ids.end(), ids_.begin(), ids_.begin() + std::ptrdiff_t(count_));
 }
 
-// Enlarges ids_ to hold one more id for each of `bytes` bytes, and the unused ids of a WordCache entry.
+// Enlarges ids_ so that it can hold one more id for each of `bytes` bytes, and the unused ids of a WordCache entry,
+// which append_plain() copies as a whole.
 void Encoder::make_room(std::size_t bytes) {
     std::size_t needed = count_ + bytes + WordCache::most;
     if (ids_.size() < needed) ids_.resize(std::max({needed, 2 * ids_.size(), room}));
@@ -165,7 +167,8 @@ void Encoder::append_plain(const PlainWord& word, std::string_view bytes) {
     std::copy_n(place, count, entry.ids);
 }
 
-// Returns a word of ASCII letters and digits, in lower case if the options say so; valid until the next call.
+// Returns a word of ASCII letters and digits, in lower case if the options say so. The result is valid until the next
+// call of lower().
 std::string_view Encoder::lower(std::string_view bytes) {
     lowered_.resize(bytes.size());
     for (std::size_t i = 0; i < bytes.size(); i++) lowered_[i] = of_.characters_.letter_of(bytes[i]);
@@ -189,7 +192,8 @@ void Encoder::append(std::string_view line, std::vector<Piece>& pieces) {
 void Encoder::append_pieces(std::string_view text, int offset, int& word, std::vector<Piece>& pieces) {
     Words& words = spanned_;
     words.begin(text);
-    // span(begin, end) maps bytes [begin, end) of the word to bytes of the text.
+    // Appends the pieces of the word `bytes`. span(begin, end) maps bytes [begin, end) of the word to bytes of
+    // `text`.
     auto append = [&](std::string_view bytes, int length, auto span) {
         auto emit = [&](int id, int begin, int end) {
             Span from = span(begin, end);
@@ -207,7 +211,7 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
                [&](int first, int last) { return words.source(at + std::size_t(first), at + std::size_t(last)); });
     };
     auto single = [&](char32_t c, std::size_t begin, std::size_t end) {
-        int id = c < 0x80 ? single_id(c) : -1;  // a character beyond ASCII may be followed by its marks
+        int id = c < 0x80 ? single_id(c) : -1;  // beyond ASCII, marks may follow: general() handles them
         if (id < 0) return false;
         const Span from = words.source(begin, end);
         pieces.push_back({id, offset + from.begin, offset + from.end, word++});
@@ -215,7 +219,7 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
     };
     auto general = [&] {
         const std::string& bytes = words.text();
-        std::size_t at = 0, next = 0;  // end of the last piece in bytes and in code points
+        std::size_t at = 0, next = 0;  // end of the previous piece: at in bytes, next in code points
         append(bytes, words.length(), [&](int begin, int end) {
             auto count = [&](int from, int to) {
                 return std::size_t(std::count_if(bytes.data() + from, bytes.data() + to, starts_code_point));

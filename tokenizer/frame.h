@@ -9,17 +9,17 @@
 
 namespace masquerade {
 
-// The text that is shortened: the longer one, or always the first or the second.
+// Which text of a pair is shortened: the longer text, or always the first or the second text.
 enum class Truncation { longest, first, second };
 
 struct Lengths {
     int first, second;
 };
 
-// Shortens the longer text until both have equal length, then each text in turn by one token, until they have `room`
-// tokens together. If `room` is odd, one text then has one token more. In BERT's reference (_truncate_seq_pair in
-// create_pretraining_data.py), it is the first text. In Hugging Face's library, it is the text that was longer, or the
-// second text if both had equal length.
+// Shortens the longer text until both texts have equal length. Then shortens both texts alternately by one token.
+// Stops when they have `room` tokens together. If both were shortened to an odd `room`, one text has one token more
+// than the other: in BERT's reference (_truncate_seq_pair in create_pretraining_data.py), this is the first text; in
+// Hugging Face's library, it is the text that was longer, or the second text if the lengths were equal.
 inline Lengths longest_first(Rules rules, int room, int first, int second) {
     if (first <= room - second) return {first, second};
     if (std::min(first, second) <= room / 2)  // only the longer text is shortened
@@ -28,8 +28,8 @@ inline Lengths longest_first(Rules rules, int room, int first, int second) {
     return odd_to_first ? Lengths{room - room / 2, room / 2} : Lengths{room / 2, room - room / 2};
 }
 
-// Returns the lengths after truncation to `room` tokens; nullopt if the first or second text alone is to be shortened
-// and would become empty.
+// Returns the lengths after truncation to `room` tokens. Returns nullopt if only one text may be shortened (`which`
+// is first or second) and it would become empty.
 inline std::optional<Lengths> cut(Truncation which, Rules rules, int room, Lengths all) {
     const std::int64_t excess = std::int64_t(all.first) + all.second - room;
     if (excess <= 0) return all;

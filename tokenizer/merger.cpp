@@ -33,10 +33,10 @@ bool Merger::run(int size, const std::function<bool()>& goes_on) {
         const Queued best = queue_.back();
         queue_.pop_back();
         Pair& pair = pairs_[std::size_t(best.pair)];
-        if (best.count != pair.queued) continue;  // outdated: the pair was queued again with a larger count
+        if (best.count != pair.queued) continue;  // the entry is outdated: the pair was queued again later
         pair.queued = 0;
         if (best.count != pair.count) {
-            queue(best.pair);  // with its new count, which is lower
+            queue(best.pair);  // queues the pair again with its current, lower count
         } else {
             if (merges++ % between_questions == 0 && !goes_on()) return false;
             merge(best.pair);
@@ -45,7 +45,7 @@ bool Merger::run(int size, const std::function<bool()>& goes_on) {
 }
 
 void Merger::change(int left, int right, Count by, int word) {
-    // The key is mixed by Fibonacci hashing, because std::hash of a number is the number itself.
+    // Multiplication by an odd number scrambles the key without collisions; std::hash returns numbers unchanged.
     std::uint64_t both = (std::uint64_t(left) << 32 | std::uint32_t(right)) * 0x9E3779B97F4A7C15u;
     auto [place, is_new] = ids_.try_emplace(both, int(pairs_.size()));
     if (is_new) pairs_.push_back({left, right});
@@ -68,7 +68,8 @@ void Merger::merge(int id) {
     pairs_[std::size_t(id)].count = 0;  // `pair` is no longer valid: pairs_ may have grown
 }
 
-// Merges the pair in one word, from left to right. The tokens before `kept` are final.
+// Merges the pair (left, right) into the token `merged` wherever it occurs in word w. Goes from left to right; `kept`
+// is the number of tokens of the new sequence so far.
 void Merger::merge_in(int w, int left, int right, int merged) {
     Word& word = words_[std::size_t(w)];
     int* tokens = &cut_[word.begin];

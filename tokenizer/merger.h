@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Byte-pair merging (Sennrich et al. 2016): words are split into tokens, and the most frequent pair of neighbouring
-// tokens is merged into one token, again and again.
+// Byte-pair merging (Sennrich et al. 2016): every word begins as a sequence of single characters; repeatedly, the
+// most frequent pair of neighbouring tokens is merged into one token.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -26,9 +26,10 @@ class TokenList {
     std::unordered_map<std::string, int> ids_;
 };
 
-// Finds the most frequent pair with a queue. Each entry stores the count of its pair at the time of queueing. A pair
-// whose count rose is queued again; a pair whose count fell is queued again when its entry reaches the front. Pairs
-// with equal counts are ordered by their strings: smaller left token first, then smaller right token.
+// Merges pairs of neighbouring tokens. The most frequent pair is found with a priority queue. Each entry of the queue
+// stores the count of its pair at the time of queueing. If the count rises, the pair is queued again at once; if the
+// count falls, the pair is queued again when its entry reaches the front. Pairs with equal counts are ordered by the
+// strings of their left tokens, then of their right tokens; smaller strings come first.
 class Merger {
   public:
     using Count = std::int64_t;
@@ -36,11 +37,11 @@ class Merger {
     // Pairs that occur fewer than min_count times are not merged.
     Merger(TokenList& tokens, Count min_count) : tokens_(tokens), min_count_(min_count) {}
 
-    // Adds a word that occurs `count` times, as its current tokens.
+    // Adds a word that occurs `count` times. `tokens` is the sequence of tokens into which the word is split at first.
     void add(const std::vector<int>& tokens, Count count);
 
-    // Merges until there are `size` tokens or no pair is left, then returns true. Calls goes_on() every 64 merges; if
-    // goes_on() returns false, stops and returns false.
+    // Merges pairs until there are `size` tokens or no pair occurs min_count times, then returns true. Calls
+    // goes_on() before the first merge and then every 64 merges; if goes_on() returns false, stops and returns false.
     bool run(int size, const std::function<bool()>& goes_on);
 
   private:
@@ -52,7 +53,7 @@ class Merger {
     struct Pair {
         int left, right;
         Count count = 0, queued = 0;  // queued: count in the pair's latest queue entry; 0: not in the queue
-        std::vector<int> words = {};  // where the pair occurs; may contain outdated or repeated entries
+        std::vector<int> words = {};  // words in which the pair occurs; may have outdated or repeated entries
     };
     struct Queued {
         Count count;
@@ -70,9 +71,9 @@ class Merger {
     std::vector<int> cut_;  // the tokens of all words, one word after the other
     std::vector<Word> words_;
     std::vector<Pair> pairs_;
-    std::unordered_map<std::uint64_t, int> ids_;  // hash of a pair -> index into pairs_
+    std::unordered_map<std::uint64_t, int> ids_;  // key made of both tokens, see change() -> index into pairs_
     std::vector<Queued> queue_;                   // a heap
-    std::vector<int> risen_;                      // pairs whose count rose in the last merge
+    std::vector<int> risen_;                      // pairs whose count rose and that must be queued again
 };
 
 }  // namespace masquerade

@@ -25,7 +25,7 @@ bool Words::next() {
     text_.clear();
     spans_.clear();
     length_ = 0;
-    bool alone = false;  // whether the word is one character that is always a word; only its marks may follow
+    bool alone = false;  // whether the word is a character that is always a word; then only marks may follow
     while (at_ < line_.size()) {
         if (!alone && take_letters()) continue;
         CodePoint c = decode_utf8(line_, at_);
@@ -82,8 +82,8 @@ void Words::append_result(char32_t c, Character what, Span span) {
         append(to, span);
     };
     if (what.is(Character::syllable)) {
-        // Decomposes a Hangul syllable (The Unicode Standard, section 3.12). There are 21 vowels, and 27 final
-        // consonants or none.
+        // Decomposes a Hangul syllable (The Unicode Standard, section 3.12). There are 21 vowels and 28 endings: 27
+        // final consonants, or none.
         char32_t s = c - first_syllable;
         put(0x1100 + s / (21 * 28));
         put(0x1161 + s / 28 % 21);
@@ -103,8 +103,8 @@ void Words::append(char32_t c, Span span) {
     if (with_spans_) spans_.push_back(span);
 }
 
-// Unicode's condition Final_Sigma: before the sigma is a cased character, after it is none; ignorable characters are
-// skipped.
+// Unicode's condition Final_Sigma: a cased character precedes the sigma, and no cased character follows it.
+// Case_Ignorable characters are skipped on both sides. `after` is the offset behind the sigma.
 bool Words::sigma_is_final(std::size_t after) const {
     if (!after_cased_) return false;
     for (CodePoint c; after < line_.size(); after += std::size_t(std::max(c.length, 1))) {
@@ -116,8 +116,8 @@ bool Words::sigma_is_final(std::size_t after) const {
     return true;
 }
 
-// Sorts the nonstarters at the end of the word by combining class (canonical order). Their spans stay in the order of
-// the line.
+// Sorts the nonstarters (characters with a nonzero combining class) at the end of the word by combining class, which
+// is Unicode's canonical order. Their spans are not reordered.
 void Words::sort_run() {
     if (run_length_ > 1) {
         std::u32string run;
@@ -134,7 +134,7 @@ void Words::sort_run() {
     run_length_ = 0;
 }
 
-// Words skips the text between words. This function reads that text again, because it must keep the spaces.
+// The class Words skips the text between words. This function reads that text again, because the spaces must be kept.
 Normalised normalise(std::string_view line, const Characters& characters) {
     Normalised result;
     if (!characters.replaces() && is_ascii(line)) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Splits a line of text into normalised words, exactly as BERT's reference tokenizer does (google-research/bert,
-// tokenization.py): clean, isolate ideographs, split at white space; if lower-casing, fold case, decompose (NFD) and
-// strip marks; split at punctuation. One pass, one code point at a time.
+// Splits a line of text into normalised words. With the default options, the words are exactly those of BERT's
+// reference tokenizer (google-research/bert, tokenization.py), which drops control characters, isolates ideographs,
+// splits at white space, converts to lower case, decomposes (NFD), strips marks, and splits at punctuation. This code
+// does all of it in one pass, one code point at a time.
 #pragma once
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@ namespace masquerade {
 // Iterates over the normalised words of a line: for (Words words(line, characters); words.next();) use(words.text());
 class Words {
   public:
-    // with_spans: whether spans() is computed, which costs time. `characters` and the line must outlive this object.
+    // with_spans: whether to compute spans(), which costs time. `characters` and the line must outlive this object.
     explicit Words(const Characters& characters, bool with_spans = false)
         : characters_(characters), with_spans_(with_spans) {}
     Words(std::string_view line, const Characters& characters, bool with_spans = false)
@@ -22,7 +23,7 @@ class Words {
         begin(line);
     }
 
-    // Begins a new line, with the memory of the last one.
+    // Begins a new line, and reuses the memory of the previous line.
     void begin(std::string_view line) {
         if (characters_.replaces()) characters_.replace(line, replaced_, sources_);
         line_ = characters_.replaces() ? replaced_ : line;
@@ -32,11 +33,11 @@ class Words {
     // Moves to the next word; false at the end of the line.
     bool next();
 
-    const std::string& text() const { return text_; }  // never empty, valid UTF-8
-    int length() const { return length_; }             // in code points of text()
+    const std::string& text() const { return text_; }  // the current word: not empty, valid UTF-8
+    int length() const { return length_; }             // number of code points in text()
 
-    // One span per code point of text(): the source character and the stripped marks that follow it. A Hangul syllable
-    // becomes 2 or 3 code points that share one span.
+    // One span per code point of text(): the bytes of the original character and of the stripped marks that follow
+    // it. A Hangul syllable becomes 2 or 3 code points, which have the same span.
     const std::vector<Span>& spans() const { return spans_; }
 
     // The functions below are for callers that read simple words themselves between two calls of next().
@@ -45,8 +46,9 @@ class Words {
     std::string_view line() const { return line_; }
     std::size_t at() const { return at_; }
 
-    // Continues at another offset, which must not be inside a word. after_cased is for the Final_Sigma rule. It is true
-    // if the last character before the offset that is not Case_Ignorable is cased and no space follows it.
+    // Continues at another offset, which must not be inside a word. after_cased is for Unicode's Final_Sigma rule. It
+    // must be true if the nearest character before the offset that is not Case_Ignorable is cased and no space lies
+    // between it and the offset.
     void go_to(std::size_t at, bool after_cased) {
         at_ = at;
         after_cased_ = after_cased;
@@ -68,18 +70,18 @@ class Words {
     const Characters& characters_;
     bool with_spans_;
     std::string_view line_;
-    std::string replaced_;       // backs line_ if characters are replaced
-    std::vector<Span> sources_;  // spans of the bytes of replaced_; empty if nothing is replaced
-    std::size_t at_ = 0;         // next byte of the line
+    std::string replaced_;       // the bytes of line_ if characters are replaced
+    std::vector<Span> sources_;  // original position of each byte of replaced_; empty if nothing is replaced
+    std::size_t at_ = 0;         // offset of the next byte of line_
     bool after_cased_ = false;
     std::string text_;
     int length_ = 0;
     std::vector<Span> spans_;
-    std::size_t run_begin_ = 0;  // the nonstarters at the end of text_: offset of the first, and their number
+    std::size_t run_begin_ = 0;  // offset of the first nonstarter at the end of text_; their number is run_length_
     int run_length_ = 0;
 };
 
-// A normalised text. spans[i] are the bytes of the line from which byte i of the text comes, in ascending order.
+// A normalised text. spans[i] is the range of the line from which byte i of the text comes; the spans are ascending.
 struct Normalised {
     std::string text;
     std::vector<Span> spans;

@@ -17,9 +17,9 @@ struct Item {
     std::int64_t count;
 };
 
-constexpr std::size_t longest_shown = 24;  // characters per word
+constexpr std::size_t longest_shown = 24;  // characters of a word that are printed
 
-// Returns a tokenizer with the same vocabulary for words that are already normalised.
+// Returns a tokenizer with the same vocabulary that does not normalise words, because the counted words are normalised.
 WordPiece for_words(const WordPiece& tokenizer) {
     WordPiece::Options options = tokenizer.options();
     options.lower = options.clean = options.split_ideographs = options.recognise_special = false;
@@ -51,7 +51,7 @@ std::string shown(std::string_view text) {
     return length > longest_shown ? out + "…" : out;
 }
 
-// Lists the `most` most frequent items, one per line: the count, the code point if with_code is true, and the text.
+// Lists the `most` most frequent items, one per line: the count, the code point if with_code, and the text.
 std::string list(const char* title, std::vector<Item> items, int most, bool with_code) {
     std::sort(items.begin(), items.end(),
               [](const Item& a, const Item& b) { return a.count != b.count ? a.count > b.count : a.text < b.text; });

@@ -8,12 +8,12 @@
 
 namespace masquerade {
 
-// Returns a table with lines of at most 80 columns, then lists of at most `most` unknown words and at most `most`
-// characters that are not tokens, most frequent first.
+// Returns a table with lines of at most 80 columns, followed by two lists: at most `most` words with an [UNK], and at
+// most `most` characters that the vocabulary lacks. The most frequent ones come first.
 //
-// The words must have been counted with the tokenizer's own NormaliseOptions. Punctuation marks and ideographs count as
-// words. Characters are counted in the normalised words, bytes in the original lines without line feeds. No [CLS] or
-// [SEP] is added, and special tokens in the text count as text.
+// The words must have been counted with the tokenizer's own NormaliseOptions. Each punctuation mark and each
+// ideograph counts as a word. Characters are counted in the normalised words, bytes in the original lines without
+// line feeds. No [CLS] or [SEP] is added, and special tokens that the text spells out count as text.
 std::string report(const WordCounts& words, const WordPiece& tokenizer, int most = 20);
 
 }  // namespace masquerade

@@ -11,14 +11,15 @@ namespace {
 
 // Facts about the text written so far.
 struct Written {
-    int spaces = 0, ideographs = 0, latin = 0;        // counts
+    int spaces = 0, ideographs = 0, latin = 0;        // number of spaces, of East Asian words, of words of letters
     bool double_quote = false, single_quote = false;  // whether a quotation is open
-    bool url = false;                                 // in a URL since the last space
+    bool url = false;                                 // whether "//" has occurred since the last space
 
     bool chinese() const { return ideographs > latin; }
 };
 
-// A sign (punctuation mark or symbol), the words before and after it, and facts about the text that ends with `before`.
+// A sign (a punctuation mark or symbol), the words before and after it, and facts about the text up to and including
+// `before`.
 struct Place {
     const SpacedWord &before, &sign, &after;
     const Written& written;
@@ -33,7 +34,7 @@ constexpr std::string_view contracted[] = {"s", "t", "d", "m", "ll", "re", "ve",
 constexpr std::string_view extensions[] = {"org", "com", "net", "io",   "fm",   "js",   "py",  "pl", "pm", "rb",
                                            "el",  "h",   "sh",  "html", "json", "conf", "yml", "md", "txt"};
 
-// Words after the dash in the synopses of the package catalogue: parser library - development files.
+// Words that follow a dash in the synopses of packages, such as "parser library - development files".
 constexpr std::string_view parts[] = {"common",    "core",          "data",     "devel",  "development", "doc",
                                       "docs",      "documentation", "feature",  "header", "headers",     "library",
                                       "libraries", "metapackage",   "node",     "python", "python3",     "runtime",
@@ -46,7 +47,7 @@ bool one_of(std::string_view word, const std::string_view (&list)[n]) {
     return false;
 }
 
-// The conditions of the rules. `second` means that the sign before is the same sign.
+// The conditions of the rules. `second` means that the word before the sign is the same sign.
 
 bool always(const Place&) { return true; }
 
@@ -59,14 +60,15 @@ bool after_word(const Place& p) { return p.before.letters(); }
 bool words_around(const Place& p) { return p.before.letters() && p.after.letters(); }
 bool letters_around(const Place& p) { return words_around(p) && p.before.text.size() == 1 && p.after.text.size() == 1; }
 bool digits_around(const Place& p) {
-    bool thousands = p.after.number() && p.after.text.size() == 3;  // true for 1,000; false for: may 1, 1955
+    bool thousands = p.after.number() && p.after.text.size() == 3;  // true for "1,000", false for "may 1, 1955"
     return is_digit(p.before.last) && is_digit(p.after.first) && (p.sign.first != ',' || thousands);
 }
 
 bool contraction(const Place& p) { return after_word(p) && one_of(p.after.text, contracted); }
 bool single_open(const Place& p) { return p.written.single_quote; }
 bool double_open(const Place& p) { return p.written.double_quote; }
-// Whether an apostrophe opens a quotation. False for: the students' room, 5' 10.
+// Whether an apostrophe opens a quotation. It does not at the end of the text, between a word and another sign
+// (5', wide), or between a word that ends in s and a word (the students' room).
 bool opens(const Place& p) {
     return p.after.first != 0 && !(after_word(p) && (!p.after.letters() || p.before.last == 's'));
 }
@@ -88,7 +90,7 @@ constexpr Hold none{}, left{true, false}, right{false, true}, both{true, true};
 // The first matching row decides. A sign without a matching row has a space on both sides.
 constexpr Rule rules[] = {
     {U"#$%&'()*+,-./:;<=>@[\\^_`{|}", in_chinese, both},
-    {U"\"~", single_in_chinese, both},  // not for: 好," "真
+    {U"\"~", single_in_chinese, both},  // but not to the quotes in: 好," "真
 
     {U"'’", contraction, both},   // it's
     {U"'’`", single_open, left},  // 'please', `eager'
@@ -113,14 +115,15 @@ constexpr Rule rules[] = {
     {U"/_^·‐‑", always, both},
 };
 
-// Returns the sides of a sign that have no space, by the rules.
+// Applies the rules to a sign.
 Hold hold_of(const Place& place) {
     for (const Rule& rule : rules)
         if (rule.signs.find(place.sign.first) != rule.signs.npos && rule.fits(place)) return rule.hold;
     return none;
 }
 
-// Characters of East Asian scripts without spaces: ideographs, kana, full-width signs; not Hangul.
+// Whether the character belongs to an East Asian script that is written without spaces: ideographs, kana, full-width
+// signs; not Hangul.
 bool is_wide(char32_t c) {
     return c >= 0x2E80 &&
            (c < 0xA4D0 || (c >= 0xF900 && c < 0xFB00) || (c >= 0xFE30 && c < 0xFE70) || (c >= 0xFF00 && c < 0xFFF0) ||
@@ -148,14 +151,14 @@ class Writer {
     std::string line;
 
   private:
-    // Whether there is no space between the two words.
+    // Whether to write no space between the two words.
     bool closes(const SpacedWord& before, const SpacedWord& word) const {
         if (!before.alone() && !word.alone()) return false;
         bool joined = before.hold.right || word.hold.left || is_wide(before.last) || is_wide(word.first);
         return joined && !forbidden(before, word);
     }
 
-    // Whether a space must stay, because without it an added token would be recognised or missed.
+    // Whether a space is necessary, because without it encoding would find a wrong added token or miss one.
     bool forbidden(const SpacedWord& before, const SpacedWord& word) const {
         if (before.kind == SpacedWord::Kind::guarded && is_word_character(word.first)) return true;
         if (word.kind == SpacedWord::Kind::guarded && is_word_character(before.last)) return true;
@@ -195,7 +198,7 @@ class Writer {
     const std::vector<std::string>& never_;
     std::size_t longest_never_ = 0;
     Written written_;
-    std::string tail_;  // the text since the last space that may be the start of a text in never_
+    std::string tail_;  // end of the text since the last space: a text in never_ may begin in it
 };
 
 }  // namespace

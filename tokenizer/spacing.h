@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT
-// Restores the spaces that encoding lost. Two words of letters need a space between them; without it, they would have
-// been one word. Next to punctuation and ideographs, a table of rules guesses whether there was a space, for English,
-// Chinese, file names, versions and addresses.
+// Restores the spaces that encoding lost. Between two words of letters there was a space: without it, encoding would
+// have found one word. Next to punctuation, a table of rules guesses whether there was a space; the rules cover
+// English, Chinese, file names, version numbers and addresses. Ideographs have no spaces around them.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace masquerade {
 
-// The sides of a sign (a punctuation mark or symbol) that have no space.
+// The sides of a sign (a punctuation mark or symbol) on which no space is written.
 struct Hold {
     bool left = false, right = false;
 };
 
 struct SpacedWord {
-    // ordinary: a word. alone: one character that is always a word by itself. guarded: an added token that encoding
-    // does not recognise next to letters or digits.
+    // alone: one character that is always a word by itself. guarded: an added token that encoding does not recognise
+    // next to letters or digits. ordinary: any other word.
     enum class Kind : char { ordinary, alone, guarded };
 
-    std::string text;  // empty: there is no word, before the first or after the last
+    std::string text;  // empty only for the missing neighbour of the first or last word
     Kind kind = Kind::ordinary;
-    char32_t first = 0, last = 0;  // first and last character of text
+    char32_t first = 0, last = 0;  // first and last code point of text
     Hold hold = {};
 
     bool alone() const { return kind == Kind::alone; }
     char32_t sign() const { return alone() ? first : 0; }
-    bool letters() const { return first != 0 && !alone(); }  // letters or digits
-    bool number() const;                                     // digits 0-9
+    bool letters() const { return first != 0 && !alone(); }  // whether it is a word of kind ordinary or guarded
+    bool number() const;                                     // whether it consists of digits 0-9
 };
 
-// Joins words with the spaces that a writer would put. A space stays if, without it, the joined words would contain a
-// text of `never`.
+// Joins words with the spaces that a human writer would probably put. Two words always have a space between them if
+// the joined words would otherwise contain a text of `never`.
 std::string with_spaces(std::vector<SpacedWord> words, const std::vector<std::string>& never);
 
 inline bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }

@@ -8,9 +8,9 @@
 
 namespace masquerade::unicode {
 
-using Map = std::map<char32_t, std::u32string>;  // code point -> the text that replaces it
+using Map = std::map<char32_t, std::u32string>;  // code point -> the text that it becomes
 
-// Calls use(first, last, value) for each row.
+// Calls use(first code point, last code point, value) for each row.
 template <std::size_t n, class Use>
 void each_run(const unicode::Run (&runs)[n], Use use) {
     char32_t first = 0;

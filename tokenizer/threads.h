@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs work in several threads and rethrows the errors.
+// Distributes calls among several threads and rethrows an exception of a call.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace masquerade {
 
-// Calls work(i) for every i below `count` in several threads; each thread makes its own `work`. If calls throw, no new
-// calls begin, and the exception with the lowest i is rethrown. Calls begin in order of i, so all calls with a lower i
-// have finished.
+// Calls work(i) for every i below `count` in several threads. Each thread gets its own `work` from make_work(). If a
+// call throws, no new calls begin, and after the running calls have ended, the exception of the call with the lowest
+// i is rethrown. Calls begin in the order of i, so all calls with a lower i have succeeded then.
 template <class MakeWork>
 void share_out(int threads, std::size_t count, MakeWork make_work) {
     std::atomic<std::size_t> next{0};
@@ -37,7 +37,7 @@ void share_out(int threads, std::size_t count, MakeWork make_work) {
     std::vector<std::thread> others;
     try {
         for (int t = 1; t < threads; t++) others.emplace_back(run);
-    } catch (const std::system_error&) {  // no more threads available: continue with fewer
+    } catch (const std::system_error&) {  // no more threads are available: continue with fewer threads
     } catch (const std::bad_alloc&) {
     }
     run();

@@ -59,8 +59,8 @@ Vocabulary train_vocabulary(const WordCounts& words, int size, const TrainerOpti
             piece.assign(cut.empty() ? "" : "##").append(c);
             cut.push_back(tokens.find(piece));
         });
-        // Skips words that encoding turns into [UNK] because they are too long or have an unknown character: their
-        // pieces would never be used.
+        // Skips words that encoding turns into [UNK], because they are too long or have a character that is not a
+        // token: their pieces would never be used.
         bool unknown = std::count(cut.begin(), cut.end(), -1) > 0;
         if (!unknown && cut.size() <= std::size_t(options.max_word)) merger.add(cut, count);
     });

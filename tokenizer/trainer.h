@@ -12,24 +12,25 @@
 namespace masquerade {
 
 struct TrainerOptions : NormaliseOptions {
-    int min_count = 2;   // rarer characters are not tokens; rarer pairs are not merged
-    int max_word = 200;  // longer words are skipped, because WordPiece encodes them as [UNK]
+    int min_count = 2;   // characters and pairs that occur less often do not become tokens
+    int max_word = 200;  // words of more code points are skipped: WordPiece encodes them as [UNK]
 };
 
 // Called every 64 merges with the fraction of the merges done, 0 to 1. If it returns false, training stops.
 using TrainingProgress = std::function<bool(double done)>;
 
-// Thrown when training is stopped. No vocabulary is returned: it would be incomplete, and nobody could tell.
+// Thrown when training is stopped. The unfinished vocabulary is not returned, because it looks like a complete one.
 struct TrainingStopped : TokenizerError {
     using TokenizerError::TokenizerError;
 };
 
-// Returns a vocabulary of `size` tokens, or fewer if no pair is left to merge. In this order, it contains
-//   the special tokens,
-//   the characters, most frequent first, each also with "##" unless it is always a word by itself (punctuation,
-//   ideographs),
-//   the merged pieces, most frequent pair first.
-// Ties go to the smaller string. The normalisation options in `options` are not used: the words are normalised already.
+// Returns a vocabulary of `size` tokens, or fewer if no pair is left to merge. It contains, in this order,
+//   - the special tokens,
+//   - the characters of the words, the most frequent first; each is followed by its form with "##", unless it is always
+//     a word by itself (punctuation, ideographs),
+//   - the merged pieces, in the order of merging.
+// If counts are equal, the smaller string comes first. The normalisation options in `options` are not used, because the
+// words are normalised already.
 // Throws TokenizerError if an option is out of range or there are no words.
 Vocabulary train_vocabulary(const WordCounts& words, int size, const TrainerOptions& options = {},
                             const TrainingProgress& progress = nullptr);

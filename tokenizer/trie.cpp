@@ -8,7 +8,8 @@ namespace masquerade {
 
 namespace {
 
-// Returns the first eight bytes as a number. Strings with different first eight bytes have the order of these numbers.
+// Returns the first eight bytes as a number. If the numbers of two strings differ, the strings have the same order as
+// the numbers.
 std::uint64_t prefix(std::string_view s) {
     std::uint64_t x = 0;
     for (std::size_t i = 0; i < 8; i++) x = x << 8 | (i < s.size() ? (unsigned char)s[i] : 0);
@@ -32,16 +33,16 @@ std::vector<Trie::Entry> sorted(const std::vector<Trie::Entry>& entries) {
 
 Trie::Trie(const std::vector<Entry>& unsorted) : nodes_(512) {
     std::vector<Entry> entries = sorted(unsorted);
-    nodes_[0].parent = -2;  // the root is neither a free slot (-1) nor the child of a node
+    nodes_[0].parent = -2;  // the root is neither a free slot (-1) nor a child of another node
 
-    // Entries [begin, end) share their first `depth` bytes, which lead to `node`.
+    // Entries [begin, end) have the same first `depth` bytes, which lead to `node`.
     struct Group {
         int node;
         std::size_t depth, begin, end;
     };
     std::vector<Group> open{{0, 0, 0, entries.size()}};
-    std::vector<int> bytes;           // edges to the children of the node
-    std::vector<std::size_t> starts;  // first entry of each child
+    std::vector<int> bytes;           // the bytes that lead to the children of the group's node
+    std::vector<std::size_t> starts;  // first entry of each child, then the end of the group
     while (!open.empty()) {
         Group group = open.back();
         open.pop_back();
@@ -66,9 +67,9 @@ Trie::Trie(const std::vector<Entry>& unsorted) : nodes_(512) {
     }
 }
 
-// Finds a base for which the slots of all bytes are free. A single child is put into the first free slot. If a search
-// for several children fails at many slots, later searches begin behind these slots; otherwise, building the trie would
-// take quadratic time.
+// Finds a base such that the slots base + byte are free for all bytes. A single child gets the first free slot. If a
+// search for several children fails at many slots, later searches skip these slots; otherwise, building the trie
+// would take quadratic time.
 int Trie::find_base(const std::vector<int>& bytes) {
     constexpr int patience = 32;
     std::size_t& from = bytes.size() == 1 ? first_free_ : search_from_;
@@ -77,7 +78,7 @@ int Trie::find_base(const std::vector<int>& bytes) {
     std::size_t first = std::size_t(bytes.front());
     int tries = 0;
     for (std::size_t place = from;; place++) {
-        std::size_t base = place - first;  // positive, because the search begins at slot 257
+        std::size_t base = place - first;  // at least 2, because place >= 257 and first <= 255
         if (nodes_.size() < base + 512) nodes_.resize(base + 512);
         if (taken(place)) continue;
         if (std::none_of(bytes.begin(), bytes.end(), [&](int b) { return taken(base + std::size_t(b)); }))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A set of byte strings, stored as a double array (Aoe 1989). If node n has a child along byte b, the child is node
-// base[n] + b, and its parent is n. Each step of a match takes one load.
+// A map from byte strings to numbers: a trie, stored as a double array (Aoe 1989). If node n has a child along byte
+// b, the child is node base[n] + b, and its parent is n. A match needs one memory load per byte.
 #pragma once
 #include <string_view>
 #include <utility>
@@ -16,11 +16,11 @@ class Trie {
     explicit Trie(const std::vector<Entry>& entries);
 
     struct Match {
-        int length = 0;  // in bytes; 0: no string of the set is a prefix of the text
+        int length = 0;  // in bytes; 0: no string of the trie is a prefix of the text
         int value = -1;
     };
 
-    // Returns the longest string of the set that is a prefix of the text.
+    // Returns the longest string of the trie that is a prefix of the text.
     Match longest(std::string_view text) const {
         Match best;
         int node = 0, length = 0;
@@ -37,14 +37,14 @@ class Trie {
   private:
     struct Node {
         int base = 0;
-        int parent = -1;  // -1: free slot; the root, node 0, has -2
-        int value = -1;
+        int parent = -1;  // -1: the slot is free; -2: the root, which is node 0
+        int value = -1;   // -1: no string ends at this node
     };
 
     int find_base(const std::vector<int>& bytes);
 
-    std::vector<Node> nodes_;  // at least 256 slots past the last base, so that a step needs no bounds check
-    std::size_t first_free_ = 257, search_from_ = 257;  // where find_base starts
+    std::vector<Node> nodes_;  // 256 slots or more after the largest base: a step needs no bounds check
+    std::size_t first_free_ = 257, search_from_ = 257;  // where find_base() starts for one child; for several
 };
 
 }  // namespace masquerade

@@ -18,19 +18,19 @@ class Vocabulary {
     Vocabulary() = default;
     explicit Vocabulary(std::vector<std::string> tokens);
 
-    // Reads one token per line. Only LF ends a line (U+2028 is a token of bert-base-chinese). A CR before the LF and a
-    // byte order mark are dropped. Empty lines are tokens.
+    // Reads one token per line. Only LF ends a line, because U+2028 (line separator) is a token of bert-base-chinese.
+    // A CR before the LF and a byte order mark are dropped. An empty line is the empty token.
     static Vocabulary load(const std::string& path);
     void save(const std::string& path) const;
-    std::string lines() const;  // the text of the file; TokenizerError if a token contains a line feed
+    std::string lines() const;  // the text of the file; throws TokenizerError if a token contains a line feed
 
     int size() const { return int(tokens_.size()); }
 
-    // The id of a token, -1 if absent. If several lines contain the token, the last one counts.
+    // Returns the id of a token; -1 if the vocabulary lacks the token. If several lines are equal, the last one counts.
     int id(std::string_view token) const;
     const std::string& token(int id) const;
 
-    // Ids of the special tokens, -1 if absent.
+    // The ids of the special tokens; -1 if the vocabulary lacks the token.
     int pad() const { return special_[0]; }
     int unk() const { return special_[1]; }
     int cls() const { return special_[2]; }
@@ -42,11 +42,11 @@ class Vocabulary {
     std::size_t slot_of(std::string_view token) const;
 
     std::vector<std::string> tokens_;
-    std::vector<int> slots_;  // hash table (open addressing) of ids, -1 if free; a power of two, at most half full
+    std::vector<int> slots_;  // hash table of ids (open addressing); -1: free; the size is a power of two
     int special_[5] = {-1, -1, -1, -1, -1};
 };
 
-// [PAD] [UNK] [CLS] [SEP] [MASK], in the order of the functions above. Vocabularies trained here begin with them.
+// [PAD] [UNK] [CLS] [SEP] [MASK]. Vocabularies that train_vocabulary() returns begin with these tokens.
 extern const char* const special_tokens[5];
 
 // Whether the token is a piece that continues a word.

@@ -26,11 +26,12 @@ struct Lines {
     }
 };
 
-// True for tokens in brackets, such as "[CLS]" and "[unused7]", which programs use by name and text does not contain.
+// Whether the token is in brackets, such as "[CLS]" and "[unused7]". Programs use these tokens by name; text does not
+// contain them.
 bool is_reserved(const std::string& token) { return token.size() > 2 && token.front() == '[' && token.back() == ']'; }
 
-// Returns a table that leaves characters unchanged. With lower-casing and stripping, U+2260 (not equal) would become an
-// equals sign, which is punctuation.
+// Returns a table without lower-casing and accent stripping. With them, U+2260 (not equal) would become an equals
+// sign and therefore count as punctuation, although it does not.
 Characters as_written() {
     NormaliseOptions options;
     options.lower = false;
@@ -76,7 +77,7 @@ std::vector<std::string> vocabulary_notes(const Vocabulary& vocabulary, const No
     return notes;
 }
 
-// The thresholds tolerate a few tokens of the other case.
+// The thresholds tolerate a few tokens with unexpected case.
 std::string casing_note(const Vocabulary& vocabulary, bool lower) {
     int words = 0, capitals = 0;
     auto any = [](const std::string& token, auto is) { return std::any_of(token.begin(), token.end(), is); };

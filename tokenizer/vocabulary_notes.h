@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds suspicious properties of a vocabulary. None of them is an error: bert-base-chinese has two blank tokens and
-// thousands of tokens that can never occur.
+// Finds suspicious properties of a vocabulary. They are not errors: even bert-base-chinese has two blank tokens and
+// thousands of tokens that encoding can never produce.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,27 +10,27 @@
 
 namespace masquerade {
 
-// Returns one line for each kind of defect, with line numbers of the vocabulary, from 1: missing special tokens, equal
-// tokens, and tokens that no text can produce with these options. Tokens in brackets such as [unused7] are skipped,
-// because programs use them by name.
+// Returns one line for each kind of defect: missing special tokens, equal tokens, and tokens that no text can produce
+// with these options. The lines name tokens with their line numbers in the vocabulary, from 1. Tokens in brackets,
+// such as [unused7], count as possible, because programs use them by name.
 std::vector<std::string> vocabulary_notes(const Vocabulary& vocabulary, const NormaliseOptions& options = {});
 
-// Returns a warning if the vocabulary seems to be made for text with capitals but `lower` is true, or the reverse;
-// otherwise "".
+// Returns a warning if `lower` is true but the vocabulary seems to be made for text with capital letters, or if `lower`
+// is false but the vocabulary seems to be made for lower-cased text. Returns "" otherwise.
 std::string casing_note(const Vocabulary& vocabulary, bool lower);
 
-// A vocabulary without the tokens that can never occur, as in bert4keras (load_vocab, simplified=True). The embedding
-// table of a model then needs only the rows keep_tokens.
+// A vocabulary without the tokens that encoding can never produce, as in bert4keras (load_vocab, simplified=True). A
+// model's embedding table then needs only the rows in keep_tokens.
 struct Simplified {
     Vocabulary vocabulary;
-    std::vector<int> keep_tokens;  // old id of each new id
+    std::vector<int> keep_tokens;  // keep_tokens[new id] is the old id
 };
 
-// Drops every token of more than one character that contains an ideograph or a punctuation mark (besides "##"). These
-// characters are always words by themselves, so such a token never matches. Examples are [unused7], [MASK] and "##"
-// with an ideograph. The tokens in `first` are always kept and come first; the other tokens keep their order. If tokens
-// are equal, the last one is kept, whose id Vocabulary::id returns. Throws TokenizerError if `first` contains a token
-// twice or a token that the vocabulary lacks.
+// Drops every token of more than one character that contains an ideograph or a punctuation mark (a leading "##" does
+// not count). These characters are always words by themselves, so such a token never matches. Examples are [unused7],
+// [MASK] and "##" followed by an ideograph. The tokens in `first` are always kept and come first; the other tokens
+// keep their order. If tokens are equal, only the last one is kept, because Vocabulary::id() returns its id. Throws
+// TokenizerError if `first` contains a token twice or a token that the vocabulary lacks.
 Simplified simplify(const Vocabulary& vocabulary,
                     const std::vector<std::string>& first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"});
 

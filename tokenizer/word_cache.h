@@ -9,8 +9,8 @@
 
 namespace masquerade {
 
-// Returns the eight bytes of a line that begin at `at` as a number, with the first byte lowest. Bytes past the end are
-// 0.
+// Returns eight bytes of a line, from offset `at` on, as a number. The first byte is the lowest byte of the number.
+// Bytes after the end of the line are 0.
 inline std::uint64_t eight_bytes(std::string_view line, std::size_t at) {
     std::uint64_t x = 0;
     if (line.size() - at >= 8)
@@ -25,13 +25,15 @@ inline std::uint64_t eight_bytes(std::string_view line, std::size_t at) {
 
 constexpr std::uint64_t every_byte(std::uint64_t byte) { return byte * 0x0101010101010101u; }
 
-// Sets the highest bit of each byte in the range [first, last]. All bytes of x must be below 128.
+// Returns a number in which the highest bit of a byte is set if the same byte of x is in the range [first, last]. All
+// other bits are 0. All bytes of x must be below 128.
 constexpr std::uint64_t within(std::uint64_t x, unsigned first, unsigned last) {
     return (x + every_byte(0x80u - first)) & ~(x + every_byte(0x7Fu - last)) & every_byte(0x80);
 }
 
-// A word of ASCII letters and digits. low and high are its first 16 bytes, in lower case if `lower`, padded with zeros.
-// Words of up to 16 bytes are equal if low and high are equal, because no word contains a zero byte.
+// A word of ASCII letters and digits. low and high are its first 16 bytes, padded with zeros; read() converts them to
+// lower case if `lower` is true. Two words of at most 16 bytes are equal if low and high are equal, because no word
+// contains a zero byte.
 struct PlainWord {
     std::size_t length = 0;
     std::uint64_t low = 0, high = 0;
@@ -45,7 +47,7 @@ struct PlainWord {
     }
 
   private:
-    // Reads up to eight letters or digits from `at` on into `bytes`. Returns whether there were eight.
+    // Reads up to eight letters (and digits, if `digits`) from `at` on into `bytes`. Returns whether there were eight.
     bool take(std::string_view line, std::size_t at, bool lower, bool digits, std::uint64_t& bytes) {
         if (at >= line.size()) return false;
         std::uint64_t x = eight_bytes(line, at), seven = x & every_byte(0x7F);
@@ -60,7 +62,7 @@ struct PlainWord {
     }
 };
 
-// The ids of short words. Each word has one slot, chosen by a hash; a new word overwrites the word in its slot.
+// A cache of the ids of short words. A hash of the word chooses its slot; a new word overwrites the word in its slot.
 class WordCache {
   public:
     static constexpr int longest = 16;  // bytes per word
@@ -68,14 +70,14 @@ class WordCache {
 
     struct Entry {
         std::uint64_t low = 0, high = 0;
-        int ids[most] = {-1, -1, -1, -1};  // ends at the first -1
+        int ids[most] = {-1, -1, -1, -1};  // the list ends at the first -1
     };
 
-    // Capacity 2^bits words; bits is clamped to [1, 30].
+    // The cache has 2^bits slots; bits is clamped to [1, 30].
     explicit WordCache(int bits)
         : entries_(std::size_t(1) << std::clamp(bits, 1, 30)), shift_(64 - std::clamp(bits, 1, 30)) {}
 
-    // The slot of a word, which may contain another word.
+    // Returns the slot of a word. The slot may contain another word.
     Entry& place(const PlainWord& word) {
         std::uint64_t mixed = (word.low ^ (word.high << 29 | word.high >> 35)) * 0x9E3779B97F4A7C15u;
         mixed = (mixed ^ mixed >> 32) * 0x9E3779B97F4A7C15u;

@@ -14,9 +14,9 @@ void WordCounts::add(std::string_view line) {
     add_line(line, words);
 }
 
-// Each thread counts separately; the counts are added up at the end.
+// Each thread counts separately; the counts are added up at the end, so that the threads need no locks.
 void WordCounts::add_text(std::string_view text, int threads) {
-    constexpr std::size_t part_bytes = 1 << 16;  // work unit of a thread
+    constexpr std::size_t part_bytes = 1 << 16;  // a thread takes so many bytes at a time
     const std::size_t parts = (text.size() + part_bytes - 1) / part_bytes;
     const std::size_t of_use = std::clamp(parts, std::size_t(1), std::size_t(std::max(threads, 1)));
     std::vector<WordCounts> others(of_use - 1, WordCounts(characters_));
@@ -26,7 +26,7 @@ void WordCounts::add_text(std::string_view text, int threads) {
         WordCounts& counts = mine == 0 ? *this : others[mine - 1];
         return [&counts, text](std::size_t part) {
             Words words(*counts.characters_);
-            // Counts the lines that begin in this part, even if they end in a later part.
+            // Counts the lines that begin in this part of the text, including a line that ends in a later part.
             std::size_t begin = part * part_bytes, last = std::min(text.size(), begin + part_bytes);
             if (begin > 0) begin = std::min(text.substr(0, last).find('\n', begin - 1), last) + 1;
             while (begin < last) {

@@ -20,12 +20,12 @@ class WordCounts {
     // Counts the words of one line.
     void add(std::string_view line);
 
-    // Counts lines that end at LF; the last one may lack its LF. The result depends neither on the number of threads
-    // nor on their timing.
+    // Counts the words of all lines of a text. Lines end with LF; the last line may lack its LF. The counts depend
+    // neither on the number of threads nor on their timing.
     void add_text(std::string_view text, int threads = 1);
 
-    // Calls use(word, count) for each word, in no particular order. A word is normalised, not empty, and may have any
-    // length.
+    // Calls use(word, count) for each distinct word, in no particular order. A word is normalised, not empty, and may
+    // have any length.
     template <class Use>
     void each(Use use) const {
         for (const Entry& entry : entries_) use(text_of(entry), entry.count);
@@ -34,16 +34,17 @@ class WordCounts {
     std::size_t different() const { return entries_.size(); }
     std::int64_t words() const { return words_; }
     std::int64_t lines() const { return lines_; }
-    std::int64_t bytes() const { return bytes_; }  // of the original lines, without LF
+    std::int64_t bytes() const { return bytes_; }  // total size of the original lines, without LF
     const Characters& characters() const { return *characters_; }
 
   private:
     struct Entry {
-        std::size_t begin, length;  // position in texts_
+        std::size_t begin, length;  // bytes [begin, begin + length) of texts_
         std::int64_t count;
     };
     struct Slot {
-        std::uint32_t hash = 0, entry = 0;  // entry: index + 1; 0: free
+        // hash: the upper 32 bits of the word's hash; entry: index into entries_ + 1, or 0 if the slot is free
+        std::uint32_t hash = 0, entry = 0;
     };
 
     explicit WordCounts(std::shared_ptr<const Characters> characters)
@@ -58,9 +59,9 @@ class WordCounts {
     }
 
     std::shared_ptr<const Characters> characters_;
-    std::string texts_;  // the words, one after the other
+    std::string texts_;  // the distinct words, one after the other
     std::vector<Entry> entries_;
-    std::vector<Slot> slots_;  // hash table (open addressing); a power of two, at most half full
+    std::vector<Slot> slots_;  // hash table (open addressing); its size is a power of two; at most half full
     std::int64_t words_ = 0, lines_ = 0, bytes_ = 0;
 };
 

@@ -9,9 +9,9 @@ namespace masquerade {
 
 namespace {
 
-// Returns the tokens that begin words or, if `continuing`, those that continue words, without "##". A token with "##"
-// never begins a word, because "#" is always a word by itself. Tokens that never match are skipped: those that are
-// longer than any word or not UTF-8.
+// Returns the tokens that begin words or, if `continuing`, the tokens that continue words, without their "##". A
+// token with "##" never begins a word, because "#" is always a word by itself. Skips tokens that can never match:
+// tokens that are longer than any word, that are not UTF-8, or that are not in the model's own vocabulary (beyond).
 std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, const std::vector<bool>& beyond, bool continuing,
                                  int max_word) {
     std::vector<Trie::Entry> chosen;
@@ -24,8 +24,8 @@ std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, const std::vector
     return chosen;
 }
 
-// Returns a vector in which [id] is true for an added token outside the model's own vocabulary: such a token is never a
-// piece of a word.
+// Returns a vector whose element [id] is true if the token is an added token outside the model's own vocabulary.
+// Words are never split into such tokens.
 std::vector<bool> ids_beyond(const Vocabulary& vocabulary, const std::vector<AddedToken>& added) {
     std::vector<bool> beyond(std::size_t(vocabulary.size()));
     for (const AddedToken& token : added)
@@ -57,7 +57,8 @@ WordPiece::WordPiece(Vocabulary vocabulary, Options options, std::vector<AddedTo
     prepare_decoding();
 }
 
-// Stores the id in singles_ if the token is one character that is always a word and that normalisation does not change.
+// Stores the id in singles_ if the token is a single character that is always a word by itself and that normalisation
+// does not change.
 void WordPiece::add_single(int id) {
     std::string_view token = vocabulary_.token(id);
     CodePoint c = token.empty() ? CodePoint{} : decode_utf8(token, 0);

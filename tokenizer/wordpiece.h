@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// WordPiece, as in BERT: splits text into token ids by the longest match from the left, and decodes ids to text.
+// WordPiece, as in BERT: splits each word of a text into pieces (from left to right, always the longest piece that
+// matches), and decodes the ids of pieces to text.
 #pragma once
 #include <string>
 #include <string_view>
@@ -16,7 +17,7 @@ namespace masquerade {
 
 struct Piece {
     int id;
-    int begin, end;  // bytes of the original line, including the stripped marks after them
+    int begin, end;  // bytes [begin, end) of the original line, including stripped marks at the end
     int word;        // index of the word in the line, from 0
 };
 
@@ -31,39 +32,40 @@ enum class Unknown {
 class WordPiece {
   public:
     struct Options : NormaliseOptions {
-        int max_word = 200;  // longer words, in code points, become one [UNK]; Hugging Face: 100
+        int max_word = 200;  // words of more code points become one [UNK]; Hugging Face's default is 100
         Unknown unknown = Unknown::word;
         bool recognise_special = false;  // whether "[SEP]" in the text is read as the special token
     };
 
-    // The vocabulary must contain [UNK]. Tokens in `added` are recognised in the text; special ones only with
-    // recognise_special. If `added` is empty, the five special tokens of the vocabulary are used.
+    // The vocabulary must contain [UNK]. Tokens in `added` are recognised in the text, but special tokens only with
+    // recognise_special. If `added` is empty, the special tokens of the vocabulary are used instead.
     WordPiece(Vocabulary vocabulary, Options options, std::vector<AddedToken> added = {});
     explicit WordPiece(Vocabulary vocabulary) : WordPiece(std::move(vocabulary), Options()) {}
 
     // Encodes a line. Bytes that are not UTF-8 are dropped. No [CLS] or [SEP] is added. Safe to call from several
-    // threads. For many lines, an Encoder is faster. TokenizerError if the line has 2 GiB or more.
+    // threads. For many lines, an Encoder is faster. Throws TokenizerError if the line has 2 GiB or more.
     std::vector<int> encode(std::string_view line) const;
 
-    // Like encode(), with the source range of each id. If several pieces come from one Hangul syllable, each has the
-    // bytes of the whole syllable.
+    // Like encode(), but also returns the bytes of the line from which each id comes. If several pieces come from one
+    // Hangul syllable, each piece has the bytes of the whole syllable.
     std::vector<Piece> encode_pieces(std::string_view line) const;
 
     // Returns text as a writer would write it: joins pieces to words and places spaces by rules for English and Chinese
     // (spacing.h). A continuation piece with no word before it is written with its "##". [UNK] and [MASK] count as
     // words; the other special tokens are not written, but end a word.
     //
-    // encode(decode(ids)) == ids if encode() returned the ids and there is no [UNK] among them. If encoding strips
-    // accents, which decomposes every character, the text is in NFC; otherwise, composed and decomposed characters stay
-    // as in the tokens.
+    // encode(decode(ids)) == ids if encode() returned the ids, all of them are written, and there is no [UNK] among
+    // them. If encoding strips accents, which decomposes every character, the text is in NFC; otherwise, composed and
+    // decomposed characters stay as they are in the tokens.
     std::string decode(const std::vector<int>& ids) const;
 
     // Encodes and decodes a line, but writes unknown words in their normalised form instead of [UNK]. The result is the
     // best that a model with an unlimited vocabulary could write, and serves as a reference for decoded text.
     std::string reading(std::string_view line) const;
 
-    // Returns the text that decoding these pieces of the line should give: the normalised words, with one space
-    // wherever the line has white space between two words, composed as in decode(). An unknown word is "[UNK]".
+    // Returns the text that a perfect decoder would make of `pieces`, which encode_pieces(line) returned: the
+    // normalised words, with one space wherever the line has white space between two words, in NFC as for decode().
+    // An unknown word is written as "[UNK]".
     std::string spelled(std::string_view line, const std::vector<Piece>& pieces) const;
 
     const Vocabulary& vocabulary() const { return vocabulary_; }
@@ -80,21 +82,22 @@ class WordPiece {
     void add_single(int id);
     void prepare_decoding();
     std::string composed(std::string text) const;
-    // unknown: the texts to write for the [UNK] ids, in order
+    // unknown[i] is the text to write for the i-th [UNK] in ids
     std::string decode(const std::vector<int>& ids, const std::vector<std::string>& unknown) const;
 
     Vocabulary vocabulary_;
     Options options_;
     Characters characters_;
     std::vector<AddedToken> added_;
-    std::vector<bool> beyond_;  // ids of added tokens outside the model's own vocabulary; words are not split into them
+    std::vector<bool> beyond_;  // [id]: whether AddedToken::beyond holds, so that no word is split into this token
     Trie first_, later_;        // pieces that begin a word; pieces that continue a word, without "##"
     AddedTokens in_text_;
-    std::vector<int> silent_, guarded_;      // sorted ids: tokens not written; tokens not recognised next to letters
-    bool joins_digits_ = false;              // whether single digits are joined to numbers
-    std::vector<std::string> never_joined_;  // texts that encoding would recognise as tokens if a space were omitted
+    std::vector<int> silent_, guarded_;      // sorted ids: tokens that decode() omits; tokens with single_word
+    bool joins_digits_ = false;              // whether decode() joins single digits to numbers
+    std::vector<std::string> never_joined_;  // texts of added tokens: decode() never joins words to them
 
-    // Ids of characters that are always words by themselves, in blocks of 256. For all others, -1: the tries are used.
+    // Maps a character c that is always a word by itself to its id: singles_[256 * single_block_[c / 256] + c % 256].
+    // The id is -1 for all other characters; they are looked up in the tries.
     std::vector<std::uint16_t> single_block_;
     std::vector<int> singles_;
 };
@@ -105,11 +108,11 @@ class Encoder {
   public:
     static constexpr int usual = 14;
 
-    // Caches the ids of at most 2^remembered words; each entry takes 32 bytes.
+    // Caches the ids of at most 2^remembered words. Each word takes 32 bytes.
     explicit Encoder(const WordPiece& tokenizer, int remembered = usual);
     explicit Encoder(WordPiece&& tokenizer, int remembered = usual) = delete;
 
-    // Appends to `ids` or `pieces` what WordPiece::encode() or encode_pieces() returns.
+    // Like WordPiece::encode() and encode_pieces(), but append the result to `ids` or `pieces`.
     void append(std::string_view line, std::vector<int>& ids);
     void append(std::string_view line, std::vector<Piece>& pieces);
 
@@ -130,9 +133,9 @@ class Encoder {
     const WordPiece& of_;
     Words words_, spanned_;
     WordCache cache_;
-    std::string lowered_;  // lower-case form of a plain word
+    std::string lowered_;  // the result of lower()
     std::vector<AddedTokens::Part> parts_;
-    std::vector<int> ids_;  // the ids of the current line
+    std::vector<int> ids_;  // the first count_ elements are the ids of the current line
     std::size_t count_ = 0;
 };
 

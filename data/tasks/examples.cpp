@@ -24,7 +24,7 @@ class MadeExamples : public Examples {
         scattered = kind.scattered;
         longest = kind.longest(options);
         vocabulary = kind.words(options);
-        example(0, true);  // throws if the options allow no example
+        example(0, true);  // throws BadUsage if the options allow no example
     }
 
     Solved example(std::uint64_t number, bool held_out) const override {
@@ -118,7 +118,7 @@ std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_
 }
 
 double right_by_clue(const std::vector<Solved>& known, const std::vector<Solved>& asked, ClueOf* clue) {
-    std::map<int, std::map<int, int>> counts;  // clue -> answer -> count
+    std::map<int, std::map<int, int>> counts;  // clue -> answer -> number of times
     for (const Solved& s : known)
         for (int answer : s.answers) counts[clue ? clue(s) : 0][answer]++;
     std::map<int, int> best;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The task of classifying text files, which are read as bytes. Each folder is a class. One file in ten is held out,
-// chosen by a hash of its name.
+// chosen by a hash of the file's name and its folder's name.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -46,7 +46,7 @@ class FileExamples : public Examples {
         return read(train_[random.below(std::uint32_t(train_.size()))]);
     }
     std::uint64_t held_out() const override { return held_out_.size(); }
-    std::uint64_t hash() const override { return hash_ >> 2; }  // a checkpoint stores numbers up to 2^62
+    std::uint64_t hash() const override { return hash_ >> 2; }  // a checkpoint stores only numbers below 2^62
     std::uint64_t contents() const override {
         if (contents_ != 0) return contents_;
         contents_ = hash_;
@@ -55,7 +55,8 @@ class FileExamples : public Examples {
         return contents_;
     }
 
-    // Naive Bayes with add-one smoothing: log P(class) + sum over neighbouring bytes of log P(pair | class).
+    // The baseline "bigrams" is naive Bayes with add-one smoothing. It chooses the class c with the largest sum of
+    // log P(c) and, over all pairs of neighbouring bytes, of log P(pair | c).
     std::vector<Baseline> baselines(const std::vector<Solved>& asked) const override {
         const auto n = std::size_t(classes_);
         std::vector<std::vector<double>> pairs(n, std::vector<double>(bytes * bytes, 1));
@@ -86,7 +87,7 @@ class FileExamples : public Examples {
     static std::size_t pair(const Solved& s, std::size_t i) {
         return std::size_t((s.tokens[i - 1] - first_word) * bytes + s.tokens[i] - first_word);
     }
-    // Skips hidden names: .git, .DS_Store, .ipynb_checkpoints.
+    // Returns the paths in a folder, sorted. Skips hidden names such as .git, .DS_Store and .ipynb_checkpoints.
     static std::set<fs::path> sorted(const fs::path& folder) {
         std::set<fs::path> names;
         for (const fs::path& name : fs::directory_iterator(folder))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // ListOps (Nangia and Bowman 2018), with the sizes of Long Range Arena (Tay et al. 2020):
 //
-//   [CLS] max 2 9 min 4 7 end 0 end        the answer 9 is predicted at [CLS]
+//   [CLS] max 2 9 min 4 7 end 0 end        at [CLS], the model must predict the value of the expression, 9
 //
-// An argument is a digit with probability 3/4, and always at the greatest depth. Otherwise it is an expression: one of
-// four operators, its arguments (at least two), and `end`.
+// An argument is a digit with probability 3/4; at the greatest depth, it is always a digit. Otherwise, the argument
+// is an expression: one of four operators, two or more arguments, and `end`.
 #include <algorithm>
 #include <numeric>
 
@@ -15,12 +15,13 @@ namespace {
 
 enum : int { max_op = first_word, min_op, med_op, sum_op, end_op, zero };
 
+// The number of tokens of an expression is more than `shortest` and less than `longest`.
 struct Sizes {
-    int shortest, longest, depth, arguments;  // shortest < number of tokens < longest; maximum depth and arguments
+    int shortest, longest, depth, arguments;  // depth: greatest depth; arguments: most of one operator
 };
 
-// The value of an operator with arguments v. med is the median; for an even count, the mean of the two middle values,
-// rounded down. sum is modulo 10.
+// Returns the value of an operator with the arguments v. med is the median; if the number of arguments is even, it is
+// the mean of the two middle values, rounded down. sum is the sum modulo 10.
 int value_of(int op, std::vector<int> v) {
     std::sort(v.begin(), v.end());
     const std::size_t n = v.size();
@@ -31,7 +32,7 @@ int value_of(int op, std::vector<int> v) {
                           : (v[(n - 1) / 2] + v[n / 2]) / 2;
 }
 
-// Appends a random expression and returns its value.
+// Appends a random digit or expression to `tokens` and returns its value.
 int expression(std::vector<int>& tokens, int depth, const Sizes& sizes, Sequence& random) {
     if (depth == sizes.depth || random.uniform_double() > 0.25) {
         tokens.push_back(zero + int(random.below(10)));
@@ -64,8 +65,8 @@ Solved listops_mini(const TaskOptions&, Sequence& random) { return within({20, 1
 
 int root_operator(const Solved& s) { return s.tokens[1]; }
 
-// A clue: the first operator, its value if only its digits are counted (10 if it has none), and the number of its
-// arguments that are not digits.
+// A clue for a baseline, made of three numbers: the outermost operator, its value if only those arguments count that
+// are digits (10 if there are none), and the number of its arguments that are expressions.
 int root_and_digits(const Solved& s) {
     std::vector<int> digits;
     int depth = 0, others = 0;

@@ -15,7 +15,8 @@ constexpr int bar = -1;  // the token |, which is not one of w0, w1, ...
 
 PairTask::Size size_of_words(const PairOptions& o) { return {o.words == 0 ? 32 : o.words, o.length, o.length}; }
 
-// Returns a source of 0 to `length` random words, all lengths equally likely. The target is the source after `change`.
+// Returns a source of random words, and a target that is the source after `change`. All lengths from 0 to o.length are
+// equally likely.
 template <void (*change)(std::vector<int>&)>
 WordPair changed(const PairOptions& o, Sequence& random) {
     WordPair p;
@@ -38,9 +39,9 @@ PairTask::Size size_of_star(const PairOptions& o) {
     return {std::max(o.words, s.nodes), 3 * s.degree * (s.longest - 1) + 2, s.longest, true};
 }
 
-// Returns a random star graph (struct StarLevel). The source has all edges in random order, each as its two nodes and a
-// bar, then the first and the last node of the first arm. The target is the nodes of this arm. Without bars, one could
-// not see which two neighbouring words are an edge.
+// Returns a random star graph (see StarLevel). The source lists all edges in random order, each as two nodes and a
+// bar, then the first and the last node of one arm. The target lists all nodes of this arm. The bars show which
+// neighbouring words are an edge.
 WordPair star_graph(const PairOptions& o, Sequence& random) {
     const StarLevel& s = level_of(o);
     std::vector<int> names(static_cast<std::size_t>(size_of_star(o).words));
@@ -84,7 +85,8 @@ const std::vector<PairTask>& pair_tasks() {
     return all;
 }
 
-// The sizes of Patel et al. 2025, "Insertion Language Models". The task was introduced by Bachmann and Nagarajan 2024.
+// The sizes are those of Patel et al. 2025, "Insertion Language Models". Bachmann and Nagarajan introduced the task in
+// 2024.
 const std::vector<StarLevel>& star_levels() {
     static const std::vector<StarLevel> all = {{"easy", 3, 5, 5, 4, 20},
                                                {"medium", 3, 3, 6, 2, 20},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Pathfinder with 32 x 32 pixels (Linsley et al. 2018, in Long Range Arena). A picture has two long dashed curves, two
-// discs, and short curves as distractors. The discs mark either both ends of one long curve or one end of each. The
-// tokens are the pixels, row by row.
+// Pathfinder with 32 x 32 pixels (Linsley et al. 2018; a task of Long Range Arena). A picture has two long dashed
+// curves, two discs, and short dashed curves as distractors. The discs mark either both ends of one long curve or one
+// end of each long curve; the model must tell which. The tokens are the grey levels of the pixels, row by row.
 #include <algorithm>
 #include <cmath>
 
@@ -11,9 +11,9 @@ namespace masquerade {
 namespace {
 
 constexpr int side = 32, distractors = 5, turns = 12, attempts = 20;
-// All in pixels. length: of a dash; gap: between neighbouring dashes of a curve; apart: smallest distance between
-// all other dashes; border: smallest distance to the border; seeds: distance between the starts of the two long curves;
-// disc: radius of a disc.
+// Lengths in pixels. length: length of a dash. gap: distance between neighbouring dashes of a curve. apart: smallest
+// distance between any other two dashes. border: smallest distance from a dash to the border of the picture. seeds:
+// distance between the starts of the two long curves. disc: radius of a disc.
 constexpr double length = 2, gap = 2, apart = 1.5, border = 1.5, seeds = 7, disc = 1.5;
 constexpr double pi = 3.14159265358979323846;
 
@@ -37,7 +37,8 @@ double distance(const Dash& d, Point p) {
     return distance(d.at(std::clamp(t, -length / 2, length / 2)), p);
 }
 
-// Whether a dash is far enough from the border and from all other dashes, except the last dash of its own curve.
+// Whether a dash is far enough from the border, from all dashes of other curves, and from all dashes of its own curve
+// except the last one.
 bool fits(const Dash& d, const std::vector<Curve>& others, const Curve& own) {
     for (Point p : {d.tail(), d.tip()})
         if (std::min(p.x, p.y) < border || std::max(p.x, p.y) > side - border) return false;
@@ -51,8 +52,9 @@ bool fits(const Dash& d, const std::vector<Curve>& others, const Curve& own) {
     return own.empty() || std::all_of(own.begin(), own.end() - 1, clear);
 }
 
-// Returns a random curve of `dashes` dashes that begins at `start`; an empty curve if there is no room. Each dash turns
-// by an angle t from the last one, with probability proportional to cos^2 t among the directions in which it fits.
+// Returns a random curve of `dashes` dashes whose first dash has its middle at `start`; an empty curve if there is no
+// room. Each dash turns by an angle t from the previous dash. t is drawn with a probability proportional to cos^2 t
+// from those of 12 angles (`turns`) for which the dash fits.
 Curve grown(Point start, int dashes, const std::vector<Curve>& others, Sequence& random) {
     Curve own = {Dash(start, 2 * pi * random.uniform_double())};
     if (!fits(own[0], others, {})) return {};
@@ -73,11 +75,12 @@ Curve grown(Point start, int dashes, const std::vector<Curve>& others, Sequence&
     return own;
 }
 
-// Returns two long curves that start near each other, then as many short curves as there is room for.
+// Returns two long curves that start near each other, then five short curves (`distractors`), or fewer if there is no
+// room.
 std::vector<Curve> curves(int dashes, Sequence& random) {
     const auto place = [&] { return side * random.uniform_double(); };
     for (;;) {
-        const Point seed = {place(), place()};  // braces fix the order: x is drawn before y
+        const Point seed = {place(), place()};  // in braces, x is drawn before y with every compiler
         std::vector<Curve> all = {grown(seed, dashes, {}, random)};
         for (int i = 0; i < attempts && !all[0].empty() && all.size() == 1; i++) {
             const Dash away(seed, 2 * pi * random.uniform_double());
@@ -107,7 +110,7 @@ Solved pathfinder(const TaskOptions& o, Sequence& random) {
     for (int i = 0; i < side * side; i++) {
         const int column = i % side, row = i / side;
         const Point pixel = {column + 0.5, row + 0.5};
-        double bright = 0;  // dashes are half a pixel thick and have 3/4 of the brightness of discs
+        double bright = 0;  // dashes: half a pixel thick, 3/4 as bright as discs
         for (const Curve& c : all)
             for (const Dash& d : c)
                 if (distance(d.middle, pixel) < length / 2 + 1.25)
@@ -118,7 +121,8 @@ Solved pathfinder(const TaskOptions& o, Sequence& random) {
     return s;
 }
 
-// A clue: the distance in pixels between the first of the brightest pixels and the one that is farthest from it.
+// A clue for a baseline: about the distance between the discs. It is the distance in pixels, rounded down, from the
+// first of the brightest pixels to the brightest pixel that is farthest away.
 int disc_distance(const Solved& s) {
     const int brightest = *std::max_element(s.tokens.begin(), s.tokens.end());
     int first = -1;

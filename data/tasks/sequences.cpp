@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tasks that a language model solves by looking back: recall, copy, induction.
+// Tasks that a language model solves by looking back at earlier tokens: recall, copy, induction.
 #include <algorithm>
 #include <cmath>
 
@@ -25,9 +25,10 @@ WordList keys_and_values(const TaskOptions& o) {
     return words;
 }
 
-// Multi-query associative recall (Arora et al. 2023): [CLS] k v k v ..., then every key k once more, where the model
-// must predict its value v. Only every second position after the pairs may have a key: position g = 1, 2, ... of these
-// is chosen with probability proportional to g^(a-1), a = 0.01. Random words fill all other positions.
+// Multi-query associative recall (Arora et al. 2023): [CLS] k v k v ..., then every key k once more; there, the model
+// must predict the value v that followed k. Only every second position after the pairs can get such a repeated key:
+// number g = 1, 2, ... of these positions is chosen with a probability proportional to g^(a-1), a = 0.01. Random
+// words fill all other positions.
 Solved recall(const TaskOptions& o, Sequence& random) {
     const int keys = o.vocabulary / 2, places = (o.length - 2 * o.pairs) / 2;
     if (o.pairs > keys || o.pairs > places)
@@ -41,7 +42,8 @@ Solved recall(const TaskOptions& o, Sequence& random) {
         s.tokens.push_back(key[std::size_t(p)]);
         s.tokens.push_back(first_word + keys + int(random.below(std::uint32_t(o.vocabulary - keys))));
     }
-    // Weighted sampling without replacement: take the largest log(u) / weight (Efraimidis and Spirakis 2006).
+    // Weighted sampling without replacement: takes the positions with the largest log(u) / weight, where u is random
+    // (Efraimidis and Spirakis 2006).
     std::vector<std::pair<double, int>> drawn;
     for (int g = 0; g < places; g++) drawn.emplace_back(std::log(random.uniform_double()) * std::pow(g + 1, 0.99), g);
     std::sort(drawn.rbegin(), drawn.rend());
@@ -60,10 +62,10 @@ Solved recall(const TaskOptions& o, Sequence& random) {
     return s;
 }
 
-// A clue: the value of the last pair. There are as many pairs as answers.
+// A clue for a baseline: the value of the last key-value pair. There are as many pairs as answers.
 int last_value(const Solved& s) { return s.tokens[2 * s.rows.size()]; }
 
-// [CLS] a b c [SEP] a b: from [SEP] on, each row must predict the next word of "a b c".
+// [CLS] a b c [SEP] a b: from [SEP] on, the model must predict the next word of "a b c" at each position.
 Solved copy_of_words(const TaskOptions& o, Sequence& random) {
     Solved s{{cls_id}, {}, {}};
     for (int i = 0; i < o.length; i++) s.tokens.push_back(random_word(o, random));
@@ -75,8 +77,8 @@ Solved copy_of_words(const TaskOptions& o, Sequence& random) {
     return s;
 }
 
-// [CLS] ... w x ... w: the last row must predict x (Olsson et al. 2022). w occurs exactly twice; all other words are
-// random.
+// [CLS] ... w x ... w: at the last position, the model must predict x (Olsson et al. 2022). w occurs exactly twice; all
+// other words are random.
 Solved induction(const TaskOptions& o, Sequence& random) {
     if (o.length < 4 || o.vocabulary < 3)
         throw BadUsage("task induction needs a length of 4 and a vocabulary of 3 at least");

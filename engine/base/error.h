@@ -16,18 +16,20 @@ std::string text(const Parts&... parts) {
     return out.str();
 }
 
-// Thrown for a mistake of the programmer: a wrong shape, dtype or device, a missing tensor. The program exits with
-// status 1.
+// Thrown for a mistake in the code that calls the engine: a wrong shape, type or device, or a missing tensor. The
+// program then exits with status 1.
 struct Error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Thrown if something outside the program is wrong: a file, a config value, a checkpoint, a full disk. Exit status 1.
+// Thrown if something outside the program is wrong: a file, a config value, a checkpoint, a full disk. The program
+// then exits with status 1.
 struct BadInput : Error {
     using Error::Error;
 };
 
-// Thrown if the command line is wrong: an unknown option or key, a value out of range. Exit status 2.
+// Thrown if the command line is wrong: an unknown option or key, or a value out of range. The program then exits with
+// status 2.
 struct BadUsage : Error {
     using Error::Error;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes one line to standard error: `note: ...` for information, `warning: ...` for a problem.
+// Writes lines to standard error. By convention, they begin with "note: " for information or "warning: " for a
+// problem.
 #pragma once
 #include <cstdio>
 #include <string>
@@ -9,7 +10,8 @@
 
 namespace masquerade {
 
-// If this pointer is set, log_line() calls the function first, to clear a progress bar that is redrawn in place.
+// If this pointer is not null, log_line() calls the function before it writes. The trainer's function clears the
+// progress bar, which otherwise would be on the same line.
 inline void (*before_log_line)() = nullptr;
 
 // Writes one line: log_line("warning: ", path, ": ", count, " lines were truncated"). Control characters in the parts

@@ -19,7 +19,8 @@ std::size_t rounded_up(std::size_t bytes, std::size_t alignment) {
 }
 
 #ifdef __linux__
-// Maps one large page more than needed, then unmaps the pages before and after the aligned block.
+// Returns memory that is aligned to large pages and comes directly from the system. Maps one large page more than
+// needed, then unmaps the parts before and after the aligned block.
 void* map_pages(std::size_t bytes) noexcept {
     void* memory = mmap(nullptr, bytes + large_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
@@ -48,7 +49,7 @@ void* allocate_aligned(std::size_t bytes) noexcept {
     const std::size_t rounded = rounded_up(std::max<std::size_t>(bytes, 1), alignment);
 #ifdef __linux__
     void* memory = is_zero_when_fresh(bytes) ? map_pages(rounded) : std::aligned_alloc(alignment, rounded);
-    // If the system has no large pages, it ignores the advice.
+    // Asks for large pages. A system without large pages ignores the request.
     if (memory && alignment == large_page) madvise(memory, rounded, MADV_HUGEPAGE);
     return memory;
 #else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finds rows by their names, in tables such as those of attention kinds, objectives and tasks.
+// Finds entries by name in tables such as attention_kinds().
 #pragma once
 #include <string>
 #include <vector>
@@ -21,7 +21,8 @@ inline std::string joined(const std::vector<std::string>& words, const char* bet
     return all;
 }
 
-// Returns the row with this name. If there is none, throws BadUsage("there is no WHAT NAME OF; there are ...").
+// Returns the row of the table with this name. If there is none, throws BadUsage. The message consists of "there is
+// no", `what`, `name`, `of` and the names of all rows: "there is no objective x of this model; there are lm, mlm".
 template <class Table>
 const auto& find_named(const Table& table, const std::string& name, const char* what, const char* of = "") {
     for (const auto& row : table)

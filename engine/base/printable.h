@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Escapes text from outside (names of files, folders and tensors, keys, messages), so that the text can neither end a
-// line nor control the program that displays it. There are functions for terminals, for HTML and SVG, and for shells.
+// Escapes text that comes from outside the program, such as file names and messages, so that the text can neither end
+// a line nor control the program that displays it. There are functions for terminals, for HTML and SVG, and for
+// shells.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace masquerade {
 
-// True for control characters, line and paragraph separators, and marks that change the direction of writing.
+// Returns true if c is a control character, a line or paragraph separator, or a mark that changes the direction of
+// writing.
 inline bool steers(char32_t c) {
     return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F ||
            (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
@@ -24,8 +26,8 @@ inline std::string escape(const char* begin, std::uint32_t value, int digits) {
 }
 
 // Returns the text as one printable line. Control characters become escapes such as \n or \u001b; a byte that is not
-// UTF-8 becomes an escape such as \xff. If the text has more than `most` bytes, " ... " replaces its middle. Printable
-// text is unchanged, so a second call has no effect.
+// UTF-8 becomes an escape such as \xff. If the text has more than `most` bytes, " ... " replaces its middle.
+// Printable text of at most `most` bytes is returned unchanged.
 inline std::string printable(std::string_view words, std::size_t most = 4000) {
     std::string short_form;
     if (words.size() > most) {
@@ -54,7 +56,7 @@ inline std::string printable(std::string_view words, std::size_t most = 4000) {
     return s;
 }
 
-// Applies printable() to each line. Nothing is shortened.
+// Returns the lines with printable() applied to each of them. No line is shortened.
 inline std::string printable_lines(std::string_view lines) {
     std::string s;
     for (std::size_t begin = 0, end; begin < lines.size(); begin = end + 1) {
@@ -66,7 +68,7 @@ inline std::string printable_lines(std::string_view lines) {
     return s;
 }
 
-// Escapes text for HTML and SVG, so that every character is displayed.
+// Escapes text for HTML and SVG: characters with a meaning there, such as <, are displayed as themselves.
 inline std::string letters(std::string_view words) {
     std::string s;
     for (char c : printable(words, words.size()))
@@ -74,9 +76,10 @@ inline std::string letters(std::string_view words) {
     return s;
 }
 
-// Quotes a path for a command that the user copies. bash and zsh read back exactly the same bytes.
+// Quotes a path for a shell command that the user may copy from a message. bash and zsh convert the result back to
+// exactly the bytes of the path.
 inline std::string shell_word(const std::string& path) {
-    const std::string word = path.substr(0, 1) == "-" ? "./" + path : path;  // must not look like an option
+    const std::string word = path.substr(0, 1) == "-" ? "./" + path : path;  // a path must not look like an option
     constexpr const char* plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+,-";
     if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
     if (printable(word, word.size()) == word) {

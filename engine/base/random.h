@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Philox 4x32-10 (Salmon et al. 2011): random numbers as a function of a key and a counter, without state. A number
-// depends on (seed, step, stream, document, position, channel) and never on its place in a batch. Everything is
-// constexpr, so that CUDA kernels can call it.
+// depends on the seed, the step, the stream, the document, the position and the channel, but never on the place of
+// the document in a batch. All functions but drawn() are constexpr, so that CUDA kernels can call them.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -25,18 +25,18 @@ constexpr Four philox(Four c, std::uint32_t key0, std::uint32_t key1) {
     return c;
 }
 
-// A stream of random numbers. Each place in the program that draws numbers has its own stream, named by its tensor
-// path; each step gives new numbers.
+// A stream of random numbers. Each use of random numbers has a separate stream, named by the path of a tensor. Each
+// training step gives new numbers.
 struct Stream {
     std::uint32_t key0 = 0, key1 = 0;
     std::uint32_t step = 0;
-    // The four random words for channels 4*block .. 4*block+3.
+    // Returns four random words of 32 bits, one for each of the channels 4*block to 4*block + 3.
     constexpr Four at(std::uint32_t document, std::uint32_t position, std::uint32_t block) const {
         return philox(Four{{block, position, document, step}}, key0, key1);
     }
 };
 
-// The FNV-1a hash of a name. make_stream() derives the keys of a stream from the hash of its name.
+// Returns the FNV-1a hash of a name. make_stream() derives the keys of a stream from the hash of its name.
 constexpr std::uint64_t hash_of(std::string_view name) {
     std::uint64_t h = 0xcbf29ce484222325ull;
     for (char c : name) h = (h ^ std::uint64_t((unsigned char)c)) * 0x100000001b3ull;
@@ -50,7 +50,8 @@ constexpr Stream make_stream(std::uint64_t seed, std::string_view name, std::uin
     return Stream{k[0], k[1], step};
 }
 
-// Returns a number in (0, 1), never 0 or 1: the middle of one of 2^23 equal intervals, exact in float.
+// Returns a uniform number in (0, 1), never 0 or 1: the middle of one of 2^23 equal intervals, which a float
+// represents exactly.
 constexpr float uniform(std::uint32_t bits) { return (float(bits >> 9) + 0.5f) * (1.0f / 8388608.0f); }
 
 // Draws random numbers on the host, one after the other: for shuffles, initial weights and the sampling of tokens.
@@ -67,7 +68,7 @@ class Sequence {
         std::uint64_t hi = bits() >> 6, lo = bits() >> 6;
         return (double((hi << 26) | lo) + 0.5) * 0x1p-52;
     }
-    // Returns a whole number from 0 to n - 1, uniform without bias (Lemire 2019); n > 0.
+    // Returns a whole number from 0 to n - 1; all have exactly the same probability (Lemire 2019). n must not be 0.
     constexpr std::uint32_t below(std::uint32_t n) {
         std::uint64_t m = std::uint64_t(bits()) * n;
         for (std::uint32_t low = -n % n; std::uint32_t(m) < low;) m = std::uint64_t(bits()) * n;
@@ -80,7 +81,8 @@ class Sequence {
     Four four_{};
 };
 
-// Returns at most `most` distinct numbers below n, in random order, by the first steps of a Fisher-Yates shuffle.
+// Returns min(n, most) distinct random numbers from 0 to n - 1, in random order: the beginning of a Fisher-Yates
+// shuffle.
 std::vector<std::size_t> drawn(std::size_t n, std::size_t most, Sequence random);
 
 }  // namespace masquerade

@@ -6,8 +6,9 @@
 
 namespace masquerade {
 
-// Wraps every line of `text` (UTF-8) to at most `columns` characters. Continuation lines are indented by two more
-// columns than the line. Words longer than a line stay whole, and spaces between words on one line are kept.
+// Wraps every line of `text` (UTF-8) to at most `columns` characters. Continuation lines are indented by two columns
+// more than the original line. Words longer than a line are not broken. Spaces between words are kept, except at a
+// line break.
 inline std::string wrapped(const std::string& text, int columns) {
     std::string out;
     for (std::size_t begin = 0; begin < text.size();) {

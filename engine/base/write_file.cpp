@@ -18,9 +18,10 @@ namespace masquerade {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t piece = std::size_t(1) << 30;  // bytes per write; one call moves at most 2 GiB
+constexpr std::size_t piece = std::size_t(1) << 30;  // most bytes per call of ::write(), which accepts about 2 GiB
 
-// Flushes the file. Pipes and some devices cannot be flushed and report EINVAL, which is ignored.
+// Flushes the file to disk, and returns false if this fails. Pipes and some devices cannot be flushed and report
+// EINVAL, which does not count as a failure.
 bool flush(int file) { return ::fsync(file) == 0 || errno == EINVAL; }
 
 }  // namespace
@@ -118,7 +119,7 @@ bool make_folder(const std::string& path) {
     const fs::path above = folder.has_filename() ? folder.parent_path() : folder.parent_path().parent_path();
     if (!above.empty() && above != folder) make_folder(above.string());
     if (::mkdir(path.c_str(), 0777) != 0) {
-        if (errno == EEXIST && fs::is_directory(folder, failed)) return false;  // another program made it first
+        if (errno == EEXIST && fs::is_directory(folder, failed)) return false;  // another program has just made it
         fail_to("make the folder", path);
     }
     sync_to_disk(above.empty() ? "." : above.string());

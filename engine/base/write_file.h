@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes files and folders. A file appears complete or not at all. Every failure is a BadInput that names the path and
-// the system's reason. When a function returns, the data is on disk.
+// Writes files and folders. If a write fails, BadInput is thrown; its message names the path and the system's reason.
+// replace_file() and fill_folder() write so that a file appears complete or not at all.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -8,17 +8,18 @@
 
 namespace masquerade {
 
-// Writes a new file. If finish() is not reached, the incomplete file is removed; a device or a pipe is not.
+// Writes a new file, or overwrites an old one. If finish() does not succeed, the incomplete file is removed, unless
+// it is a device or a pipe.
 class FileWriter {
   public:
     explicit FileWriter(const std::string& path);
     FileWriter(const FileWriter&) = delete;
     ~FileWriter();
     void write(const void* data, std::size_t bytes);
-    void finish();  // flushes to disk and closes
+    void finish();  // flushes the data to disk and closes the file
 
   private:
-    void remove() const;  // does not change errno
+    void remove() const;  // removes a regular file; does not change errno
 
     std::string path_;
     int file_;
@@ -27,12 +28,13 @@ class FileWriter {
 
 void write_file(const std::string& path, const std::string& bytes);
 
-// A folder for unfinished files, named ".new-" plus a random suffix, next to their final place. Only this user can
-// enter it, so nobody else can plant a link or a file under a name that is about to be written. The destructor removes
-// the folder with everything in it.
+// A temporary folder for unfinished files, named ".new-" plus a random suffix. Only the user who runs the program can
+// enter it, so nobody else can create a link or a file with a name that is about to be written. The destructor
+// removes the folder with everything in it.
 class PrivateFolder {
   public:
-    // Creates the folder inside `in`. On failure, the error says that `path` cannot be written.
+    // Creates the folder inside the folder `in`, or in the current folder if `in` is empty. If this fails, throws
+    // BadInput with the message that `path` cannot be written.
     PrivateFolder(const std::string& in, const std::string& path);
     PrivateFolder(const PrivateFolder&) = delete;
     ~PrivateFolder();
@@ -42,26 +44,31 @@ class PrivateFolder {
     std::string folder_;
 };
 
-// Writes a new file next to `path` and renames it: a reader, or a crash, finds the old or the new file, never a part.
-// If `path` is a link, its target is replaced. A device or a pipe is written to directly.
+// Writes a new file in a temporary folder next to `path`, flushes it to disk, and renames it to `path`. A reader
+// finds the complete old or the complete new file, even after a crash. If `path` is a symbolic link, its target is
+// replaced. If `path` is a device or a pipe, the bytes are written to it directly.
 void replace_file(const std::string& path, const std::string& bytes);
-// Like the function above, but calls write(place) to write the new file. Errors name `path`, not `place`.
+// Like replace_file(path, bytes), but calls write(place) to write the new file. Error messages name `path`, not
+// `place`.
 void replace_file(const std::string& path, const std::function<void(const std::string& place)>& write);
 
-// Creates a folder and its missing parents, and flushes each new name to disk. Returns false if the folder existed.
+// Creates a folder and its missing parents, and flushes the name of each new folder to disk. Returns false if the
+// folder exists already.
 bool make_folder(const std::string& path);
-// Adds several files to `folder`: write(place) writes them into a temporary folder inside `folder`, then they are moved
-// into `folder`, config.json last. If write() fails, none of the files remain.
+// Adds several files to `folder`, which is created if it does not exist. write(place) writes the files into a
+// temporary folder; then they are moved into `folder`, config.json last. If write() throws an exception, none of the
+// files remain.
 void fill_folder(const std::string& folder, const std::function<void(const std::string& place)>& write);
-// Calls write(fresh). If write() throws an exception whose message contains `fresh`, throws a BadInput whose message
-// has `path` in its place.
+// Calls write(fresh), where `fresh` is a temporary path that the user should not see. If write() throws an exception
+// whose message contains `fresh`, throws BadInput with the same message, in which `path` replaces `fresh`.
 void write_as(const std::string& path, const std::string& fresh, const std::function<void(const std::string&)>& write);
 
-// Flushes the content of a file, or the names in a folder. After a file is created or renamed, its new name is on disk
-// only when its folder has been flushed.
+// Flushes the content of a file, or the list of names in a folder, to disk. After a file is created or renamed, its
+// new name survives a crash only if its folder has been flushed.
 void sync_to_disk(const std::string& path);
 
-// Throws BadInput("cannot WHAT PATH: No space left on device"), with the reason from errno.
+// Throws BadInput with a message such as "cannot write model.bin: No space left on device". `what` is the verb, and
+// the reason comes from errno.
 [[noreturn]] void fail_to(const char* what, const std::string& path);
 
 }  // namespace masquerade

@@ -1,62 +1,65 @@
 // SPDX-License-Identifier: MIT
-// One Transformer layer: self-attention, in a decoder also cross-attention to an encoder, and a feed-forward part. Each
-// of these parts has a norm and a residual connection.
+// One Transformer layer: self-attention, cross-attention to an encoder (only in the decoder of an encoder-decoder
+// model), and a feed-forward part. Each of these parts has a norm and a residual connection.
 #pragma once
 #include "engine/nn/attention/attention.h"
 #include "engine/nn/feed_forward.h"
 
 namespace masquerade {
 
-// The decoding states of a layer's self-attention and cross-attention; null: there is none.
+// The decoding states of a layer's self-attention and cross-attention. A pointer is null if there is no such state.
 struct LayerState {
     std::unique_ptr<AttentionState> self, cross;
 };
 
-// One pass through a stack: the names of the rows, what they see, and the decoding state.
+// The arguments of one pass through a stack of layers: the names of the rows, the masks, and the decoding state.
 struct Pass {
     RowNames rows;                        // names of the rows of x
     const SegmentGraph* graph = nullptr;  // mask of self-attention; may change from layer to layer
-    Tensor* rotary_table = nullptr;       // (P,D); null: positions were added to the embedding
+    Tensor* rotary_table = nullptr;       // (P,D); null: positions were added to the embedding instead
     float dropout = 0, attention_dropout = 0;
-    // Only these rows of x are queries and leave the layer, with the names query_names; the other rows are only keys.
-    // Null data: all rows are queries.
+    // query_rows lists the rows of x that are queries, with the names query_names. A layer returns only these rows. All
+    // rows of x are keys. If query_rows.data is null, all rows are queries.
     Ints query_rows;
     RowNames query_names;
-    // Rows (B,C) that are only keys, at position 0: source 0 of the mask, before the rows of x. Null: none.
+    // Further rows (B,C) that are keys but not queries, such as latents, at position 0. In the mask, they are source 0,
+    // and the rows of x source 1. If `memory` is null, the rows of x are source 0.
     Tensor* memory = nullptr;
-    const LayerState* state = nullptr;  // null: all keys are in the pass itself
-    const Step* step = nullptr;         // decoding step; null: the keys become the memory of the state
-    // For cross-attention: the last hidden state of the encoder (Ne,C), and the mask from the query rows to its rows.
+    const LayerState* state = nullptr;  // decoding state; null: the pass itself contains all keys
+    const Step* step = nullptr;         // decoding step; if null, `state` stores the keys as its memory
+    // For cross-attention: the output of the encoder (Ne,C), and the mask from the query rows to the encoder's rows.
     Tensor* encoder = nullptr;
     const SegmentGraph* cross_graph = nullptr;
     Ints encoder_positions;                       // positions of the encoder's rows
-    bool rotates_cross = false;                   // the rotary table also rotates cross-attention
-    std::shared_ptr<Companion> companion;         // null: the kind has none; a decoder receives its encoder's companion
-    const std::vector<int>* documents = nullptr;  // names of the documents, for the companion
+    bool rotates_cross = false;                   // the rotary table also rotates queries and keys of cross-attention
+    std::shared_ptr<Companion> companion;         // null if this kind of attention has no second stream
+    const std::vector<int>* documents = nullptr;  // names of the documents, for the companion's dropout
     Tensor* cross_rotary_table() const { return rotates_cross ? rotary_table : nullptr; }
 };
 
 struct BlockShape : AttentionShape {
-    int inner = 0;  // F
+    int inner = 0;  // F, the width between the linear layers of the feed-forward part
     GeluKind gelu = GeluKind::erf;
     bool cross = false;            // the layer has cross-attention to an encoder
     std::string kind = "softmax";  // a name of attention_kinds()
     std::string ffn = "gelu";      // a name of feed_forward_kinds()
 };
 
-// Post-norm (BERT):  x = N1(x + Attention(x)),  x = N2(x + FFN(x))
-// Pre-norm:          x = x + Attention(N1(x)),  x = x + FFN(N2(x))
-// Cross-attention follows self-attention: x = Nc(x + Cross(x, E))  or  x = x + Cross(Nc(x), E)   Vaswani et al. 2017
+// A Transformer layer (N1, N2 and Nc are norms):                                                 Vaswani et al. 2017
+//     post-norm (BERT)   x = N1(x + Attention(x)),  x = N2(x + FFN(x))
+//     pre-norm           x = x + Attention(N1(x)),  x = x + FFN(N2(x))
+// If the layer has cross-attention to the encoder's rows E, it follows self-attention: x = Nc(x + Cross(x, E)) in a
+// post-norm layer, x = x + Cross(Nc(x), E) in a pre-norm layer.
 class Block {
   public:
     Block(Parameters& p, const std::string& path, const BlockShape& shape);
 
-    // x (N,C). Returns (N,C) or, if pass.query_rows is set, (Nq,C).
+    // Computes the layer for the rows x (N,C). Returns (N,C) or, if pass.query_rows lists Nq rows, (Nq,C).
     Tensor* operator()(Tape& tape, Tensor* x, const Pass& pass) const;
-    // Returns an empty decoding state for the texts in these slots. If there are no slots, only cross-attention has a
-    // state.
+    // Returns an empty decoding state for the texts in these slots. If slots.count is 0, self-attention gets no state.
     LayerState state(const Slots& slots) const;
-    // Reads pass.memory into the state of self-attention, or pass.encoder into the state of cross-attention.
+    // read_memory() stores the keys and values of pass.memory in the state of self-attention. read_encoder() stores
+    // those of pass.encoder in the state of cross-attention.
     void read_memory(Tape& tape, const Pass& pass) const;
     void read_encoder(Tape& tape, const Pass& pass) const;
 

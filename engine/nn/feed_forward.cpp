@@ -32,17 +32,18 @@ struct TwoLayers : FeedForward {
           down(p, path + ".down", s.inner, s.width, s.deviation, s.bias) {}
 };
 
-// gelu(x W + b) V + c                                                  Hendrycks & Gimpel 2016; Devlin et al. 2018
+// Computes gelu(x W + b) V + c with `up` (W, b) and `down` (V, c).     Hendrycks & Gimpel 2016; Devlin et al. 2018
 struct GeluFeedForward : TwoLayers {
     GeluFeedForward(Parameters& p, const std::string& path, const FeedForwardShape& s)
         : TwoLayers(p, path, s, s.inner) {}
     Tensor* operator()(Tape& tape, Tensor* x) const override {
-        const Activation inner = linear_gelu(tape, x, up.weight, up.bias, shape.gelu, "ffn.up", "ffn.gelu");  // (N,F)
+        // Both tensors of `inner` are (N,shape.inner).
+        const Activation inner = linear_gelu(tape, x, up.weight, up.bias, shape.gelu, "ffn.up", "ffn.gelu");
         return gelu_linear(tape, inner, down.weight, down.bias, "ffn.down");
     }
 };
 
-// max(x W + b, 0)^2 V + c                                                                          So et al. 2021
+// Computes max(x W + b, 0)^2 V + c with `up` (W, b) and `down` (V, c).                             So et al. 2021
 struct SquaredReluFeedForward : TwoLayers {
     SquaredReluFeedForward(Parameters& p, const std::string& path, const FeedForwardShape& s)
         : TwoLayers(p, path, s, s.inner) {}
@@ -51,7 +52,9 @@ struct SquaredReluFeedForward : TwoLayers {
     }
 };
 
-// (g(x W + b) * (x U + d)) V + c. up.weight (2F,C) holds W^T, then U^T.                               Shazeer 2020
+// Computes (g(x W + b) * (x U + d)) V + c with `down` (V, c), where * multiplies elementwise and `gate` names the
+// activation g. `up` computes x W + b and x U + d side by side; its weight (2F,C) holds W^T, then U^T.
+//                                                                                                     Shazeer 2020
 struct GatedFeedForward : TwoLayers {
     GateKind gate;
     GatedFeedForward(Parameters& p, const std::string& path, const FeedForwardShape& s, GateKind kind)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The feed-forward part of a layer, which maps each row to a row, separately. Each kind is a class and an entry in
-// feed_forward_kinds(); layers and models use only this interface.
+// The feed-forward part of a layer: it maps each row to a row of the same width, independently of the other rows. Each
+// kind is a class and an entry in feed_forward_kinds(). Layers and models use only the interface FeedForward.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@
 namespace masquerade {
 
 struct FeedForwardShape {
-    int width = 0, inner = 0;  // C, F
+    int width = 0, inner = 0;  // C, the width of a row; F, the width between the linear layers
     double deviation = 0.02;   // standard deviation of the initial weights
     bool bias = true;
     GeluKind gelu = GeluKind::erf;
@@ -20,18 +20,19 @@ struct FeedForwardShape {
 class FeedForward {
   public:
     virtual ~FeedForward() = default;
-    virtual Tensor* operator()(Tape& tape, Tensor* x) const = 0;  // (N,C) -> (N,C)
+    virtual Tensor* operator()(Tape& tape, Tensor* x) const = 0;  // maps x (N,C) to (N,C)
 };
 
 struct FeedForwardKind {
     const char *name, *what;
-    // Declares the parameters at path.up.* and path.down.*
+    // Declares the parameters, whose paths are `path` followed by .up.* and .down.*.
     std::unique_ptr<const FeedForward> (*make)(Parameters& parameters, const std::string& path,
                                                const FeedForwardShape& shape);
-    // The activation without the linear layers; the output head of a stack uses it too.
+    // Applies only the activation, without the linear layers. The output head of a model uses it, too.
     Tensor* (*activate)(Tape& tape, Tensor* x, GeluKind gelu);
 };
 const std::vector<FeedForwardKind>& feed_forward_kinds();
-const FeedForwardKind& find_feed_forward(const std::string& name);  // throws BadUsage, which lists the names
+// Throws BadUsage if no kind has this name; the message lists all names.
+const FeedForwardKind& find_feed_forward(const std::string& name);
 
 }  // namespace masquerade

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Ops on rows, as calls on the tape: products, norms, activations, dropout.
+// Functions on the tape for linear layers, layer norm, gelu, dropout, sums, conversions and changes of shape.
 #include "engine/nn/functions.h"
 #include "engine/tape/op_record.h"
 
 namespace masquerade {
 namespace {
 
-// The record of gelu_linear() reads u, a = gelu(u), w and b. Its backward computes the gradient of u, not of a.
+// The inputs of a gelu_linear() record are u, a = gelu(u), w and b. The backward of the record computes the gradient of
+// u, not of a.
 void gelu_linear_record_forward(const Record& r) { linear_forward(r.x(1), r.x(2), r.x(3), r.y()); }
 void gelu_linear_record_backward(const Record& r) {
     const Grad du = r.dx(0), dw = r.dx(2), db = r.dx(3);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Every op as a call on the tape: it computes its results at once, and leaves a record for the backward. Sizes and
-// formulas: engine/ops/ops.h.
+// The ops of a forward as functions on a tape. Each function computes its results at once and appends a record to the
+// tape, from which backward() computes the gradients. engine/ops/ops.h has the formulas and explains the sizes (N, C).
 #pragma once
 #include "engine/ops/ops.h"
 #include "engine/tape/tape.h"
 
 namespace masquerade {
 
-// y(N,O) = x(N,I) w(O,I)^T + b(O); b may be null
+// Returns y(N,O) = x(N,I) w(O,I)^T + b(O). b may be null.
 Tensor* linear(Tape& tape, Tensor* x, Tensor* w, Tensor* b, const std::string& name);
-// linear() with y in the arithmetic type of x: latents and logits must not be rounded to the storage type.
+// Like linear(), but the result is f32 if x is bf16. Latents and logits must not be rounded to bf16.
 Tensor* linear_unrounded(Tape& tape, Tensor* x, Tensor* w, Tensor* b, const std::string& name);
-// Returns x converted to `type`; x itself if it already has this type.
+// Returns x converted to `type`, or x itself if x already has this type.
 Tensor* convert(Tape& tape, Tensor* x, DType type, const std::string& name);
 // Returns a copy of the numbers of x in another shape.
 Tensor* reshape(Tape& tape, Tensor* x, const Shape& shape, const std::string& name);
@@ -20,11 +20,12 @@ Tensor* rms_norm(Tape& tape, Tensor* x, Tensor* w, double eps, const std::string
 Tensor* tanh(Tape& tape, Tensor* x, const std::string& name);
 Tensor* silu(Tape& tape, Tensor* x, const std::string& name);
 Tensor* squared_relu(Tape& tape, Tensor* x, const std::string& name);
-// y(N,F) from x(N,2F)
+// Returns y(N,F) = g(a) b, where a row of x(N,2F) holds a, then b, and `kind` names the activation g.
 Tensor* glu(Tape& tape, Tensor* x, GateKind kind, const std::string& name);
 Tensor* gelu(Tape& tape, Tensor* x, GeluKind kind, const std::string& name);
-// The two halves of a feed-forward network with gelu. linear_gelu() computes u(N,F) = x w^T + b and a = gelu(u);
-// gelu_linear() computes y(N,C) = a w^T + b, and its backward the gradient of u.
+// The two linear layers of a feed-forward part with gelu, each with its own w and b. linear_gelu() computes
+// u(N,F) = x w^T + b and a = gelu(u). gelu_linear() returns y(N,C) = a w^T + b; its backward computes the gradient of
+// u, not of a.
 struct Activation {
     Tensor *u, *a;
     GeluKind kind;
@@ -32,126 +33,142 @@ struct Activation {
 Activation linear_gelu(Tape& tape, Tensor* x, Tensor* w, Tensor* b, GeluKind kind, const std::string& name,
                        const std::string& gelu_name);
 Tensor* gelu_linear(Tape& tape, const Activation& x, Tensor* w, Tensor* b, const std::string& name);
-// Returns (N,C): column c of x times w[c].
+// Returns x(N,C) with each column c multiplied by w[c].
 Tensor* scale_columns(Tape& tape, Tensor* x, Tensor* w, const std::string& name);
 Tensor* add(Tape& tape, Tensor* a, Tensor* b, const std::string& name);
 // Returns x itself if the rate is 0 or the tape is not training.
 Tensor* dropout(Tape& tape, Tensor* x, const RowNames& rows, float rate, const std::string& name);
-// residual_norm() computes the end of each half of a post-LN block, layernorm(x + dropout(f)), in one pass.
-// ResidualNames holds the names of its three tensors.
+// residual_norm() computes layernorm(x + dropout(f)) in one pass. In a post-norm layer, f is the result of attention or
+// of the feed-forward part. ResidualNames names dropout(f), the sum, and the norm of the sum. residual_norm() stores no
+// tensor for dropout(f), but the name determines the random numbers.
 struct ResidualNames {
     std::string dropout, sum, norm;
 };
 Tensor* residual_norm(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, Tensor* w, Tensor* b,
                       double eps, const ResidualNames& names);
 Tensor* embedding(Tape& tape, Ints ids, Tensor* w, const std::string& name);
-// Rotates the first `columns` columns of x; rotary_table (P,D) is made by make_rotary_table().
+// Applies the rotary embedding to the first `columns` columns of x, with the numbers of make_rotary_table() in
+// rotary_table (P,D). Row n of x has the position positions[n].
 Tensor* rotary(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, int columns, const std::string& name);
-// rotary() of linear(x, w, b), without a tensor in between.
+// Returns rotary() of linear(x, w, b), but does not store the result of linear().
 Tensor* linear_rotary(Tape& tape, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* rotary_table, int columns,
                       const std::string& name);
-// q (Nq,H D) has H heads; each tensor of kv is (Nk,2 G D), with G a divisor of H. The graph must outlive the step.
+// Softmax attention. q (Nq,H D) holds the queries of H = `heads` heads. A row of each tensor of kv (Nk,2 G D) holds the
+// keys of G heads, then their values; G divides H. The graph must outlive the step.
 Tensor* attention(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
                   float dropout_rate, const RowNames& query_rows, const std::string& name);
-// Returns y (N,width), which the rows x read from a state of the keys that they see. pack[s], kv[s] and, for a gated
-// pack, gate[s] belong to the keys of source s. If not null, `before` (B, state_numbers) is the state before the rows
-// of each document, and `after` receives the state after these rows. The graph must outlive the step.
+// Attention through a state of bounded size (engine/math/state.h). The state absorbs the keys that a row of x sees, and
+// row n of the result y (N,width) is what row n of x reads from it. pack[s], kv[s] and, if rule.pack is gated, gate[s]
+// belong to the keys of source s of the graph. If `before` is not null, its row b is the state before the first row of
+// document b. If `after` is not null, it receives the states after the last row of each document. States are
+// (documents, state_numbers()). The graph must outlive the step.
 Tensor* state_attention(Tape& tape, Tensor* x, const std::vector<Tensor*>& pack, const std::vector<Tensor*>& kv,
                         int width, const SegmentGraph& graph, const StateRule& rule, const std::string& name,
                         Tensor* before = nullptr, Tensor** after = nullptr, const std::vector<Tensor*>& gate = {});
 int state_numbers(int width, const StateRule& rule);
-// Returns y (Nq,C) from q (Nq,C), which has the arithmetic type, e (2 reach + 1,C), and the values v[s] (Nk,C) of each
-// key source s. The graph must outlive the step.
+// The local positional lambda (engine/nn/attention/lambda.cpp). Returns y (Nq,C). q (Nq,C) has the arithmetic type, and
+// v[s] (Nk,C) holds the values of key source s. e (2 reach + 1,C) has a row for each distance from -reach to reach. The
+// graph must outlive the step.
 Tensor* local_lambda(Tape& tape, Tensor* q, Tensor* e, const std::vector<Tensor*>& v, const SegmentGraph& graph,
                      int heads, const std::string& name);
-// Returns y (Nq,C); q, k, v are (N,C). `rows` is Nq, the number of query rows of the graph. The graph must outlive the
-// step.
+// Attention within hash buckets. Returns y (Nq,C); q, k and v are (N,C). `rows` is Nq, the number of query rows of the
+// graph. The graph must outlive the step.
 Tensor* lsh_attention(Tape& tape, Tensor* q, Tensor* k, Tensor* v, Tensor* rotations, const SegmentGraph& graph,
                       std::int64_t rows, const LshRule& rule, const std::string& name);
-// Returns the rows of the sorted blocks (B block,2C). The graph must outlive the step.
+// Returns the sorted blocks (U block,2C): the keys and values of U blocks with rule.block rows each, where U is
+// whole_blocks() (engine/ops/whole.h). The graph must outlive the step.
 Tensor* sinkhorn(Tape& tape, Tensor* q, Tensor* kv, const SegmentGraph& graph, const SinkhornRule& rule,
                  const std::string& name);
 Tensor* gather_rows(Tape& tape, Tensor* x, Ints rows, const std::string& name);
 Tensor* replace_rows(Tape& tape, Tensor* x, Ints which, Tensor* u, const std::string& name);
-// Row m of y (M,2C) is row first[m] of x, then row second[m] of x. Neither list contains a row twice.
+// Row m of the result (M,2C) is row first[m] of x followed by row second[m] of x. Neither list contains a row twice.
 Tensor* side_by_side(Tape& tape, Tensor* x, std::vector<int> first, std::vector<int> second, const std::string& name);
-// Returns [x x] (N,2C), if the same numbers are keys and values.
+// Returns [x x] (N,2C): each row of x followed by a copy of the row. Used if x serves as both keys and values.
 Tensor* twice(Tape& tape, Tensor* x, const std::string& name);
-// Row b of the result (B,C) is the maximum of the rows [first[b], first[b+1]) of x in each column; first[0] is 0,
-// first[B] the number of rows.
+// Row b of the result (B,C) is, in each column, the maximum of the rows first[b] to first[b+1] - 1 of x. first[0] is 0,
+// and first[B] is the number of rows of x.
 Tensor* max_rows(Tape& tape, Tensor* x, Ints first, const std::string& name);
 Tensor* normalise(Tape& tape, Tensor* x, const std::string& name, int heads = 1);
-// Returns (N,heads R), in the arithmetic type.
+// Returns the dot products of each head of each row of x with R vectors for that head, times `scale`: (N,heads R), in
+// the arithmetic type. Row r of p (R,C) holds vector r of every head.
 Tensor* head_scores(Tape& tape, Tensor* x, Tensor* p, int heads, double scale, const std::string& name);
-// t is the result of head_scores() with the same scale; x is null if the features of this kind do not depend on |x|.
+// Returns the features (engine/math/features.h) that are computed from t (N,heads R). Usually, t is the result of
+// head_scores(). If the features of this kind do not depend on |x|, x may be null; else `scale` must be the same as in
+// head_scores().
 Tensor* feature_map(Tape& tape, Tensor* t, Tensor* x, int heads, double scale, FeatureKind kind,
                     const std::string& name);
 Tensor* vmf_sample(Tape& tape, Tensor* mu, Tensor* w, Tensor* e, const std::string& name);
 Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& name);
-// Returns (B) or, if `apart` is set, (B,Z): one term for each number. A null prior is N(0, 1).
+// Returns the KL divergence of each document (B) or, if `apart` is true, its terms (B,Z), one for each number of the
+// latent. If `prior` is null, the prior is N(0, 1).
 Tensor* gaussian_kl(Tape& tape, Tensor* x, Tensor* prior, const std::string& name, bool apart = false);
 Tensor* at_least(Tape& tape, Tensor* x, double least, const std::string& name);
-// coupling() computes y (B,Z) from x (B,Z) and st (B,2 (Z/2)), and the log of its Jacobian determinant (B). log_det()
-// computes log |det w| (1).
+// Two parts of a normalising flow. coupling() computes y (B,Z) from x (B,Z) and st (B,2 (Z/2)), and for each row the
+// log determinant (B) of the derivative of y with respect to x. log_det() returns log |det w| (1) of a square matrix w.
 struct Coupled {
     Tensor *y, *log_det;
 };
 Coupled coupling(Tape& tape, Tensor* x, Tensor* st, const std::string& name);
 Tensor* log_det(Tape& tape, Tensor* w, const std::string& name);
-// Returns (B).
+// Returns an estimate of the KL divergence (B), for a prior that is a normalising flow.
 Tensor* flow_kl(Tape& tape, Tensor* x, Tensor* e, Tensor* u, Tensor* log_dets, Tensor* log_det,
                 const std::string& name);
-// q (B,Z): the codes nearest to y (B,Z); code (B,groups): the numbers of these codes. No gradient flows through q or
-// code.
+// Vector quantisation. The columns of y (B,Z) are cut into `groups` groups. For each group, q (B,Z) holds the nearest
+// row of the group's codebook, and code (B,groups) the index of this row in the codebook. q and code have no gradient.
 struct NearestCode {
     Tensor *q, *code;
 };
 NearestCode nearest_code(Tape& tape, Tensor* y, Tensor* codes, int groups, const std::string& name);
-Tensor* nearest_level(Tape& tape, Tensor* t, int levels, const std::string& name);  // without gradient
+Tensor* nearest_level(Tape& tape, Tensor* t, int levels, const std::string& name);  // the result has no gradient
 Tensor* straight_through(Tape& tape, Tensor* y, Tensor* q, const std::string& name);
-// Returns weight |y - q|^2 (B); q has no gradient.
+// Returns weight |y - q|^2 for each row (B). q receives no gradient.
 Tensor* distance(Tape& tape, Tensor* y, Tensor* q, double weight, const std::string& name);
-// Returns sum_n weight_n loss_n (1); the weights (N) are constants, and b may be null. The forward already computes the
-// gradients of h, w and b, as far as they are needed; if only losses are needed, token_losses() is three times cheaper.
-// If `losses` is not null, it receives the losses (N), without a gradient. Sum and losses include label smoothing.
+// Returns sum_n weight_n loss_n (1), where loss_n is the cross-entropy loss of row n of h, with label smoothing. The
+// weights (N) are constants, and b may be null. If `losses` is not null, it receives all loss_n (N), which have no
+// gradient. The forward already computes those gradients of h, w and b that are needed. token_losses() computes no
+// gradients and is therefore three times cheaper.
 Tensor* cross_entropy(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, Tensor* weights,
                       const std::string& name, Tensor** losses = nullptr, double smoothing = 0);
 // Returns the loss of every row (N), without smoothing and without a gradient.
 Tensor* token_losses(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, const std::string& name);
-// The logits of J choices; a choice is a slot and a token. h is (M,K E): each of M slots has K rows of E numbers.
-// z (J,K): the logits of the choices in each of the K rows of their slot. lse (M,K): for each row, the log of the sum
-// of exp of all its logits. slots (J) and groups (M) ascend. b and bias (G,V) may be null; groups is read only if there
-// is a bias.
+// The logits of J choices in an insertion decoder. A choice is a token to insert (tokens[j]) and the slot, a place
+// between two words (slots[j]). h (M,K E) holds K vectors of E numbers for each of M slots; each vector gives V logits,
+// h w^T + b + bias[groups[m]]. z (J,K) receives the logits of each choice for the K vectors of its slot. lse (M,K)
+// receives the log of the sum of exp of the V logits of each vector. slots (J) and groups (M) ascend. b (V) and bias
+// (G,V) may be null; without a bias, groups is ignored.
 struct ChosenLogits {
     Tensor *z, *lse;
 };
 ChosenLogits chosen_logits(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Tensor* bias, Ints groups, Ints slots,
                            Ints tokens, const std::string& name);
-// The target tokens of slot_loss(). Document g has the slots [first[g], first[g+1]), slot m the choices
-// [begin[m], begin[m+1]): first (B+1) ascends from 0 to M, begin (M+1) from 0 to J. shares (J), the label weights of
-// the choices, are constants.
+// The targets of slot_loss(): J choices, each a slot and a token. Document g has the slots first[g] to first[g+1] - 1
+// of M slots, and slot m has the choices begin[m] to begin[m+1] - 1. first (B+1) ascends from 0 to M, and begin (M+1)
+// from 0 to J. shares (J) holds the weight of each choice in the loss; these weights are constants.
 struct SlotChoices {
     Ints first, begin;
     Tensor* shares;
 };
-// Returns the loss of each document (B). mix is (M,K) or, if joint, (B,K); it may be null if K is 1. place (M) may be
-// null; if joint, it must be null.
+// Returns the loss of each document (B): minus the weighted sum of the log-probabilities of its choices (formula:
+// slot_loss_forward in ops.h). `mix` holds the logits of the K mixture components: (M,K) or, if `joint` is true, (B,K);
+// it may be null if K is 1. `place` (M) holds the logits of the slots; it may be null, and must be null if `joint` is
+// true.
 Tensor* slot_loss(Tape& tape, const ChosenLogits& logits, Tensor* mix, Tensor* place, const SlotChoices& choices,
                   bool joint, const std::string& name);
 // Returns sum_n weights_n x_n (1).
 Tensor* weighted_sum(Tape& tape, Tensor* x, Tensor* weights, const std::string& name);
 
 struct FeatureDraw {
-    bool orthogonal = true;  // blocks of D orthogonal rows in every head; otherwise independent rows
-    bool regular = false;    // every row has length sqrt(D); otherwise the length of a normal random vector
-    double deviation = 1;    // 1 / sigma for the kernel exp(-|x - y|^2 / (2 sigma^2)) of rfa
+    bool orthogonal = true;  // each block of D rows of a head is orthogonal; false: all rows are independent
+    bool regular = false;    // every row has length sqrt(D); false: the length of a normal random vector
+    double deviation = 1;    // factor of all rows; 1 / sigma for the kernel exp(-|x - y|^2 / (2 sigma^2)) of rfa
 };
-// Returns p(R,heads D) for head_scores(): R random rows w_r for each head. Each value of `draw` gives different rows.
+// Returns random vectors for head_scores(), as p(R,heads D): R vectors of D numbers for each head. Each value of `draw`
+// gives different vectors.
 std::vector<double> random_features(int R, int heads, int D, const FeatureDraw& rule, std::uint64_t seed,
                                     const std::string& name, std::uint32_t draw = 0);
 
-// Returns the cosines and sines of positions 0..P-1, for heads of size D: row p is cos(p t_0), sin(p t_0), cos(p t_1)
-// ..., t_i = base^(-2i/D).                                                          Su et al. 2021, equation 15
+// Returns the rotary table (P,D) of the positions 0 to P-1, for heads of width D. Row p is cos(p t_0), sin(p t_0),
+// cos(p t_1), sin(p t_1) ..., with t_i = base^(-2i/D).                              Su et al. 2021, equation 15
 std::vector<double> make_rotary_table(int P, int D, double base = 10000);
 
 }  // namespace masquerade

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ops of linear attention, as calls on the tape: scores of queries and keys against a few vectors, feature maps,
-// and random features.
+// Functions on the tape for linear attention: dot products of queries and keys with given vectors, and feature maps.
+// Also makes the random vectors for feature maps.
 #include <cmath>
 
 #include "engine/math/features.h"
@@ -15,8 +15,8 @@ Tensor* head_scores(Tape& t, Tensor* x, Tensor* p, int heads, double scale, cons
         Record("head_scores").reads({x, p}).makes({y}).by(head_scores_forward, head_scores_backward, heads, scale));
 }
 
-// The derivative of a log feature by t (here s) is 1 or -1 for all t, so that t is not kept. x is kept only if the
-// features depend on its norm.
+// The backward does not read s if the features are logarithms, because their derivative with respect to s is then 1 or
+// -1 for every s. It reads x only if the features depend on |x|.
 Tensor* feature_map(Tape& t, Tensor* s, Tensor* x, int heads, double scale, FeatureKind kind, const std::string& name) {
     Tensor* y = t.declare(name, {s->rows(), heads * features_of(kind, int(s->columns() / heads))}, s->dtype);
     return t.run(Record("feature_map")
@@ -43,8 +43,8 @@ std::vector<double> random_features(int R, int heads, int D, const FeatureDraw& 
                 const double radius = std::sqrt(-2 * std::log(random.uniform_double()));
                 unit[d] = w[d] = radius * std::cos(6.283185307179586 * random.uniform_double());
             }
-            // Gram-Schmidt, twice for precision. The length of a normal random row is independent of its direction, so
-            // that one row provides both.
+            // The loop over k is the Gram-Schmidt process, applied twice for precision. The length of a normal random
+            // vector is independent of its direction, so w provides the length, and unit the direction.
             const double length = rule.regular ? std::sqrt(double(D)) : std::sqrt(dot(w, w));
             for (int k = 0; rule.orthogonal && k < 2 * (r % D); k++) {
                 const double* other = &units[std::size_t(k % (r % D)) * D_];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ops of insertion decoders as calls on the tape: logits and loss of slots, and the maximum over all rows of a
-// document.
+// Functions on the tape for insertion decoders: the logits and the loss of slots (places between two words), the
+// maximum over all rows of a document, and tanh.
 #include "engine/nn/functions.h"
 #include "engine/tape/op_record.h"
 

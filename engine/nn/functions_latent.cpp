@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The ops of latents as calls on the tape: samples, KL divergences, codebooks, flows.
+// Functions on the tape for latents: samples, KL divergences, codebooks and normalising flows.
 #include "engine/nn/functions.h"
 #include "engine/tape/op_record.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The losses of tokens as calls on the tape.
+// Functions on the tape for the losses of tokens.
 #include "engine/nn/functions.h"
 #include "engine/tape/op_record.h"
 
@@ -8,11 +8,11 @@ namespace {
 struct CrossEntropyAttributes {
     Ints targets;
     double smoothing;
-    int h1, w1, b1;  // index of each output; 0 if absent
+    int h1, w1, b1;  // indices of these outputs in Record::out; 0 if the output is not computed
 };
 
-// Returns output h1, w1 or b1 (the gradients for a total with gradient 1), or an absent view if it is not needed. The
-// outputs of the record are total, loss and lse, then the ones of h1, w1 and b1 that are needed.
+// Returns an output of a cross_entropy record, or an empty view if `output` is 0. The outputs are total, loss and lse,
+// then those of h1, w1 and b1 that are needed: the gradients of total with respect to h, w and b.
 View share(const Record& r, int output) { return output > 0 ? r.y(output) : View{}; }
 void cross_entropy_record_forward(const Record& r) {
     const auto& a = r.as<CrossEntropyAttributes>();

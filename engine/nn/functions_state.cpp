@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Other forms of attention than softmax over all keys, as calls on the tape: attention through a bounded state, the
+// Functions on the tape for attention other than softmax over all visible keys: attention through a bounded state, the
 // local lambda, and attention that sorts rows by content.
 #include "engine/nn/functions.h"
 #include "engine/ops/whole.h"
@@ -11,10 +11,10 @@ struct StateAttributes {
     const SegmentGraph* graph;
     StateRule rule;
     int sources, gates;
-    int before() const { return 1 + 2 * sources + gates; }  // index of the input `before`
+    int before() const { return 1 + 2 * sources + gates; }  // index of the input `before` in Record::in
 };
-// Returns the inputs [from, from + count) of a record. The inputs are x, the packs, the key/value tensors, the gates,
-// and perhaps `before`.
+// Returns `count` inputs of a state_attention record, starting with input number `from`. The inputs are, in this order:
+// x, the packs, the key/value tensors, the gates and, if it was given, `before`.
 Views views(const Record& r, int from, int count) {
     Views all;
     for (int i = 0; i < count; i++) all.v[all.count++] = r.x(from + i);

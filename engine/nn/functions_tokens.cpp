@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The ops on tokens and positions, softmax attention, and the ops that move rows, as calls on the tape.
+// Functions on the tape for embeddings, rotary positions, softmax attention, and selecting and replacing rows.
 #include "engine/nn/functions.h"
 #include "engine/tape/op_record.h"
 
@@ -9,10 +9,11 @@
 namespace masquerade {
 namespace {
 struct SideBySideAttributes {
-    // y and dy are used as (2M,C). both: for each row of y, the row of x. first, second: for each row of dy that is a
-    // first half (a second half), the row of dx that it is added to, else -1.
+    // The op treats y and dy, both (M,2C), as (2M,C): row 2m is the first half of row m, and row 2m+1 its second half.
+    // `both` (2M) lists the row of x that each half contains. `first` (2M) lists the same rows for first halves and
+    // has -1 for second halves; `second` (2M) is the opposite.
     Ints both, first, second;
-    bool all;  // every row of x is the first half of a row of y
+    bool all;  // whether every row of x is the first half of a row of y
 };
 
 View as_single_rows(View y) {
@@ -26,7 +27,7 @@ void side_by_side_record_backward(const Record& r) {
     const auto& a = r.as<SideBySideAttributes>();
     const View dy = as_single_rows(r.dy());
     const Grad dx = r.dx();
-    if (!a.all && !dx.add) gather_rows_backward(rows_of(dy, 0, 0), Ints{}, dx);  // zeros
+    if (!a.all && !dx.add) gather_rows_backward(rows_of(dy, 0, 0), Ints{}, dx);  // sets dx to 0
     replace_rows_backward(dy, a.first, Grad{}, Grad{dx.view, dx.add || !a.all});
     replace_rows_backward(dy, a.second, Grad{}, Grad{dx.view, true});
 }

@@ -9,7 +9,7 @@
 namespace masquerade {
 
 struct Linear {
-    Tensor *weight = nullptr, *bias = nullptr;  // (O,I), (O); null: no bias
+    Tensor *weight = nullptr, *bias = nullptr;  // (out,in) and (out); a layer without bias has a null bias
     Linear() = default;
     Linear(Parameters& p, const std::string& path, int in, int out, double deviation, bool with_bias = true)
         : weight(p.add(path + ".weight", {out, in}, {Init::normal, deviation})),
@@ -17,7 +17,8 @@ struct Linear {
     Tensor* operator()(Tape& tape, Tensor* x, const std::string& name) const {
         return linear(tape, x, weight, bias, name);
     }
-    // As operator(); if rotary_table is not null, the first `columns` columns are rotated by the rows' positions.
+    // Like operator(). If rotary_table is not null, also rotates the first `columns` columns of row n of the result by
+    // positions[n].
     Tensor* rotated(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, int columns,
                     const std::string& name) const {
         return rotary_table ? linear_rotary(tape, x, weight, bias, positions, rotary_table, columns, name)

@@ -14,9 +14,9 @@ Tensor* rms_norm(Tape& t, Tensor* x, Tensor* w, double eps, const std::string& n
 
 namespace {
 
-// RMSNorm. Zhang & Sennrich 2019
+// Divides each row by its root mean square and multiplies it by `weight`. Zhang & Sennrich 2019
 struct RmsNorm : Norm {
-    Tensor* weight;  // (C)
+    Tensor* weight;  // (C): one number per column
     double eps;
     RmsNorm(Parameters& p, const std::string& path, int width, double epsilon)
         : weight(p.add(path + ".weight", {width}, {Init::ones})), eps(epsilon) {}

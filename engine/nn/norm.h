@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The norms of a stack. Each kind is a class and an entry in norm_kinds(); layers and models use only this interface.
+// The norms of Transformer layers. Each kind is a class and an entry in norm_kinds(). Layers and models use only the
+// interface Norm.
 #pragma once
 #include <memory>
 #include <string>
@@ -13,9 +14,9 @@ namespace masquerade {
 class Norm {
   public:
     virtual ~Norm() = default;
-    // Returns the norm of each row of x (N,C).
+    // Returns x (N,C) with each row normalised.
     virtual Tensor* operator()(Tape& tape, Tensor* x, const std::string& name) const = 0;
-    // Returns the norm of x + dropout(f). `rate` is the dropout rate.
+    // Returns x + dropout(f) with each row normalised. `rate` is the dropout rate.
     virtual Tensor* operator()(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate,
                                const ResidualNames& names) const {
         return (*this)(tape, add(tape, x, dropout(tape, f, rows, rate, names.dropout), names.sum), names.norm);
@@ -24,15 +25,16 @@ class Norm {
 
 struct NormKind {
     const char *name, *what;
-    // Declares the parameters at path.*
+    // Declares the parameters, whose paths are `path` followed by .weight and, for "layer", .bias.
     std::unique_ptr<const Norm> (*make)(Parameters& parameters, const std::string& path, int width, double eps);
 };
 const std::vector<NormKind>& norm_kinds();
-const NormKind& find_norm(const std::string& name);  // throws BadUsage, which lists the names
+// Throws BadUsage if no kind has this name; the message lists all names.
+const NormKind& find_norm(const std::string& name);
 
-// Layer norm. Ba et al. 2016
+// Normalises each row to mean 0 and variance 1, then multiplies by `weight` and adds `bias`. Ba et al. 2016
 struct LayerNorm : Norm {
-    Tensor *weight = nullptr, *bias = nullptr;  // (C)
+    Tensor *weight = nullptr, *bias = nullptr;  // (C) each: one number per column
     double eps = 0;
     LayerNorm() = default;
     LayerNorm(Parameters& p, const std::string& path, int width, double epsilon)

@@ -14,8 +14,8 @@
 namespace masquerade {
 namespace {
 
-// Returns a normal number within two deviations for number `place` of a tensor. If both numbers of a pair are beyond
-// two deviations, it draws the next pair.
+// Returns the random number for element `place` of a tensor: standard normal, truncated to [-2, 2]. Each attempt draws
+// two numbers. If both are outside [-2, 2], the next attempt follows.
 float truncated_normal(const Stream& stream, std::uint32_t place, std::uint32_t attempt = 0) {
     for (;; attempt++) {
         Four bits = stream.at(place, attempt, 0);
@@ -26,8 +26,8 @@ float truncated_normal(const Stream& stream, std::uint32_t place, std::uint32_t 
     }
 }
 
-// Writes truncated_normal() times `deviation` to x[begin] .. x[end-1]. It works in groups, so that the first attempts
-// are a simple loop.
+// Writes truncated_normal() times `deviation` to x[begin] .. x[end-1]. The first attempts of a group of elements are
+// computed in one loop without branches, for speed.
 template <class T>
 void truncated_normals(T* x, float deviation, const Stream& stream, std::int64_t begin, std::int64_t end) {
     constexpr int group = 64;
@@ -105,7 +105,7 @@ void Parameters::allocate(std::uint64_t seed, bool drawn) {
     lay_out();
     seed_ = seed;
     std::size_t bytes = std::size_t(length_) * bytes_of(dtype_);
-    values_ = Buffer::zeros(bytes, device_);  // the gaps between parameters stay 0
+    values_ = Buffer::zeros(bytes, device_);  // the alignment gaps between parameters stay 0
     gradients_ = Buffer::zeros(bytes, device_);
     const OnHost first_values(values());
     if (storage_ != dtype_) rounded_ = Buffer(std::size_t(matrices_) * bytes_of(storage_), device_);
@@ -132,7 +132,7 @@ void Parameters::redraw(std::int64_t step) {
         const int every = inits_[i].every;
         if (every == 0 || step == 0 || step % every) continue;
         const std::vector<double> numbers = inits_[i].make(seed_, std::uint32_t(step / every));
-        const std::vector<float> rounded(numbers.begin(), numbers.end());  // so that all types have the same numbers
+        const std::vector<float> rounded(numbers.begin(), numbers.end());  // f64 gets the same numbers as f32
         write_numbers(master(tensors_[i]), rounded.data());
     }
 }

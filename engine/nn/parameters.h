@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The parameters of a model: named slices of one buffer. The gradients are the same slices of another buffer. The
-// optimiser, clipping and checkpoints work on whole buffers.
+// The parameters of a model: named slices of one buffer. Their gradients are the corresponding slices of a second
+// buffer. The optimiser, gradient clipping and checkpoints work on whole buffers.
 //
-// If the storage type is bf16, the buffers stay f32 and hold the master weights; the ops read matrices from a rounded
-// copy, which the optimiser renews with every update. A change of less than a 256th of a weight is therefore not lost.
+// If the storage type is bf16, the buffers are still f32, and the first holds the master weights. The ops read matrices
+// from a copy in bf16, which the optimiser renews at every update. The master weights preserve changes of less than a
+// 256th of a weight, which bf16 would round away.
 //                                                            Micikevicius et al. 2018, section 3.1
 #pragma once
 #include <deque>
@@ -17,14 +18,14 @@
 
 namespace masquerade {
 
-// The initial values of a parameter: zeros, ones, normal numbers (`deviation`, truncated at two deviations), or numbers
-// that the function `make` returns. If `every` is not 0, make() is called again every `every` steps, each time with
-// another `draw`.
+// The initial values of a parameter or state: zeros, ones, normal random numbers with mean 0 and standard deviation
+// `deviation`, truncated at two deviations, or (`made`) numbers that the function `make` returns. If `every` is not 0,
+// make() is called again every `every` training steps, each time with another `draw`.
 struct Init {
     enum Kind { zeros, ones, normal, made } kind = zeros;
     double deviation = 0;
     std::function<std::vector<double>(std::uint64_t seed, std::uint32_t draw)> make = {};
-    int every = 0;  // 0: never again
+    int every = 0;  // 0: make() is called only by Parameters::allocate()
 };
 
 class Parameters {
@@ -33,51 +34,52 @@ class Parameters {
     explicit Parameters(DType storage = DType::f32, Device device = Device::cpu)
         : storage_(storage), dtype_(arithmetic_of(storage)), device_(device) {}
 
-    // Declares a parameter. Weight decay applies to parameters of rank 2, not to biases and norms.
+    // Declares a parameter. Weight decay applies to parameters with two or more dimensions, not to biases and norms.
     Tensor* add(const std::string& path, const Shape& shape, Init init);
-    // Declares a state: a tensor that a step changes, but not the optimiser, such as a codebook or its running counts.
-    // A state is stored in checkpoints like a parameter, has no gradient, and is never rounded.
+    // Declares a state: a tensor that training may change, but not through the optimiser, such as a codebook or random
+    // features. A state is stored in checkpoints like a parameter, has no gradient, and is never rounded to bf16.
     Tensor* add_state(const std::string& path, const Shape& shape, Init init);
-    // Allocates all tensors, with initial values or, if `drawn` is false, zeros. A value depends only on (seed, path,
-    // index): the same model in double starts from the same numbers.
+    // Allocates all tensors. They get their initial values or, if `drawn` is false, zeros. A random value depends only
+    // on the seed, the path and the index in the tensor, so a model starts from the same numbers in f32 and f64.
     void allocate(std::uint64_t seed, bool drawn = true);
 
-    // Draws those states again whose Init::every divides this training step. The numbers depend only on (seed, path,
-    // draw).
+    // Draws the random numbers of a state again if its Init::every is not 0 and divides `step`, the number of the
+    // training step. Step 0 draws nothing. The numbers depend only on the seed, the path, and step / every.
     void redraw(std::int64_t step);
 
-    // After start_gradients(), the next backward stores each gradient instead of adding to it. finish_gradients() sets
-    // the gradients to 0 that no backward has written.
+    // Call start_gradients() before a backward and finish_gradients() after it. The first op that writes a gradient
+    // then stores it instead of adding to the gradient of the previous step, and gradients that no op has written
+    // become 0.
     void start_gradients();
     void finish_gradients();
 
-    // Renews the rounded copies of the matrices from their master weights. Only needed if something other than the
-    // optimiser, which renews the copies itself, has changed the weights. Does nothing unless storage is bf16.
+    // Renews the bf16 copies of the matrices from the master weights. Call this after anything but the optimiser has
+    // changed weights; the optimiser renews the copies itself. Does nothing if the storage type is not bf16.
     void round();
 
-    // All master values as one row, for the optimiser. flat() returns a view of another buffer of the same length, such
-    // as a moment.
+    // Flat views: the values or gradients of all parameters and states as one row, for the optimiser. flat() makes a
+    // flat view of another buffer of the same length, such as the optimiser's moments.
     View values() const { return flat(values_, "parameters"); }
     View gradients() const { return flat(gradients_, "gradients"); }
     View flat(const Buffer& buffer, const char* path) const;
-    // The two trained parts of a flat view: parameters of rank 2 in the order of declaration, then the other
-    // parameters. The states follow.
+    // The two trained parts of a flat view: first the parameters with two or more dimensions, then all other
+    // parameters, each in the order of declaration. The states follow after both parts.
     View matrices(const View& flat_view) const;
     View vectors(const View& flat_view) const;
-    // The rounded copies that the ops read, in the layout of matrices(); no data unless storage is bf16.
+    // The bf16 copies that the ops read, in the layout of matrices(). Without data if the storage type is not bf16.
     View rounded() const;
     // The part of a flat view that belongs to one parameter.
     View slice(const View& flat_view, const Tensor& parameter) const;
-    // The values that are trained and stored: the parameter itself or, if the parameter is a rounded copy, its master
-    // weights.
+    // The values that are trained and saved in checkpoints: the tensor itself or, if the tensor is a bf16 copy, its
+    // master weights.
     View master(const Tensor& parameter) const { return slice(values(), parameter); }
 
     std::deque<Tensor>& all() { return tensors_; }
     const std::deque<Tensor>& all() const { return tensors_; }
-    Tensor* find(const std::string& path);  // null if there is none
+    Tensor* find(const std::string& path);  // null if no parameter or state has this path
     const Tensor* find(const std::string& path) const;
     std::int64_t count() const;                      // number of trained values, without states and alignment gaps
-    std::int64_t length() const { return length_; }  // of a flat row, with states and gaps
+    std::int64_t length() const { return length_; }  // length of a flat view, with states and alignment gaps
     DType storage() const { return storage_; }       // type of the matrices that the ops read
     DType dtype() const { return dtype_; }           // type of master weights, gradients and moments
     Device device() const { return device_; }
@@ -88,7 +90,7 @@ class Parameters {
     DType storage_, dtype_;
     Device device_;
     std::deque<Tensor> tensors_;
-    std::unordered_map<std::string, std::size_t> places_;  // index of each path in tensors_
+    std::unordered_map<std::string, std::size_t> places_;  // the index in tensors_ of each path
     std::deque<Init> inits_;
     std::deque<std::int64_t> starts_;
     std::int64_t length_ = 0, matrices_ = 0, trained_ = 0;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t smallest_block = std::size_t(1) << 16;
 
-std::size_t rounded_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }  // to the alignment of buffers
+std::size_t rounded_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }  // a multiple of the alignment of buffers
 
 }  // namespace
 
@@ -18,7 +18,7 @@ void Inputs::begin_step() {
     ints_.clear();
     used_ = 0;
     if (blocks_.size() < 2) return;
-    std::size_t all = 0;  // the last step needed several blocks: one block of their total size replaces them
+    std::size_t all = 0;  // the previous step needed several blocks; one block of this size replaces them
     for (const Buffer& block : blocks_) all += block.bytes();
     blocks_.clear();
     blocks_.emplace_back(all, device_);

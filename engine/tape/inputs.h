@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Passes integer arrays (labels, positions, segment bounds) from the host to the ops of one step. On the CPU, ops read
-// an array in the caller's memory. For any other device, this class uploads each array once per step, into memory that
-// later steps reuse.
+// Passes integer arrays (labels, positions, row indices) from the host to the ops of one step. On the CPU, ops read
+// an array in the caller's memory. For any other device, this class copies each array to the device once per step,
+// into memory that later steps reuse.
 #pragma once
 #include <vector>
 
@@ -14,11 +14,11 @@ class Inputs {
   public:
     explicit Inputs(Device device) : device_(device) {}
 
-    // Begins a step. Its arrays overwrite those of the previous step.
+    // Begins a step. Arrays of the new step will overwrite those of the previous step.
     void begin_step();
-    // Returns the array where the ops of this step can read it: the array itself on the CPU, otherwise a copy. The
-    // vector must stay in place and unchanged until the step ends: a second call recognises it by its address and
-    // length.
+    // Returns the array in memory that the ops of this step can read: the array itself on the CPU, otherwise a copy
+    // on the device. The vector must stay in place and unchanged until the step ends. If it is passed twice in a
+    // step, the second call recognises it by its address and length and returns the same copy.
     Ints ints(const std::vector<int>& numbers);
 
   private:

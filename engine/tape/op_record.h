@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Record::by for the ops of ops.h. The types and names of an op's parameters say what a record passes to it:
-//   forward    the tensor parameters are the inputs of the record, then its outputs; all others are its attributes
-//   backward   View x: input or output x of the forward.  View dy: the gradient of output y.  Grad dx: the gradient of
-//              input x, to be written.  Any other parameter: the attribute of the same name
-// A parameter of type Views contains all inputs from its position on. The record keeps the tensors that the backward
-// reads.
+// Defines Record::by() for the ops of engine/ops/ops.h. The types and names of an op's parameters determine what a
+// record passes to the op:
+//   forward    The tensor parameters are the inputs of the record, then its outputs. All others are attributes.
+//   backward   View x is input or output x of the forward. View dy is the gradient of output y. Grad dx is the gradient
+//              of input x, which the backward writes. Any other parameter is the attribute with the same name.
+// A parameter of type Views stands for its own and all following inputs. Record::by() also fills Record::keep, the
+// list of tensors that the backward reads.
 #pragma once
 #include "engine/ops/ops.h"
 #include "engine/tape/tape.h"
@@ -12,7 +13,8 @@
 namespace masquerade {
 namespace detail {
 
-// A record stores this for a parameter of type T: nothing for a tensor, a pointer for a reference, otherwise the value.
+// holds_tensors<T> is true if an op's parameter of type T is a tensor or a list of tensors. Attribute<T> is the tuple
+// that a record stores for the parameter: empty for tensors, a pointer for a reference, otherwise the value.
 template <class T>
 inline constexpr bool holds_tensors = std::is_same_v<T, View> || std::is_same_v<T, Views>;
 template <class T>
@@ -24,8 +26,8 @@ auto attributes(std::tuple<T...>*) -> decltype(std::tuple_cat(std::declval<Attri
 
 }  // namespace detail
 
-// The attributes of a record whose forward is Op: a tuple of the parameters that are not tensors, in the op's order. A
-// reference is stored as a pointer.
+// The type of a record's attributes if its forward is Op: a tuple of those parameters of Op that are not tensors, in
+// order. A reference is stored as a pointer.
 template <class Op>
 using AttributesOf = decltype(detail::attributes(static_cast<typename Op::Parameters*>(nullptr)));
 template <class Op>
@@ -35,15 +37,16 @@ const AttributesOf<Op>& attributes_of(const Record& r, Op) {
 
 namespace detail {
 
-// The parameters of the forward Op. A parameter is either a tensor (View or Views) or an attribute.
+// Facts about the parameters of Op, the forward of a record. Each parameter is either a tensor (View or Views) or an
+// attribute.
 template <class Op, class Parameters = typename Op::Parameters>
 struct Forward;
 template <class Op, class... T>
 struct Forward<Op, std::tuple<T...>> {
     static constexpr int tensors = (0 + ... + holds_tensors<T>);
     static constexpr bool has_list = (false || ... || std::is_same_v<T, Views>);
-    // The index of the parameter `name` among the tensors or, if `tensor` is false, among the attributes; -1 if there
-    // is no such parameter.
+    // Returns the index of the parameter `name` among the tensors or, if `tensor` is false, among the attributes.
+    // Returns -1 if there is no such parameter.
     static constexpr int place(bool tensor, std::string_view name) {
         std::size_t parameter = 0;
         int place = 0, found = -1;
@@ -55,7 +58,8 @@ struct Forward<Op, std::tuple<T...>> {
         (look(holds_tensors<T> == tensor), ...);
         return found;
     }
-    // The index of the first output of the record among the tensors of the forward.
+    // Returns the index of the record's first output among the tensors of the forward, which are its inputs, then its
+    // outputs.
     static int first_output(const Record& r) { return tensors - int(r.out.size()); }
     static void expect_tensors(const Record& r) {
         const int inputs = first_output(r), given = int(r.in.size());
@@ -65,11 +69,13 @@ struct Forward<Op, std::tuple<T...>> {
     }
 };
 
-// Removes the d from the name of a gradient: dx becomes x. Any other name becomes "".
+// Removes the d from the name of a gradient: dx becomes x. A name that does not begin with d becomes "".
 constexpr std::string_view without_d(std::string_view name) { return name[0] == 'd' ? name.substr(1) : ""; }
 
-// Parameter I of Op, which is the forward or the backward of a record whose forward is F. `tensor` and `attribute` are
-// the indices in F of the parameter with the same name; `of_d` is the index of x if this parameter is dx. -1: none.
+// Parameter number I of Op, which is the forward or the backward of a record whose forward is F. `tensor` is the
+// index of the parameter with the same name among the tensors of F, and `attribute` among the attributes of F. If
+// this parameter is called dx, `of_d` is the index of x among the tensors of F. Each index is -1 if F has no such
+// parameter.
 template <class F, class Op, std::size_t I>
 struct Parameter {
     using T = std::tuple_element_t<I, typename Op::Parameters>;
@@ -121,8 +127,9 @@ struct Parameter {
 
 }  // namespace detail
 
-// The functions that a record calls; a debugger shows them between the tape and an op. They call Record::dx in the
-// order of the op's parameters.
+// The functions to which Record::forward and Record::backward point. A debugger shows them between the tape and an
+// op. They call Record::dx() in the order of the op's parameters. The order matters if one tensor is several inputs
+// of the op: its first gradient is stored, and further ones are added.
 template <class F, std::size_t... I>
 void record_forward(const Record& r) {
     typename F::InOrder{detail::Parameter<F, F, I>::of(r)...};

@@ -96,7 +96,7 @@ void Arena::end_step() {
     stepping_ = false;
     if (plan_) return;
     unplanned_ = std::max(unplanned_, side_by_side_);
-    loose_.clear();  // before base_ grows: the device may not have room for the loose blocks and the buffer at once
+    loose_.clear();  // before base_ grows, because the device may not have memory for both
     std::size_t bytes = 0;
     if (blocks_ == Blocks::planned) bytes = place_blocks(log_);
     if (blocks_ == Blocks::kept) bytes = side_by_side_;

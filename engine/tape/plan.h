@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The memory for one step of a tape. During training, the first step of a bucket (a name for all sizes of a step)
-// either allocates every block separately or is a rehearsal (tape/rehearsal.h). It records when each block is first and
-// last used, in ticks of the tape. Later steps of this bucket place their blocks at planned offsets inside one buffer.
+// The memory for the tensors of one step of a tape. A bucket is the name of all steps that have the same tensor
+// sizes. During training, the first step of a bucket either allocates every block separately or is rehearsed
+// (tape/rehearsal.h). This step records when each block is first and last used. From these times, an offset for each
+// block is planned. Later steps of the bucket place their blocks at the planned offsets in one buffer. The unit of
+// time is the tick: one tick for each forward and each backward of an op.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -18,26 +20,28 @@ struct ArenaBlock {
     std::size_t offset = 0;
 };
 
-// Assigns every block an offset so that no two blocks that are alive at the same tick overlap. Blocks are placed from
-// the largest to the smallest, each into the lowest gap that fits. Returns the size of the buffer, in bytes.
+// Assigns every block an offset so that no two blocks that are in use at the same tick overlap. Blocks are placed
+// from the largest to the smallest, each at the lowest offset that is free. Returns the size of the buffer, in bytes.
 std::size_t place_blocks(std::vector<ArenaBlock>& blocks);
 
 enum class Blocks {
     planned,  // planned offsets in one buffer, as described at the top of this file
-    loose,    // a separate allocation per block, freed after the step
-    kept      // side by side in one buffer that later steps reuse; for steps without a backward whose sizes vary
+    loose,    // a separate allocation for each block, freed after the step
+    kept      // one after the other in one buffer that later steps reuse; for steps without backward, of any sizes
 };
 
 class Arena {
   public:
     explicit Arena(Device device = Device::cpu, Blocks blocks = Blocks::planned) : device_(device), blocks_(blocks) {}
 
-    // Begins a step. If an exception ended the previous step, that step leaves no plan. In a rehearsal of a bucket
-    // without a plan, blocks have addresses but no memory.
+    // Begins a step. If end_step() was not called for the previous step, for example because of an exception, the
+    // previous step leaves no plan. If `rehearsal` is true and the bucket has no plan, blocks have addresses but no
+    // memory.
     void begin_step(const std::string& bucket, bool rehearsal = false);
-    // Returns a 64-byte aligned block that may be used from this tick on, and sets *block to its number for touch().
+    // Returns a block of memory, aligned to 64 bytes, that may be used from the current tick on. Sets *block to the
+    // number of the block, for touch() and retain().
     void* take(std::size_t bytes, int* block);
-    // Notes that the block is used at this tick.
+    // Notes that the block is used at the current tick.
     void touch(int block);
     // Keeps the block until the end of the step, because code outside the tape reads it. A block must be retained in
     // every step of a bucket or in none.
@@ -48,11 +52,11 @@ class Arena {
     Device device() const { return device_; }
     bool planned() const { return plan_ != nullptr; }
     bool rehearses() const { return rehearses_; }
-    // If on, fills each block with NaN after its last use, so that a backward that reads a value it did not declare
-    // reads NaN.
+    // For tests: if `on` is true, steps with a plan fill each block with NaN after its last use. A backward that
+    // reads a tensor missing in Record::keep then reads NaN.
     void set_poison(bool on) { poison_ = on; }
-    // planned_bytes: size of the buffer, which fits the largest step so far. unplanned_bytes: size of the largest step
-    // that had no plan, in which no two blocks share memory.
+    // planned_bytes() returns the size of the buffer, which fits the largest step so far. unplanned_bytes() returns
+    // how many bytes the largest step without a plan needed, in which no two blocks share memory.
     std::size_t planned_bytes() const { return base_.bytes(); }
     std::size_t unplanned_bytes() const { return unplanned_; }
     const std::vector<ArenaBlock>* plan(const std::string& bucket) const;
@@ -67,8 +71,8 @@ class Arena {
     std::vector<ArenaBlock> log_;
     std::vector<Buffer> loose_;
     Buffer base_;
-    // next_: number of the next block. side_by_side_: bytes of all blocks of this step if no two share memory.
-    // unplanned_: the largest side_by_side_ of a step without a plan.
+    // next_ is the number of the next block. side_by_side_ is the total size of all blocks of a step without a plan.
+    // unplanned_ is the largest side_by_side_ of all steps so far.
     std::size_t next_ = 0, unplanned_ = 0, side_by_side_ = 0;
     int clock_ = 0;
 };

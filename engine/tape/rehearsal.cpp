@@ -26,7 +26,8 @@ void drop_copy(void*, const void*, std::size_t, Way way) {
             "step, or set graph=false");
 }
 
-// While this object is alive, ops, copies and fills on the device do nothing. Memory is still allocated and freed.
+// While this object is alive, ops, fills and copies to or within the device do nothing, and copies from the device
+// throw Error. Device memory is still allocated and freed.
 class SilentDevice {
   public:
     SilentDevice() : runtime_(&cuda_runtime()), silent_runtime_(*runtime_), ops_(set_cuda_ops(&silent_ops)) {

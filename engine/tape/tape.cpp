@@ -27,7 +27,7 @@ Tape::Scope::Scope(Tape& tape, const std::string& name)
 Tape::Scope::~Scope() {
     std::string name = std::move(tape_.prefix_);
     tape_.prefix_ = std::move(outer_);
-    if (std::uncaught_exceptions() > 0) return;  // must not allocate: memory may be exhausted
+    if (std::uncaught_exceptions() > 0) return;  // the memory may be exhausted, so nothing may be allocated
     name.pop_back();
     tape_.segments_.push_back(Segment{std::move(name), begin_, tape_.records_.size()});
 }
@@ -129,7 +129,7 @@ void Tape::backward(Tensor* loss) {
     replay(0, records_.size());
 }
 
-// Returns the outermost recomputed scope that ends with this record; null if there is none.
+// Returns the outermost scope that is to be recomputed and whose last record is `record`; null if there is none.
 const Tape::Segment* Tape::recomputed_segment(std::size_t record) const {
     const Segment* found = nullptr;
     for (const Segment& s : segments_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The recorded program of a step. A call such as linear(tape, x, w, b, "query") computes its result at once and appends
-// a Record; backward() walks the records in reverse and calls the hand-written backward of each. The tape itself
-// contains no derivatives.
+// The list of the ops of a step. A call such as linear(tape, x, w, b, "query") computes its result at once and
+// appends a Record. backward() goes through the records in reverse order and calls the hand-written backward of each
+// op. The tape itself contains no derivatives.
 #pragma once
 #include <deque>
 #include <memory>
@@ -18,7 +18,8 @@
 
 namespace masquerade {
 
-// Record("linear").reads({x, w, b}).makes({y}).by(linear_forward, linear_backward)
+// One computed op: its inputs, outputs, attributes, forward and backward. A record is built like this:
+//     Record("linear").reads({x, w, b}).makes({y}).by(linear_forward, linear_backward)
 struct Record {
     using Tensors = std::vector<Tensor*>;
 
@@ -29,17 +30,20 @@ struct Record {
         in.insert(in.end(), more.begin(), more.end());
         return std::move(*this);
     }
-    // The backward receives a gradient for the first `gradients` outputs. The remaining outputs are statistics.
+    // Sets the outputs. The backward receives gradients for the first `gradients` outputs. The remaining outputs,
+    // such as the mean of a layer norm, have no gradient.
     Record&& makes(Tensors tensors, std::size_t gradients = 1) && {
         out = std::move(tensors);
         differentiable = gradients;
         return std::move(*this);
     }
-    // Sets ops of ops.h as forward and backward, and the attributes of the forward. The record keeps the values that
-    // the backward reads (op_record.h). The backward may also be a function as below, or nullptr.
+    // Sets two ops of engine/ops/ops.h as forward and backward, and the attributes of the forward. Also fills `keep`
+    // with the tensors that the backward reads (op_record.h). The backward may also be a function void(const
+    // Record&), which fills nothing, or nullptr.
     template <class Forward, class Backward, class... Attributes, class = typename Forward::Parameters>
     Record&& by(Forward, Backward, Attributes...) &&;
-    // Sets two functions as forward and backward. keeps() must then name the values that the backward reads.
+    // Sets two functions as forward and backward. The caller must list the tensors that the backward reads in `keep`,
+    // for example with keeps().
     Record&& by(void (*f)(const Record&), void (*b)(const Record&)) && {
         forward = f;
         backward = b;
@@ -50,15 +54,16 @@ struct Record {
         with(std::move(a));
         return std::move(*this).by(f, b);
     }
-    // Sets the tensors whose values the backward reads; earlier ones are forgotten. Null pointers are skipped.
+    // Sets the list of tensors whose values the backward reads, instead of the earlier list. Null pointers are
+    // skipped.
     Record&& keeps(const Tensors& tensors) && {
         keep.clear();
         for (Tensor* t : tensors)
             if (t) keep.push_back(t);
         return std::move(*this);
     }
-    // Stores what the forward and the backward need besides tensors; as() returns it, or throws Error if the type
-    // differs.
+    // Stores the attributes: what the forward and the backward need besides tensors. as() returns the attributes, or
+    // throws Error if they are of another type.
     template <class Attributes>
     void with(Attributes a) {
         attributes = std::make_shared<const Attributes>(std::move(a));
@@ -84,13 +89,13 @@ struct Record {
     View x(int i = 0) const { return in[std::size_t(i)] ? in[std::size_t(i)]->view() : View{}; }
     View y(int i = 0) const { return out[std::size_t(i)]->view(); }
     View dy(int i = 0) const { return out[std::size_t(i)]->grad_view(); }
-    // Returns the gradient of input i for the backward to write, and marks this gradient as written. Empty if the
-    // gradient is not needed.
+    // Returns the gradient of input i for the backward to write, and marks this gradient as written. Returns an empty
+    // Grad if the gradient is not needed.
     Grad dx(int i = 0) const;
 };
 
-// The tape calls before() and after() around the forward and the backward of every record. tape/trace.h contains a NaN
-// trace, a dump and a clock.
+// The tape calls before() and after() around each forward and each backward of a record. engine/tape/trace.h defines
+// three observers: a NaN trace, a dump and a clock.
 struct Observer {
     virtual ~Observer() = default;
     virtual void before(const Record&, bool /*backward*/) {}
@@ -101,9 +106,10 @@ class Tape {
   public:
     struct Segment {
         std::string name;
-        std::size_t begin, end;  // record numbers, end exclusive
+        std::size_t begin, end;  // the records [begin, end)
     };
-    // While a Scope exists, the paths of new tensors begin with "name."; the records of that time become a segment.
+    // While a Scope exists, the paths of new tensors begin with its name and a dot. The records that are appended in
+    // this time become a segment.
     class Scope {
       public:
         Scope(Tape& tape, const std::string& name);
@@ -116,32 +122,33 @@ class Tape {
         std::size_t begin_;
     };
 
-    // `storage` is the dtype of activations. The tape's tensors are in the arena's memory.
+    // `storage` is the type of activations. The arena provides the memory of the tape's tensors.
     Tape(Arena& arena, DType storage)
         : dtype(storage), device(arena.device()), arena_(arena), inputs_(arena.device()) {}
 
-    // Begins a step and forgets the previous one. `bucket` must name every size that can differ between steps.
+    // Begins a step and forgets the previous step. Steps with an equal `bucket` must have the same tensor sizes.
     void begin(const std::string& bucket, std::uint64_t seed = 0, std::uint32_t step = 0, bool training = false);
-    // Begins a rehearsal. Returns false if there is nothing to rehearse: this bucket already has a plan, or the arena
-    // never makes plans.
+    // Begins a rehearsal of a training step (rehearsal.h). Returns false if there is nothing to rehearse: this bucket
+    // already has a plan, or the arena never makes plans.
     bool begin_rehearsal(const std::string& bucket, std::uint64_t seed, std::uint32_t step);
     void end() { arena_.end_step(); }
 
     Scope scope(const std::string& name) { return Scope(*this, name); }
     const std::string& prefix() const { return prefix_; }
-    // The random number stream for `name`, under the current prefix, at this step.
+    // Returns the stream of random numbers for this step and for the path that consists of the prefix and `name`.
     Stream stream(const std::string& name) const { return make_stream(seed_, prefix_ + name, step_); }
     bool training() const { return training_; }
 
-    // Creates a tensor without memory, to be an output of run().
+    // Creates a tensor without memory, for use as an output of a record; run() allocates the memory.
     Tensor* declare(const std::string& name, const Shape& shape, DType type);
-    // Creates a tensor from the caller's numbers, converted to `type`. It receives no gradient.
+    // Creates a tensor with the caller's numbers, converted to `type`. The tensor receives no gradient.
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const double* numbers);
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const float* numbers);
-    // Returns the array where ops can read it (Inputs::ints). The array must outlive the step.
+    // Returns the array in memory that ops can read (Inputs::ints). The vector must outlive the step.
     Ints ints(const std::vector<int>& numbers) { return inputs_.ints(numbers); }
 
-    // Keeps a value alive until the next step begins, for ops that read it after the calling function has returned.
+    // Stores a value until the next step begins, and returns a reference to it. Needed for masks and index lists that
+    // the backward reads after the calling function has returned.
     template <class T>
     const T& hold(T value) {
         const auto held = std::make_shared<const T>(std::move(value));
@@ -149,34 +156,36 @@ class Tape {
         return *held;
     }
 
-    // Keeps the value readable until the end of the step. Otherwise its memory is reused after the last op that uses
-    // it.
+    // Keeps the value of a tensor readable until the end of the step. Without this call, other tensors may get its
+    // memory after the last op that uses the value.
     void retain(Tensor* tensor) {
         tensor->retained = true;
         arena_.retain(tensor->value_block);
     }
 
-    // Computes the record and appends it to the tape; returns its first output.
+    // Computes the forward of a record, appends the record to the tape, and returns its first output.
     Tensor* run(Record record);
     // Computes the gradient of the loss, a single number, with respect to every tensor that needs a gradient.
     void backward(Tensor* loss);
-    // The two parts of backward(). replay() runs the backward of records [begin, end), last first, so that labs can run
-    // the backward of one scope at a time.
+    // The two parts of backward(). seed_gradient() sets the gradient of the loss to 1. replay() runs the backward of
+    // the records [begin, end), from the last to the first. The labs of the course use replay() to run the backward
+    // of one scope at a time.
     void seed_gradient(Tensor* loss);
     void replay(std::size_t begin, std::size_t end);
 
-    // Scopes whose full name matches the pattern are recomputed during the backward; their values are not kept. In
-    // "decoder.layer.*" the * stands for any characters.
+    // Activation checkpointing: scopes whose full name matches the pattern are computed again during the backward, so
+    // that their values need no memory until then. In "decoder.layer.*", * stands for any characters.
     void recompute(const std::string& pattern) { recompute_.push_back(pattern); }
     void observe(Observer* observer) { observers_.push_back(observer); }
     void ignore(Observer* observer);
     bool observed() const { return !observers_.empty(); }
-    // Whether the memory of this step follows a plan from an earlier step of its bucket.
+    // True if the memory of this step follows a plan, made in an earlier step or a rehearsal of its bucket.
     bool planned() const { return arena_.planned(); }
 
     const std::vector<Record>& records() const { return records_; }
     const std::vector<Segment>& segments() const { return segments_; }
-    // One line per record: number, op, input paths -> output path and shape.
+    // Returns a text with one line per record: number, op, paths of the inputs, "->", path and shape of the first
+    // output.
     std::string program() const;
 
     const DType dtype;
@@ -202,7 +211,7 @@ class Tape {
     bool training_ = false;
 };
 
-// Whether the name matches a pattern such as "decoder.layer.*".
+// True if the name matches a pattern such as "decoder.layer.*", where * stands for any characters.
 bool matches(const std::string& pattern, const std::string& name);
 
 }  // namespace masquerade

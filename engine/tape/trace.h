@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Observers for debugging that work with every op: the NaN trace, the dump and the clock.
+// Observers for debugging and timing, which work with every op.
 #pragma once
 #include <chrono>
 #include <map>
@@ -10,14 +10,15 @@
 
 namespace masquerade {
 
-// Throws Error at the first number that is not finite, and names the tensor, the position and the op that wrote it. The
-// statistics of an op may be minus infinity: the log of an empty sum, for attention rows that see no key.
+// Throws Error at the first value or gradient that is not finite. The message names the tensor, the row and column,
+// and the op that wrote the number. All outputs of an op but the first may also be minus infinity: for an attention
+// row that sees no key, the output lse is the log of an empty sum.
 struct NanTrace : Observer {
     void after(const Record& record, bool backward) override;
 };
 
-// Writes every value and gradient to FOLDER/<path>.npy and FOLDER/<path>.grad.npy; write_program() writes
-// FOLDER/program.txt.
+// Writes every value to FOLDER/<path>.npy and every gradient to FOLDER/<path>.grad.npy, where <path> is the path of
+// the tensor. write_program() writes Tape::program() to FOLDER/program.txt.
 class Dump : public Observer {
   public:
     explicit Dump(const std::string& folder);
@@ -28,7 +29,8 @@ class Dump : public Observer {
     std::string folder_;
 };
 
-// Measures the seconds per op, forward and backward. It waits for the device before and after every op.
+// Adds up the seconds that each op takes in forward and backward. For exact times, the clock waits for the device
+// before and after every op.
 class Clock : public Observer {
   public:
     void before(const Record& record, bool backward) override;

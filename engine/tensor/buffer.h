@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An owned block of memory, aligned to 64 bytes, on one device. Device::cuda requires the CUDA library to be in use
-// (engine/ops/library.h); only ops, copy() and fill_bytes() may access memory on it.
+// A block of memory on one device, aligned to 64 bytes, which the Buffer owns. Before a Buffer on Device::cuda is
+// made, the CUDA library must be in use (engine/ops/library.h). Only ops and the functions of engine/tensor/copy.h
+// may access memory on Device::cuda.
 #pragma once
 #include <cstddef>
 #include <utility>

@@ -8,7 +8,7 @@
 
 namespace masquerade {
 
-// Calls f with a typed pointer to the numbers of a tensor on the CPU.
+// Calls f with a typed pointer to the numbers of a tensor on the CPU, and returns the result of f.
 template <class F>
 auto with_numbers(const View& view, F f) {
     switch (view.dtype) {
@@ -19,20 +19,21 @@ auto with_numbers(const View& view, F f) {
     }
 }
 
-// Number i of a tensor on the CPU, for any type (the real part if complex).
+// Returns number i of a tensor on the CPU, converted to double; of a complex number, returns the real part.
 double number_at(const View& view, std::int64_t i);
 
-// A tensor that the host can access: the tensor itself if it is on the CPU, otherwise a copy.
+// Makes a tensor accessible to the host: uses the tensor itself if it is on the CPU, otherwise a copy on the CPU.
 class OnHost {
   public:
-    // Copies the current numbers from the device; waits for earlier work on the device.
+    // If the tensor is on another device, waits for earlier work on this device and copies the numbers.
     explicit OnHost(const View& tensor) : OnHost(tensor, true) {}
-    // For writing only: the initial content of a copy is unspecified.
+    // For code that writes all numbers and then calls store(): does not copy the numbers from the device, so view()
+    // may contain anything at first.
     static OnHost to_write(const View& tensor) { return OnHost(tensor, false); }
 
     const View& view() const { return here_; }
     double operator[](std::int64_t i) const { return number_at(here_, i); }
-    // Copies the numbers of view() to the tensor, if it is on another device.
+    // Copies the numbers of view() back to the tensor. Does nothing if the tensor is on the CPU.
     void store() const;
 
   private:
@@ -41,10 +42,11 @@ class OnHost {
     Buffer copy_;
 };
 
-// All numbers of a tensor on any device.
+// Returns all numbers of a tensor on any device, converted to double; of complex numbers, returns the real parts.
 std::vector<double> numbers_of(const View& tensor);
 
-// Writes all numbers of a tensor on any device, converted to its type.
+// Writes all numbers of a tensor on any device, converted to the type of the tensor. `numbers` has to.count()
+// numbers.
 void write_numbers(const View& to, const double* numbers);
 void write_numbers(const View& to, const float* numbers);
 

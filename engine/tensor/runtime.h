@@ -1,76 +1,80 @@
 // SPDX-License-Identifier: MIT
-// The functions of an accelerator other than ops: memory, copies, timing, graphs. The CUDA library provides one runtime
-// (engine/ops/library.h). All other code uses the device through the runtime and does not depend on CUDA.
+// The functions of an accelerator (GPU) besides the ops: memory, copies, timing and graphs. The CUDA library provides
+// a DeviceRuntime (engine/ops/library.h). All other code uses the device through it and does not depend on CUDA.
 //
-// Ops, copies and fills all run on one stream, in the order of the calls. Failures are thrown as Error; on a GPU, the
-// failure of a kernel may be reported by any later call.
+// Ops, copies and fills all run on one stream, in the order of the calls. Failures are thrown as Error. On a GPU, a
+// later call may report the failure of a kernel, because kernels run asynchronously.
 #pragma once
 #include <cstddef>
 
 namespace masquerade {
 
-// The number of available devices and, if there are none, the reason.
+// The number of available devices and, if the number is 0, the reason why there are none.
 struct Answer {
     int devices = 0;
     const char* reason = "";
 };
 
 struct DeviceFacts {
-    char name[64] = "";            // "NVIDIA H200"
+    char name[64] = "";            // such as "NVIDIA H200"
     int major = 0, minor = 0;      // compute capability
-    std::size_t bytes = 0;         // memory in bytes
-    std::size_t bytes_free = 0;    // free memory at present
-    std::size_t bytes_of_ops = 0;  // workspaces of ops, including cuBLASLt's; kept until the program ends
+    std::size_t bytes = 0;         // total memory of the device
+    std::size_t bytes_free = 0;    // memory of the device that is free now
+    std::size_t bytes_of_ops = 0;  // size of the ops' workspaces, including cuBLASLt's; they are never freed
 };
 
-// How matrix products are computed on the device.
+// Settings for matrix products on the device.
 struct ProductRule {
-    // cuBLASLt rounds f32 factors to TF32, which has 10 fraction bits, before it multiplies them.
+    // If true, cuBLASLt rounds the f32 elements of both matrices to TF32, which has 10 fraction bits, before it
+    // multiplies. Faster, but less exact.
     bool tf32 = false;
-    // If true, the engine's own kernels compute every product. The bits of an element depend only on its row and its
-    // column of the factors, so a document has the same bits alone and in any batch. If false, cuBLASLt computes
-    // products, and bits may change with the shape.
+    // If true, kernels of the engine compute every product. The bits of an element of the product then depend only on
+    // the row and the column that are multiplied, so the results for a document are the same alone and in any batch.
+    // If false, cuBLASLt computes products, and the last bits may change with the shapes of the matrices.
     bool deterministic = false;
 };
 
 enum class Way : int { to_device, from_device, within_device };
 
-struct DeviceEvent;  // a point in time on the stream
+struct DeviceEvent;  // a point in the stream's sequence of work, used to measure time
 
 struct DeviceRuntime {
-    Answer (*answer)() = nullptr;      // never throws; allocates no device memory
-    DeviceFacts (*facts)() = nullptr;  // facts of the first device, which is the one used
-    // Returns null if the device has too little memory.
+    Answer (*answer)() = nullptr;      // says which devices can be used; never throws
+    DeviceFacts (*facts)() = nullptr;  // describes the first device; no other device is used
+    // Allocates device memory. Returns null if the device has too little memory.
     void* (*allocate)(std::size_t bytes) = nullptr;
     void (*release)(void* data) noexcept = nullptr;
-    // When this returns, the caller may reuse its memory. A copy to the device may still be under way; a copy from it
-    // is done.
+    // When copy() returns, the caller may change the memory at `from`. A copy from the device is then complete; a
+    // copy to the device may still be under way.
     void (*copy)(void* to, const void* from, std::size_t bytes, Way way) = nullptr;
     void (*fill)(void* to, int byte, std::size_t bytes) = nullptr;
-    // Waits for all work requested so far.
+    // Waits until the device has finished all work requested so far.
     void (*synchronise)() = nullptr;
-    // Time on the device: call note_moment() before and after the work. seconds_between() waits for the second moment.
+    // Measures time on the device: call note_moment() before and after the work. seconds_between() waits until the
+    // work before the second moment is finished. forget_moment() frees a moment.
     DeviceEvent* (*note_moment)() = nullptr;
     double (*seconds_between)(DeviceEvent* from, DeviceEvent* to) = nullptr;
     void (*forget_moment)(DeviceEvent* event) noexcept = nullptr;
-    // Captures a step as one graph (tape/rehearsal.h). After begin_graph(), ops, fills and copies to the device are not
-    // executed but recorded in order; launch_graph() launches them without waiting. Steps with equal `name` are
-    // similar, so the graph of one step is reused for the next. Between the two calls, reading from the device or
-    // waiting for it is an Error.
+    // Captures a step as one graph (engine/tape/rehearsal.h). After begin_graph(), ops, fills and copies to the
+    // device are recorded in order but not executed. Copies from the device, and waiting for the device, then throw
+    // Error. launch_graph() starts the recorded work and returns without waiting. If an earlier step had an equal
+    // `name`, its graph is updated, which is faster than making a new graph.
     void (*begin_graph)() = nullptr;
     void (*launch_graph)(const char* name) = nullptr;
-    void (*abandon_graph)() noexcept = nullptr;  // discards what was recorded
-    // Sets the rule for all products from now on.
+    void (*abandon_graph)() noexcept = nullptr;  // ends the capture without a launch; discards the recorded work
+    // Sets the ProductRule of all matrix products from now on.
     void (*choose_products)(ProductRule rule) = nullptr;
-    // Opens cuBLASLt. Returns "" if it computes products from now on; otherwise one line with the reason, and the
-    // engine's own kernels compute all products.
+    // Opens cuBLASLt at the first call. Returns "" if cuBLASLt can be used. Otherwise returns the reason in one line,
+    // and kernels of the engine compute all products.
     const char* (*why_no_cublas)() = nullptr;
 };
 
-// The runtime of Device::cuda. Error if no CUDA library is in use.
+// Returns the runtime of Device::cuda. Throws Error if no CUDA library is in use.
 const DeviceRuntime& cuda_runtime();
 bool has_cuda_runtime();
-// Called by use_cuda_library(). Null if no library is in use. Device memory must not outlive its runtime.
+// Sets the runtime of Device::cuda; null means that no CUDA library is in use. Called by use_cuda_library() and, for
+// the time of a rehearsal, by engine/tape/rehearsal.cpp. All device memory must be released before its runtime is
+// replaced by another library's runtime.
 void set_cuda_runtime(const DeviceRuntime* runtime);
 
 }  // namespace masquerade

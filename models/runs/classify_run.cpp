@@ -42,7 +42,7 @@ class ClassifyTask : public Task {
             out += fmt::format("    {:20}{:>9.3f}  {:14}{}\n", m.key, m.value, m.unit, m.meaning);
         return out;
     }
-    // The number of the next example, and a hash of the files.
+    // The number of the next example, and a hash of the names and sizes of the task's files.
     std::vector<std::uint64_t> place() const override { return {next_, run_.source->hash()}; }
     void move_to(const std::vector<std::uint64_t>& place) override {
         if (place.size() != 2) throw BadInput("the checkpoint does not record the number of the next example");
@@ -53,7 +53,9 @@ class ClassifyTask : public Task {
     void save(const std::string& folder) const override { run_.save_config(folder); }
 
   private:
-    // Measures held-out examples of about 200,000 tokens, but at least 100 examples. Cached until the next batch.
+    // Returns the measures of as many held-out examples as have 200,000 tokens at their maximum length, but at least
+    // 100 and at most the setting held_out. They are measured only once per checkpoint: the next batch clears the
+    // result.
     const std::vector<Measure>& held_out() {
         if (shown_.empty())
             shown_ = run_.measures(

@@ -39,13 +39,15 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     void complete(TextOrigin& origin) const override;
     std::string description() const override;
     std::string writing_command(const std::string&) const override { return ""; }
-    // The first measure is the loss.
+    // Measures the loss, which is the first measure, and the accuracy on at most `examples` held-out examples.
     std::vector<Measure> measures(std::uint64_t examples);
     Measures measures(const Measuring& how) override;
 
-    // Returns the examples first, first + 1, ... before `end`: as many as fit into batch_tokens, but at least one.
+    // Returns the examples with the numbers first, first + 1, ... below `end`: as many as have at most batch_tokens
+    // tokens in total, but at least one.
     std::vector<Solved> examples(std::uint64_t first, std::uint64_t end, bool held_out) const;
-    // Makes a batch. The examples have the numbers first, first + 1, ..., which become the names of the documents.
+    // Makes a batch of these examples, whose numbers are first, first + 1, ... The numbers become the names of the
+    // documents.
     Batch batch(const std::vector<Solved>& examples, std::uint64_t first, int pad_to) const;
 
     const std::unique_ptr<Examples> source;
@@ -54,12 +56,12 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     void loaded(const nlohmann::json& record) override;
 
   private:
-    // Throws BadInput if the files are not the ones that a loaded run was trained on.
+    // Throws BadInput if the run was loaded and the files of its task have changed since it was trained.
     void expect_same_files() const;
 
     ObjectiveOptions options_;
-    std::uint64_t files_hash_ = 0;  // hash of the files of a loaded run; 0 if its record has none
-    std::uint64_t measured_ = 0;    // number of held-out examples on which baselines_ were measured
+    std::uint64_t files_hash_ = 0;  // hash of the task's files, from run.json of a loaded run; 0 if there is none
+    std::uint64_t measured_ = 0;    // number of held-out examples on which baselines_ were measured; 0: not measured
     std::vector<Measure> baselines_;
 };
 

@@ -9,8 +9,8 @@
 namespace masquerade {
 namespace {
 
-// The table row of the family of runs R. Its name, description, kind of text and objectives are members of R's
-// settings.
+// Returns the row of families() for the runs of class R. The entries of the row are static members of R's settings, and
+// functions that create and load such runs.
 template <class R>
 Family row() {
     using Settings = decltype(R::settings);

@@ -14,11 +14,11 @@
 namespace masquerade {
 namespace {
 
-// A number for every token: tokens with small numbers are inserted first.
+// A number for every token of the vocabulary. A slot learns to insert tokens with small numbers first.
 using Numbers = std::vector<double>;
 struct Order {
     const char *name, *what;
-    Numbers (*numbers)(const InsertionRun& run, const TrainingText& text);  // null: positions decide
+    Numbers (*numbers)(const InsertionRun& run, const TrainingText& text);  // null: the order needs no numbers
 };
 
 Numbers by_frequency(const InsertionRun& run, const TrainingText& t) {
@@ -28,7 +28,7 @@ Numbers by_frequency(const InsertionRun& run, const TrainingText& t) {
     return n;
 }
 
-// The text of a token without the "##" of a continuation piece.
+// Returns the text of a token without the "##" with which a continuation piece begins.
 std::string spelled(const InsertionRun& run, int token) {
     const std::string word(run.tokenizer.vocabulary().token(token));
     return word.rfind("##", 0) == 0 ? word.substr(2) : word;
@@ -154,7 +154,7 @@ InsertionOptions InsertionSettings::net(int vocabulary_size) const {
     o.joint = content_location == Location::joint;
     o.scored = find_order(order).numbers != nullptr;
     stack.vocabulary = vocabulary_size;
-    // A canvas has two rows more than words; max_target already counts one of them.
+    // The rows of a canvas are its words, [CLS] and [SEP]. max_target already counts [SEP], but not [CLS].
     stack.positions =
         std::max(stack.positions, o.one_stack ? max_length + max_target + 1 : std::max(max_length, max_target + 1));
     expect_types(stack);
@@ -181,7 +181,7 @@ std::string InsertionRun::description() const {
 
 void InsertionRun::reads(const TrainingText& t) {
     const Order& order = find_order(settings.order);
-    if (!order.numbers || step > 0) return;  // a resumed run already has the scores
+    if (!order.numbers || step > 0) return;  // a resumed run has loaded the scores from its checkpoint
     write_numbers(parameters.master(*model.scores), order.numbers(*this, t).data());
     scores_ = nullptr;
 }

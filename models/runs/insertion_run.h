@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A run of an Insertion Transformer: settings, tokenizer, model.
+// A run of an Insertion Transformer: its settings, tokenizer and model.
 #pragma once
 #include "models/runs/target_run.h"
 #include "models/writing/insertion_decoder.h"
@@ -43,11 +43,12 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
 
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources, SearchOptions options,
                                                std::uint64_t seed) const override;
-    // As write(), but also returns the rounds. Starts from the given canvases, or from empty canvases if none are
-    // given.
+    // Like write(), but also returns the round in which each token was inserted. `starts` has a canvas for each source;
+    // if it is empty, all canvases are empty at the start.
     std::vector<Written> insert(const std::vector<const Sentence*>& sources, const SearchOptions& options,
                                 std::vector<Canvas> starts = {}) const;
-    // Makes a canvas of the words of a line. "_" closes a slot: nothing is inserted there.
+    // Makes a canvas of the words of a line. A word "_" is not part of the canvas but closes the slot at its place, so
+    // that nothing is inserted there. The slots between the pieces of a word are closed as well.
     Canvas canvas_of(const std::string& line) const;
     ObjectiveOptions objective_options() const override;
 
@@ -57,7 +58,8 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
                                          std::uint64_t seed, std::vector<Measure>& rows) const override;
 
   private:
-    mutable std::shared_ptr<const std::vector<double>> scores_;  // the model's scores; null before they are used
+    // (V) A copy of InsertionTransformer::scores; null until objective_options() makes it.
+    mutable std::shared_ptr<const std::vector<double>> scores_;
 };
 
 }  // namespace masquerade

@@ -14,7 +14,7 @@ class ByInsertion : public RunWriter {
         if (how.count > 0)
             throw BadUsage(
                 "--count needs a model that samples text; insertion writes a target for each line of standard input");
-        run.insert({}, options_, {});  // throws on wrong options before lines are read
+        run.insert({}, options_, {});  // checks the options now, before input lines are read
     }
 
     std::string write(std::vector<std::string> lines, std::uint32_t first) override {

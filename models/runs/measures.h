@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of ./evaluate and its table of measures, for all families of models.
+// The options of ./evaluate, and the table of measures that it prints, for all families of models.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,24 +15,24 @@ struct Measure {
     std::string key;
     double value;
     std::string unit, meaning;
-    std::vector<double> beside = {};    // values of what the run is compared with, in further columns
-    std::vector<double> interval = {};  // low and high end of a 95 % interval, or of all draws; may be empty
+    std::vector<double> beside = {};    // the same measure of each baseline, such as held-out text, in further columns
+    std::vector<double> interval = {};  // low and high end: of a 95 % interval, or of several random draws; or empty
 };
 
 struct Measures {
-    std::vector<std::string> heads, keys;  // headings of the columns `value` and `beside`; JSON keys of `beside`
+    std::vector<std::string> heads, keys;  // headings of the columns: `value`, then `beside`; JSON keys of `beside`
     std::vector<Measure> rows;
 };
 
-// How samples are drawn from latents.
+// How latents are drawn from a prior and decoded to samples.
 struct SampleOptions {
-    std::string prior;  // see UniVaeRun::choose_prior
+    std::string prior;  // "fitted", "uniform" or empty, see UniVaeRun::choose_prior
     std::optional<double> latent_temperature;
     int refine = 0;
 };
 
 struct Measuring {
-    // run: path of the run; data: a text to measure on, or empty for the held-out text
+    // run: path of the run; data: path of the text to measure on, or empty for the held-out text of the run
     std::string run, data;
     int limit = 1000;  // maximum number of lines or examples
     std::uint64_t seed = 1;
@@ -48,8 +48,8 @@ struct Measuring {
     std::string outputs;
 };
 
-// Returns the lines as a run with this tokenizer reads them, so that they are comparable with the run's generated
-// lines.
+// Encodes and decodes each line, but keeps words that are not in the vocabulary (WordPiece::reading). The results can
+// be compared with generated lines, which have the same form.
 std::vector<std::string> as_read(std::vector<std::string> lines, const WordPiece& tokenizer);
 
 }  // namespace masquerade

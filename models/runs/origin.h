@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads and writes the origin of a run's text in run.json.
+// Functions that convert the origin of a run's text to the entry "data" of run.json, and back.
 #pragma once
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ inline nlohmann::json json_of(const TextOrigin& o) {
     return json;
 }
 
-// `path` is used in error messages.
+// Reads the origin from `run_json`, the contents of run.json. `path` is only used in error messages.
 inline TextOrigin origin_of(const std::string& run_json, const std::string& path) {
     const auto run = parse_input<BadInput>(run_json, path);
     try {

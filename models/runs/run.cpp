@@ -32,7 +32,8 @@ nlohmann::json config_of(const std::string& path) {
     return config;
 }
 
-// Throws BadInput unless both vocabularies of a run have the same tokens.
+// Throws BadInput unless the vocabulary `found` in tokenizer.json and the vocabulary `lines` in vocab.txt of a run have
+// the same tokens.
 void expect_same_tokens(const std::string& path, const Vocabulary& found, const Vocabulary& lines) {
     if (found.size() != lines.size())
         throw BadInput(text(path, " has ", found.size(), " tokens, vocab.txt beside it ", lines.size(),
@@ -153,7 +154,8 @@ void Run::average_checkpoints(int count) {
     steps.erase(steps.begin(), steps.end() - count);
     averaged = count > 1;
     std::vector<double> sum(std::size_t(parameters.length()));
-    // The loaded checkpoint is read last, so the states keep its values: a mean of random features is not a valid draw.
+    // The loaded checkpoint is the newest and is read last. State tensors, which are not averaged, therefore keep its
+    // values. Random features, for example, are a state, and the mean of several draws is not a valid draw.
     for (std::int64_t s : steps) {
         read_weights(open_model(folder, s), parameters);
         const std::vector<double> one = numbers_of(parameters.values());
@@ -183,7 +185,7 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const T
             folder.file("run.json"),
             " is not the record of a run: expected an object whose \"resumed\", if there is one, is a list; ",
             "was it edited?"));
-    salt = record.value("salt", "");  // open_model() has checked that it is a string
+    salt = record.value("salt", "");  // open_model() has checked that the salt is a string
     loaded(record);
     const std::string path = folder.file("tokenizer.json");
     if (!std::filesystem::exists(path)) return;
@@ -209,7 +211,7 @@ std::string hash_text(const std::string& bytes) { return hexadecimal(hash_of(byt
 
 namespace {
 
-// Hash of the files of a run's tokenizer: vocab.txt, and tokenizer.json if it exists.
+// Returns the hash of the tokenizer files of a run: vocab.txt, and tokenizer.json if it exists.
 std::string hash_of_tokenizer(const RunFolder& folder) {
     const std::string more = folder.file("tokenizer.json");
     return hash_text(read_file(folder.file("vocab.txt")) +
@@ -219,11 +221,11 @@ std::string hash_of_tokenizer(const RunFolder& folder) {
 }  // namespace
 
 void Run::start(const RunFolder& folder, nlohmann::json record) {
-    folder.begin("");  // from now on the folder is a run without a checkpoint, which a new run may overwrite
+    folder.begin("");  // marks the folder as a run without a checkpoint, which a new run may overwrite
     save_tokenizer(folder);
     record["vocabulary_hash"] = hash_of_tokenizer(folder);
-    // The device and the paths of texts and weights are left out, so that the same training elsewhere has the same
-    // salt.
+    // The salt is a hash of the record without the device and the paths of texts and weights. Equal training on another
+    // machine or in another folder therefore has an equal salt.
     nlohmann::json tied = record;
     for (const char* place : {"init", "device"}) tied.erase(place);
     if (tied.contains("data"))
@@ -235,7 +237,7 @@ void Run::start(const RunFolder& folder, nlohmann::json record) {
 Vocabulary vocabulary_of(const RunFolder& folder) {
     const std::string path = folder.file("vocab.txt"), more = folder.file("tokenizer.json");
     const nlohmann::json record = read_json(folder.file("run.json"));
-    // The first versions stored no hash; later versions without salt hashed only vocab.txt.
+    // The first versions of the program stored no hash. Later versions, before there was a salt, hashed only vocab.txt.
     const auto hash = record.find("vocabulary_hash");
     const std::string expected = hash != record.end() && hash->is_string() ? hash->get<std::string>() : "";
     if (!expected.empty() && hash_of_tokenizer(folder) != expected) {

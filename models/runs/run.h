@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A run: a model with its settings and tokenizer, either new or loaded from a run folder or one of its step folders.
-// This header has what all families of models share, and the table of families.
+// This header declares what the runs of all families of models have in common, and the table of these families.
 #pragma once
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -23,7 +23,7 @@ struct Measuring;
 struct Writing;
 class RunWriter;
 
-// The sizes of a model's stacks.
+// The sizes of the Transformer stacks of a model.
 struct Stacks {
     BackboneOptions first;  // the only stack, or the encoder
     struct Decoder {
@@ -33,39 +33,43 @@ struct Stacks {
     std::optional<Decoder> decoder = {};  // empty if there is only one stack
 };
 
-// The maximum number of tokens that are read of a line, and the name of its setting. The name is null if no lines are
-// read.
+// The maximum number of tokens that are read of a line, and the name of the setting with this number. The name is null
+// if the family reads no lines.
 struct LineLimit {
     const char* setting = nullptr;
     int tokens = 0;
 };
 
 struct RunSettings {
-    int vocabulary = 4000;  // size of a learned vocabulary
+    int vocabulary = 4000;  // size of the vocabulary, if it is learned from the training text
     bool cased = false;
-    bool keep_tokens = false;      // with --init: keep only those tokens of the old vocabulary that the text has
+    bool keep_tokens = false;      // with --init: keep only those tokens of its vocabulary that occur in the text
     DType precision = DType::f32;  // storage of activations and matrices in training; master weights are f32
     int batch_tokens = 360;
-    std::string mask;  // masks in words that replace those of the family or objective; empty: none
-    PairOptions made;  // the task that generates pairs; used instead of a text
+    std::string mask;  // masks in words that replace the masks of the family or objective; empty: none
+    PairOptions made;  // the task whose generated pairs replace a training text, if made.any()
     TrainOptions train;
 
     virtual ~RunSettings() = default;
     virtual const char* family() const = 0;        // a name of families()
     virtual const char* architecture() const = 0;  // the name of the model in config.json
-    virtual void declare(Config& config) = 0;      // adds all keys; the settings must outlive the Config
-    virtual TextKind wants(TextKind usual) const { return usual; }  // the kind of text that is read
-    virtual std::vector<std::string> words() const { return {}; }   // the vocabulary; empty: learned from the text
+    // Adds all settings to `config`, which stores pointers to them. The settings must therefore outlive `config`.
+    virtual void declare(Config& config) = 0;
+    virtual TextKind wants(TextKind usual) const { return usual; }  // the kind of text to read; `usual`: the family's
+    virtual std::vector<std::string> words() const { return {}; }   // the vocabulary of the task; empty: none
     virtual LineLimit source_limit() const { return {}; }
-    virtual LineLimit target_limit() const { return {}; }  // the same for targets of pairs
-    // For a start with existing weights: adopt() sets the sizes to those of the weights' stacks (a single stack becomes
-    // encoder and decoder of equal depth). adopt_reading() copies the settings that define how text is read.
+    virtual LineLimit target_limit() const { return {}; }  // limit of the targets of pairs
+    // These functions are for training that starts from the weights of another model. adopt() sets the sizes to
+    // `stacks`, those of the weights. If this model has an encoder and a decoder but the weights have a single stack,
+    // both get the number of layers of this stack. adopt_reading() copies from `theirs` the settings that define how
+    // text is read: `cased`, and those that reading() names.
     virtual void adopt(const Stacks& stacks) = 0;
     void adopt_reading(RunSettings& theirs);
-    // The names of these settings. adopt_reading() copies them only if the other run has the first one.
+    // Returns names of settings for adopt_reading(), which copies none of them if `theirs` lacks the first one.
     virtual std::vector<const char*> reading() const { return {}; }
 
-    // Declare the settings of a stack: those of every model; those that only vary in checkpoints from other programs.
+    // Declare the settings of a stack. declare_backbone() declares those that every model has, declare_foreign() those
+    // that usually keep their defaults, except in checkpoints of other programs.
     static void declare_backbone(Config& config, BackboneOptions& backbone);
     static void declare_foreign(Config& config, BackboneOptions& backbone);
 
@@ -80,13 +84,13 @@ class Run {
     virtual ~Run() = default;
 
     virtual const RunSettings& common() const = 0;
-    virtual RunSettings& settings_to_change() = 0;  // lets a resumed run change the settings of its optimiser
+    virtual RunSettings& settings_to_change() = 0;  // the settings; a resumed run changes some of its optimiser's
     virtual Stacks stacks() const = 0;
     virtual std::unique_ptr<Task> task(const TrainingText& text) = 0;
-    // Adds to the origin, for run.json, the files that the run reads itself.
+    // Adds the files that the run itself reads, such as those of a task, to the origin that run.json stores.
     virtual void complete(TextOrigin& /*origin*/) const {}
-    // Returns one feature vector per line, for classifiers: the line's latents without noise, or its last hidden
-    // states, averaged over the tokens. Empty if the family has no features.
+    // Returns a feature vector for each line, as the input of a classifier: the latents of the line without noise, or
+    // the last hidden state averaged over the tokens of the line. Returns an empty list if the run has no features.
     virtual std::vector<std::vector<double>> features(const std::vector<std::string>& /*lines*/) const { return {}; }
     // Evaluates the run on held-out text (models/runs/measures.h).
     virtual Measures measures(const Measuring& how) = 0;
@@ -95,39 +99,41 @@ class Run {
     // Fits a prior to the latents of the training sentences and saves it in the step folder. Returns a message for the
     // user. Throws BadInput if the family has no latents.
     virtual std::string fit_prior(const TrainingText& text);
-    // The stack that can be saved as a Hugging Face checkpoint, or null, for example because there are two stacks.
+    // Returns the stack that can be saved as a Hugging Face checkpoint, or null if there is none.
     virtual const Backbone* bert() const { return nullptr; }
-    // Writes config.json of a checkpoint: the settings, and the sizes under Hugging Face's names.
+    // Writes config.json of a checkpoint into a folder: the settings, and the sizes under Hugging Face's names.
     void save_config(const std::string& folder);
-    // Reads the weights of a checkpoint, and run.json and tokenizer.json (if there is one) of its run.
+    // Reads the weights of a checkpoint, and from its run folder run.json and, if it exists, tokenizer.json.
     void load_checkpoint(const RunFolder& folder, std::int64_t at_step, const TensorFile& weights);
-    // Replaces the weights by the mean of the last `count` checkpoints up to the loaded one. Throws BadUsage if there
-    // are fewer checkpoints.
+    // Replaces the weights by the mean of `count` checkpoints: the loaded one and those before it. Throws BadUsage if
+    // there are not enough.
     void average_checkpoints(int count);
-    // Writes vocab.txt, and tokenizer.json if the settings do not fully define the tokenizer (after --init or --vocab).
+    // Writes vocab.txt and, if the tokenizer has Hugging Face's rules, tokenizer.json. A tokenizer has these rules only
+    // if --init or --vocab brought it.
     void save_tokenizer(const RunFolder& folder) const;
-    // Writes the tokenizer and run.json of a new run, with the hash of the tokenizer and the salt of the checkpoints.
+    // Writes the tokenizer and the record (run.json) of a new run. Adds the hash of the tokenizer and `salt` to the
+    // record.
     void start(const RunFolder& folder, nlohmann::json record);
-    // One line about the model: "6 layers, the upper 4 with a latent of 32 numbers, width 128".
+    // Returns a description of the model, such as "6 layers, the upper 4 with a latent of 32 numbers, width 128".
     virtual std::string description() const = 0;
-    // A command that shows text generated by the run in this folder; empty if the run was not trained to generate.
+    // Returns a command that generates text with the run in this folder; empty if the run was not trained to generate.
     virtual std::string writing_command(const std::string& folder) const = 0;
 
     std::string text(const std::vector<int>& tokens) const { return tokenizer.decode(tokens); }
-    // Ids of those of the tokens [PAD], [UNK], [CLS], [SEP], [MASK] that the vocabulary has.
+    // Returns the ids of [PAD], [UNK], [CLS], [SEP] and [MASK], without those that the vocabulary lacks.
     std::vector<int> special_tokens() const;
 
     WordPiece tokenizer;
     Parameters parameters;
     std::int64_t step = 0;
-    std::string step_folder;  // step folder of a loaded run
+    std::string step_folder;  // path of the step folder from which the run was loaded; empty for a new run
     bool averaged = false;    // whether the weights are the mean of several checkpoints
     std::string run_json;     // contents of run.json of a loaded run; empty for a new run
-    std::string salt;         // identifies the run in its checkpoints; empty for a run of an old version
+    std::string salt;         // a hash that marks the checkpoints of the run; empty for runs of old versions
 
   protected:
     Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);
-    // Called after a checkpoint was loaded. `record`: the contents of run.json.
+    // Called after a checkpoint was loaded. `record` has the contents of run.json.
     virtual void loaded(const nlohmann::json& /*record*/) {}
 };
 
@@ -135,15 +141,16 @@ class Run {
 Vocabulary vocabulary_of(const RunFolder& folder);
 std::string hash_text(const std::string& bytes);  // 16 hexadecimal digits, as in run.json
 
-// Reads the settings from config.json of a checkpoint. Throws BadInput if the checkpoint is of another family.
+// Reads the settings from config.json of a checkpoint. Throws BadInput if the checkpoint belongs to another family than
+// `settings`.
 void read_settings(const RunFolder& folder, std::int64_t step, RunSettings& settings);
 
-// A family of models, as the programs see it.
+// A family of models: a row of families(), with which the programs create, load and describe its runs.
 struct Family {
     const char *name, *what;
     TextKind reads;
     std::vector<std::string> objectives;  // the family's objectives; empty if there is no choice
-    // Which options of ./generate and ./evaluate the family supports.
+    // The groups of options of ./generate and ./evaluate; `options` is the group that the family supports.
     enum Options : unsigned { no_options = 0, of_latents = 1, of_search = 2, of_insertion = 4 };
     Options options;
     std::unique_ptr<RunSettings> (*settings)();

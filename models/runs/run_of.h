@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The part that all runs share, as a template of the types of their settings and their model. Base is Run, or a class
-// derived from Run.
+// The members that the runs of all families have in common. Settings and Net are the types of the family's settings and
+// model. Base is Run, or a class derived from Run.
 #pragma once
 #include <memory>
 
@@ -11,8 +11,8 @@ namespace masquerade {
 template <class Settings, class Net, class Base = Run>
 class RunOf : public Base {
   public:
-    // `weights`: the file that will be loaded, or null. If there is a file, its shapes are checked before memory is
-    // allocated, and the parameters are not initialised.
+    // `weights` is the file from which the weights will be loaded, or null. If there is a file, its shapes are checked
+    // before memory is allocated, and the parameters get no random initial values.
     RunOf(const Settings& s, Vocabulary vocabulary, DType storage = DType::f32, Device device = Device::cpu,
           const TensorFile* weights = nullptr)
         : Base(s, std::move(vocabulary), storage, device),
@@ -28,8 +28,8 @@ class RunOf : public Base {
     Net model;
 };
 
-// Loads a run from its folder or from one of its step folders. The run gets the precision of its settings if
-// `to_train`, otherwise f32.
+// Loads a run from its folder or from one of its step folders. If `to_train` is true, the run has the precision of its
+// settings, otherwise f32.
 template <class R>
 std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Device device = Device::cpu) {
     const RunFolder folder = RunFolder::open(path);

@@ -6,7 +6,7 @@
 namespace masquerade {
 namespace {
 
-// "warning: 3 of 40 targets (7.5 %)"; a note instead of a warning if the share is below 1 %.
+// Returns a text such as "warning: 3 of 40 targets (7.5 %)". If the share is below 1 %, it begins with "note".
 std::string share_of(std::int64_t part, std::int64_t all, const char* what) {
     const double share = double(part) / double(all);
     return fmt::format("{}: {} of {} {} ({:.2g} %)", share < 0.01 ? "note" : "warning", part, all, what, 100 * share);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The part of a training task that several families share: it makes batches of sentences. Checkpoints store the
-// position in the data.
+// The part of a training task that several families share. It visits the training sentences batch by batch, and
+// checkpoints store its position in them.
 #pragma once
 #include "data/sentences.h"
 #include "models/runs/run.h"
 
 namespace masquerade {
 
-// Warnings of a task (engine/train/trainer.h). cut_warning says that `cut` of `all` lines or files are truncated; it is
-// empty if cut is 0. lost_warnings says how many sentences are truncated, and how many words are read as [UNK].
+// Return lines for Task::warnings() (engine/train/trainer.h). cut_warning() says that `cut` of `all` lines are longer
+// than `limit` and truncated; if `cut` is 0, it returns nothing. `what` is the user's word for the lines, such as
+// "targets" or "files"; `parts` is the unit of the limit, "tokens" or "bytes". lost_warnings() says how many sentences
+// are truncated, and how many words are read as [UNK].
 std::vector<std::string> cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts,
                                      const LineLimit& limit);
 std::vector<std::string> lost_warnings(const Run& run, const std::vector<Sentence>& sentences);
@@ -27,8 +29,8 @@ class SentenceTask : public Task {
     std::vector<std::string> warnings() const override { return lost_warnings(all_, train_); }
 
   protected:
-    static constexpr std::size_t validated = 400;  // number of held-out sentences in validate()
-    static constexpr std::size_t shown = 4;        // number of sentences of each kind in show()
+    static constexpr std::size_t validated = 400;  // maximum number of held-out sentences that validate() uses
+    static constexpr std::size_t shown = 4;        // maximum number of sentences of each kind that show() returns
 
     // Returns the sentences of the next batch.
     std::vector<const Sentence*> take() { return source_.take(std::size_t(all_.common().batch_tokens)); }

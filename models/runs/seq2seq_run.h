@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A run of an encoder-decoder Transformer: settings, tokenizer, model.
+// A run of an encoder-decoder Transformer: its settings, tokenizer and model.
 #pragma once
 #include "models/writing/seq2seq_decoder.h"
 #include "models/runs/target_run.h"

@@ -25,7 +25,7 @@ class FromRun : public Start {
 
     void adopt(RunSettings& s) const override {
         Stacks sizes = stacks();
-        sizes.first.head_rows = BackboneOptions().head_rows;  // insertion models set it to 2 themselves
+        sizes.first.head_rows = BackboneOptions().head_rows;  // the default, from which only insertion models differ
         s.adopt(sizes);
         s.adopt_reading(run_->settings_to_change());
     }
@@ -39,7 +39,7 @@ class FromRun : public Start {
     const std::unique_ptr<Run> run_;
 };
 
-// Warns about unused tensors, except for the parts of BERT that no model here needs.
+// Logs a warning about unused tensors of a checkpoint, except for the parts of BERT that none of our models needs.
 void warn_of_unknown(const std::string& path, std::vector<std::string> names) {
     const auto known = [](const std::string& name) {
         for (const char* part :
@@ -93,7 +93,7 @@ class FromHuggingFace : public Start {
     std::string path_;
     HuggingFaceConfig config_;
     WordPiece tokenizer_;
-    ChosenTokens fitted_;  // the rows of the tokenizer's tokens in the weights
+    ChosenTokens fitted_;  // for each token of the tokenizer, its row in the checkpoint's embedding
     Parameters parameters_;
     Backbone stack_;
     bool has_head_ = true;
@@ -101,23 +101,23 @@ class FromHuggingFace : public Start {
 
 bool begins(const std::string& path, const char* with) { return path.rfind(with, 0) == 0; }
 
-// Converts the path of a parameter of two stacks to its path in one stack: "layer.0.norm1.bias" for
-// "decoder.layer.0.norm1.bias".
+// Converts the path of a parameter in a model with two stacks to the path in a model with one stack, for example
+// "decoder.layer.0.norm1.bias" to "layer.0.norm1.bias".
 std::string in_one_stack(const std::string& path) {
     for (const std::string stack : {"encoder.", "decoder."})
         if (begins(path, stack.c_str())) return path.substr(stack.size());
     return path;
 }
 
-// Additions that only some models have. A tensor belongs to one if its path contains `path`.
+// A part that only some models have. A parameter belongs to the part `name` if its path contains `path`.
 struct Addition {
     const char *path, *name;
 };
-// "cross." is in decoder.layer.0.cross.query.weight and decoder.layer.0.norm_cross.bias.
+// For example, "cross." is in the paths decoder.layer.0.cross.query.weight and decoder.layer.0.norm_cross.bias.
 constexpr Addition additions[] = {{"cross.", "cross-attention"},
                                   {"slots.", "slots"},
                                   {"order.", "slots"},
-                                  {"head.dense.weight", "slots"},  // reads two rows if there are slots
+                                  {"head.dense.weight", "slots"},  // with slots, its input is two hidden rows, not one
                                   {"latent.", "latents"}};
 
 std::string addition(const std::string& path) {
@@ -137,12 +137,12 @@ const AttentionKind* attention_of(const std::string& path, const Stacks& stacks)
     return &self_attention(stacks.first.attention, decoder);
 }
 
-// Returns the name of the new part to report, for a parameter of an attention that has no counterpart in the weights.
+// Returns the name under which a new parameter of attention, which the old weights lack, is reported to the user.
 std::string new_attention(const std::string& path, const AttentionKind& ours, const AttentionKind& theirs) {
     if (has_part(path, ".cross.")) return "cross-attention";
     if (&ours != &theirs) return text("attention (", ours.name, " in place of ", theirs.name, ")");
     const std::size_t place = path.find("attention.");
-    return place == path.npos ? path : path.substr(place);  // such as "attention.positions"
+    return place == path.npos ? path : path.substr(place);  // for example "attention.positions"
 }
 
 bool a_row_for_each_token(const std::string& path) { return path == "embedding.token.weight" || path == "head.bias"; }
@@ -159,7 +159,8 @@ void Start::expect_layers(const char* key, int wanted, int there) const {
             text(source(), " has only ", there, " layers, but ", key, " is ", wanted, "; choose at most ", there));
 }
 
-// Checks the sizes, including settings that shapes cannot show.
+// Throws BadInput unless the weights have the sizes of this model, and equal settings where a difference would not show
+// in the shapes, such as gelu. The weights may have more layers.
 void Start::expect_same_sizes(const Stacks& ours) const {
     const Stacks theirs = stacks();
     if (theirs.decoder && !ours.decoder)

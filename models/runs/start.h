@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The start of a new run from the weights, sizes and vocabulary of another run or of a Hugging Face checkpoint (BERT,
-// RoFormer or NomicBERT). "New" parts are initialised at random.
+// RoFormer or NomicBERT). A part that is called new below is not copied but initialised at random.
 //
 //   from one stack (univae, unilm, classify, insertion-one-stack, kermit, BERT)
-//     to one stack     all weights are copied. Latents and slots are new if the weights have none of the same shape;
-//                      attention is new if the parameters of the two kinds of attention have different meanings
+//     to one stack     all weights of the new model are copied. Latents, and the slots of insertion models, are new if
+//                      the old weights have none of the same shape; attention is new if the new model has another kind
+//                      of attention, whose parameters have another meaning
 //     to two stacks    encoder and decoder both copy the layers; cross-attention is new               Rothe et al. 2020
 //   from two stacks (seq2seq, insertion)
-//     to two stacks    all weights are copied. Slots are new if the weights have none
+//     to two stacks    all weights of the new model are copied. Slots and attention may be new, as from one stack to
+//                      one stack
 #pragma once
 #include "models/runs/hugging_face/token_choice.h"
 #include "models/runs/run.h"
@@ -17,22 +19,23 @@ namespace masquerade {
 class Start {
   public:
     virtual ~Start() = default;
-    virtual std::string source() const = 0;  // the path that run.json records
+    virtual std::string source() const = 0;  // the path of the weights, which run.json stores
     WordPiece tokenizer() const;
-    // Restricts the vocabulary to the tokens of the text, the special tokens and the added tokens, as keep_tokens of
-    // bert4keras does.
+    // Restricts the vocabulary to the tokens that occur in the text, the special tokens and the added tokens, as
+    // keep_tokens of bert4keras does.
     void keep(const TrainingText& text);
-    // Replaces the vocabulary by the words of a task. Known tokens keep their rows. New tokens are initialised at
-    // random and scaled to the known rows' RMS. Throws BadInput if the weights have a token that the task lacks.
+    // Replaces the vocabulary by the words of a task. Tokens that the weights know keep their rows of the embedding.
+    // Rows of new tokens are initialised at random and scaled to the RMS of the known rows. Throws BadInput if the
+    // weights have a token that is not a word of the task.
     void extend(const std::vector<std::string>& words, const std::string& task);
-    // Sets the sizes to those of the weights, and the settings that follow from the weights' origin. Other settings are
-    // unchanged.
+    // Sets the sizes in `settings` to those of the weights, and also how text is read: from a run, with
+    // RunSettings::adopt_reading(); from a Hugging Face checkpoint, only `cased`.
     virtual void adopt(RunSettings& settings) const = 0;
-    // Copies the weights into the run. Returns a description of what was copied and what is new. The run may have fewer
-    // layers than the weights. Throws BadInput if another size differs.
+    // Copies the weights into the run. Returns a description of the parts that were copied and of those that are new.
+    // The run may have fewer layers than the weights. Throws BadInput if any other size differs.
     std::string give_weights(Run& run) const;
 
-    // Throws BadInput if the folder is neither a run nor a Hugging Face checkpoint.
+    // Opens the folder of a run or of a Hugging Face checkpoint. Throws BadInput if the folder is neither.
     static std::unique_ptr<Start> open(const std::string& path);
 
   protected:
@@ -44,7 +47,9 @@ class Start {
   private:
     void expect_same_sizes(const Stacks& ours) const;
     void expect_layers(const char* key, int wanted, int there) const;
-    void copy_of(const Tensor& given, const View& to) const;  // if rows belong to tokens, copies only the kept rows
+    // Copies a tensor of the weights. If each of its rows belongs to a token, copies by the choice of keep() or
+    // extend().
+    void copy_of(const Tensor& given, const View& to) const;
     void copy_known(const View& from, const View& to) const;
 
     std::optional<ChosenTokens> chosen_;

@@ -20,7 +20,8 @@ std::vector<std::string> as_read(std::vector<std::string> lines, const WordPiece
 
 namespace {
 
-// Returns the targets of two baselines: the beginnings of the sources, and the targets of the nearest training sources.
+// Returns the targets that two baselines give to the sources: the beginning of each source, and the target of the most
+// similar training source.
 std::vector<std::vector<std::string>> baselines(const std::vector<std::string>& sources, const TrainingText& t,
                                                 bool characters) {
     std::vector<std::string> first, nearest;
@@ -40,7 +41,8 @@ void write_outputs(const std::string& path, const std::vector<const Lines*>& col
     replace_file(path, table);
 }
 
-// Adds a row for each measure, for the generated lines (outputs[0]) and the baselines.
+// Adds a row for each measure of the generated lines, which are outputs[0]. The row also has the measure of each
+// baseline, whose lines are outputs[1], outputs[2] and so on.
 void measure_outputs(const std::vector<std::vector<std::string>>& outputs, const std::vector<std::string>& references,
                      bool characters, std::vector<Measure>& rows) {
     struct Scores {
@@ -112,7 +114,7 @@ Measures TargetRun::measures(const Measuring& how) {
         rows.push_back({name + ".loss", loss.per_token, "nats/token", "cross-entropy"});
         rows.push_back({name + ".perplexity", std::exp(loss.per_token), "a token", "its exponential"});
     }
-    if (rows.size() == 1)  // every objective needs targets
+    if (rows.size() == 1)  // no loss was added, because every objective needs targets
         refuse_sentences(how.data.empty() ? t.origin.name : how.data);
     if (!pairs || !writes()) {
         if (!how.outputs.empty())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A run that generates targets for sources, with one stack or two: the interface for ./generate, ./evaluate and the
-// samples shown in training.
+// A run that generates targets for sources, or continues texts, with one stack or with an encoder and a decoder. This
+// is the interface for ./generate, ./evaluate and the samples that are shown in training.
 #pragma once
 #include "models/writing/cached_writer.h"
 #include "models/nets/encoder_decoder.h"
@@ -17,7 +17,7 @@ struct ScoredLoss {
     std::int64_t documents = 0, tokens = 0;
 };
 
-// The loss of one objective of a mixture.
+// The loss of one objective of a mixture (ObjectiveMixture), and the weight of the objective.
 struct PartLoss {
     std::string objective;
     double weight;
@@ -28,17 +28,18 @@ struct TargetSettings : RunSettings {
     std::string objective;
     int max_length = 64;                   // maximum number of tokens of a source, including [CLS] and [SEP]
     int max_target = 24;                   // maximum number of tokens of a target, including its [SEP]
-    int source_type = 0, target_type = 1;  // segment ids
+    int source_type = 0, target_type = 1;  // segment ids of the tokens of sources and of targets
     double label_smoothing = 0;            // only in the training loss
-    // for one stack: whether the target's positions start at max_length, whatever the length of the source
+    // Only for one stack. true: the positions of a target start at max_length; false: directly after its source.
     bool fixed_target_start = false;
 
     TextKind wants(TextKind usual) const override { return mixture().has(Objective::pairs) ? usual : TextKind::any; }
     std::vector<std::string> words() const override { return made.any() ? pair_words(made) : WordList(); }
     virtual const std::vector<Objective>& table() const = 0;  // the objectives that the family supports
     ObjectiveMixture mixture() const { return ObjectiveMixture::parse(objective, table()); }
-    virtual Stacks stacks() const = 0;  // the sizes according to the settings
-    // The masks in words, for the stack that predicts and for the encoder; null if `mask` is empty. Throws BadUsage if
+    virtual Stacks stacks() const = 0;  // the sizes of the stacks in the settings
+    // Returns the setting `mask`, parsed: `own` has the masks of the stack that predicts, `encoder` those of the
+    // encoder. Both are null if `mask` is empty; `encoder` is also null if there is no encoder. Throws BadUsage if
     // `mask` is not valid.
     struct Masks {
         std::shared_ptr<const LayerMasks> own, encoder;
@@ -51,16 +52,17 @@ struct TargetSettings : RunSettings {
     LineLimit target_limit() const override { return {"max_target", max_target}; }
 
   protected:
-    // Sets the default sizes and learning rate, which are the same for all families of this kind.
+    // Sets the defaults that all families with TargetSettings share: sizes of the stack and batch, and learning rate.
     void start_with(BackboneOptions& stack, int layers);
-    // Throws BadUsage if the stack has no row for a segment id.
+    // Throws BadUsage unless source_type and target_type are below the number of segment ids of the stack.
     void expect_types(const BackboneOptions& stack) const;
-    // Declares the task, lengths, segment ids, and settings that only vary in checkpoints from other programs.
+    // Declares the task, the lengths, the segment ids, and the settings of declare_foreign().
     void declare_reading(Config& config, BackboneOptions& stack);
     void declare_decoder(Config& config, EncoderDecoderOptions& stacks);
     // Takes over the sizes of other weights. If these have no decoder, the decoder gets as many layers as the encoder.
     static void adopt_stacks(EncoderDecoderOptions& ours, const Stacks& theirs);
-    // Declares the remaining settings, after those of the objectives. smooths: whether label smoothing is supported.
+    // Declares the remaining settings, after those of the objectives. `smooths` says whether the family supports label
+    // smoothing.
     void declare_rest(Config& config, BackboneOptions& stack, bool smooths = true);
 };
 
@@ -71,56 +73,61 @@ class TargetRun : public Run {
     Measures measures(const Measuring& how) override;
     std::unique_ptr<RunWriter> writer(const Writing& how) override;
     const std::string& objective() const { return common().objective; }
-    // Encodes sources, or pairs if targets are given.
+    // Encodes sources or, if targets are given, pairs.
     std::vector<Sentence> sentences(const std::vector<std::string>& sources,
                                     const std::vector<std::string>& targets = {}) const;
     virtual const TargetNet& net() const = 0;
     virtual ObjectiveOptions objective_options() const;
     std::unique_ptr<Task> task(const TrainingText& text) override;
     bool reads_pairs() const { return mixture.has(Objective::pairs); }  // whether any objective needs pairs
-    // Whether the run can generate from left to right: an objective trains it, and the masks allow it.
+    // Whether the run can generate from left to right: an objective trains this, and the masks in words allow it.
     bool writes() const { return mixture.has(Objective::writes) && unwritable().empty(); }
-    // Whether the run can generate from right to left.
+    // Whether an objective trains the run to generate from right to left.
     bool writes_backward() const { return mixture.has(Objective::writes_backward); }
-    virtual std::string unwritable() const { return ""; }  // why the masks do not allow generation; empty if they do
+    // Returns the reason why the masks in words do not allow generation from left to right; empty if they allow it.
+    virtual std::string unwritable() const { return ""; }
     // Throws BadUsage if the run cannot generate in this direction.
     void expect_to_write(bool backward) const;
-    // Throws BadInput, which says that the text of this name has no targets.
+    // Throws BadInput with the message that the text `name` has no targets, which the objective needs.
     [[noreturn]] void refuse_sentences(const std::string& name) const;
-    // Whether the run continues the texts that it reads, because it was trained on texts without targets.
+    // Whether the run continues its sources, because it was trained on texts without targets.
     virtual bool continues() const { return false; }
-    // Generates targets of sources. Returns the hypotheses of each source, best first.
+    // Generates the targets of sources or, if continues(), their continuations. Returns the hypotheses of each source,
+    // best first.
     virtual std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
                                                        SearchOptions options, std::uint64_t seed) const = 0;
-    // Generates the text before endings, from right to left. The hypotheses are in reading order.
+    // Generates the text before each ending, from right to left. The tokens of a hypothesis are in reading order.
     std::vector<std::vector<Hypothesis>> write_before(const std::vector<const Sentence*>& endings,
                                                       SearchOptions options, std::uint64_t seed) const;
-    // Returns the loss of each objective; if `targets` is false, only of the objectives that need no pairs.
+    // Returns the loss of each objective on these sentences. If `targets` is false, leaves out the objectives that need
+    // pairs.
     std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences, bool targets) const;
 
-    // Encodes texts to be continued, without [SEP]. An empty line becomes [CLS]. A long line keeps only [CLS] and its
-    // last tokens, so that a quarter of max_length is left for the continuation.
+    // Encodes texts that will be continued, with [CLS] but without [SEP]. If a line is too long, tokens after [CLS] are
+    // dropped until only 3/4 of max_length remain, so that there is room for the continuation.
     std::vector<Sentence> beginnings(const std::vector<std::string>& lines) const;
-    // Encodes texts whose beginning is missing, without [CLS]. An empty line becomes [SEP]. A long line keeps only its
-    // last tokens.
+    // Encodes texts whose beginning will be generated, with [SEP] but without [CLS]. If a line is too long, its first
+    // tokens are dropped until max_length - 1 tokens remain.
     std::vector<Sentence> endings(const std::vector<std::string>& lines) const;
 
     const ObjectiveMixture mixture;
     const TargetSettings::Masks masks;
 
   protected:
-    // Generates one line per source, and appends measures of the generation to `rows`.
+    // Generates one line per source for ./evaluate. May append measures of the generation to `rows`.
     virtual std::vector<std::string> write_lines(const std::vector<const Sentence*>& sources,
                                                  const SearchOptions& options, std::uint64_t seed,
                                                  std::vector<Measure>& rows) const;
     TargetRun(const TargetSettings& settings, Vocabulary vocabulary, DType storage, Device device);
     virtual void reads(const TrainingText& /*text*/) {}  // called before training on `text`
-    // Returns a reader of endings that generates at most the given number of tokens before each ending. Null if
+    // Returns a reader of endings that can generate the given number of tokens before each ending; null if
     // writes_backward() is false.
     virtual std::unique_ptr<SourceReader> backward_reader(int) const { return nullptr; }
-    // Describes a source to the search: generates at most `maximum` tokens, or until `end`.
+    // Describes a source to the search: the generated text follows the token `begin`, and ends with the token `end` or
+    // after `maximum` tokens.
     SearchSource search_source(const Sentence& source, int begin, int end, int maximum) const;
-    // Searches with `reader`. Forbids all special tokens except the end token and [UNK].
+    // Reads the sources with `reader` and searches for their targets. Forbids all special tokens except the end token
+    // and [UNK].
     std::vector<std::vector<Hypothesis>> written(SourceReader& reader, const std::vector<SearchSource>& about,
                                                  const std::vector<const Sentence*>& sources, SearchOptions options,
                                                  std::uint64_t seed) const;

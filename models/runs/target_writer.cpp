@@ -9,7 +9,7 @@
 namespace masquerade {
 namespace {
 
-// Keeps only the source of each source<TAB>target. Returns whether there was a tab.
+// Keeps only the source of each line source<TAB>target. Returns whether any line has a tab.
 bool keep_sources(std::vector<std::string>& lines) {
     bool tabs = false;
     for (std::string& line : lines) {
@@ -42,7 +42,7 @@ class FromSources : public RunWriter {
         std::vector<Sentence> sources = before_  ? run_.endings(lines)
                                         : after_ ? run_.beginnings(lines)
                                                  : run_.sentences(lines);
-        const std::size_t least = before_ || after_ ? 1 : 3;  // tokens; the result of a shorter source is an empty line
+        const std::size_t least = before_ || after_ ? 1 : 3;  // a source with fewer tokens gives an empty line
         std::vector<const Sentence*> some;
         for (std::size_t i = 0; i < sources.size(); i++) {
             sources[i].name = int(first + i);
@@ -61,7 +61,9 @@ class FromSources : public RunWriter {
     const Writing how_;
     const TargetRun& run_;
     const SearchOptions options_;
-    const bool before_, after_;  // whether lines are endings; whether they are beginnings. If neither, they are sources
+    // before_: the text before each input line is generated. after_: each input line is continued. If both are false,
+    // each input line is a source, whose target is generated.
+    const bool before_, after_;
     bool noted_ = false;
 };
 

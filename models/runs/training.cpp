@@ -20,7 +20,7 @@ namespace {
 
 bool is_setting(const std::string& word) { return word.find('=') != std::string::npos; }
 
-// Changes settings of a resumed run. Returns the changes.
+// Changes the settings of a resumed run by `words` (key=value). Returns the changed settings with their new values.
 nlohmann::json changed(RunSettings& settings, const std::vector<std::string>& words) {
     static const std::vector<std::string> may_change = {"learning_rate",  "warmup",     "clip", "schedule_start",
                                                         "schedule_steps", "save_every", "keep"};
@@ -38,7 +38,7 @@ nlohmann::json changed(RunSettings& settings, const std::vector<std::string>& wo
     return changes;
 }
 
-// Returns the tokenizer of the initial weights or of --vocab, or nothing if the run learns its own vocabulary.
+// Returns the tokenizer of the initial weights or of --vocab. Returns nothing if the user gives neither.
 std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initial, HuggingFace brought,
                                          const Config& config, const RunSettings& settings, const TrainingText& text) {
     const bool brings_words = !settings.words().empty();
@@ -112,7 +112,7 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
                       wanted.device);
     if (reader) {
         WordPiece::Options how = reader->options();
-        how.lower = !settings->cased;  // the tokenizer's own case, unless the user set `cased`
+        how.lower = !settings->cased;  // `cased` is that of the tokenizer, unless the user set it
         run->tokenizer = WordPiece(reader->vocabulary(), how, reader->added());
     }
     if (start) {

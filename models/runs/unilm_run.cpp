@@ -84,8 +84,8 @@ std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sen
     return written(decoder, about, sources, std::move(options), seed);
 }
 
-// Returns the last hidden states, averaged over the tokens of a line including [CLS] and [SEP], under the mask of the
-// first objective.
+// Returns, for each line, the last hidden state averaged over the tokens, including [CLS] and [SEP]. The stack has the
+// mask of the first objective.
 std::vector<std::vector<double>> UniLmRun::features(const std::vector<std::string>& lines) const {
     const Objective& objective = *mixture.parts.at(0).objective;
     const ObjectiveOptions options = objective_options();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A run of UniLM: settings, tokenizer, model, and how it generates.
+// A run of one stack that is trained with any of the objectives for one stack, such as UniLM: its settings, tokenizer
+// and model, and how it generates.
 #pragma once
 #include "models/runs/target_run.h"
 #include "models/writing/unilm_decoder.h"
@@ -48,11 +49,11 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     std::unique_ptr<SourceReader> backward_reader(int most) const override;
 
   private:
-    // Whether sources are read only from left to right. They are read in both directions if one of the objectives reads
-    // them so in training.
+    // Whether a source is read from left to right. It is read in both directions if at least one of the objectives does
+    // so in training.
     bool reads_causally() const { return !mixture.has(Objective::whole_source); }
 
-    bool pairs_ = reads_pairs();  // whether the training text has targets, even if no objective needs them
+    bool pairs_ = reads_pairs();  // whether the training text has targets; an objective need not require them
 };
 
 }  // namespace masquerade

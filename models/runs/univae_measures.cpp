@@ -20,8 +20,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the run's own text, with choice.data as held-out text if it is given. If the run's own text is missing, the
-// run can still be measured on choice.data.
+// Returns the text of the run. If choice.data is given, it replaces the held-out text, and a missing text of the run is
+// not an error: the training text is then empty, and samples are not measured.
 TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
     TextOrigin origin = origin_of(run.run_json, choice.run + "/run.json");
     if (choice.data.empty()) return read_again(origin);
@@ -37,8 +37,8 @@ TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
     return t;
 }
 
-// Returns samples of the model: greedy search from latents drawn from the prior. A language model has no latents, so
-// its tokens are drawn at temperature 1.
+// Returns samples of the model: draws latents from the prior and decodes them by greedy search. A language model has no
+// latents, so its tokens are sampled at temperature 1.
 std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measuring& a,
                                        std::uint64_t seed) {
     std::vector<DecodeRequest> requests;
@@ -51,7 +51,7 @@ std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& deco
     return lines;
 }
 
-// A run that is a language model, for measuring the perplexity of lines.
+// A run that is a language model (--judge), which measures the perplexity of generated lines.
 class Judge {
   public:
     Judge(const std::string& path, Device device) {
@@ -68,7 +68,7 @@ class Judge {
             if (lost[i].nothing()) whole.push_back(lines[i]);
         return whole;
     }
-    // Perplexity per word; the end of a line counts as a word.
+    // Returns the perplexity per word; the end of a line counts as a word.
     double perplexity(const std::vector<std::string>& lines, SampleQuality& quality) const {
         const std::vector<Sentence> sentences = run_->sentences(lines);
         return std::exp(run_->losses(pointers_to(sentences), false).at(0).loss.per_document /
@@ -79,7 +79,7 @@ class Judge {
     std::unique_ptr<UniLmRun> run_;
 };
 
-// The lines that the model should generate: the targets, if there are pairs.
+// Returns the lines that the model should generate: the targets if there are pairs, else the lines themselves.
 const std::vector<std::string>& reference_lines(const std::vector<std::string>& lines,
                                                 const std::vector<std::string>& targets) {
     return targets.empty() ? lines : targets;
@@ -176,8 +176,8 @@ void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, Uni
     }
 }
 
-// Whether the run reads each line (both lines of a pair) completely: neither truncated nor with [UNK]. Adds rows with
-// the shares.
+// Returns, for each line or pair of lines, whether the run reads it completely: neither truncated nor with [UNK]. Adds
+// rows with the share of truncated lines and the share of lines with [UNK].
 std::vector<bool> measure_whole(const UniVaeRun& run, const std::vector<std::string>& sources,
                                 const std::vector<std::string>& targets, std::vector<Measure>& rows) {
     const int longest = run.model.options.max_length;
@@ -223,7 +223,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
     const std::vector<bool> whole = measure_whole(*this, sources, targets, rows);
     rows.push_back({"reconstruction", h.own, "nats/token", "-log p(x|z), z of the sentence itself"});
     auto add = [&](std::vector<Measure> more) { rows.insert(rows.end(), more.begin(), more.end()); };
-    for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {  // targets 1, 2-3, 4-7, ...
+    for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {  // target tokens 1, 2-3, 4-7, ...
         const std::size_t end = std::min(2 * first + 1, h.reach.size());
         const auto sum = [&](const std::vector<double>& x) {
             return std::accumulate(x.begin() + std::ptrdiff_t(first), x.begin() + std::ptrdiff_t(end), 0.0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A run of UniVAE: settings, tokenizer, model, fitted prior.
+// A run of UniVAE: its settings, tokenizer, model and fitted prior.
 #pragma once
 #include <memory>
 #include <optional>
@@ -18,12 +18,13 @@ struct UniVaeSettings : RunSettings {
     static constexpr auto options = Family::of_latents;
     static std::vector<std::string> objectives() { return {}; }
     UniVaeOptions model;
-    std::string latent_sizes = "32", latent_at;  // comma-separated numbers
-    double beta = 1;                             // weight of the KL at the end of its schedule
+    std::string latent_sizes = "32", latent_at;  // the settings latent_size and latent_at: numbers with commas between
+    double beta = 1;                             // largest weight of the KL in its schedule
     std::string kl_schedule = "linear";
     double word_dropout = 0;
     bool pairs = false;
-    int prior_sentences = 20000;  // number of training sentences that a prior is fitted to after training; 0: none
+    // Maximum number of training sentences to which a prior is fitted after training; 0: no prior is fitted.
+    int prior_sentences = 20000;
 
     UniVaeSettings();
     const char* family() const override { return name; }
@@ -51,19 +52,22 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     std::string description() const override;
     std::string writing_command(const std::string& folder) const override;
 
-    // Loads the fitted prior of a loaded run. Returns false if the run has none.
+    // Loads the prior that was fitted to the checkpoint of a loaded run. Returns false if there is none.
     bool load_prior();
-    // Chooses the prior by the user's word. "fitted" loads the fitted prior; throws BadInput if there is none, BadUsage
-    // for a language model. "uniform" loads none. "" loads the fitted prior if it exists, otherwise logs a note. A
-    // temperature implies "fitted".
+    // Chooses the prior from which latents are drawn. `word` is what the user gives for --prior:
+    //   fitted    loads the fitted prior; throws BadInput if there is none
+    //   uniform   uses the prior of training; throws BadUsage if there is also a temperature
+    //   ""        if there is a temperature, like fitted; else loads the fitted prior if there is one, and logs a note
+    //             if there is none
+    // If the model has no latents, does nothing, but throws BadUsage if there is a word or a temperature.
     void choose_prior(const std::string& word, std::optional<double> temperature);
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
-    // Draws the latent vector of a sample, K Z numbers: from the fitted prior if `prior` is set, otherwise from the
-    // prior of training.
+    // Draws the latents of a sample, those of all latent layers one after another: from the fitted prior if `prior` is
+    // set, otherwise from the prior of training.
     std::vector<double> draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const;
 
-    // Draws the number of tokens of a sample, for models with free length: the length of a random training sentence if
-    // the prior knows the lengths, otherwise `some_length`.
+    // Draws the number of tokens of a sample, which matters only if free_length is true: the length of a random
+    // training sentence if a fitted prior knows these lengths, otherwise `some_length`.
     int draw_length(std::uint64_t seed, std::uint32_t line) const;
     static constexpr int some_length = 12;
 
@@ -72,7 +76,7 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     std::vector<Sentence> sentences(const std::vector<std::string>& lines,
                                     const std::vector<std::string>& targets = {}) const;
 
-    std::shared_ptr<const LatentPrior> prior;  // the fitted prior, or null
+    std::shared_ptr<const LatentPrior> prior;  // the fitted prior; null if none is loaded or fitted
     double prior_temperature = LatentPrior::default_temperature;
 };
 

@@ -52,8 +52,8 @@ std::vector<Metric> UniVaeTask::validate() {
     return metrics;
 }
 
-// As in the post on UniVAE (Su 2021): samples, reconstructions, and sentences whose first or last latent layers are
-// replaced.
+// Returns the same kinds of text as the post on UniVAE (Su 2021): samples, reconstructions of held-out sentences, and
+// these sentences decoded with the latents of the lower half of the latent layers, or of the top one, drawn anew.
 std::string UniVaeTask::show(std::int64_t) {
     const int K = run_.model.options.latent_layers;
     const LatentSpace& space = run_.model.space;
@@ -62,7 +62,7 @@ std::string UniVaeTask::show(std::int64_t) {
     std::string out;
     std::vector<DecodeRequest> requests(shown);
     SearchOptions options;
-    if (K == 0) options.samples = 1;  // a language model has no latents to draw
+    if (K == 0) options.samples = 1;  // a language model has no latents, so its tokens are sampled
     for (std::size_t i = 0; i < shown; i++) {
         requests[i].line = std::uint32_t(i);
         requests[i].start = run_.model.start_position(run_.draw_length(seed, std::uint32_t(i)));
@@ -74,7 +74,7 @@ std::string UniVaeTask::show(std::int64_t) {
 
     const std::vector<const Sentence*> some = pointers_to(held_out_, shown);
     auto latents = mean_latents(run_.model, some);
-    auto rewritten = [&](int from, int to) {  // decodes with latents of layers [from, to) drawn from the prior
+    auto rewritten = [&](int from, int to) {  // decodes with the latents [from, to) drawn anew from the prior
         std::vector<DecodeRequest> changed(some.size());
         for (std::size_t i = 0; i < some.size(); i++) {
             changed[i] = {latents[i], std::uint32_t(i), 1, run_.model.start_position(int(some[i]->ids.size()))};

@@ -19,9 +19,9 @@ class UniVaeTask : public SentenceTask {
     std::vector<Metric> metrics() override;
     std::vector<Metric> validate() override;
     std::string show(std::int64_t step) override;
-    // Fits the prior if the settings say so. If that fails, only logs a warning.
+    // Fits a prior unless prior_sentences is 0 or the model has no latents. If fitting fails, only logs a warning.
     void finish(const std::string& step_folder) override;
-    // Fits the prior to at most `sentences` training sentences and saves it in the step folder. Throws Error if that
+    // Fits a prior to at most `sentences` training sentences and saves it in the step folder. Throws Error if this
     // fails.
     void fit(const std::string& step_folder, int sentences);
 

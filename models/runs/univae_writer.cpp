@@ -8,7 +8,8 @@
 namespace masquerade {
 namespace {
 
-// A slice of the latent vector, parsed from "A:B" (dimensions) or "layers:A:B" (latent layers).
+// The numbers [from, to) of a latent vector. The user gives such a slice as "A:B", the numbers from A to before B, or
+// as "layers:A:B", all numbers of the latent layers from A to before B.
 struct Slice {
     int from = 0, to = 0;
 };
@@ -47,7 +48,7 @@ class FromLatents : public RunWriter {
                                 " is a language model without latents (latent_layers=0): it can only "
                                 "be sampled, with --count"));
         options_ = a.options_for(run, language_model);
-        // A language model has no latents to draw, so its tokens are drawn.
+        // A language model has no latents that make samples differ, so its tokens are sampled by default.
         if (language_model && !a.temperature && options_.beams == 1) options_.samples = std::max(1, options_.samples);
         if (!a.has_maximum) options_.maximum = longest;
         const bool draws = !a.rewrites() || !a.resample.empty();
@@ -125,8 +126,8 @@ class FromLatents : public RunWriter {
         return all;
     }
 
-    // Start position of the decoder for a sentence of `tokens` tokens. --length, if given, replaces this number; it
-    // matters only to models of free length.
+    // Returns the position at which the decoder starts a sentence of `tokens` tokens, with [CLS] and [SEP]. If --length
+    // is given, it replaces the number of tokens. The number matters only if free_length is true.
     int start_of(int tokens) const {
         const int length = a_.length > 0 ? a_.length + 2 : tokens;
         return run_.model.start_position(length);

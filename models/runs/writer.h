@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of ./generate, and the interface by which it makes runs of all families generate, from lines or as
-// samples.
+// The options of ./generate, and the interface with which it generates text by runs of all families.
 #pragma once
 #include <memory>
 #include <optional>
@@ -12,21 +11,23 @@
 
 namespace masquerade {
 
-// Search options for all models: greedy search, beams, sampling, and rules for the generated tokens.
+// The options of ./generate that control the search, for all models: greedy search, beams, sampling, and rules for the
+// generated tokens.
 struct Searching {
     std::string run;  // path of the run, for messages
     std::uint64_t seed = 1;
     int count = 0;                      // number of samples; 0: not given
-    std::optional<double> temperature;  // 0: greedy
+    std::optional<double> temperature;  // 0: greedy search; empty: not given
     SearchOptions search;
     std::vector<std::string> forbidden;
     bool scores = false;
     bool has_maximum = false;  // whether the user set search.maximum
 
-    // Returns the search options for this run. Throws BadUsage if options exclude each other. count_draws: whether
-    // `count` implies sampling of tokens.
+    // Returns the search options for this run. If `count_draws` is true, a `count` above 0 also means that tokens are
+    // sampled. Throws BadUsage if options exclude each other.
     SearchOptions options_for(const Run& run, bool count_draws) const;
-    // Returns the hypotheses of one source, separated by tabs, with their scores if `scores` is true.
+    // Returns the texts of the hypotheses of one source, separated by tabs. If `scores` is true, a tab and its score
+    // follow each text.
     std::string line_of(const Run& run, const std::vector<Hypothesis>& hypotheses) const;
 
   private:
@@ -34,15 +35,16 @@ struct Searching {
 };
 
 struct Writing : Searching {
-    // For runs with latents: samples from the prior, or lines that are decoded from their (possibly changed) latents.
+    // For runs with latents: how samples are drawn; or how the latents of input lines are changed before they are
+    // decoded.
     SampleOptions sampling;
     std::string resample, swap;
     int points = 5, each = 1, length = 0;
     bool reconstruct = false, interpolate = false;
-    // For runs that generate targets: whether lines are endings.
+    // For runs that generate token by token: whether input lines are the ends of texts, whose beginnings are generated.
     bool backward = false;
-    // For insertion: whether input lines contain a canvas (words to start from), and whether every round is shown.
-    // Further canvas options are in `search`.
+    // For insertion: whether input lines contain a canvas (the words to start from), and whether the canvas is shown
+    // after every round. search.canvas has further options.
     bool from_canvas = false, show_rounds = false;
 
     bool rewrites() const { return reconstruct || interpolate || !resample.empty() || !swap.empty(); }
@@ -52,7 +54,8 @@ class RunWriter {
   public:
     virtual ~RunWriter() = default;
     virtual int samples() const { return 0; }  // number of samples to generate without input lines; 0: reads lines
-    // Returns the results of these lines, each ending with '\n'. `first` is the number of the first line.
+    // Returns one result for each line, ending with '\n'. If samples() is above 0, `lines` are empty strings, and the
+    // results are samples. `first` is the number of the first line or sample.
     virtual std::string write(std::vector<std::string> lines, std::uint32_t first) = 0;
 };
 

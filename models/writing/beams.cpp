@@ -17,10 +17,10 @@ Beams::Beams(const SearchRules& rules, const SearchOptions& options)
     for (std::size_t i = 0; i < width_; i++) sample_.push_back(i);
 }
 
-// A beam has at most end_count() continuations that end. The others among the best width_ + end_count() are therefore
-// enough for the next step.
+// The best width_ + end_count() candidates of a beam contain at most end_count() end tokens. At least width_ of them do
+// not end the beam, and the next step needs no more than width_ beams.
 int Beams::candidates() const {
-    if (options_.beams == 1) return 1;  // one is enough: the sampled token, or the one with the best penalised logit
+    if (options_.beams == 1) return 1;  // the sampled token or, in greedy search, the one with the largest score
     return int(width_ + rules_.end_count());
 }
 
@@ -51,7 +51,7 @@ double Beams::length_norm(std::size_t length) const {
     return std::pow(double(std::max<std::size_t>(1, length)), options_.length_penalty);
 }
 
-// The end token counts towards the length but is not in `tokens`.
+// The end token counts towards the length in the score, but is not in Hypothesis::tokens.
 Hypothesis Beams::hypothesis(Beam beam, bool ended) const {
     Hypothesis h;
     h.score = beam.sum / length_norm(beam.written.size());
@@ -67,8 +67,9 @@ void Beams::keep_best_finished() {
     if (finished_.size() > width_) finished_.resize(width_);
 }
 
-// True if fewer than width_ hypotheses are finished or, in beam search, if the best beam would beat the worst finished
-// hypothesis by ending here. This is early_stopping = False in Hugging Face's generate.
+// Returns whether the search must continue: fewer than width_ hypotheses are finished or, in beam search, the score of
+// the best beam at its present length is better than the worst score of a finished hypothesis. This is the rule of
+// early_stopping = False in Hugging Face's generate.
 bool Beams::may_improve() const {
     if (finished_.size() < width_) return true;
     return options_.beams > 1 && beams_[0].sum / length_norm(length_) > finished_.back().score;
@@ -85,7 +86,7 @@ void Beams::advance() {
     length_++;
     const bool last = length_ == std::size_t(rules_.maximum());
     std::vector<Beam> best;  // the beams of the next step
-    if (all.empty()) {       // no token is allowed: the beams are finished without an end
+    if (all.empty()) {       // no token is allowed, so the beams are finished without an end token
         for (Beam& beam : beams_) finished_.push_back(hypothesis(std::move(beam), false));
     } else if (options_.bert4keras) {
         for (std::size_t i = 0; i < std::min(width_, all.size()); i++) best.push_back(continued(all[i]));
@@ -95,7 +96,7 @@ void Beams::advance() {
         const bool ended = rules_.ends(all[rank].candidate.token, length_);
         if (!ended && !last) {
             if (best.size() < width_) best.push_back(continued(all[rank]));
-        } else if (rank < width_) {  // ends of lower rank are ignored, as in Hugging Face's generate
+        } else if (rank < width_) {  // an end after the best width_ continuations is ignored, as in Hugging Face
             finished_.push_back(hypothesis(continued(all[rank]), ended));
         }
     }
@@ -104,7 +105,8 @@ void Beams::advance() {
     if (!beams_.empty() && !may_improve()) beams_.clear();
 }
 
-// The search ends when the best beam ends. Other beams that end are dropped, and the width shrinks accordingly.
+// The search ends when the best beam ends or the maximum length is reached; the best beam is the only result. Other
+// beams that end are dropped, and width_ shrinks by their number.
 void Beams::advance_bert4keras(std::vector<Beam> best) {
     auto ended = [&](const Beam& b) { return rules_.ends(b.written.back(), length_); };
     const bool over = ended(best[0]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The beams of one source: which continuations survive a step, which hypotheses are finished, when the search stops.
+// The beams of one source: which continuations each step keeps, which hypotheses are finished, and when the search
+// stops.
 #pragma once
 #include <vector>
 
@@ -7,7 +8,7 @@
 
 namespace masquerade {
 
-// A token that can continue a beam, and its contribution to the beam's sum.
+// A token that can continue a beam, and the log p that the token adds to the beam's sum.
 struct Candidate {
     int token;
     double log_p;
@@ -15,8 +16,9 @@ struct Candidate {
 
 struct Beam {
     std::vector<int> written;
-    double sum = 0;  // sum of log_p over its tokens
-    int row = -1;    // the row of the last step whose logits continue this beam
+    double sum = 0;  // sum of Candidate::log_p over the tokens in `written`
+    int row = -1;    // index of the beam's row in the step (NextToken::Row); after advance(), that of the beam that
+                     // this beam continues
     std::vector<Candidate> next;
 };
 
@@ -25,16 +27,16 @@ class Beams {
   public:
     Beams(const SearchRules& rules, const SearchOptions& options);
 
-    std::vector<Beam>& all() { return beams_; }  // best first
+    std::vector<Beam>& all() { return beams_; }  // best first; samples in the order of their numbers
     bool done() const { return beams_.empty(); }
-    // Returns at most n_best hypotheses, best first. When sampling, returns all samples in the order of their numbers.
+    // Returns at most n_best hypotheses, best first, or all samples in the order of their numbers.
     std::vector<Hypothesis> results() const;
 
-    // Number of candidates that each beam needs in `next` for advance().
+    // Returns how many of its best candidates each beam must have in Beam::next when advance() is called.
     int candidates() const;
     std::uint32_t sample(std::size_t beam) const { return std::uint32_t(sample_[beam]); }
 
-    // Replaces the beams by their continuations, chosen from the candidates of all beams.
+    // Replaces the beams by their best continuations, chosen among the candidates of all beams.
     void advance();
 
   private:
@@ -57,7 +59,7 @@ class Beams {
     std::size_t width_, length_ = 0;  // width_: maximum number of beams; length_: number of tokens of each beam
     std::vector<Beam> beams_;
     std::vector<Hypothesis> finished_;
-    std::vector<std::size_t> sample_;  // index of each beam's sample; only for sampling
+    std::vector<std::size_t> sample_;  // for each beam, the number of its sample; empty in beam search
 };
 
 }  // namespace masquerade

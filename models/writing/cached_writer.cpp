@@ -24,8 +24,8 @@ Memory& CachedWriter::start(int most_rows, int longest) {
     return memory_;
 }
 
-// Returns the graph of a step under a mask in words. `documents` describes the step as if every row saw its whole
-// source.
+// Returns the segment graph of a step under a mask in words. In `documents`, every row sees its whole source; the mask
+// may restrict the visible rows.
 SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<CachedDocument> documents,
                                          int token_source) const {
     Window window;
@@ -51,7 +51,7 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
         const int first = slots_.first_row(i);
         alone.push_back({0, 0, first, written, 1});
         with_memory.push_back({s.begin, s.end, first, written, 1, memory_.goes_on});
-        cross[std::size_t(rows[i].source)].target++;  // the rows of a source are adjacent
+        cross[std::size_t(rows[i].source)].target++;  // cross_mask() needs the rows sorted by source, as they are
     }
     const auto cached = backward_ ? cached_before_mask : cached_mask;
     alone_graph_ = cached(alone, 0), graph_ = cached(with_memory, 1);
@@ -64,7 +64,7 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
         for (int i = 0; i < stack_.options.layers; i++) {
             const int mask = masks_.of_layer[std::size_t(i)];
             if (mask < 0 || masks_.graphs[std::size_t(mask)].documents > 0) continue;
-            const bool seen = has_memory(i);  // the same for all layers of one mask
+            const bool seen = has_memory(i);  // layers with the same mask all have a memory, or none of them has one
             masks_.graphs[std::size_t(mask)] =
                 written_graph(memory_.masks->masks()[std::size_t(mask)], seen ? with_memory : alone, seen ? 1 : 0);
         }
@@ -78,9 +78,9 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
         layer.state = &memory_.layers[std::size_t(i)];
         layer.graph = &masks_.at(i, has_memory(i) ? graph_ : alone_graph_);
         if (reads_encoder) layer.cross_graph = &cross_masks_.at(i, cross_graph_);
-    });  // (n,C)
+    });  // (rows, C)
     slots_.advance();
-    return stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view();  // (n,V)
+    return stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view();  // (rows, V)
 }
 
 const float* CachedWriter::step(const std::vector<Row>& rows) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Generates token by token with one stack, for many prefixes at a time. The memory is what was read before: sources, an
-// encoder's output, or latents. The memory is computed once and shared by all prefixes of a source. The decoding state
-// of each layer stores what its attention needs of the memory and of the generated tokens. The results are
-// bit-identical to a pass over the whole sequence.
+// Generates token by token with one stack, for many prefixes at a time. The stack attends to the generated tokens and
+// to a memory, which is the source itself, the output of an encoder, or latents. The memory is computed once, and all
+// prefixes of a source share it. The decoding state of each layer stores what its attention needs to know about the
+// memory and the generated tokens, such as keys and values. The logits are bit-identical to those of a pass over the
+// whole sequence.
 #pragma once
 #include <functional>
 
@@ -12,37 +13,40 @@
 
 namespace masquerade {
 
-// The rows of the sources. The layers of a stack attend to these rows and to the generated tokens.
+// The memory of all sources: rows to which the layers of a stack attend, in addition to the generated tokens.
 struct Memory {
     struct Source {
-        int begin = 0, end = 0;  // rows of the source in the memory
+        int begin = 0, end = 0;  // the rows [begin, end) of the memory belong to the source
         int position = 0;        // position of the first generated token
-        int name = 0;            // document name, which determines random numbers
+        int name = 0;            // document name of the generated rows, which determines random numbers
     };
     std::vector<Source> sources;
-    std::vector<LayerState> layers;  // a layer without memory sees only the generated tokens
+    std::vector<LayerState> layers;  // the decoding states; a layer without a memory sees only the generated tokens
     bool rotates_cross = false;
-    const LayerMasks* masks = nullptr;  // masks in words; null: rows see their whole source
-    bool goes_on = false;               // whether the generated text continues its source
-    // (sources, V) Logits of the first generated tokens. If empty, the first step feeds SearchSource::begin instead.
+    const LayerMasks* masks = nullptr;  // masks in words; null: a generated token sees its whole source
+    bool goes_on = false;               // whether the generated text continues its source, so that both are one text
+    // Logits of the first generated token of each source, (sources, V). If empty, the first step feeds
+    // SearchSource::begin to compute these logits.
     std::vector<float> next;
 };
 
 class CachedWriter : public NextToken {
   public:
-    // Generated tokens have the segment id `type`. backward: generates from right to left.
+    // Generated tokens have the segment id `type`. If `backward` is true, they are generated from right to left.
     CachedWriter(const Backbone& stack, int type, bool backward = false);
 
-    // Forgets everything. Later steps have at most `most_rows` prefixes of at most `longest` tokens. The caller fills
-    // the returned memory on tape(), between the tape's begin() and end().
+    // Forgets all sources and prefixes, and returns an empty memory. The caller must fill this memory on tape(),
+    // between the tape's begin() and end(). The following steps may have at most `most_rows` prefixes of at most
+    // `longest` tokens.
     Memory& start(int most_rows, int longest);
     Memory& memory() { return memory_; }
     Tape& tape() { return tape_; }
     int vocabulary() const override { return stack_.options.vocabulary; }
 
-    // If the memory has `next`, the first call feeds no token and returns `next`.
+    // If Memory::next is not empty, the first call after start() feeds no token and returns the logits in `next`.
     const float* step(const std::vector<Row>& rows) override;
-    // Feeds the next token of every prefix and returns the logits (rows, V); call between tape().begin() and end().
+    // Feeds the token of every row to the stack and returns the logits (rows, V). Call it between tape().begin() and
+    // end().
     View feed(const std::vector<Row>& rows);
 
   protected:
@@ -61,20 +65,23 @@ class CachedWriter : public NextToken {
     std::vector<float> logits_;
     // Inputs of the ops of a step, which must outlive the step.
     TokenRows rows_;
-    SegmentGraph alone_graph_, graph_, cross_graph_;  // masks of layers without memory, with memory, of cross-attention
-    LayerGraphs masks_, cross_masks_;                 // graphs of memory_.masks
+    // The usual masks: of layers without a memory, of layers with a memory, and of cross-attention.
+    SegmentGraph alone_graph_, graph_, cross_graph_;
+    LayerGraphs masks_, cross_masks_;  // the masks in words (Memory::masks) of self-attention and of cross-attention
 };
 
-// A writer whose memory is the sources that it has read.
+// A writer that makes its memory from source sentences.
 class SourceReader : public CachedWriter {
   public:
     using CachedWriter::CachedWriter;
-    // Forgets everything and reads the sources, [CLS] ... [SEP] each. Later steps have at most `most_rows` prefixes.
+    // Forgets all earlier sources and prefixes, and reads these sources. The following steps may have at most
+    // `most_rows` prefixes.
     virtual void read(const std::vector<const Sentence*>& sources, int most_rows) = 0;
 };
 
-// Runs search() for all sources, 64 at a time. `about` describes each source to the search. `read` must make the model
-// read the sources [first, first + count), with room for `most_rows` prefixes.
+// Runs search() for all sources, 64 at a time, and returns the hypotheses of each source. `about` describes each
+// source to the search. `read` must make the model read the sources [first, first + count), with room for `most_rows`
+// prefixes. The second function reads `sources` with `reader`.
 std::vector<std::vector<Hypothesis>> write_targets(
     NextToken& model, const std::vector<SearchSource>& about, const SearchOptions& options, std::uint64_t seed,
     const std::function<void(std::size_t first, std::size_t count, int most_rows)>& read);

@@ -36,9 +36,10 @@ void check(const Canvas& canvas, std::size_t scored) {
 
 double joint(const SlotScore& s) { return s.place + s.content; }
 
-// Combines slots that give the same canvas: inserting c before, within or after a run of c's makes no difference. Of
-// the slots around a run whose best token is c, the first one represents all, and nothing is inserted into the others.
-// The combined slot has p(c) = sum_l p(c|l) and p(end) = 1 - sum_l (1 - p(end|l)), both clamped to [0,1].
+// Combines slots for which the same canvas results: inserting a token c before, within or after a run of adjacent c's
+// makes no difference. For each run, the open slots next to these tokens whose best token is also c are combined. The
+// first of them gets p(c|l) = sum of all p(c|l), p(c,l) = sum of all p(c,l), and p(end|l) = 1 - sum of all
+// (1 - p(end|l)). p(c|l) and p(end|l) are clamped to [0,1]. Nothing is inserted into the other slots.
 void alike(const Canvas& canvas, std::vector<SlotScore>& scores) {
     for (std::size_t l = 0, to = 0; l < canvas.tokens.size(); l = to) {
         const int c = canvas.tokens[l];
@@ -57,7 +58,7 @@ void alike(const Canvas& canvas, std::vector<SlotScore>& scores) {
     }
 }
 
-// Returns the slots that a round inserts into, best first; none if the canvas ends.
+// Returns the slots into which a round inserts, the most likely one first; none if the canvas ends.
 std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canvas, const CanvasOptions& o) {
     std::vector<int> slots;
     double best_end = -INFINITY;
@@ -78,7 +79,8 @@ std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canv
     return slots;
 }
 
-// Inserts tokens. A closed slot stays closed; a slot that receives a token becomes two open slots.
+// Inserts the best token of each slot in `slots`, and records the round in w.came. A closed slot stays closed; a slot
+// that receives a token becomes two open slots.
 void insert(const std::vector<SlotScore>& scores, const std::vector<int>& slots, Canvas& canvas, Written& w) {
     std::vector<char> into(scores.size());
     for (int l : slots) into[std::size_t(l)] = 1;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Generation by insertion (Stern et al. 2019, sections 5.1, 5.2, 6.1): a canvas of k tokens has k + 1 slots, and a
-// round inserts a token into one slot or into several. The model only provides the scores of slots.
+// Generation by insertion (Stern et al. 2019, sections 5.1, 5.2, 6.1). A canvas is the text generated so far. If it has
+// k tokens, there are k + 1 slots: the places before, between and after these tokens. A round inserts a token into one
+// slot, or one token into each of several slots. The model only provides the scores of the slots.
 //
-// The result is a function of (start, scores, options). In a tie, the end wins, then the lowest slot; within a slot,
-// the model returns the lowest of equally likely tokens.
+// The result depends only on the start, the scores and the options. If an end and an insertion are equally likely, the
+// end wins. If insertions into two slots are equally likely, the slot with the smaller index comes first. Among equally
+// likely tokens for one slot, the model returns the token with the smallest id.
 #pragma once
 #include <climits>
 #include <string>
@@ -12,61 +14,64 @@
 namespace masquerade {
 
 struct Canvas {
-    int source = 0;                 // index of the source it belongs to
+    int source = 0;                 // index of the source to which the canvas belongs
     std::vector<int> tokens;        // k tokens
-    std::vector<char> closed = {};  // (k + 1) whether insertion into the slot is forbidden; empty: no slot is closed
+    std::vector<char> closed = {};  // (k + 1) for each slot, whether insertion is forbidden; empty: no slot is closed
 };
 
-// The score of slot l. c is the best token that is neither the end nor forbidden.
+// The score of slot l. c is the most likely token for the slot that is neither the end token nor forbidden.
 struct SlotScore {
     int token;       // c
-    double content;  // log p(c|l); -infinity if no token is allowed
-    double end;      // log p(end|l)
-    double place;    // log p(l)
+    double content;  // log p(c|l), given the slot; -infinity if no token is allowed
+    double end;      // log p(end|l), given the slot
+    double place;    // log p(l), of choosing slot l
 };
 
 class SlotModel {
   public:
     virtual ~SlotModel() = default;
-    // Returns the score of each slot of each canvas.
+    // Returns the scores of the slots of each canvas.
     virtual std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) = 0;
 };
 
-// slot: the canvas ends if every slot ends. sequence: it ends if the single most likely action
-// over all slots is an end.
+// The rule by which a canvas ends. slot: it ends if every slot ends. sequence: it ends if the most likely action in the
+// whole canvas is the end of some slot and not an insertion.
 enum class Finalization { slot, sequence };
 
 struct CanvasOptions {
     Finalization finalization = Finalization::slot;
-    // insert into all open slots each round (default: only the best by log p(c,l))
+    // true: a round inserts into every slot that does not end; false: only into the slot with the largest log p(c,l)
     bool parallel = false;
-    double threshold = 0;    // parallel: inserts into the best slot, and into others only if p(c|l) >= threshold
-    double end_penalty = 0;  // beta, subtracted from log p(end)
-    double sure_end = 0;     // a slot ends only if p(end|l) >= sure_end, and the end is likelier than every token
-    // treat slots next to equal tokens separately, as in the paper (default: as one slot, see alike() in canvas.cpp)
+    double threshold = 0;    // if `parallel`: all slots but the best one get a token only if p(c|l) >= threshold
+    double end_penalty = 0;  // beta, which is subtracted from log p(end|l)
+    double sure_end = 0;     // a slot ends only if p(end|l) >= sure_end, and log p(end|l) - beta >= log p(c|l)
+    // Slots around a run of equal tokens give the same text if this token is inserted. true: these slots are separate,
+    // as in the paper; false: they are combined into one slot, see alike() in canvas.cpp.
     bool apart = false;
-    int longest = 128;  // maximum number of tokens of a canvas; a round inserts the best tokens that still fit
+    int longest = 128;  // maximum number of tokens of a canvas; a round inserts only the best tokens that fit
     int most_rounds = INT_MAX;
 };
-void check(const CanvasOptions& options);  // throws BadUsage if options contradict each other
+void check(const CanvasOptions& options);  // throws BadUsage if the options contradict each other
 
 struct Written {
     std::vector<int> tokens;
-    std::vector<int> came;  // round in which each token was inserted, from 1; 0: the token is of the start
+    std::vector<int> came;  // for each token, the round in which it was inserted, from 1; 0: the start had the token
     int rounds = 0;
-    double score = 0;                          // sum over inserted tokens of log p(c,l), or log p(c|l) if parallel
-    bool ended = false;                        // false if a limit stopped the canvas
-    int passes() const { return rounds + 1; }  // passes of the model; the last one only finds the end
+    double score = 0;    // sum over the inserted tokens of log p(c,l) or, if `parallel`, of log p(c|l)
+    bool ended = false;  // false if the maximum number of tokens or rounds stopped the canvas
+    int passes() const { return rounds + 1; }  // number of passes of the model; the final pass inserts nothing
 };
 
-// Inserts into the canvases until they end. Finished canvases are not passed to the model again. Checks the options.
+// Inserts tokens into the canvases until each one ends or reaches a limit. Finished canvases are not passed to the
+// model again. Calls check() for the options.
 std::vector<Written> write_canvases(SlotModel& model, std::vector<Canvas> starts, const CanvasOptions& options);
 
-// Fewest rounds for n tokens: floor(log2 n) + 1, or 0 for n = 0.
+// Returns the smallest number of rounds in which n tokens can be inserted into an empty canvas: floor(log2 n) + 1, or 0
+// if n = 0.
 int fewest_rounds(int n);
 
-// Returns one line per round, with new tokens in [brackets]; `words` has the text of each token. Wraps lines at 80
-// columns; a longer word gets its own line.
+// Returns a text that shows the canvas after each round, with the tokens of the round in [brackets]. `words` has the
+// text of each token. Lines are wrapped at 80 columns; a word that is longer gets a line of its own.
 std::string draw_rounds(const Written& written, const std::vector<std::string>& words);
 
 }  // namespace masquerade

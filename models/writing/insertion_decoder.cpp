@@ -44,13 +44,13 @@ Batch InsertionDecoder::batch_of(const std::vector<const Canvas*>& canvases) con
     for (const Canvas* c : canvases) {
         const Sentence& s = *sources_.at(std::size_t(c->source));
         Example e = canvas_example(form_, s.ids, c->tokens, s.name, options_);
-        if (form_ == InsertionForm::either_side) {  // nothing is inserted into the source
+        if (form_ == InsertionForm::either_side) {  // keeps only the slots of the canvas, not those of the source
             Labels own;
             for (int row : e.labels.rows)
                 if (row + 1 >= int(s.ids.size())) own.push(row, 0);
             e.labels = own;
         }
-        e.source = TokenRows();  // already read by the encoder
+        e.source = TokenRows();  // read() has already encoded the source
         examples.push_back(std::move(e));
     }
     Batch b = pack(examples, 1);
@@ -76,9 +76,10 @@ Tensor* InsertionDecoder::rows(const Batch& b) {
     }));
 }
 
-// log sum_k exp(a_k + z_kc) is log p(c|l) or, if joint, log p(c,l). z_k are the logits of the slot in component k of
-// the mixture; a_k is log pi_k minus the log-sum-exp of z_k over the words of the slot or, if joint, of all slots of
-// the canvas.
+// Computes, for each slot l and word c, log sum_k exp(a_k + z_kc): this is log p(c|l) or, if the model is joint, log
+// p(c,l). z_kc is the logit of c in component k of the mixture, and pi_k the weight of this component. a_k is log
+// pi_k minus the log-sum-exp of the logits of component k over the words of slot l or, if joint, over the words of
+// all slots of the canvas.
 std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<const Canvas*>& canvases) {
     const Batch batch = batch_of(canvases);
     const auto K = std::size_t(model_.options.mixture), V = forbidden_.size();

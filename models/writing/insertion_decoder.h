@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Computes the scores of slots with an Insertion Transformer. Sources are encoded once. Every round computes each
-// canvas from scratch, because insertion changes the positions of its words.
+// Computes the scores of slots with an Insertion Transformer. If the model has an encoder, each source is encoded
+// once. The rows of each canvas are computed anew in every round, because an insertion changes the positions of its
+// words.
 #pragma once
 #include "models/nets/insertion.h"
 #include "models/tasks/insertion_objective.h"
@@ -11,11 +12,12 @@ namespace masquerade {
 
 class InsertionDecoder : public SlotModel {
   public:
-    // `options`: the options of `objective`, as in training. `forbidden`: words that are never inserted, including the
-    // end token, whose probability is in SlotScore::end.
+    // `options` are the options of `objective` that were used in training. The tokens in `forbidden` are never
+    // inserted. They must include the end token, whose probability is in SlotScore::end.
     InsertionDecoder(const InsertionTransformer& model, const Objective& objective, InsertionForm form,
                      const ObjectiveOptions& options, const std::vector<int>& forbidden);
-    // Encodes the sources; Canvas::source is an index into `sources`. In score(), canvases must be sorted by source.
+    // Sets the sources and, if the model has an encoder, encodes them. Canvas::source is an index into `sources`. The
+    // canvases that are passed to score() must be sorted by source.
     void read(const std::vector<const Sentence*>& sources);
     std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override;
 

@@ -13,9 +13,10 @@
 namespace masquerade {
 namespace {
 
-constexpr int numbers_a_piece = 1 << 15;  // logits per thread; for fewer, another thread costs more than it saves
+constexpr int numbers_a_piece = 1 << 15;  // least number of logits per thread; with fewer, a thread costs more time
+                                          // than it saves
 
-// A source, with its rules and its beams.
+// A source whose search is not finished, with its rules and its beams.
 struct Searched {
     Searched(int number, const SearchSource& from, const SearchOptions& options)
         : index(number), source(from), rules(from, options), beams(rules, options) {}
@@ -33,7 +34,7 @@ class Search {
     void run(std::vector<std::unique_ptr<Searched>> searched, std::vector<std::vector<Hypothesis>>& found) {
         for (step_ = 0; !searched.empty(); step_++) {
             list_work(searched);
-            const float* logits = model_.step(rows_);  // (rows,V)
+            const float* logits = model_.step(rows_);  // (rows, V)
             parallel_for(std::int64_t(work_.size()), std::max(1, numbers_a_piece / model_.vocabulary()),
                          [&](std::int64_t begin, std::int64_t end) {
                              static thread_local TokenScores scores;
@@ -49,13 +50,14 @@ class Search {
     }
 
   private:
-    // A beam that needs candidates.
+    // A beam for which look() must find candidates, the tokens that can continue it.
     struct Work {
         Searched* searched;
         std::size_t beam;
     };
 
-    // In the first step all beams of a source share a row.
+    // Lists the rows of this step in rows_, and the beams in work_. Each beam has a row of its own, except in the first
+    // step: all beams of a source then have the same prefix and share one row.
     void list_work(const std::vector<std::unique_ptr<Searched>>& searched) {
         rows_.clear();
         work_.clear();
@@ -80,7 +82,8 @@ class Search {
         if (!std::isfinite(log_sum))
             throw Error(text("search: logits of the source of line ", work.searched->source.line, ", step ", step_,
                              ", hold NaN or infinity, or nothing else than minus infinity"));
-        const bool one = options_.beams == 1;  // then logits are penalised, otherwise log p, as in Hugging Face
+        // As in Hugging Face's generate, the repetition penalty changes logits if there is one beam, else log p.
+        const bool one = options_.beams == 1;
         work.searched->rules.apply(scores, beam.written, one ? 0 : log_sum);
         if (options_.samples > 0) {
             const double u = sampling_draw(seed_, work.searched->source.line,

@@ -58,8 +58,8 @@ SearchRules::SearchRules(const SearchSource& source, const SearchOptions& option
 
 bool SearchRules::is_end(int token) const { return std::binary_search(ends_.begin(), ends_.end(), token); }
 
-// In bert4keras' beam search, an end token before the minimum is allowed but does not end the hypothesis, and the end
-// token itself counts towards the minimum.
+// With the option bert4keras, an end token before the minimum length is allowed but does not end the hypothesis. The
+// end token itself then counts towards the minimum.
 bool SearchRules::ends(int token, std::size_t length) const {
     return is_end(token) && !(options_.bert4keras && length < std::size_t(options_.minimum));
 }
@@ -72,30 +72,30 @@ void SearchRules::apply(TokenScores& row, const std::vector<int>& written, doubl
         for (int id : ends_) row.forbid(id);
 }
 
-// Replaces s = score - shift by s * penalty if s < 0, otherwise by s / penalty. This happens once per token, even if
-// the token occurs several times. Keskar et al. 2019, with the sign handling of Hugging Face's generate: the paper's s
-// / penalty would favour a token with s < 0.
+// For every token that was already generated, replaces s = score - shift by s * penalty if s < 0, otherwise by
+// s / penalty. A token that occurs several times is penalised only once. Keskar et al. 2019 always divide, which would
+// favour tokens with s < 0; the distinction by sign is that of Hugging Face's generate.
 void SearchRules::penalise_repetition(TokenScores& row, const std::vector<int>& written, double shift) const {
     const double penalty = options_.repetition_penalty;
     auto penalise = [&](int id) {
         const double s = double(row[id]) - shift;
         row.set(id, float(shift + (s < 0 ? s * penalty : s / penalty)));
     };
-    const bool by_begin = !is_end(begin_);  // if `begin` is an end token, it belongs to the previous text
+    const bool by_begin = !is_end(begin_);  // if `begin` is an end token, it ended another text and is not penalised
     if (by_begin) penalise(begin_);
     for (auto at = written.begin(); at != written.end(); ++at)
         if (std::find(written.begin(), at, *at) == at && !(by_begin && *at == begin_)) penalise(*at);
 }
 
-// Forbids every token that has already followed the last n-1 tokens. As in Hugging Face's generate, `begin` counts as
-// the first token.
+// Forbids every token that would repeat an n-gram, n = no_repeat_ngram: every token that already followed an earlier
+// occurrence of the latest n-1 tokens. As in Hugging Face's generate, `begin` counts as the first token.
 void SearchRules::forbid_ngrams(TokenScores& row, const std::vector<int>& written) const {
     const std::size_t tail = std::size_t(options_.no_repeat_ngram) - 1, count = written.size() + 1;
     auto token = [&](std::size_t i) { return i == 0 ? begin_ : written[i - 1]; };
-    for (std::size_t i = 0; i + tail < count; i++) {  // the n-gram of tokens i .. i + tail
+    for (std::size_t i = 0; i + tail < count; i++) {  // the n-gram consists of the tokens i .. i + tail
         std::size_t same = 0;
         while (same < tail && token(i + same) == token(count - tail + same)) same++;
-        const bool by_begin = i + tail == 0 && is_end(begin_);  // such a `begin` belongs to the previous text
+        const bool by_begin = i + tail == 0 && is_end(begin_);  // an end token as `begin` ended another text: allowed
         if (same == tail && !by_begin) row.forbid(token(i + tail));
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The rules for the next token of a source. They edit a row of scores in the order of Hugging Face's generate:
-// repetition penalty, n-grams, forbidden tokens, minimum length.
+// The rules that restrict which tokens are generated for a source. apply() changes the scores of the next token by
+// these rules, in the order of Hugging Face's generate: repetition penalty, no repeated n-grams, forbidden tokens,
+// minimum length.
 #pragma once
 #include <vector>
 
@@ -9,7 +10,8 @@
 
 namespace masquerade {
 
-// These throw Error if the options contradict each other, or if the options or the source have a token outside [0,V).
+// Throw Error if the options contradict each other, or if the options or the source have a token outside the
+// vocabulary, [0,V).
 void check(const SearchOptions& options, int V);
 void check(const SearchSource& source, const SearchOptions& options, int V);
 
@@ -22,8 +24,8 @@ class SearchRules {
     // Whether `token` ends a hypothesis of `length` tokens, including `token`.
     bool ends(int token, std::size_t length) const;
 
-    // Edits the scores of the token that follows `written`. The repetition penalty is applied to score - shift: to log
-    // p if shift is the log-sum-exp of the logits, to the logits if shift is 0.
+    // Changes the scores `row` of the token that follows the generated tokens `written`. The repetition penalty changes
+    // score - shift. If shift is 0, this is the logit; if shift is the log-sum-exp of the logits, it is log p.
     void apply(TokenScores& row, const std::vector<int>& written, double shift) const;
 
   private:
@@ -33,7 +35,7 @@ class SearchRules {
 
     const SearchOptions& options_;
     int begin_, maximum_;
-    std::vector<int> ends_;  // sorted
+    std::vector<int> ends_;  // the end tokens, sorted and without repetitions
 };
 
 }  // namespace masquerade

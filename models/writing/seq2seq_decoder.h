@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Generates targets with an encoder and a decoder. Each source is encoded once; the keys and values of its tokens in
-// the decoder's layers are the memory.
+// Generates targets with an encoder and a decoder. Each source is encoded once. The memory consists of the keys and
+// values that the cross-attention of each decoder layer computes from the encoder's output.
 #pragma once
 #include "models/nets/encoder_decoder.h"
 #include "models/writing/cached_writer.h"
 
 namespace masquerade {
 
-// Encodes sources and stores their keys and values in the decoding states of the decoder's layers.
+// Encodes sources, and stores their keys and values for cross-attention in the decoding states of the decoder's
+// layers.
 class EncoderReader {
   public:
-    // `encoder_masks` and `masks`: the masks in words of the encoder and the decoder, as in training; null: none.
+    // `encoder_masks` and `masks` are the masks in words of the encoder and of the decoder, as in training; null if
+    // there are none.
     EncoderReader(const EncoderDecoder& model, int source_type, std::shared_ptr<const LayerMasks> encoder_masks,
                   std::shared_ptr<const LayerMasks> masks);
     void read(Tape& tape, const std::vector<const Sentence*>& sources, Memory& memory);
@@ -26,7 +28,8 @@ class EncoderReader {
 
 class Seq2SeqDecoder : public SourceReader {
   public:
-    // Segment ids are those of training. longest: maximum number of tokens of a target.
+    // `source_type` and `target_type` are the segment ids that were used in training. `longest` is the maximum number
+    // of tokens of a target.
     Seq2SeqDecoder(const EncoderDecoder& model, int source_type, int target_type, int longest,
                    std::shared_ptr<const LayerMasks> encoder_masks = nullptr,
                    std::shared_ptr<const LayerMasks> masks = nullptr)
@@ -34,7 +37,7 @@ class Seq2SeqDecoder : public SourceReader {
           reader_(model, source_type, std::move(encoder_masks), std::move(masks)),
           longest_(longest) {}
 
-    // After read(), the first step() feeds [CLS] for every source (SearchSource::begin).
+    // After read(), the first step() feeds SearchSource::begin, which must be [CLS], for every source.
     void read(const std::vector<const Sentence*>& sources, int most_rows) override {
         Memory& memory = start(most_rows, longest_);
         reader_.read(tape(), sources, memory);

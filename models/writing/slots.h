@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Assigns the prefixes of each step to slots of the decoding states.
+// Assigns the prefixes of each step to slots. A slot is the part of each decoding state (AttentionState) that stores
+// the tokens of one prefix.
 #pragma once
 #include <vector>
 
@@ -12,10 +13,12 @@ class PrefixSlots {
   public:
     // Forgets all prefixes.
     void start(const Slots& slots);
-    // Assigns the prefixes of this step to slots. A prefix keeps the slot of the prefix that it continues. If several
-    // prefixes continue the same one, all but the first get a free slot and a copy of the layers' states.
+    // Assigns the prefixes of this step to slots. A prefix gets the slot of the prefix of the previous step that it
+    // continues. If several prefixes continue one prefix, only the first of them gets its slot; every other one gets a
+    // free slot, and the states in `layers` are copied there.
     void follow(Tape& tape, const std::vector<NextToken::Row>& rows, const std::vector<LayerState>& layers);
-    // The first row of prefix i, including the row of its next token. Valid after follow().
+    // Returns the first row of prefix i in the decoding states, in reading order. The row of the token that this step
+    // adds counts, too; it comes first if generation is backward. Valid after follow().
     int first_row(std::size_t i) const { return slots_.row(slot_of_[i], slots_.backward ? written_ : 0); }
     Step step(Tape& tape) const { return {tape.ints(slot_of_), tape.ints(next_rows_), written_}; }
     int written() const { return written_; }  // number of tokens of every prefix
@@ -24,7 +27,7 @@ class PrefixSlots {
   private:
     Slots slots_;
     int written_ = 0;
-    std::vector<int> slot_of_;  // slot of each prefix; empty before the first token
+    std::vector<int> slot_of_;  // slot of each prefix of the current step; empty before the first step
     std::vector<int> next_rows_;
     std::vector<int> from_slots_, to_slots_, from_rows_, to_rows_;
 };

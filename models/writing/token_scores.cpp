@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::int32_t lowest = INT32_MIN;
 
-// Maps floats to integers in the same order, so that vector instructions can find a maximum. -0 precedes 0, and NaNs
-// are below -infinity or above +infinity: this only affects which blocks are searched; within a block, floats are
-// compared.
+// Maps floats to integers that have the same order, because vector instructions find the maximum of integers. In this
+// order, -0 is below 0, and a NaN is below -infinity or above +infinity. best() uses the integers only to skip blocks;
+// within a block, it compares the floats.
 std::int32_t ordered(float x) {
     std::int32_t bits = std::int32_t(bits_of(x));
     return bits ^ ((bits >> 31) & 0x7fffffff);
@@ -30,7 +30,8 @@ std::int32_t largest_of(const float* x, int n) {
     return *std::max_element(part, part + 16);
 }
 
-// The sum of exp(x - top): in float within a chunk, in double over the chunks.
+// Returns the sum of exp(x - top) over the V numbers x. It is added up in float within each chunk, and in double over
+// the chunks.
 double sum_of_exponentials(const float* x, int V, float top) {
     constexpr int chunk = 1024;
     double total = 0;
@@ -67,7 +68,7 @@ void TokenScores::forbid(int token) { set(token, -INFINITY); }
 
 const std::vector<TokenScores::Token>& TokenScores::best(int count) {
     best_.clear();
-    float worst = -INFINITY;  // the worst score in best_ once it has `count` tokens; a further token must exceed it
+    float worst = -INFINITY;  // if best_ has `count` tokens, its smallest score, which a further token must exceed
     for (int b = 0; b < int(largest_.size()); b++) {
         if (largest_[std::size_t(b)] <= ordered(worst)) continue;
         const int begin = b * block, end = std::min(begin + block, size());
@@ -87,7 +88,7 @@ const std::vector<TokenScores::Token>& TokenScores::best(int count) {
     return best_;
 }
 
-// Fills shares_ and share_of_block_ and returns the sum.
+// Computes shares_ and share_of_block_ for a temperature of 1 / scale. Returns the sum of all shares.
 double TokenScores::shares_of_all(float top, float scale) {
     shares_.resize(scores_.size());
     share_of_block_.clear();
@@ -111,7 +112,7 @@ int TokenScores::draw_of_all(double left) const {
         const std::size_t end = std::min((b + 1) * block, shares_.size());
         for (std::size_t i = b * block; i < end; i++) {
             if (shares_[i] <= 0) continue;
-            chosen = int(i);  // rounding may leave a remainder: then the last token with a share is drawn
+            chosen = int(i);  // if rounding keeps `left` from falling below 0, the final token with a share is drawn
             if (in_this_block && (left -= double(shares_[i])) < 0) return chosen;
         }
         if (in_this_block) return chosen;
@@ -134,10 +135,10 @@ int TokenScores::draw(const SearchOptions& options, double u) {
     const double needed = options.top_p < 1 ? options.top_p * total : INFINITY;
     std::size_t kept = 0;
     double reached = 0;
-    for (int count = only_top_k ? options.top_k : block;; count *= 8) {  // takes more tokens until their shares suffice
+    for (int count = only_top_k ? options.top_k : block;; count *= 8) {  // ranks more tokens until `needed` is reached
         best(count);
         while (kept < best_.size() && (kept == 0 || reached < needed))
-            reached += share(best_[kept++]);  // includes the token that reaches it
+            reached += share(best_[kept++]);  // the token with which the sum reaches `needed` is kept as well
         if (only_top_k || reached >= needed || count >= size()) break;
     }
     double left = u * reached;

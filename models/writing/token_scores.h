@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The scores of one row of V tokens in a search: copied from the logits and edited by the rules. best() finds the best
-// tokens without sorting: the largest score of each block is known, so only a few blocks are searched.
+// The scores of all V tokens as the next token of one prefix. They are copied from the model's logits, and the rules of
+// the search (SearchRules) change them. best() does not sort all V scores: the largest score of each block of 64 tokens
+// is known, so most blocks can be skipped.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -15,22 +16,24 @@ class TokenScores {
         int id;
         float score;
     };
-    // Copies logits (V) and computes their log-sum-exp. Memory is reused from row to row.
+    // Copies logits (V) and computes their log-sum-exp. Further calls reuse the memory.
     void read(const float* logits, int V);
 
     int size() const { return int(scores_.size()); }
-    // log-sum-exp of the logits before any edit; not finite if a logit is NaN or +infinity, or all are -infinity.
+    // Returns the log-sum-exp of the unchanged logits. It is not finite if a logit is NaN or +infinity, or if all
+    // logits are -infinity.
     double log_sum() const { return log_sum_; }
     float operator[](int token) const { return scores_[std::size_t(token)]; }
     void set(int token, float score);
     void forbid(int token);  // sets the score to minus infinity
 
-    // The `count` >= 1 best tokens, best first, ties by id; fewer if fewer are allowed. Valid until the next call.
+    // Returns the `count` tokens with the largest scores, largest first, and equal scores in the order of ids. Returns
+    // fewer tokens if fewer are allowed. `count` must be at least 1. The result is valid until the next call.
     const std::vector<Token>& best(int count);
 
-    // Samples a token with temperature, top-k, top-p and the number u in (0,1): returns the first token whose
-    // cumulative probability exceeds u. The order is by id or, with top-k or top-p, by score, best first. Returns -1 if
-    // no token is allowed.
+    // Samples a token with temperature, top-k, top-p and the random number u in (0,1): returns the first token at which
+    // the cumulative probability exceeds u. Probabilities are added up in the order of ids or, with top-k or top-p,
+    // from the largest score to the smallest. Returns -1 if no token is allowed.
     int draw(const SearchOptions& options, double u);
 
   private:
@@ -43,11 +46,11 @@ class TokenScores {
     int draw_of_all(double left) const;
 
     std::vector<float> scores_;          // (V)
-    std::vector<std::int32_t> largest_;  // largest score of each block, as an ordered integer
-    std::vector<Token> best_;            // while best() fills it, a heap with the worst token in front
+    std::vector<std::int32_t> largest_;  // largest score of each block, as an integer: ordered() in token_scores.cpp
+    std::vector<Token> best_;            // the result of best(); while it is filled, a heap with the worst token first
     double log_sum_ = 0;
 
-    // Used by draw(): exp((score - largest score) / temperature) of every token, and the sum of each block.
+    // Used by draw(): exp((score - largest score) / temperature) of every token, and the sum of this in each block.
     std::vector<float> shares_;  // (V)
     std::vector<double> share_of_block_;
 };

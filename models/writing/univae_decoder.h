@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Generates sentences from latent vectors. The encoder half is not run: the memory of a document is its K latent keys
-// and values.
+// Generates sentences from latent vectors with the decoder half of a UniVAE. The memory of a sentence is one row,
+// made from a latent, in each of the K layers with a latent.
 #pragma once
 #include <vector>
 
@@ -10,38 +10,43 @@
 
 namespace masquerade {
 
-// A request for a text: a point of the latent space, and (line, sample), which determine its random draws.
+// A request for a sentence: its latents, and two numbers on which the random draws of the search depend
+// (SearchSource).
 struct DecodeRequest {
-    std::vector<double> latent;  // K Z numbers, layer by layer; empty for K = 0
+    std::vector<double> latent;  // the numbers of all K latents, the lowest layer first; empty if K = 0
     std::uint32_t line = 0, sample = 0;
-    int start = 0;  // position of the first token; UniVae::start_position
+    int start = 0;  // position of the first row of the decoder half (UniVae::start_position)
 };
 
 class UniVaeDecoder {
   public:
-    // Special tokens of the vocabulary: the start and the end of a sentence, and tokens that are never generated.
+    // Ids of special tokens: [CLS] starts a sentence, [SEP] ends it, and the tokens in `forbidden` are never
+    // generated.
     struct Special {
         int cls = 2, sep = 3;
         std::vector<int> forbidden = {0, 2, 4};
     };
     UniVaeDecoder(const UniVae& model, Special special);
 
-    // Returns the hypotheses of every request, at most max_length - 2 tokens each, without [CLS] and [SEP]. A
-    // refinement encodes the best hypothesis of each request and decodes again: the hypothesis' mean latents replace
-    // those of the request. This is like a step of Gibbs sampling between text and latents; it moves a point that
-    // belongs to no sentence to the latents of a sentence. Without latents, refinements change nothing.
+    // Returns the hypotheses of every request, without [CLS] and [SEP]; each has at most max_length - 2 tokens, and
+    // at most options.maximum. The search is repeated `refinements` times. Before each repetition, the best
+    // hypothesis of each request is encoded, and its mean latents replace the latents of the request. This is like a
+    // step of Gibbs sampling between text and latents: latents that belong to no sentence are replaced by the latents
+    // of a sentence. If the model has no latents, there are no refinements.
     //                                                                                 Rezende et al. 2014, section 3
     std::vector<std::vector<Hypothesis>> search(std::vector<DecodeRequest> requests, SearchOptions options,
                                                 std::uint64_t seed, int refinements = 0);
-    // Returns the best hypothesis of each request. The maximum length is the model's.
+    // Returns the best hypothesis of each request. The maximum length is max_length - 2; options.maximum is ignored.
     std::vector<Tokens> write(const std::vector<DecodeRequest>& requests, SearchOptions options, std::uint64_t seed,
                               int refinements = 0);
 
-    // Returns the logits (V) after every token of `ids` except the last (teacher forcing). For tests.
+    // Feeds `ids` one by one, whatever the model predicts (teacher forcing). Returns the logits (V) after every token
+    // except the last one. For tests.
     std::vector<std::vector<double>> forced_logits(const DecodeRequest& request, const std::vector<int>& ids);
 
   private:
-    // Computes the memory from the latents of the requests.
+    // Computes the memory from the latents of these requests. At most `most_rows` prefixes can then be generated at
+    // once.
     void start(const DecodeRequest* requests, std::size_t count, int most_rows);
 
     const UniVae& model_;

@@ -13,13 +13,13 @@ namespace masquerade {
 using TokenizerField = JsonField<TokenizerError>;
 
 inline nlohmann::json read_json_file(const std::string& path) {
-    // the limit on values leaves room for the 10 million tokens that --train may learn
+    // 25 million JSON values are enough for 10 million tokens, the largest vocabulary that ./tokenize --train learns.
     return parse_input<TokenizerError>(read_input<TokenizerError>(path, std::size_t(1) << 30), path, 25'000'000);
 }
 
-// Reads a list of {id, content, single_word, lstrip, rstrip, normalized, special}; other keys get a note. `tokens` is
-// the model's vocabulary. A token that the vocabulary lacks is appended and must have the next free id. If a token
-// occurs twice, the last entry wins.
+// Reads a list of {id, content, single_word, lstrip, rstrip, normalized, special}; each other key causes a note.
+// `tokens` is the model's vocabulary. A token that `tokens` lacks is appended and must have the next free id. If the
+// list has a token twice, the later entry wins.
 std::vector<AddedToken> read_added_tokens(const TokenizerField& list, std::vector<std::string>& tokens,
                                           std::vector<std::string>& notes);
 

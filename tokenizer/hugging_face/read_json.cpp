@@ -22,8 +22,8 @@ TokenizerField alone(const TokenizerField& field, const char* items) {
     return list[0];
 }
 
-// Reads a Replace of one character. The library applies one replacement after the other, this tokenizer all in one
-// pass: refuses a list of replacements for which the results could differ.
+// Reads a Replace of one character. The library applies the replacements of a list one after the other, and this
+// tokenizer applies all of them in one pass. A list for which the results could differ is refused.
 void read_replace(const TokenizerField& field, NormaliseOptions& options, Notes& notes) {
     field["type"].expect("Replace");
     field.note_others({"type", "pattern", "content"}, notes);
@@ -65,8 +65,8 @@ void read_pre_tokenizer(const TokenizerField& given, Notes& notes) {
     field.note_others({"type"}, notes);
 }
 
-// If vocab.txt has equal lines, tokenizer.json contains only the last of them and lacks the ids of the others. Reads
-// the missing ids from vocab.txt in the same folder, if the two files agree otherwise.
+// If vocab.txt has equal lines, tokenizer.json contains only the id of the last of these lines. Reads the missing ids
+// from vocab.txt (the file `plain`), if it exists and agrees with tokenizer.json otherwise.
 void fill_missing_ids(const TokenizerField& vocabulary, const std::string& plain,
                       std::vector<const std::string*>& token_of, Vocabulary& lines) {
     std::error_code ignored;
@@ -97,7 +97,7 @@ std::vector<std::string> read_model(const TokenizerField& field, const std::stri
     field["unk_token"].expect("[UNK]");
     field["continuing_subword_prefix"].expect("##");
     TokenizerField longest = field["max_input_chars_per_word"];
-    constexpr int most = std::numeric_limits<int>::max();  // no line is longer
+    constexpr int most = std::numeric_limits<int>::max();  // a line has at most so many characters
     bool huge = longest.value().is_number_unsigned() && longest.value().get<std::uint64_t>() > most;
     options.max_word = huge ? most : longest.number(1);
 
@@ -131,7 +131,7 @@ std::vector<std::string> read_model(const TokenizerField& field, const std::stri
     return tokens;
 }
 
-// Returns the template as text, with the type of each part, such as "[CLS]:0 A:0 [SEP]:0".
+// Returns a template as text: the name and the token type of each part, such as "[CLS]:0 A:0 [SEP]:0".
 std::string template_of(const TokenizerField& list) {
     std::string text;
     for (const TokenizerField& item : list.list()) {

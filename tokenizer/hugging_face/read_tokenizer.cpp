@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 
 std::string show(const TokenizerField& field) { return field.is_null() ? "not set" : in_words(field.value()); }
 
-// Adds a note for each option for which tokenizer_config.json contradicts tokenizer.json, whose value is used.
+// Adds a note for each option whose values in tokenizer_config.json and tokenizer.json differ. The value in
+// tokenizer.json is used.
 void compare(const TokenizerField& config, HuggingFace& read) {
     const WordPiece::Options& options = read.options;
     std::optional<bool> accents = options.strip_accents;
@@ -31,7 +32,7 @@ void compare(const TokenizerField& config, HuggingFace& read) {
     note("strip_accents", accents ? nlohmann::json(*accents) : nlohmann::json());
 }
 
-// The values of these settings if a tokenizer splits text as BERT does. Other values are refused.
+// Settings of tokenizer_config.json, and the only value of each that fits BERT's way to split text. Others are refused.
 struct Expected {
     const char *key, *value, *otherwise;
 };
@@ -40,13 +41,13 @@ constexpr Expected expected_words[] = {{"word_tokenizer_type", "basic", ": MeCab
                                         ": words are always cut into the pieces of WordPiece here"}};
 constexpr const char* expected_true[] = {"do_basic_tokenize", "do_word_tokenize", "do_subword_tokenize"};
 
-// The classes of transformers that split text as BertTokenizer does. The end of each name, from "Tokenizer" on, is left
-// out. A "PreTrained" tokenizer does what its tokenizer.json says.
+// The tokenizer classes of transformers that split text as BertTokenizer does. Each name is written without its end,
+// from "Tokenizer" on. PreTrainedTokenizerFast does what its tokenizer.json says.
 constexpr const char* classes_like_bert[] = {"Bert",     "PreTrained", "DistilBert",  "Electra",   "ConvBert",
                                              "LayoutLM", "MobileBert", "SqueezeBert", "Retribert", "Lxmert"};
 
-// Returns the first token of several ideographs, or "". BERT never produces such a token; only a tokenizer that first
-// splits text into Chinese words does.
+// Returns the first token that has several ideographs; "" if there is none. BERT never produces such a token; only a
+// tokenizer that first splits text into Chinese words does.
 std::string first_word_of_ideographs(const Vocabulary& vocabulary) {
     NormaliseOptions as_written;
     as_written.lower = false;
@@ -62,8 +63,8 @@ std::string first_word_of_ideographs(const Vocabulary& vocabulary) {
     return "";
 }
 
-// Throws TokenizerError if the files describe a tokenizer that does not split text into words as BERT does. `type` is
-// model_type of config.json.
+// Throws TokenizerError if the files describe a tokenizer that does not split text into words as BERT does. `config`
+// is tokenizer_config.json, and `type` is model_type in config.json.
 void refuse_foreign(const TokenizerField& config, const std::string& type, const Vocabulary& vocabulary) {
     for (const Expected& word : expected_words)
         if (const TokenizerField given = config[word.key]; !given.is_null() && given.value() != word.value)
@@ -88,7 +89,7 @@ void refuse_foreign(const TokenizerField& config, const std::string& type, const
                                  "roformer_chinese_char_base");
         return;
     }
-    if (kind == "BertJapanese" && !config["word_tokenizer_type"].is_null()) return;  // "basic", checked above
+    if (kind == "BertJapanese" && !config["word_tokenizer_type"].is_null()) return;  // it is "basic", see above
     for (const char* known : classes_like_bert)
         if (kind == known) return;
     if (name != "TokenizersBackend")
@@ -97,8 +98,8 @@ void refuse_foreign(const TokenizerField& config, const std::string& type, const
                    "there; else start without these weights, with a vocabulary that is learned");
 }
 
-// Collects the added tokens of all files, in the order of reading. A token that the model's vocabulary lacks gets the
-// next free id.
+// Collects the added tokens of all files, in the order of reading. A token that the vocabulary lacks gets the next
+// free id. The destructor extends the vocabulary by these tokens.
 class Additions {
   public:
     explicit Additions(HuggingFace& read) : read_(read) {
@@ -109,7 +110,7 @@ class Additions {
     }
     Additions(const Additions&) = delete;
 
-    // Reads a list of the form {"7": {"content": ..., ...}, ...}.
+    // Reads added_tokens_decoder of tokenizer_config.json: {"7": {"content": ..., ...}, ...}.
     void decoder_list(const TokenizerField& decoder) {
         if (!decoder.value().is_object()) decoder.fail("an object of ids with their tokens");
         nlohmann::json list = nlohmann::json::array();
@@ -123,8 +124,8 @@ class Additions {
         take(decoder, list);
     }
 
-    // Reads a list of the form {"<x>": 30522, ...}. These tokens are not special and get the flags that transformers
-    // gives them.
+    // Reads added_tokens.json: {"<x>": 30522, ...}. The tokens get the flags that transformers gives them; they are not
+    // special.
     void plain_list(const TokenizerField& ids) {
         if (!ids.value().is_object()) ids.fail("an object of tokens with their ids");
         nlohmann::json list = nlohmann::json::array();
@@ -139,8 +140,8 @@ class Additions {
         take(ids, list);
     }
 
-    // Reads a special token: a text, or an object {content, lstrip, ...}. Adds the token if it has not been added yet, and
-    // marks it as special.
+    // Reads a special token: a text, or an object {content, lstrip, ...}. Adds the token if it has not been added
+    // yet, and marks it as special.
     void special(const TokenizerField& given) {
         const std::string& text = given.is_string() ? given.string() : given["content"].string();
         if (text.empty()) return;
@@ -169,8 +170,8 @@ class Additions {
         set("normalized", same->normalised);
     }
 
-    // Reads the roles of special tokens in tokenizer_config.json or special_tokens_map.json: BERT's five, which must
-    // have BERT's names, and additional ones.
+    // Reads the special tokens in tokenizer_config.json or special_tokens_map.json: if with_five is true, BERT's five
+    // (unk_token and so on), which must have BERT's names; in any case, the additional special tokens.
     void roles(const TokenizerField& config, bool with_five) {
         for (int i = 0; i < 5; i++) {
             std::string key = special_tokens[i];
@@ -193,7 +194,7 @@ class Additions {
         }
     }
 
-    // Adds BERT's five special tokens if the vocabulary has them, as transformers always does.
+    // Adds those of BERT's five special tokens that the vocabulary has, as transformers always does.
     void five() {
         for (const char* token : special_tokens) {
             const int id = read_.vocabulary.id(token);
@@ -214,7 +215,7 @@ class Additions {
     std::vector<std::string> tokens_;
 };
 
-// Applies the settings with which transformers reads a vocab.txt with this tokenizer_config.json.
+// Sets the options to those that transformers uses for a vocab.txt with this tokenizer_config.json.
 void apply_config(const TokenizerField& config, WordPiece::Options& options) {
     options.rules = Rules::hugging_face;
     options.max_word = 100;
@@ -227,7 +228,7 @@ void apply_config(const TokenizerField& config, WordPiece::Options& options) {
     if (!config["strip_accents"].is_null()) options.strip_accents = config["strip_accents"].boolean();
 }
 
-// A JSON file of a folder; an empty object if the file is absent.
+// A JSON file in a folder. If the file does not exist, `json` is an empty object.
 struct File {
     std::string path;
     nlohmann::json json = nlohmann::json::object();

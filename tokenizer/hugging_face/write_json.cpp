@@ -48,7 +48,7 @@ Json normalizer(const NormaliseOptions& options) {
     return {{"type", "Sequence"}, {"normalizers", std::move(list)}};
 }
 
-// Returns the added tokens, including the special tokens of the vocabulary, by id.
+// Returns the tokens in `added` and the special tokens of the vocabulary, in a map from their ids.
 std::map<int, AddedToken> all_added(const Vocabulary& vocabulary, const std::vector<AddedToken>& added) {
     std::map<int, AddedToken> all;
     for (const char* token : special_tokens)
@@ -76,7 +76,8 @@ Json model(const Vocabulary& vocabulary, const std::map<int, AddedToken>& added,
                                  " is not the model's own, but those that follow it are: put it behind all of them");
         if (vocabulary.id(token) == id) tokens.push_back({token, id});
     }
-    // The object is built from a list, because ordered_json compares each inserted key with all earlier keys.
+    // Builds the object from a list, because ordered_json would compare each inserted key with all earlier keys,
+    // which takes quadratic time.
     Json::object_t ids(tokens.begin(), tokens.end());
     return {{"type", "WordPiece"},
             {"unk_token", "[UNK]"},
@@ -131,8 +132,9 @@ void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary,
 
 namespace {
 
-// The settings that transformers needs in addition to tokenizer.json. Its BertTokenizer builds the tokenizer from the
-// vocabulary and these settings alone, and supports no other options.
+// Returns the settings that transformers needs in addition to tokenizer.json. The BertTokenizer of transformers
+// ignores the other options in tokenizer.json: it builds a tokenizer from the vocabulary and these settings alone. A
+// tokenizer with other options is therefore declared as PreTrainedTokenizerFast.
 Json tokenizer_config(const WordPiece& tokenizer) {
     const WordPiece::Options& options = tokenizer.options();
     const bool as_bert = options.clean && options.replace.empty() && options.max_word == 100;

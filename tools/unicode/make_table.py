@@ -22,14 +22,14 @@ from judges import (  # noqa: E402
     MARK, NONSTARTER, POINTS, SPACE, SYLLABLES, Google, HuggingFace, check, is_word)
 
 FLAGS = {
-    "control": "NUL, U+FFFD, categories Cc and Cf: cleaning drops it",
-    "space": "separates words; with `control`: only if cleaning has not dropped it",
+    "control": "dropped by cleaning: NUL, U+FFFD, category Cf, Cc but tab, LF and CR; Hugging Face: Co",
+    "space": "separates words; if `control` is also set, only without cleaning",
     "ideograph": "a word by itself",
-    "punctuation": "ASCII's, and categories P*: a word by itself",
-    "mark": "category Mn: stripping drops it",
-    "cased": "has case, and is not ignorable",
-    "ignorable": "Unicode's Case_Ignorable: a final sigma looks past it",
-    "nonstarter": "it, or all it decomposes to, has a canonical combining class but 0",
+    "punctuation": "ASCII punctuation and symbols, and categories P*: a word by itself",
+    "mark": "category Mn: dropped if accents are stripped",
+    "cased": "has upper or lower case, and is not ignorable",
+    "ignorable": "Unicode's Case_Ignorable: skipped by the rule for a sigma at the end of a word",
+    "nonstarter": "all characters of its decomposition have a nonzero canonical combining class",
 }
 
 
@@ -204,44 +204,45 @@ struct Fact {{
     print("""    };
 };
 
-// A stretch of code points with one value; `skipped` counts those between the row before and this one.
+// A range of `length` code points with the same value. `skipped` is the number of code points between the ranges of the
+// previous row and of this row.
 struct Run {
     std::uint32_t skipped, length, value;
 };
 struct Stretch {
     std::uint32_t skipped, length;
 };
-// From `first` on, every code point or every second one (step): it becomes the one at this offset from it.
+// Each of the `count` code points c = first, first + step, first + 2 * step, ... becomes c + offset.
 struct Shift {
     std::uint32_t first, count, step;
     std::int32_t offset;
 };
-// From `first` on, code point by code point: its new text, parted by spaces.
+// The code points from `first` on change. `to` lists what each of them becomes, separated by spaces.
 struct Change {
     char32_t first;
     std::u32string_view to;
 };
 
-// Characters of words: letters, marks, digits, connectors such as the underscore.""")
+// Word characters: letters, marks, digits, and connectors such as the underscore.""")
     header = Header()
     header.numbers("Stretch word_characters", [run[:2] for run in runs({c: 1 for c in POINTS if is_word(c)})])
-    print("// BERT's reference. Each table is of a code point by itself; its flags:")
+    print("// The flags of each code point that has any, as BERT's reference tokenizer treats it.")
     header.values("flags", {c: f for c, f in google.flags.items() if f})
-    print("// Lower case, full mapping; a final sigma is not seen here.")
+    print("// Full lower-case mapping of single code points, without the special form of a sigma at the end of a word.")
     header.numbers("Shift lower", shifts({c: r for c, r in google.lower.items() if c not in longer}))
     header.changes("lower_longer", longer, gap=1)
-    print("// Canonical decomposition, one step of it, of all but Hangul syllables.")
+    print("// One step of canonical decomposition: the parts may decompose further. Hangul syllables are not included.")
     header.changes("decomposition", decomposition, gap=1)
-    print("// The characters of two parts that canonical composition (NFC) never makes.")
+    print("// Code points that decompose into two parts, and that canonical composition (NFC) never creates.")
     header.numbers("Stretch never_composed", [run[:2] for run in runs(excluded)])
-    print("// Canonical combining classes of all nonstarters.")
+    print("// The canonical combining class of each code point whose class is not 0.")
     header.values("combining_classes", classes)
-    print("// The Hugging Face library where it differs: each row replaces what the tables above say. A code point\n"
-          "// without flags is an ordinary one; what lower-casing or stripping leaves alone becomes itself.")
+    print("// Exceptions for Hugging Face's library: for its code points, a row here replaces the rows above. The\n"
+          "// value 0 means \"no flags\". In the tables of changes, a code point that does not change becomes itself.")
     header.values("hugging_face_flags", other_flags)
     header.numbers("Shift hugging_face_lower", shifts(other_lower))
     header.changes("hugging_face_strip", other_strip, gap=1)
-    print(f"""// The 64-bit FNV-1a hash of every number above: a test sees an edit by hand.
+    print(f"""// The 64-bit FNV-1a hash of all numbers above. It lets a test detect changes by hand.
 constexpr std::uint64_t table_hash = {header.hash:#x};
 
 }}  // namespace masquerade::unicode""")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A tensor that outlives the steps of a tape, for decoding states.
+// A tensor with its own memory, which outlives the steps of a tape. Decoding states consist of such tensors.
 #pragma once
 #include "engine/nn/functions.h"
 #include "engine/tensor/buffer.h"
@@ -15,14 +15,14 @@ class Kept {
         buffer_ = Buffer(tensor_.bytes(), device);
         tensor_.value = buffer_.data();
     }
-    // Allocates the tensor and copies x into it.
+    // Allocates the tensor with the shape, type and device of x, and copies x into it.
     void take(const Tensor& x) {
         allocate(x.shape, x.dtype, x.device);
         masquerade::copy(x.view(), tensor_.view());
     }
-    Tensor* tensor() { return tensor_.value ? &tensor_ : nullptr; }  // null: nothing was allocated
+    Tensor* tensor() { return tensor_.value ? &tensor_ : nullptr; }  // null if nothing was allocated
     void store(Ints rows, const Tensor* x) { store_rows(x->view(), rows, tensor_.view()); }
-    // Copies rows. A row may be both source and target, because all rows are read before any is written.
+    // Copies row from[i] to row to[i], for all i. A row may be in both lists: all rows are read before any is written.
     void copy(Tape& tape, Ints from, Ints to) {
         if (tensor()) store(to, embedding(tape, from, tensor(), "continued"));
     }

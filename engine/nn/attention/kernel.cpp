@@ -3,12 +3,12 @@
 // features phi, which each head computes from its query or key:
 //
 //     performer   FAVOR+, random features of exp(q . k / sqrt(D))                      Choromanski et al. 2020
-//     rfa         random features of exp(sum_d s_d^2 q_d k_d), q and k of length 1, s learned;
-//                 gate=true: a later key reduces the weight of earlier keys            Peng et al. 2021
-//     linear      elu(x) + 1                                                           Katharopoulos et al. 2020
+//     rfa         random features of exp(-sum_d s_d^2 (q_d - k_d)^2 / 2). q and k have length 1; s is learned.
+//                 With gate=true, each key reduces the weights of the keys before it.  Peng et al. 2021
+//     linear      phi(x) = elu(x) + 1                                                  Katharopoulos et al. 2020
 //
-// If features are stored as logarithms, the state has a running maximum for each feature. The maxima cancel in y, so
-// that neither an epsilon nor a maximum over later keys is needed.
+// If features are stored as logarithms, the state keeps a running maximum for each feature, to avoid overflow. The
+// maxima cancel in y. Therefore neither an epsilon nor a maximum over later keys is needed.
 #include <algorithm>
 
 #include "engine/math/features.h"
@@ -17,7 +17,7 @@
 namespace masquerade {
 namespace {
 
-// The options of all kernels; each kind declares the options that it has.
+// The options of all kinds in this file. A kind declares only the options that it has as settings.
 struct KernelOptions {
     FeatureKind map = FeatureKind::elu;
     int features = 64, redraw = 0;
@@ -30,7 +30,7 @@ struct KernelOptions {
 
 struct PerformerOptions : KernelOptions {
     void declare(AttentionSettings& s) {
-        // names of the first values of FeatureKind, in their order
+        // the names of the first four values of FeatureKind, in the same order
         static const std::vector<std::string> words = {"positive", "hyperbolic", "trigonometric", "relu"};
         std::string word = words[0];
         declare_features(s);
@@ -54,9 +54,9 @@ struct LinearOptions : KernelOptions {
 StateRule rule_of(const AttentionShape& s, const KernelOptions& o) {
     const FeatureKind map = o.map;
     const int R = map == FeatureKind::elu ? s.width / s.heads : features_of(map, o.features);
-    // Features of both signs may cancel, and division by nearly 0 amplifies their noise, so the divisor has a lower
-    // bound. For rfa the bound is larger: its learned scale makes weights smaller than the noise of the features, and
-    // with 1e-3 it did not train.
+    // `floor` is a lower bound of the divisor. Features that are positive and negative may cancel in the divisor, and
+    // division by nearly 0 amplifies their noise. The bound is larger for rfa, because rfa did not train with 1e-3:
+    // its learned scale s can make the weights smaller than the noise of the features.
     const double floor = map == FeatureKind::rfa ? 0.05 : map == FeatureKind::trigonometric ? 1e-3 : 0;
     return {
         s.heads,           R, is_logarithm(map) ? StatePack::exponential : o.gate ? StatePack::gated : StatePack::sum,
@@ -83,7 +83,7 @@ class KernelAttention : public StateAttention {
     }
 
   private:
-    // Returns the features of the heads of x, or their logarithms: (N,H*R).
+    // Returns the R features of each of the H heads of x, or their logarithms: (N,H*R).
     Tensor* features(Tape& tape, Tensor* x, const std::string& name) const {
         const int H = shape_.heads;
         if (map_ == FeatureKind::elu)
@@ -110,8 +110,8 @@ class KernelAttention : public StateAttention {
 
     FeatureKind map_;
     Linear query_, key_, value_, gate_;
-    Tensor* random_ = nullptr;     // (features,C) random rows w_r of every head; drawn again every `redraw` steps
-    Tensor* sharpness_ = nullptr;  // (C) s of rfa, which multiplies the random rows: s w_r
+    Tensor* random_ = nullptr;     // (features,C): random vectors of all heads; redrawn every `redraw` steps if not 0
+    Tensor* sharpness_ = nullptr;  // (C): the learned scale s of rfa, which multiplies the random vectors
 };
 
 template <class Options>

@@ -38,7 +38,7 @@ std::vector<AttentionSetting> attention_settings() {
         std::vector<std::string> kinds;
     };
     std::vector<AttentionSetting> all;
-    std::map<std::string, std::vector<Help>> helps;  // help texts of each setting, by its key
+    std::map<std::string, std::vector<Help>> helps;  // the help texts of each setting, by key
     for (const AttentionKind& kind : attention_kinds())
         for (const AttentionSetting& own : kind.settings()) {
             std::vector<Help>& known = helps[own.key];

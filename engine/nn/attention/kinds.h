@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The entries of attention_kinds(). To add a kind, write a file in this folder, and name its constant here and in
-// kinds.cpp.
+// The entries of attention_kinds(), and helpers to define them. To add a kind, define its constant of type
+// AttentionKind in a new file of this folder, declare the constant here, and add it to the list in kinds.cpp.
 #pragma once
 #include "engine/nn/attention/attention.h"
 
@@ -9,11 +9,12 @@ namespace masquerade {
 extern const AttentionKind softmax_kind, window_kind, longformer_kind, strided_kind, fixed_kind, local_kind, lsh_kind,
     sinkhorn_kind, luna_kind, luna_causal_kind, linformer_kind, performer_kind, rfa_kind, linear_kind, lambda_kind;
 
-// The base class of all kinds. It makes the linear layers for queries, keys, values and the output.
+// The base class of all kinds of attention. part() makes the linear layers, such as those for queries, keys and
+// values.
 class ProjectedAttention : public Attention {
   protected:
     ProjectedAttention(const std::string& name, const AttentionShape& shape) : name_(name), shape_(shape) {}
-    // Returns a linear layer with weights (columns,C).
+    // Makes a linear layer from C to `columns` columns. `what` is the last part of its parameters' path.
     Linear part(Parameters& p, const std::string& layer, const char* what, int columns) const {
         return Linear(p, layer + "." + name_ + "." + what, shape_.width, columns, shape_.deviation, shape_.bias);
     }
@@ -21,15 +22,16 @@ class ProjectedAttention : public Attention {
     AttentionShape shape_;
 };
 
-// Throws BadUsage: this kind cannot generate token by token, because the keys that a row sees depend on later rows.
+// Throws BadUsage, for kinds that cannot generate token by token because the keys that a row sees depend on later
+// rows.
 [[noreturn]] void cannot_write(const AttentionKind& kind);
 
 struct NoOptions {
     void declare(AttentionSettings&) {}
 };
 
-// Makes an entry of attention_kinds() from a class and its options. Kinds with equal `weights` have the same
-// parameters; null: no other kind has the same parameters.
+// Makes an entry of attention_kinds() from a class and its options. Kinds with equal AttentionKind::weights have the
+// same parameters. If `weights` is null, the name of the kind is used.
 template <class Class, class Options = NoOptions>
 constexpr AttentionKind kind_of(const char* name, const char* what, bool rotates, bool drops,
                                 std::string (*refuses)(const SegmentGraph&), const char* weights = nullptr) {

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Lambda attention (Bello 2021). The content lambda is a matrix, computed from the keys and values j that a query sees;
-// it multiplies the query:
-//     y_i = (sum_j softmax_j(k_j / sqrt(D)) v_j^T) q_i
-// The softmax is taken over the positions j, separately for each of the D numbers of a key; nothing is normalised per
-// query. If `reach` is not 0, self-attention adds the local positional lambda, with learned vectors e for distances:
-//     y_i += (sum_j e_(j-i) v_j^T) q_i,   over the keys j of the row's own segment that it sees, |j - i| <= reach
+// Lambda attention (Bello 2021), for each head. The content lambda is a (D,D) matrix that multiplies the query q_i. It
+// is computed from the keys k_j and values v_j that the query sees:
+//     y_i = (sum_j v_j softmax_j(k_j / sqrt(D))^T) q_i
+// The softmax runs over the positions j, separately for each of the D numbers of a key. The query is not normalised. If
+// `reach` is not 0, self-attention adds the local positional lambda, with a learned vector e_d for each distance d:
+//     y_i += (sum_j v_j e_(j-i)^T) q_i
+// over those keys j of the query's own segment that the query sees and for which |j - i| <= reach.
 #include "engine/nn/attention/state.h"
 #include "engine/ops/local_plan.h"
 
 namespace masquerade {
 namespace {
 
-// Returns the graph of a decoding step: each row sees itself and the `reach` values stored from the tokens before it;
-// all of them count as one text.
+// Returns the mask of the local lambda in a decoding step: each row sees its own value (source 1) and the stored values
+// of the `reach` tokens generated before it (source 0). Distances are counted across both sources.
 SegmentGraph near_graph(const SegmentGraph& step, int reach) {
     SegmentGraph graph;
     graph.documents = step.documents;
@@ -50,7 +51,8 @@ class LambdaAttention : public StateAttention {
             distances_ =
                 p.add(layer + "." + name + ".distances", {2 * reach_ + 1, s.width}, {Init::normal, s.deviation});
     }
-    // Returns a state that, if `reach` is not 0, also stores the last `reach` values of each text.
+    // Returns an empty decoding state. If `reach` is not 0, the state also has room for the values of the `reach` most
+    // recent tokens of each text.
     std::unique_ptr<AttentionState> state(const Slots& slots) const override {
         auto state = StateAttention::state(slots);
         if (reach_ > 0)
@@ -73,7 +75,7 @@ class LambdaAttention : public StateAttention {
 
     Linear query_, key_, value_;
     int reach_;
-    Tensor* distances_ = nullptr;  // e (2 reach + 1,C)
+    Tensor* distances_ = nullptr;  // e (2 reach + 1,C): a vector for each distance; null if reach_ is 0
 };
 
 Tensor* LambdaAttention::beside(Tape& tape, Tensor* y, Tensor* q, const std::vector<Tensor*>& kv,
@@ -96,8 +98,8 @@ Tensor* LambdaAttention::beside(Tape& tape, Tensor* y, Tensor* q, const std::vec
                name_ + ".sum");
 }
 
-// Returns the values to store for the next step (n * reach,C): for each of n rows, its own value and the reach - 1
-// nearest values before it, in the order of the text, and zeros where there are fewer.
+// Returns the values to store for the next step (n * reach, C). For each of n rows, these are the value of the row and
+// the values of the reach - 1 tokens generated before it, in the order of the text. Missing values are 0.
 Tensor* LambdaAttention::next_near(Tape& tape, const SegmentGraph& graph, const std::vector<Tensor*>& values) const {
     const int n = int(values.back()->rows()), W = 2 * reach_ + 1, own = int(values.size()) - 1;
     const bool back = !graph.queries.empty() && graph.queries[0].rule == Rule::anticausal;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Linformer (Wang et al. 2020) as a bounded state: slot r absorbs key j with the learned weight E[j,r] of its position,
-// divided by the number of keys, and a query attends to the slots. Under a full mask this is the paper's
-// K = E X W_K, V = E X W_V, E = F. Under a causal mask, the slots that a query reads contain only the keys that it
-// sees, divided by their number. Positions beyond the table are an error, as with learned positions.
+// Linformer (Wang et al. 2020) as a state of bounded size (engine/math/state.h). Each position j has a learned weight
+// E[j,r] for each slot r. Slot r is the sum of the visible keys and values, weighted by E[j,r] and divided by the
+// number of keys, and a query attends to the slots. Apart from this division, a full mask gives the paper's K = E X
+// W_K and V = F X W_V with F = E. Under a causal mask, a query reads slots that contain only the keys that the query
+// sees. Positions beyond the table E are an error, as with learned position embeddings.
 #include "engine/nn/attention/state.h"
 
 namespace masquerade {
@@ -31,7 +32,7 @@ class LinformerAttention : public StateAttention {
                                arithmetic_of(tape.dtype), name + ".pack");
         return {pack, keys_and_values(tape, key_value_, x, positions, rotary_table, name)};
     }
-    Tensor* positions_;  // E (P,H*R)
+    Tensor* positions_;  // E (P,H*R): weights of each of P positions for R slots in each of H heads
     Linear query_, key_value_;
 };
 

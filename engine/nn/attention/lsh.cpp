@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Attention within buckets (Reformer; Kitaev et al. 2020, section 2): keys are normalised queries, k = q / |q|. A row
-// attends to the other rows of its bucket in its own chunk of the sorted rows and in the chunk before; if there are
-// none, it attends to itself. The softmax runs over the union of the rows found in all rounds. The random rotations for
-// hashing are drawn once, from the seed; queries are hashed after their rotary embedding.
+// Attention within hash buckets (Reformer; Kitaev et al. 2020, section 2). Keys are normalised queries, k = q / |q|.
+// In each of several rounds, the rows are hashed into buckets, sorted by bucket, and cut into chunks. A row attends
+// to the other rows of its bucket that are in its own chunk or in the chunk before it, in any round. If there are no
+// such rows, the row attends to itself. The random rotations for hashing are drawn once, from the seed. Queries are
+// hashed after rotary positions have been applied to them.
 #include "engine/nn/attention/kinds.h"
 #include "engine/ops/whole.h"
 
@@ -39,7 +40,7 @@ class LshAttention : public ProjectedAttention {
     }
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override {
         Tensor* q = query_.rotated(tape, keys.x, keys.positions, context.rotary_table, shape_.width,
-                                   name_ + ".query");  // (N,C)
+                                   name_ + ".query");  // (N,C): all rows, because the queries also give the keys
         Tensor* k = normalise(tape, q, name_ + ".key", shape_.heads);
         Tensor* v = value_.rotated(tape, keys.x, keys.positions, shape_.rotary_value ? context.rotary_table : nullptr,
                                    shape_.width, name_ + ".value");
@@ -55,7 +56,7 @@ class LshAttention : public ProjectedAttention {
   private:
     LshOptions options_;
     Linear query_, value_, output_;
-    Tensor* random_;  // (rounds * buckets / 2,C)
+    Tensor* random_;  // the random rotations, (rounds * buckets / 2, C)
 };
 
 }  // namespace

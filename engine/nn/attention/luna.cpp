@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Luna (Ma et al. 2021, section 3): queries read the keys through l packed rows P, so that time is linear in the number
-// of queries and in the number of keys.
+// Luna (Ma et al. 2021, section 3): l packed rows P attend to the keys X, and the queries attend only to the l results,
+// the slots. Time is therefore linear in the number of queries and in the number of keys.
 //
-//     Y_P = Attention(P W_pq, X W_pc)          pack: P attends to the keys X; no output projection
-//     Y   = Attention(X W_q, Y_P W_c) W_o      unpack: queries attend to the slots Y_P
-//     P'  = LN(P + dropout(Y_P))               contextual: P' is the P of the next layer; else P is always the same
+//     Y_P = Attention(P W_pq, X W_pc)          pack: P attends to the keys X; there is no output projection
+//     Y   = Attention(X W_q, Y_P W_c) W_o      unpack: the queries attend to the slots Y_P
+//     P'  = LN(P + dropout(Y_P))               with contextual=true, the next layer uses P' as its P
 //
-// W_pc and W_c make keys and values; if tied, one matrix makes both. Rows that see the same keys share l slots, which
-// absorb only these keys; if there are fewer than l keys, the rows read as many slots as keys. Therefore no row reads
-// keys that it must not see.
+// In pre-norm layers, Y_P is computed from LN(P), and P' = P + dropout(Y_P). With contextual=false, all layers use the
+// same learned P. W_pc and W_c make keys and values; with tied=true, the keys are also the values. Rows that see the
+// same keys share l slots, which absorb only these keys, so no row reads keys that it must not see. If there are n < l
+// keys, the rows read only the first n slots.
 #include <algorithm>
 #include <array>
 
@@ -30,7 +31,8 @@ std::string refuses(const SegmentGraph& graph) {
     return "";
 }
 
-// Query segments of a document that see the same keys share slots. A key segment is (source, begin, end).
+// The query segments of a document that see the same keys form a group, which shares l slots. `keys` lists the key
+// segments that the group sees, each as source, begin and end.
 struct SlotGroup {
     int document = 0;
     std::vector<std::array<int, 3>> keys;
@@ -48,18 +50,18 @@ struct LunaOptions {
     }
 };
 
-// The second stream: l rows of P for every slot group.
+// The second stream of Luna: l packed rows P for each SlotGroup.
 struct PackedRows : Companion {
     LunaOptions options;
-    Tensor* learned = nullptr;  // (l,C), the P of every group at the start
+    Tensor* learned = nullptr;  // (l,C): P of a group in the first layer that has the group
     std::shared_ptr<const Norm> last;
     AttentionShape shape;
-    Tensor* x = nullptr;  // (groups * l, C); null before the first layer
+    Tensor* x = nullptr;  // P of all groups, (groups * l, C); null before the first layer
     std::vector<SlotGroup> groups;
 
     PackedRows(Parameters& p, const std::string& path, const AttentionShape& s)
         : options(options_of<LunaOptions>(s.options)), shape(s) {
-        // The deviation is 1, like that of an embedding that has deviation 1/sqrt(C) and is multiplied by sqrt(C).
+        // The standard deviation is 1, as if the rows were embeddings with deviation 1/sqrt(C), multiplied by sqrt(C).
         learned = p.add(path, {options.slots, s.width}, {Init::normal, 1});
     }
     std::shared_ptr<Companion> start() const override { return std::make_shared<PackedRows>(*this); }
@@ -71,7 +73,7 @@ struct PackedRows : Companion {
     }
 };
 
-// The groups of a graph, and the group of each query segment.
+// The slot groups of a graph, and the group to which each query segment belongs.
 struct Groups {
     std::vector<SlotGroup> groups;
     std::vector<int> place;  // for each group, its index within its document
@@ -80,7 +82,7 @@ struct Groups {
 
 Groups slots_of(const SegmentGraph& graph) {
     Groups s;
-    std::ptrdiff_t first = 0;  // first group of the document
+    std::ptrdiff_t first = 0;  // index of the first group of the current document
     for (const QuerySegment& q : graph.queries) {
         SlotGroup group{q.document, {}};
         for (int i = q.sees_begin; i < q.sees_end; i++) {
@@ -98,7 +100,7 @@ Groups slots_of(const SegmentGraph& graph) {
     return s;
 }
 
-// Adds a query segment to `graph` that sees all of `keys`.
+// Adds a query segment to `graph`: the rows [begin, end), which see all key segments in `keys`.
 void look(SegmentGraph& graph, int begin, int end, int document, const std::vector<KeySegment>& keys) {
     QuerySegment q;
     q.begin = begin, q.end = end, q.document = document, q.sees_begin = int(graph.sees.size());
@@ -125,7 +127,7 @@ class LunaAttention : public ProjectedAttention {
     std::unique_ptr<AttentionState> state(const Slots&) const override { return std::make_unique<KeptSlots>(); }
 
   private:
-    // The decoding state: the keys and values of the slots, computed once from the source.
+    // The decoding state for cross-attention: the keys and values of the slots, computed once from the encoder's rows.
     struct KeptSlots : AttentionState {
         Kept memory;
         bool has_memory() override { return memory.tensor(); }
@@ -139,7 +141,7 @@ class LunaAttention : public ProjectedAttention {
 
     LunaOptions options_;
     Linear pack_query_, pack_key_value_, query_, key_value_, output_;
-    std::unique_ptr<const Norm> norm_;  // the norm of P; null unless contextual
+    std::unique_ptr<const Norm> norm_;  // the norm of P; null if options_.contextual is false
 };
 
 Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys,
@@ -152,7 +154,7 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
     Tensor* kv = state ? state->memory.tensor() : pack(tape, keys, context, slots);
     SegmentGraph unpack;
     unpack.documents = context.graph->documents;
-    std::vector<int> read(slots.groups.size(), -1);  // key segment of each group; -1: not made yet
+    std::vector<int> read(slots.groups.size(), -1);  // index in unpack.keys of each group's slots; -1: not added yet
     for (std::size_t i = 0; i < slots.of.size(); i++) {
         const QuerySegment& q = context.graph->queries[i];
         const int g = slots.of[i];
@@ -170,18 +172,19 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
     Tensor* q = query_(tape, queries.x, name_ + ".query");
     Tensor* y =
         attention(tape, q, {kv}, tape.hold(std::move(unpack)), shape_.heads, context.dropout, context.rows, name_);
-    return output_(tape, y, name_ + ".output");  // (Nq,C)
+    return output_(tape, y, name_ + ".output");  // (Nq,C): Nq query rows
 }
 
-// Returns P of every group (G*l,C): the rows that the previous layer computed for the group or, if that layer did not
-// have the group, the learned rows.
+// Returns the packed rows P of all groups (groups * l, C). P of a group comes from the previous layer or, if that layer
+// did not have the group, from the learned rows.
 Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const AttentionContext& context,
                                     const RowNames& names) const {
     const auto& before = static_cast<const PackedRows&>(*context.companion);
     if (before.x && before.groups == slots.groups) return before.x;
     const int l = options_.slots;
-    // `learned`: indices of learned rows; `from`: rows of the previous layer's P; `which`: for each row of P, the index
-    // in `from` of the row that replaces it, or -1
+    // `learned` lists, for each row of the new P, the index of the learned row. `from` lists the rows of the previous
+    // layer's P that replace learned rows. `which` lists, for each row of the new P, the index in `from` of its
+    // replacement, or -1.
     std::vector<int> learned, from, which;
     for (const SlotGroup& group : slots.groups) {
         const auto known = std::find(before.groups.begin(), before.groups.end(), group);
@@ -201,14 +204,15 @@ Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const Atten
     return some ? replace_rows(tape, p, held(which), kept, name_ + ".packed") : p;
 }
 
-// Returns the keys and values of the slots (G*l,2C), and stores P' in the companion for the next layer.
+// Returns the keys and values of the slots of all groups (groups * l, 2C). Stores the P of the next layer in the
+// companion.
 Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext& context, const Groups& slots) const {
     if (!context.companion) throw Error(text("attention luna ", name_, ": the pass brings no packed rows"));
     auto& stream = static_cast<PackedRows&>(*context.companion);
     const int l = options_.slots, G = int(slots.groups.size());
     SegmentGraph graph;
     graph.documents = context.graph->documents;
-    std::vector<int> document, position;  // names of the rows of P, for dropout
+    std::vector<int> document, position;  // names of the rows of P, for the random numbers of dropout
     for (int g = 0; g < G; g++) {
         const SlotGroup& group = slots.groups[std::size_t(g)];
         std::vector<KeySegment> seen;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Causal Luna (Ma et al. 2021, section 3.3, and the authors' code, which packs before it projects): l learned rows P
-// pack the keys and values seen so far into l slots; a query attends to the slots.
+// Causal Luna (Ma et al. 2021, section 3.3, and the authors' code): l learned rows P pack the keys and values that a
+// query sees into l slots, and the query attends to the slots. For each head:
 //
-//     s_jr = p_r . k'_j / sqrt(D)     w = softplus(s) or elu(s) + 1, divided by the number of keys;
-//                                     or w = exp(s), divided by its sum over the keys
+//     s_jr = p_r . k'_j / sqrt(D)             score of key j in slot r; p_r = P_r W_pq, k'_j = x_j W_pk
+//     w_jr = softplus(s_jr) or elu(s_jr) + 1  divided by the number of keys j;  or
+//     w_jr = exp(s_jr)                        divided by the sum over the keys j
+//     K_r = sum_j w_jr k_j,  V_r = sum_j w_jr v_j
 //     b = softmax_r(q . K_r / sqrt(D)),  y = sum_r b_r V_r
 //
-// P consists of parameters and does not depend on any token, so that no information passes around the mask.
+// P consists of parameters and does not depend on any token, so P cannot reveal tokens that the mask hides.
 #include <numeric>
 
 #include "engine/math/features.h"
@@ -54,9 +56,9 @@ class LunaCausalAttention : public StateAttention {
         if (rotary_table && options_.tied)
             throw BadUsage(
                 "luna_causal: tied=true uses keys as values, which cannot be rotated; set tied=false or rotary=false");
-        // (l,C)
+        // p is (l,C): the projected rows of P.
         Tensor* p = pack_query_(tape, embedding(tape, tape.ints(rows_), slots_, name + ".slots"), name + ".pack_query");
-        Tensor* k = pack_key_(tape, x, name + ".pack_key");  // (Nk,C)
+        Tensor* k = pack_key_(tape, x, name + ".pack_key");  // (Nk,C): Nk keys
         Tensor* s =
             head_scores(tape, k, p, shape_.heads, 1 / std::sqrt(double(shape_.width / shape_.heads)), name + ".scores");
         if (options_.pack != "softmax")
@@ -66,8 +68,8 @@ class LunaCausalAttention : public StateAttention {
     }
 
     LunaCausalOptions options_;
-    std::vector<int> rows_;  // the numbers of the rows of P: 0 .. l-1
-    Tensor* slots_;          // P (l,C)
+    std::vector<int> rows_;  // the indices of the rows of P: 0 to l - 1
+    Tensor* slots_;          // P (l,C), the learned rows
     Linear pack_query_, pack_key_, query_, key_value_;
 };
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Sparse softmax attention: of its own segment, a row sees the keys that both its mask and a fixed pattern of positions
-// allow; other segments that it sees, it sees whole. The pattern of position i consists of the following positions j,
-// with the options w = window, d = dilation, l = stride and g = globals:
+// Sparse softmax attention. A row sees a key of its own segment only if both the mask and a fixed pattern of
+// positions allow it. Keys of other segments are limited only by the mask. With the options w = window, d = dilation,
+// l = stride and g = globals, the pattern lets position i see position j in these cases:
 //
-//     window       |i - j| <= w d, a multiple of d                        van den Oord et al. 2016; Beltagy et al. 2020
-//     longformer   as window; the first g positions see all and are seen by all Beltagy et al. 2020, section 3.1
-//     strided      |i - j| < l, or a multiple of l                              Child et al. 2019, section 4.3
-//     fixed        the same block of l, or j mod l >= l - g                     Child et al. 2019, section 4.3
-//     local        the same block of w, or the one before             Parmar et al. 2018, section 3.2, in one dimension
+//     window       |i - j| <= w d and i - j is a multiple of d      van den Oord et al. 2016; Beltagy et al. 2020
+//     longformer   like window, or i < g or j < g                   Beltagy et al. 2020, section 3.1
+//     strided      |i - j| < l, or i - j is a multiple of l         Child et al. 2019, section 4.3
+//     fixed        i and j are in the same block of l positions,    Child et al. 2019, section 4.3
+//                  or j mod l >= l - g
+//     local        j is in the same block of w positions as i,      Parmar et al. 2018, section 3.2, in one dimension
+//                  or in the block before it
 //
-// All heads have the same pattern; for `strided` and `fixed`, it is the union of the two patterns that Child et al.
-// give to different heads. In longformer, global rows use the same projections as the other rows.
+// All heads have the same pattern. Child et al. give different heads different patterns; here `strided` and `fixed`
+// use the union of these patterns. In longformer, the first g rows use the same projections as all other rows.
 #include <algorithm>
 #include <cmath>
 
@@ -20,8 +22,8 @@
 namespace masquerade {
 namespace {
 
-// The parameters of a pattern. Subclasses declare some of them as settings; settle() computes the ones that depend on
-// the number of positions.
+// The parameters of a pattern: the fields `window` to `block_last` of QuerySegment. Each subclass declares some of
+// them as settings. settle() computes the parameters that depend on the number of positions.
 struct PatternOptions : QuerySegment {
     void settle(int /*positions*/) {}
     void add_stride(AttentionSettings& s, int* length) {
@@ -92,10 +94,11 @@ class PatternAttention : public SoftmaxAttention {
     }
 
   private:
-    QuerySegment pattern_;  // only the parameters of the pattern are used
+    QuerySegment pattern_;  // only the fields `window` to `block_last` are used
 };
 
-// `from_start`: the pattern counts positions from the first token.
+// Returns the reason why the kind cannot honour a mask, or an empty string. `from_start` says whether the pattern
+// counts positions from the first token of a text, as blocks and global positions do.
 template <bool from_start>
 std::string refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {

@@ -6,8 +6,9 @@
 //       void declare(AttentionSettings& s) { s.add("slots", &slots, "rows that keys are packed into", 1, 65536); }
 //   };
 //
-// The value of a field at the call of add() is the default; a value given by the user replaces it. Several kinds may
-// have the same setting; the help text of each kind says what the setting does there.
+// The value that a field has when add() is called is the default. If the user has given a value for the setting,
+// add() stores the user's value in the field. Several kinds may have a setting of the same name, each with its own
+// help text.
 #pragma once
 #include <map>
 #include <string>
@@ -18,12 +19,12 @@
 namespace masquerade {
 
 using AttentionValue = std::variant<bool, int, double, std::string>;
-using AttentionOptions = std::map<std::string, AttentionValue>;  // the given values, by key
+using AttentionOptions = std::map<std::string, AttentionValue>;  // the values that the user has given, by key
 
 struct AttentionSetting {
     std::string key, help;
     AttentionValue start;            // the default
-    double low, high;                // bounds of a number
+    double low, high;                // smallest and largest allowed value of a number
     std::vector<std::string> words;  // allowed values of a text
 };
 
@@ -63,9 +64,9 @@ std::vector<AttentionSetting> settings_of() {
     return settings.all;
 }
 
-// Returns the beginning of a help text: "luna, linformer: ".
+// Returns the beginning of a help text, which lists the kinds that have a setting, such as "luna, linformer: ".
 std::string of_kinds(const std::vector<std::string>& names);
-// Returns the settings of all kinds; each help text says which kinds have the setting.
+// Returns the settings of all kinds of attention, each key once. The help texts say which kinds have the setting.
 std::vector<AttentionSetting> attention_settings();
 
 }  // namespace masquerade

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Attention with sorted blocks (Sinkhorn Transformer; Tay et al. 2020, section 3): a row attends to its own block of
-// rows and to a sorted block. Row t of sorted block u is K'_u[t] = sum_v S_uv K_v[t], and likewise V'. Sinkhorn
-// iterations normalise S, which starts from the scores of the blocks' mean queries and mean keys; no noise is added. A
-// segment of one block has no sorted block.
+// Attention with sorted blocks (Sinkhorn Transformer; Tay et al. 2020, section 3). The rows of a segment are cut into
+// blocks. A row of block u attends to the rows of block u and to the rows of sorted block u, which is a weighted sum
+// of all blocks v: its row t has the key sum_v S_uv K_v[t] and the value sum_v S_uv V_v[t]. S is computed from the
+// scores between the mean query of block u and the mean key of block v, and normalised by Sinkhorn iterations,
+// without noise. A segment that consists of one block has no sorted block.
 #include "engine/nn/attention/softmax.h"
 #include "engine/ops/whole.h"
 
 namespace masquerade {
 namespace {
 
-// Returns the graph in which the rows of each block see this block (source 0) and the sorted block in its place
-// (source 1).
+// Returns the mask in which the rows of block u see block u (source 0) and sorted block u (source 1).
 SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_t queries, int block) {
     const std::vector<int> numbers = whole_plan_numbers("sinkhorn", graph, rows, queries, block);
     const WholePlan plan = whole_plan(numbers, numbers.data());

@@ -14,7 +14,7 @@ SoftmaxAttention::SoftmaxAttention(Parameters& p, const std::string& layer, cons
 
 Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& keys,
                                      const AttentionContext& context) const {
-    const std::vector<Tensor*> kv = sources(tape, keys, context);  // (Nk,2 G D) each
+    const std::vector<Tensor*> kv = sources(tape, keys, context);  // each (Nk,2 G D), see softmax.h
     if (!queries.x) return nullptr;
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
     Tensor* q =
@@ -25,12 +25,13 @@ Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& k
 
 Tensor* SoftmaxAttention::keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table,
                                           const char* name) const {
-    const int turned = (shape_.rotary_value ? 2 : 1) * shape_.key_width();  // keys, or keys and values
+    const int turned = (shape_.rotary_value ? 2 : 1) * shape_.key_width();  // number of columns to rotate
     return key_value_.rotated(tape, x, positions, rotary_table, turned, name_ + "." + name);
 }
 
 namespace {
-// The decoding state: keys and values of the rows of the source (memory), and of the generated tokens (own).
+// The decoding state, a KV cache. `memory` holds the keys and values of the encoder's rows or of latents, and `own`
+// those of the generated tokens.
 struct KeptKeys : AttentionState {
     Kept memory, own;
     bool has_memory() override { return memory.tensor(); }
@@ -50,8 +51,8 @@ std::vector<Tensor*> SoftmaxAttention::sources(Tape& tape, const Keys& keys, con
     std::vector<Tensor*> all;
     if (state && state->has_memory()) all.push_back(state->memory.tensor());
     if (keys.x) all.push_back(keys_and_values(tape, keys.x, keys.positions, context.rotary_table, "key_value"));
-    // The memory is not rotated, because it has position 0. It is recorded after x, because the order of the records
-    // determines the order in which gradients are summed.
+    // The memory is not rotated, because its position is 0. Although it precedes x in `all`, it must be recorded after
+    // x: the order of the records determines the order in which gradients are summed, and thus their rounding.
     if (keys.memory) all.insert(all.begin(), keys_and_values(tape, keys.memory, {}, nullptr, "memory"));
     if (!state || !keys.any()) return all;
     if (!context.step) return state->memory.take(*all.back()), all;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Multi-head attention by scaled dot products:  softmax(Q K^T / sqrt(D)) V, projected.   Vaswani et al. 2017, section
-// 3.2. If there are only G < H heads of keys and values, H / G query heads share each.    Ainslie et al. 2023
+// Multi-head softmax attention: each of H heads of width D computes softmax(Q K^T / sqrt(D)) V, and a linear layer maps
+// the concatenated results to the output (Vaswani et al. 2017, section 3.2). If there are only G < H key/value heads,
+// H / G query heads share each of them (Ainslie et al. 2023).
 #pragma once
 #include "engine/nn/attention/kinds.h"
 
@@ -14,7 +15,7 @@ class SoftmaxAttention : public ProjectedAttention {
     std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 
   protected:
-    // Returns keys and values (Nk,2 G D); the path of the tensor ends with `name`.
+    // Returns the keys and values of the Nk rows of x, (Nk,2 G D). The path of this tensor ends with `name`.
     Tensor* keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const char* name) const;
 
     Linear query_, key_value_, output_;
@@ -23,7 +24,7 @@ class SoftmaxAttention : public ProjectedAttention {
     std::vector<Tensor*> sources(Tape& tape, const Keys& keys, const AttentionContext& context) const;
 };
 
-// Returns the kind, marked as one whose keys and values may have fewer heads than its queries.
+// Returns the kind with groups_heads set: its keys and values may have fewer heads than its queries.
 constexpr AttentionKind with_groups(AttentionKind kind) {
     kind.groups_heads = true;
     return kind;

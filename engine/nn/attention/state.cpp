@@ -4,8 +4,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the graph of a decoding step for bounded states: every row is a document of its own, which sees itself and,
-// in the first step, the source.
+// Returns the mask of a decoding step. Every row becomes a separate document, because it continues a separate state.
+// It sees its own key and, only in the first step, the keys of the memory; in later steps, the state contains them.
 SegmentGraph graph_of_step(const SegmentGraph& graph, bool first) {
     SegmentGraph step;
     for (const QuerySegment& all : graph.queries)
@@ -66,7 +66,7 @@ Tensor* StateAttention::operator()(Tape& tape, Queries& queries, const Keys& key
     Tensor* y = state_attention(tape, x, packs, kvs, shape_.width, *here.graph, rule_, name_, before,
                                 context.step ? &after : nullptr, gates);
     if (context.step) state->texts[0].store(context.step->slots, after);
-    return output_(tape, beside(tape, y, x, kvs, here), name_ + ".output");  // (Nq,C)
+    return output_(tape, beside(tape, y, x, kvs, here), name_ + ".output");  // (Nq,C): Nq query rows
 }
 
 }  // namespace masquerade

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Attention through a bounded state (engine/math/state.h): the base class of these kinds. A kind defines read(), what a
-// query reads the state with, and take(), what the state absorbs from a row. Time and memory are linear in the number
-// of rows, under every mask that a kind accepts.
+// The base class of the kinds of attention that use a state of bounded size (engine/math/state.h). A kind defines two
+// functions: read() computes the vector with which a query reads the state, and take() computes what the state
+// absorbs from a key row. Time and memory are linear in the number of rows, under every mask that the kind accepts.
 #pragma once
 #include "engine/nn/attention/kept.h"
 #include "engine/nn/attention/kinds.h"
@@ -15,13 +15,14 @@ class StateAttention : public ProjectedAttention {
     std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 
   protected:
-    // The part of rows x (Nk,C) that the state absorbs: the pack (Nk,H*R); kv, values (Nk,C) or keys and values
-    // (Nk,2C); for gated packs also the gate (Nk,H), logits.
+    // Tensors that the state absorbs from Nk key rows. `pack` (Nk,H*R) says how much of each key the R slots of each of
+    // the H heads absorb. `kv` holds values (Nk,C), or keys and values (Nk,2C). `gate` (Nk,H) holds the logits of the
+    // gates; it is null unless StateRule::pack is gated.
     struct Taken {
         Tensor *pack, *kv, *gate = nullptr;
     };
-    // The decoding state: packs, keys, values and gates of the source, and the tensors `texts`, which have one row for
-    // each text. texts[0] is the recurrent state.
+    // The decoding state. `pack`, `kv` and `gate` are the Taken of the memory (latents or the encoder's rows). Each
+    // tensor in `texts` has one row for each text that is generated; texts[0] holds the states of bounded size.
     struct KeptState : AttentionState {
         Kept pack, kv, gate;
         std::vector<Kept> texts;
@@ -33,18 +34,19 @@ class StateAttention : public ProjectedAttention {
     StateAttention(Parameters& parameters, const std::string& layer, const std::string& name,
                    const AttentionShape& shape, const StateRule& rule)
         : ProjectedAttention(name, shape), rule_(rule), output_(part(parameters, layer, "output", shape.width)) {}
-    // Returns keys and values (Nk,2C). The keys are rotated by position and, if rotary_value is set, the values too.
+    // Returns keys and values (Nk,2C). If rotary_table is not null, rotates the keys and, if rotary_value is true,
+    // also the values.
     Tensor* keys_and_values(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* rotary_table,
                             const std::string& name) const {
         return project.rotated(tape, x, positions, rotary_table, (shape_.rotary_value ? 2 : 1) * shape_.width,
                                name + ".key_value");
     }
     virtual Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table) const = 0;
-    // The paths of the tensors start with `name`.
+    // Computes Taken for the key rows x. The paths of the new tensors begin with `name`.
     virtual Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const = 0;
 
-    // Adds to y, the result of the state, what a kind computes besides. q is the result of read(); kv are the values of
-    // take(), one tensor per source.
+    // Returns y, the result of reading the state, plus whatever the kind computes without the state. q is the result
+    // of read(), and kv lists Taken::kv of each source.
     virtual Tensor* beside(Tape&, Tensor* y, Tensor* /*q*/, const std::vector<Tensor*>& /*kv*/,
                            const AttentionContext&) const {
         return y;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention on the CPU: checks the arguments, then runs the fast form (f32, bf16) or the definition (f64, c128).
+// Softmax attention on the CPU: checks the arguments, then runs the fast form (for f32 and bf16) or the definition
+// (for f64 and c128).
 #include "engine/ops/cpu/attention_call.h"
 
 namespace masquerade::cpu {

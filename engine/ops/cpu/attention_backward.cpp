@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The backward of attention in float arithmetic. It computes the probabilities again from lse, block by block as in the
-// forward.
+// The backward of softmax attention in float arithmetic (f32 and bf16). For each block of query rows, it computes the
+// probabilities again from the scores and lse, the log-sum-exp of each row's scores, which the forward has stored.
 #include "engine/ops/cpu/attention_block.h"
 #include "engine/ops/cpu/workspace.h"
 
@@ -12,9 +12,10 @@ namespace {
 
 struct Memory;
 
-// On entry, `p` contains the scores s = q.k / sqrt(D), and `ds` contains dy.v. On return, `p` contains e keep, and `ds`
-// contains e (dp - sum of e dp), where e = exp(s - lse), dp = keep dy.v, and keep is the dropout factor. Both are 0 if
-// the lane does not see the key.
+// `p` and `ds` contain a number for each visited key and each lane; a lane is a query row of the block. On entry, `p`
+// contains the scores s = q.k / sqrt(D), and `ds` contains dy.v. On return, `p` contains e keep, and `ds` contains e
+// (dp - sum of e dp over the keys), where e = exp(s - lse), dp = keep dy.v, and keep is the dropout factor. `p` and
+// `ds` are then 0 if the lane does not see the key.
 void softmax_grad_visits(const DocumentPlan& plan, const QueryBlock& block, Vector lse, const float* factors, float* p,
                          float* ds) {
     Vector delta{};
@@ -37,7 +38,7 @@ void softmax_grad_visits(const DocumentPlan& plan, const QueryBlock& block, Vect
     }
 }
 
-// The backward of one document, for the query heads that share key head `group`.
+// Computes the backward of one document, for the query heads that share key/value head `group`.
 template <class S>
 void backward_heads(const AttentionCall& call, const KeyOwners& owners, const DocumentPlan& plan, int group,
                     const View& dy, const View& lse, const Grad& dq, const Grads& dkv) {

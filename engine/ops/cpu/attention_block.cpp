@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The products of attention_block.h: a block of queries times the keys that the queries see. They are computed in tiles
-// whose sums stay in registers.
+// The matrix products that attention_block.h declares, of a block of query rows and the packed keys or values that
+// the queries see. They are computed in tiles whose sums stay in registers.
 #include "engine/ops/cpu/attention_block.h"
 
 #include "engine/ops/cpu/draws.h"
@@ -9,9 +9,9 @@
 namespace masquerade::cpu::blocks {
 namespace {
 
-// Computes products[t][lane] for `Keys` consecutive packed rows. Keys is at least eight, because each multiply-add of a
-// sum must wait for the previous one, so that eight sums or more have to run side by side. W is the row length P in
-// vectors; 0: any length.
+// Computes products[t][lane], the dot product of packed row t and the lane's column, for `Keys` consecutive packed
+// rows. Keys is at least 8: each multiply-add of a sum must wait for the previous one, so at least 8 sums must run
+// side by side to keep the CPU busy. A packed row has W vectors or, if W is 0, `length` numbers.
 template <int Keys, int W>
 inline void dot_tile(int D, std::ptrdiff_t length, const float* columns, const float* packed, float* products) {
     const std::ptrdiff_t P = W ? W * lanes : length;
@@ -37,7 +37,8 @@ void dot_span(int D, std::ptrdiff_t P, const float* columns, const float* packed
     for (; t < count; t += 8) dot_tile<8, W>(D, P, columns, packed + t * P, products + t * lanes);
 }
 
-// sum[a][...] += weights[a * stride] * x[...], for all rows a; in the form with `bits`, only for rows whose bit is set.
+// sum[a][...] += weights[a * stride] * x[...] for all rows a of the tile or, in the form with `bits`, for the rows a
+// whose bit is set.
 template <int Rows, int Vectors>
 inline void add_tile(Vector (&sum)[Rows][Vectors], const float* weights, int stride, const float* x) {
 #pragma GCC unroll 8
@@ -111,8 +112,9 @@ void add_tile_to_keys(const std::uint16_t* seen_by, unsigned everyone, int count
     store_tile(sum, P, to);
 }
 
-// Calls f(Rows, Vectors, row, column) for tiles that cover count x P; Rows and Vectors are integral constants. A tile
-// has up to 16 sums if the CPU has 32 vector registers, and up to 8 if it has 16.
+// each_tile() calls f(Rows, Vectors, row, column) for tiles that cover a matrix of `count` rows and P columns. A tile
+// has `Rows` rows of `Vectors` vectors; both numbers are compile-time constants. It has up to 16 vectors of sums if
+// the CPU has 32 vector registers, and up to 8 if it has 16. each_tile_of_rows() covers one strip of columns.
 template <int Vectors, int Rows, class F>
 inline void each_tile_of_rows(int row, int count, int column, F f) {
     for (; row + Rows <= count; row += Rows)
@@ -129,7 +131,8 @@ inline void each_tile(int count, int P, F f) {
     for (; column < P; column += lanes) each_tile_of_rows<1, 8>(0, count, column, f);
 }
 
-// Calls f(packed row, number of rows, first visit) for each range of consecutive packed rows that the block visits.
+// Calls f(first packed row, number of rows, index of the first visit) for each range of consecutive packed rows that
+// the block visits.
 template <class F>
 inline void each_span(const DocumentPlan& plan, const QueryBlock& block, F f) {
     int visit = 0;
@@ -186,8 +189,9 @@ void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const Que
         document[i] = std::uint32_t(call.rule.rows.document[block.row + i]);
         position[i] = std::uint32_t(call.rule.rows.position[block.row + i]);
     }
-    // Factors are drawn by ordinal: the number of keys that the lane has seen before. If block.in_step is true, the
-    // ordinal is the index of the visit; else the factors are then moved from ordinals to visits.
+    // The random number for a key depends on the key's ordinal: the number of keys that the lane (query row) sees
+    // before it. If block.in_step is true, the ordinal is the index of the visit. Otherwise the factors are drawn by
+    // ordinal, and then copied to the visits.
     float* by_ordinal = block.in_step ? factors : drawn;
     const std::uint32_t first = attention_channel(head, 0) / 4;
     for (int b = 0; 4 * b < block.visits; b++) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The inner loops of attention in float arithmetic, for one head and a block of query rows of one segment.
+// The inner loops of softmax attention in float arithmetic, for one head and a block of query rows of one segment.
 //
-// Each query of a block is a lane of a vector, and every sum over keys adds one key after another in visiting order.
-// The bits of a row therefore depend only on the row itself and the keys that it sees. They do not depend on the other
-// rows of the block, on keys that only other rows see (the lane skips these keys), on where the block begins, or on the
-// thread.
+// Each query row of a block occupies one lane of a vector, and every sum over keys adds one key after another in
+// visiting order. The bits of a row's results therefore depend only on the row itself and the keys that it sees. They
+// do not depend on the other rows of the block, on keys that only other rows see (the lane skips these keys), on
+// where the block begins, or on the thread.
 #pragma once
 #include "engine/ops/cpu/attention_plan.h"
 #include "engine/ops/cpu/parallel.h"
@@ -16,9 +16,9 @@
 namespace masquerade::cpu::blocks {
 using namespace vectors;
 
-// Calls f(plan, head) for every document and every key head, in parallel, in pieces that are large enough to be worth a
-// thread. One call handles all query heads that share the key head: it packs the keys once, and sums their gradients in
-// a fixed order.
+// Calls f(plan, head) for every document and every key/value head, in parallel. Calls are grouped into pieces that
+// are large enough to be worth a thread. One call computes all query heads that share the key/value head, so that it
+// packs the keys once and sums their gradients in a fixed order.
 template <class F>
 void each_document_and_head(const AttentionCall& call, F f) {
     std::int64_t pairs = 0;  // number of pairs of a query and a key, if every segment is seen whole
@@ -41,12 +41,12 @@ void each_document_and_head(const AttentionCall& call, F f) {
     });
 }
 
-// Returns the length of a packed row: D rounded up to whole vectors. The numbers past D are 0.
+// Returns P, the length of a packed row: D rounded up to whole vectors. The numbers past D are 0.
 inline int padded(int D) { return (D + lanes - 1) / lanes * lanes; }
 
-// Returns the offset from the columns of a head, in a row, to the columns that are read next, for prefetching. These
-// are the columns of the next head in the same row or, after the last head, those of the first head in the next
-// document (if that document has as many rows).
+// Returns the offset, in numbers, from the columns of `head` in a row to the columns that should be prefetched. These
+// are the columns of the next head in the same row. After the last head, they are the columns of the first head
+// `rows` rows further, in the next document.
 inline std::ptrdiff_t next_turn(int head, int heads, int D, int rows, std::ptrdiff_t stride) {
     return head + 1 < heads ? D : rows * stride - std::ptrdiff_t(head) * D;
 }
@@ -86,7 +86,8 @@ inline void put_row(S* to, const float* from, int D, float factor, bool add) {
 // by `overhang` rows of zeros, and an array with one vector per visit has room for `overhang` more vectors.
 constexpr int overhang = 7;
 
-// Packs one head of the document's keys and values into keys and values (plan.rows + overhang, P).
+// Packs one head of the document's keys and values into the arrays `keys` and `values`, which are (plan.rows +
+// overhang, P).
 template <class S>
 void pack_keys(const AttentionCall& call, const DocumentPlan& plan, int head, float* keys, float* values) {
     const int P = padded(call.D);
@@ -107,8 +108,8 @@ void pack_keys(const AttentionCall& call, const DocumentPlan& plan, int head, fl
     for (int d = 0; d < overhang * P; d += lanes) store(keys + end + d, Vector{}), store(values + end + d, Vector{});
 }
 
-// Packs one head of a block, times `factor`, into rows(lanes,P) and into the transpose columns(P,lanes). Rows past
-// `count` are 0.
+// Packs one head of the `count` rows of a block, multiplied by `factor`, into rows(lanes,P), and the transpose into
+// columns(P,lanes). Rows beyond `count` become 0. For each row, the numbers at offset `next` are prefetched.
 template <class S>
 void pack_block(const S* from, int C, int count, float factor, int D, std::ptrdiff_t next, float* rows,
                 float* columns) {
@@ -128,17 +129,18 @@ void pack_block(const S* from, int C, int count, float factor, int D, std::ptrdi
     }
 }
 
-// products[visit][lane] = dot product of the visit's packed row and the lane's column, summed over D in order
+// products[v][lane] = dot product of the packed row of visit v (the block's v-th visited key) and the lane's column,
+// summed over D in order
 void dot_keys(const DocumentPlan& plan, const QueryBlock& block, int D, const float* columns, const float* packed,
               float* products);
-// to[query][...] = sum over visits of weights[visit][query] * packed row of the visit [...]
+// to[query][...] = sum over all visits v of weights[v][query] * (the packed row of visit v)[...]
 void sum_over_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* packed,
                    float* to);
-// packed row of a visit [...] += sum over queries of weights[visit][query] * from[query][...]
+// (the packed row of visit v)[...] += sum over the block's queries of weights[v][query] * from[query][...]
 void add_to_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* from,
                  float* packed);
-// factors[visit][lane]: 0 if dropout removes the probability, else 1 / (1 - rate). `drawn` is scratch memory of the
-// same size.
+// Sets factors[v][lane] to 0 if dropout removes the lane's probability for the key of visit v, else to 1 / (1 -
+// rate). `drawn` is scratch memory of the same size as `factors`.
 void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const QueryBlock& block, int head,
                   float* factors, float* drawn);
 

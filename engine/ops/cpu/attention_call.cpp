@@ -47,7 +47,7 @@ AttentionCall::AttentionCall(const char* op, const View& queries, const Views& s
 
 KeyOwners::KeyOwners(const char* op, const AttentionCall& call) {
     thread_local std::vector<int> owner[4],
-        document;  // for each key segment: index into call.documents of the document that sees it, or -1
+        document;  // for each key segment: index into call.documents of the document that sees it; -1 if none does
     const SegmentGraph& graph = call.graph;
     for (int s = 0; s < 4; s++) {
         owner[s].assign(s < call.kv.count ? std::size_t(call.kv[s].rows()) : 0, -1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The arguments of one attention call, after all checks, for the fast form (f32, bf16) and the definition (f64, c128).
+// The checked arguments of one attention call. The fast form (f32, bf16) and the definition (f64, c128) of attention
+// read them.
 #pragma once
 #include "engine/ops/attention.h"
 
@@ -7,8 +8,8 @@
 
 namespace masquerade::cpu {
 
-// The query segments [first, last) of one document. A document is the unit of work: no two documents write to the same
-// row.
+// The query segments [first, last) of one document. Threads may compute different documents at the same time, because
+// no two documents write to the same row.
 struct DocumentRange {
     int first, last;
 };
@@ -19,30 +20,32 @@ struct AttentionCall {
     const SegmentGraph& graph;
     const AttentionRule& rule;
     AttentionHeads heads;
-    int C, D;                 // C = H D
+    int C, D;                 // number of columns of q (C = H D) and of one head
     double scale;             // 1 / sqrt(D)
     std::uint32_t threshold;  // dropout keeps a probability whose random bits are at least this
     const std::vector<DocumentRange>& documents;
     const std::vector<char>& covered;  // for each query row: whether a query segment contains it
 
-    // Throws Error if shapes or the graph do not fit. An AttentionCall is valid until its thread makes another one.
+    // Throws Error if the shapes or the segment graph are not valid. An AttentionCall is valid until the same thread
+    // constructs another one, because both use the same memory.
     AttentionCall(const char* op, const View& q, const Views& kv, const SegmentGraph& graph, const AttentionRule& rule,
                   const View& y, const View& lse);
 };
 
-// For every row of every key/value tensor, the first key segment that contains the row and is seen by a query, or -1.
-// Throws Error if two documents share a row, because its gradients would be summed in an order that depends on the
-// threads. A KeyOwners is valid until its thread makes another one.
+// (*of[s])[row] is the index of the first key segment that contains this row of key/value tensor s and that a query
+// sees; -1 if there is none. The constructor throws Error if two documents share a row, because the row's gradients
+// would be summed in an order that depends on the threads. A KeyOwners is valid until the same thread constructs
+// another one.
 struct KeyOwners {
     const std::vector<int>* of[4];
     KeyOwners(const char* op, const AttentionCall& call);
 };
 
-// f64 and c128: the definition (engine/math/attention.h).
+// Compute attention for f64 and c128, by the definition (engine/math/attention.h).
 void attention_forward_reference(const AttentionCall& call, const View& y, const View& lse);
 void attention_backward_reference(const AttentionCall& call, const View& dy, const View& y, const View& lse,
                                   const Grad& dq, const Grads& dkv);
-// f32 and bf16: the fast form.
+// Compute attention for f32 and bf16, by the fast form (attention_forward.cpp, attention_backward.cpp).
 void attention_forward_fast(const AttentionCall& call, const View& y, const View& lse);
 void attention_backward_fast(const AttentionCall& call, const KeyOwners& owners, const View& dy, const View& lse,
                              const Grad& dq, const Grads& dkv);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The forward of attention in float arithmetic. For each block of queries, it computes the scores of the keys that the
-// queries see, the softmax, and the weighted sums of the values.
+// The forward of softmax attention in float arithmetic (f32 and bf16). For each block of query rows, it computes the
+// scores of the keys that the queries see, the softmax, and the weighted sums of the values.
 #include "engine/ops/cpu/attention_block.h"
 #include "engine/ops/cpu/workspace.h"
 
@@ -10,9 +10,10 @@ namespace masquerade::cpu {
 using namespace blocks;
 namespace {
 
-// Sets `top` to the largest score that each lane sees. Replaces each score by exp(score - top) times the dropout
-// factor, if any, or by 0 if the lane does not see the key. Returns the sums of exp(score - top), without dropout
-// factors.
+// Computes the softmax of a block, except for the division. Each query row of the block is a lane. Sets `top` to the
+// largest score of the keys that the lane sees. Replaces each score by exp(score - top), times the dropout factor if
+// `factors` is not null, or by 0 if the lane does not see the key. Returns each lane's sum of exp(score - top),
+// without dropout factors.
 Vector softmax_visits(const DocumentPlan& plan, const QueryBlock& block, const float* factors, float* scores,
                       Vector& top) {
     const Vector nothing = splat(-INFINITY);
@@ -42,7 +43,7 @@ Vector softmax_visits(const DocumentPlan& plan, const QueryBlock& block, const f
 
 struct Memory;
 
-// The forward of one document, for the query heads that share key head `group`.
+// Computes the forward of one document, for the query heads that share key/value head `group`.
 template <class S>
 void forward_heads(const AttentionCall& call, const DocumentPlan& plan, int group, const View& y, const View& lse) {
     const bool drops = call.rule.dropout > 0;

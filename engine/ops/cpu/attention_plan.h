@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The plan of a document: which keys its blocks of queries visit. It is made once for all heads, by the functions of
-// engine/ops/visible.h, and consists of runs of keys that the same queries see.
+// The plan of a document says which keys its blocks of query rows visit, that is, which keys some query of the block
+// sees. It consists of runs of keys that the same queries see. It is made once for all heads, with the functions of
+// engine/ops/visible.h.
 #pragma once
 #include "engine/ops/cpu/attention_call.h"
 #include "engine/ops/cpu/vector.h"
@@ -9,20 +10,21 @@
 
 namespace masquerade::cpu {
 
-// The packed key rows [key, key + count). seen_by has a bit for each lane, set if the lane sees these keys.
+// A run of keys that the same queries of a block see: the packed key rows [key, key + count). seen_by has a bit for
+// each lane, which is set if the query row in this lane sees these keys.
 struct KeyRun {
     int key, count;
     unsigned seen_by;
 };
 
-// The query rows [row, row + count) of a segment, count <= lanes, and the keys that any of them sees, in visiting
-// order: runs [first_run, last_run) with `visits` keys in all.
+// The query rows [row, row + count) of a segment, where count <= lanes, and the keys that any of these rows sees, in
+// visiting order. The keys are the entries [first_run, last_run) of DocumentPlan::runs, with `visits` keys in all.
 struct QueryBlock {
     int row, count;
     int first_run, last_run, visits;
     unsigned everyone, seeing;  // bits of the lanes that have a query row; bits of the lanes that see any key
-    // True if every lane that sees a key has also seen all earlier keys of the block. The number of keys that the lane
-    // has seen before is then the index of the visit.
+    // True if every lane that sees a key of the block also sees all earlier keys of the block. The number of keys
+    // that the lane sees before a key, which selects the random number of dropout, is then the index of the visit.
     bool in_step;
 };
 
@@ -40,8 +42,8 @@ struct DocumentPlan {
 
     // Scratch memory, which is all 0 between uses.
     std::vector<char> numbered;  // for each key segment: whether it is in key_segments already
-    // toggled: for each position in a key segment, the lanes for which a run of keys begins or ends there. changes: a
-    // bit for each position, set if there are such lanes.
+    // toggled[p]: a bit for each lane, set if the lane begins or stops seeing keys at position p of a key segment.
+    // changes: a bit for each position p, set if toggled[p] was written.
     std::vector<std::uint16_t> toggled;
     std::vector<std::uint64_t> changes;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The definition of attention on a segment graph (engine/math/attention.h), one row after another. f64 and c128 run it,
-// and the fast forms are compared with it.
+// Softmax attention by its definition (engine/math/attention.h), one query row after another. f64 and c128 use this
+// form, and tests compare the fast forms with it.
 #include "engine/math/attention.h"
 #include "engine/ops/cpu/attention_call.h"
 #include "engine/ops/cpu/parallel.h"

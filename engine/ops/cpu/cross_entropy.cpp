@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Cross-entropy over logits = h w^T + b: loss and gradients in one pass. Rows are processed in blocks. One product
-// computes all logits of a block, one pass over each row turns them into their gradients, and two products carry the
-// gradients to h and w. Logits are computed once and never stored all at once. The loss of a row does not depend on
-// other rows.
+// Cross-entropy over logits = h w^T + b: loss and gradients in one pass. The rows of h are processed in blocks of
+// rows. For each block, one matrix product computes the logits, one pass over each row replaces the logits by their
+// gradients, and two products compute the gradients of h and w. Logits are therefore computed only once, and only the
+// logits of one block are in memory at a time. The loss of a row does not depend on other rows.
 #include "engine/math/matrix.h"
 #include "engine/ops/check_products.h"
 #include "engine/ops/cpu/gemm.h"
@@ -18,8 +18,8 @@
 namespace masquerade::cpu {
 namespace {
 
-// Number of rows of a chunk, which one thread computes. For b1, the dlogits of each chunk are summed first, then the
-// chunks are added up.
+// Number of rows of a chunk. One thread computes a chunk. For b1, the gradient of the bias, the gradients of the
+// logits are summed for each chunk first; then the sums of the chunks are added in order.
 constexpr std::int64_t chunk_rows = 16;
 
 using Label = SmoothLabel<float>;
@@ -44,8 +44,8 @@ WHOLE_VECTORS float sum_of(const float* x, int count) {
 inline void store(float& to, float x) { to = x; }
 inline void store(bfloat16& to, float x) { to.bits = bfloat16(x).bits; }
 
-// to = (exp(x - lse) - q) weight, with probabilities below e^-87 set to 0. The same numbers, unrounded, are added to
-// `columns`. x and `to` may be the same memory.
+// Computes the gradients of the logits x: to[i] = (exp(x[i] - lse) - q) weight, where exponentials below e^-87 count
+// as 0. The same numbers are added to `columns`, before they are rounded to S. x and `to` may be the same memory.
 template <class S>
 WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, float q, float weight, S* to,
                                        float* columns) {
@@ -58,8 +58,9 @@ WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, flo
     }
 }
 
-// Replaces the logits of a row by dlogits = (exp(logit - lse) - q) weight, which begin at the same address, and adds
-// dlogits to `columns`. If the weight is 0, dlogits are 0, even if a logit is NaN.
+// Replaces the logits of a row by their gradients, dlogits = (exp(logit - lse) - q) weight, where q is the
+// probability that the label gives to the token. The dlogits are numbers of type S and begin at the address of the
+// logits. They are also added to `columns`. If the weight is 0, the dlogits are 0, even if a logit is NaN.
 template <class S>
 void turn_into_dlogits(float* logits, int count, int target, const Label& label, float lse, float weight,
                        float* columns) {
@@ -86,7 +87,7 @@ void turn_into_dlogits(float* logits, int count, int target, const Label& label,
     columns[target] = column + at_target;
 }
 
-// Stores, or adds to `to` (V), the sum of the rows of sums(chunks,V), in order.
+// Adds the rows of sums(chunks,V) to to(V), in order. If `add` is not set, to(V) is first set to 0.
 void add_chunks(const float* sums, std::int64_t chunks, std::int64_t V, float* to, bool add) {
     parallel_for(V, 4096, [&](std::int64_t begin, std::int64_t end) {
         if (!add) std::fill(to + begin, to + end, 0.0f);
@@ -95,13 +96,13 @@ void add_chunks(const float* sums, std::int64_t chunks, std::int64_t V, float* t
     });
 }
 
-// The gradients for a total with gradient 1; each may be absent.
+// The gradients of the total loss with respect to h, w and b. Each may be absent.
 struct Shares {
     View h1, w1, b1;
     explicit operator bool() const { return h1 || w1 || b1; }
 };
 
-// Computes one block of rows. The first block stores w1 and b1, later blocks add to them.
+// Computes one block of rows. The first block stores the gradients w1 and b1, later blocks add to them.
 template <class S>
 void run_block(const View& h, const View& w, const View& b, const int* targets, const float* weights,
                const Label& label, float* loss, float* lse, const Shares& shares, bool first) {
@@ -133,7 +134,7 @@ void forward_fast(const View& h, const View& w, const View& b, Ints targets, con
                   float* loss, float* lse, const Shares& shares) {
     const Label label(smoothing, w.rows());
     std::int64_t n = 0;
-    do {  // once even if N = 0: zeros must be stored
+    do {  // runs once even if h has no rows, because zeros must be stored in w1 and b1
         const std::int64_t rows = rows_of_next_block(h.rows() - n, w.rows());
         Shares block = shares;
         if (block.h1) block.h1 = rows_of(shares.h1, n, rows);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Vectorised random words: Philox (base/random.h) with one counter in each lane of a vector. The words are those of
-// Stream::at().
+// Computes the random words of Stream::at() (base/random.h) with vector instructions: Philox with one counter in each
+// lane of a vector.
 #pragma once
 #include "engine/base/random.h"
 #include "engine/math/lanes.h"
@@ -19,15 +19,15 @@ constexpr int counters = 4;
 #else
 constexpr int counters = 2;
 #endif
-// A vector with a word in the low half of every lane; the high half may contain anything.
+// A vector with a 32-bit word in the low half of every 64-bit lane; the high half may contain anything.
 typedef std::uint64_t LowHalves __attribute__((vector_size(8 * counters)));
 typedef std::uint32_t Words __attribute__((vector_size(8 * counters)));
 constexpr std::uint64_t low_half = 0xffffffffu;
 
 inline LowHalves same_in_all(std::uint32_t word) { return std::uint64_t(word) - LowHalves{}; }
 
-// Returns the 64-bit products of each word and the factor. It uses intrinsics, because compilers do not find the single
-// instruction that computes these products.
+// Returns the 64-bit product of each word with the factor. The function uses intrinsics, because compilers do not
+// find the single instruction that computes all these products.
 inline LowHalves product(LowHalves words, std::uint32_t factor) {
     LowHalves factors = same_in_all(factor);
 #if defined(__AVX512F__)
@@ -41,7 +41,7 @@ inline LowHalves product(LowHalves words, std::uint32_t factor) {
 #endif
 }
 
-// Turns each counter c[0][i] .. c[3][i] into its four random words.
+// Replaces each counter, the four words c[0][i] to c[3][i], by its four random words.
 inline void philox(LowHalves (&c)[4], std::uint32_t key0, std::uint32_t key1) {
 #pragma GCC unroll 10
     for (int round = 0; round < 10; round++) {
@@ -54,7 +54,8 @@ inline void philox(LowHalves (&c)[4], std::uint32_t key0, std::uint32_t key1) {
         key1 += 0xBB67AE85u;
     }
 }
-// The same for 2 * `counters` counters at a time: c[k] contains word k of all of them, densely packed.
+// Replaces 2 * `counters` counters by their random words. c[k] contains word k of every counter; its words are
+// densely packed.
 inline void philox(Words (&c)[4], std::uint32_t key0, std::uint32_t key1) {
     LowHalves even[4], odd[4];
     for (int k = 0; k < 4; k++) even[k] = LowHalves(c[k]), odd[k] = even[k] >> 32;
@@ -64,7 +65,7 @@ inline void philox(Words (&c)[4], std::uint32_t key0, std::uint32_t key1) {
 }
 
 namespace detail {
-// Returns one vector of a[from], b[from], a[from + 1], b[from + 1] ...
+// Returns a vector that interleaves a and b: a[from], b[from], a[from + 1], b[from + 1], ...
 template <int from, int... i>
 LowHalves woven(LowHalves a, LowHalves b, std::integer_sequence<int, i...>) {
     return __builtin_shufflevector(a, b, (from + i / 2 + i % 2 * counters)...);
@@ -73,7 +74,7 @@ LowHalves woven(LowHalves a, LowHalves b, std::integer_sequence<int, i...>) {
 
 constexpr int draws_at_once = 4 * counters;
 
-// words[4 * i + k] = stream.at(document, position, block + i)[k] for i < counters
+// Sets words[4 * i + k] = stream.at(document, position, block + i)[k] for i < counters and k < 4.
 inline void draw(const Stream& stream, int document, int position, int block, std::uint32_t* words) {
     LowHalves c[4] = {
         {}, same_in_all(std::uint32_t(position)), same_in_all(std::uint32_t(document)), same_in_all(stream.step)};
@@ -87,8 +88,8 @@ inline void draw(const Stream& stream, int document, int position, int block, st
     __builtin_memcpy(words + draws_at_once / 2, &high, sizeof high);
 }
 
-// Calls f(lane, begin, count, words) for consecutive parts of the n random words of a row, one word per channel:
-// words[k] = stream.at(document, position, i / 4)[i % 4], i = begin + k.
+// Draws n random words for a row, one for each channel, and calls f(lane, begin, count, words) for consecutive parts
+// of up to 256 words. words[k] belongs to channel i = begin + k, and is stream.at(document, position, i / 4)[i % 4].
 template <class F>
 void each_draw(OneLane lane, const Stream& stream, int document, int position, int n, F f) {
     constexpr int at_once = 256;

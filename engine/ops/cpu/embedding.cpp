@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Looks up rows of a table by id. The backward sums the gradients of rows with the same id, in row order, whatever the
-// number of threads is.
+// Looks up rows of a table by id. The backward sums the gradients of rows with the same id, always in row order. The
+// bits of the sums therefore do not depend on the number of threads.
 #include "engine/ops/check_products.h"
 #include "engine/ops/cpu/workspace.h"
 #include "engine/ops/launch.h"
@@ -15,7 +15,7 @@ constexpr std::int64_t ids_a_piece = 256, columns_at_once = 256;
 struct Starts {};
 struct Order {};
 
-// to (C) = sum of the listed rows of dy
+// Sets to(C) to the sum of the `count` listed rows of dy or, if `add` is set, adds the sum to to(C).
 template <class S, class A>
 void sum_rows(const S* dy, const int* rows, std::int64_t count, std::int64_t C, A* to, bool add) {
     for (std::int64_t c0 = 0; c0 < C; c0 += columns_at_once) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gemm() on the CPU: chooses the instruction set, and which thread computes which part of C. The sums themselves are
-// computed by gemm_block.h or, for bf16 factors, by gemm_bf16.cpp.
+// gemm(), the matrix product on the CPU: chooses the instruction set, and which thread computes which part of C. The
+// sums themselves are computed by gemm_block.h or, if the CPU can multiply bf16 factors directly, by gemm_bf16.cpp.
 #include "engine/ops/cpu/gemm.h"
 
 #include "engine/ops/cpu/gemm_bf16.h"
@@ -33,7 +33,7 @@ struct Sums {};
 
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
     if (gemm_bf16(m, n, k, a, b, c)) return;
-    constexpr std::int64_t least = 250000;                       // multiply-adds that make waking a thread worthwhile
+    constexpr std::int64_t least = 250000;  // with fewer multiply-adds, waking a thread does not pay
     const double pack_a = a.column == 1 ? 10 : 30, pack_b = 30;  // time to pack an element, in multiply-adds (measured)
     const GemmKernel& kernel = *chosen_kernel();
     GemmProblem problem{m, n, k, a, b, c, static_cast<float*>(c.data), c.row, second_level_cache()};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The matrix product of the CPU engine.
 //
-// Every element of C is computed by the same chain of multiply-adds over k = 0, 1, ..., whatever M, N, the number of
-// threads and the position of the element are. Its bits depend only on its row of A, its column of B and the
-// instruction set. Two bf16 factors are multiplied in bf16 arithmetic if the machine has it (see bf16_form()).
+// Every element of C is computed by the same chain of multiply-adds over k = 0, 1, ... This chain does not depend on
+// M, N, the number of threads or the position of the element. The bits of a product's element therefore depend only
+// on its row of A, its column of B and the instruction set. Two bf16 factors are multiplied with bf16 instructions if
+// the machine has them (see bf16_form()).
 #pragma once
 #include "engine/tensor/view.h"
 
@@ -11,8 +12,8 @@
 
 namespace masquerade {
 
-// K is always cut into blocks of this depth. Within a block, every element of C has one running sum. The sums of the
-// blocks are added in order.
+// The sum over K is always cut into blocks of this depth; the last block may be shorter. Within a block, every
+// element of C has one running sum. The sums of the blocks are added in order.
 constexpr std::int64_t gemm_depth = 320;
 
 // A matrix to read, f32 or bf16: element (i, j) is at data[i * row + j * column].
@@ -25,10 +26,10 @@ struct Factor {
 inline Factor factor(const View& v) { return {v.data, v.dtype, v.columns(), 1}; }
 inline Factor transposed(Factor f) { return {f.data, f.dtype, f.column, f.row}; }
 
-// A function f that is called for each part of C when this part is complete: f(m0, m1, n0, n1) for rows m0 to m1 and
-// columns n0 to n1. The thread that has written the part calls f while the part is in a near cache. Every element
-// belongs to exactly one part. f must outlive the product. If f reads or writes another matrix of C's shape, `beside`
-// is this matrix, and the same part of it is prefetched.
+// A function f that is called for each part of C when this part is complete: f(m0, m1, n0, n1) for rows [m0, m1) and
+// columns [n0, n1). The thread that has written the part calls f while the part is still in a cache. Every element of
+// C belongs to exactly one part. f must outlive the call of gemm(). If f reads or writes another matrix of C's shape,
+// pass it as `matrix`, so that the same part of it is prefetched.
 class Epilogue {
   public:
     Epilogue() = default;
@@ -56,27 +57,28 @@ struct Product {
     void* data;
     DType dtype;
     std::int64_t row;
-    bool add = false;             // add to C instead of storing
+    bool add = false;             // add the product to the old C instead of replacing it
     const float* bias = nullptr;  // (N), added to every row
     Epilogue then = {};
 };
 
 inline Product product(const View& v, bool add = false) { return {v.data, v.dtype, v.columns(), add, nullptr, {}}; }
 
-// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias), then the epilogue. Memory is allocated only if the product is larger than all
-// earlier products of a thread.
+// Computes C(M,N) = A(M,K) B(K,N). Adds the old C if c.add is set, and c.bias if it is not null. Then calls the
+// epilogue, c.then. A thread allocates memory only if its part of the product needs more than all earlier products.
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c);
 
-// The instruction set of products: "avx512", "avx2" or "generic". The default is the best that the machine has; tests
-// set others, between products. The bits of two instruction sets differ. set_instruction_set() returns false, and
-// changes nothing, if the machine or the compiler does not have the instruction set.
+// The instruction set of matrix products: "avx512", "avx2" or "generic". The default is the best that the machine
+// has. Tests choose other instruction sets, but not while a product runs. The bits of a product differ between
+// instruction sets. set_instruction_set() returns false, and changes nothing, if the machine or the compiler does not
+// support the instruction set.
 const char* instruction_set();
 bool set_instruction_set(const char* name);
 
-// The way in which two bf16 factors are multiplied: "amx" or "avx512_bf16" (products of pairs, sums in float) or
-// "widened" (both are converted to float). The default is the fastest form that the machine has; it is always "widened"
-// if the instruction set is not "avx512". The bits of two forms differ. set_bf16_form() returns false, and changes
-// nothing, if the machine does not have the form.
+// The form in which two bf16 factors are multiplied: "amx" or "avx512_bf16" (instructions that multiply pairs of bf16
+// numbers and sum in float) or "widened" (both factors are converted to float). The default is the fastest form that
+// the machine has. If the instruction set is not "avx512", the form is always "widened". The bits of a product differ
+// between forms. set_bf16_form() returns false, and changes nothing, if the machine does not have the form.
 const char* bf16_form();
 bool set_bf16_form(const char* name);
 

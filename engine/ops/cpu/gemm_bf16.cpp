@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The product of two bf16 factors in bf16 arithmetic (gemm_bf16.h): how it is cut into parts, and which thread computes
-// which part of C.
+// The matrix product of two bf16 factors with bf16 instructions (gemm_bf16.h): how it is cut into parts, and which
+// thread computes which part of C.
 #include "engine/ops/cpu/gemm_bf16.h"
 
 #include "engine/ops/cpu/gemm_kernel.h"
@@ -13,15 +13,15 @@
 namespace masquerade {
 namespace {
 
-// 32 rows of A of depth left_depth fit into the first-level cache of a core (40 KiB); right_room packed numbers of B (1
-// MiB), or sums_room sums of C (1.2 MiB), fit into its second-level cache.
+// Sizes that fit into the caches of a core. First-level cache: 32 rows of A with left_depth numbers each (40 KiB).
+// Second-level cache: right_room packed numbers of B (1 MiB), or sums_room float sums of C (1.2 MiB).
 constexpr std::int64_t left_depth = 640, right_room = 512 * 1024, sums_room = 300 * 1024;
-constexpr std::int64_t slab_columns = 512;  // columns of a slab of B if its whole depth does not fit
+constexpr std::int64_t slab_columns = 512;  // columns of a slab (packed part) of B if all of K does not fit
 
 std::int64_t parts(std::int64_t size, std::int64_t most) { return (size + most - 1) / most; }
 std::int64_t whole(std::int64_t size, std::int64_t unit) { return parts(size, unit) * unit; }
-// Returns the size of the parts if `size` is cut into equal parts (the last may be smaller): at most `most`, and a
-// multiple of 32. `most` is a multiple of 32.
+// Cuts `size` into equal parts, of which the last may be smaller, and returns their size: a multiple of 32, and at
+// most `most`, which must be a multiple of 32.
 std::int64_t even_part(std::int64_t size, std::int64_t most) { return whole(parts(size, parts(size, most)), 32); }
 
 struct Range {
@@ -39,16 +39,18 @@ struct Problem {
 
 struct Scratch {};
 
-// The part of C that one thread computes. The thread packs B slab by slab. For each slab it loops over its rows of A,
-// 32 at a time, and over parts of K of at most left_depth. Between two parts of K, the sums of the 32 rows are stored
-// in `waiting`; between two slabs, the sums of all rows are stored in `sums`.
+// The part of C that one thread computes. The thread packs B in slabs of depth_ rows and width_ columns. For each
+// slab, it loops over its rows of A, 32 at a time, and over parts of the slab's depth of at most left_depth. Between
+// two parts of the depth, the sums of the 32 rows are stored in `waiting_`. Between two slabs for the same columns,
+// the sums of all height_ rows are stored in `sums_`.
 class Part {
   public:
     Part(const Problem& problem, Range rows, Range columns) : p_(problem), rows_(rows), columns_(columns) {
         width_ = whole(columns.size(), 32), depth_ = whole(p_.k, 32), height_ = whole(rows.size(), 32);
         if (p_.a.column != 1 && depth_ > left_depth) {
-            // A panel takes 64 bytes from each row of A^T. The slab is so small that the rest of these rows is still in
-            // the cache when the next panel is packed.
+            // A is stored transposed. Packing 32 rows of A reads 64 bytes of each stored row. The slab is so small
+            // that the following bytes of the stored rows are still in the cache when the next 32 rows of A are
+            // packed.
             depth_ = even_part(p_.k, left_depth);
             width_ = even_part(columns.size(), slab_columns);
         } else if (depth_ * slab_columns <= right_room) {
@@ -90,8 +92,9 @@ class Part {
             }
     }
 
-    // Computes a row of blocks. Sums are read from `start` and written to `end`. At the first part of K they begin as
-    // described in gemm_bf16.h instead; at the last part they are written to C.
+    // Computes a row of blocks of C, for one part of K. The sums over the earlier parts of K are read from `start`,
+    // and the new sums are written to `end`. For the first part of K, the sums begin with the values that gemm_bf16.h
+    // describes. For the last part, they are written to C instead.
     void multiply_rows(Range rows, Range columns, Range depth, const std::uint16_t* right, float* start, float* end) {
         const auto* left =
             static_cast<const std::uint16_t*>(p_.a.data) + rows.begin * p_.a.row + depth.begin * p_.a.column;
@@ -130,7 +133,7 @@ class Part {
         if (first && (c.dtype != DType::f32 || (!c.add && !c.bias))) {
             block.start = nullptr;
         } else if (first && !c.add && at.columns == 32) {
-            block.start = c.bias + at.column, block.start_row = 0;  // distance 0: every row is the bias
+            block.start = c.bias + at.column, block.start_row = 0;  // distance 0: every row begins with the bias
         } else if (first && in_place && !c.bias) {
             block.start = in_place, block.start_row = 4 * c.row;
         } else if (first) {
@@ -150,8 +153,8 @@ class Part {
         }
     }
 
-    // True if A can be read unpacked: its tiles are whole, its rows consist of whole cache lines, and the rows do not
-    // all fall into a few cache sets.
+    // True if A can be read unpacked: the tiles are not cut off at the edge of A, the rows consist of whole cache
+    // lines, and the rows do not all fall into a few cache sets.
     bool serves_unpacked(const std::uint16_t* left, Range rows, Range depth) const {
         std::int64_t row = 2 * p_.a.row;
         return p_.a.column == 1 && rows.size() % 16 == 0 && depth.size() % 32 == 0 && row % 64 == 0 &&
@@ -160,9 +163,10 @@ class Part {
 
     const Problem& p_;
     Range rows_, columns_;
-    // width_, depth_: size of a slab of B. height_: number of rows of C whose sums are kept for the next slab.
+    // width_, depth_: columns and rows of a slab of B. height_: number of rows of C that are computed with one slab
+    // before the next slab is packed.
     std::int64_t width_, depth_, height_;
-    std::int64_t part_;  // depth of a part of a slab
+    std::int64_t part_;  // depth of the parts into which a slab is cut
     std::uint16_t *left_, *right_;
     float *block_[2], *waiting_, *sums_;
     Bf16Finish finish_[2];
@@ -172,15 +176,15 @@ class Part {
 
 const Bf16Form* best_form() {
 #ifdef __x86_64__
-    // On a core with AMX, VDPBF16PS is half as fast as float multiply-adds (measured: 109 against 217 GFLOP/s); on
-    // other cores it is twice as fast. It is therefore no substitute for AMX: if the system does not permit AMX,
-    // bf16_amx() is null, and the factors are widened to float.
+    // On a core with AMX, VDPBF16PS, the instruction of bf16_avx512(), is half as fast as float multiply-adds
+    // (measured: 109 against 217 GFLOP/s). On other cores, it is twice as fast. Therefore bf16_avx512() does not
+    // replace AMX: if the system does not permit AMX, bf16_amx() is null, and the factors are widened to float.
     if (__builtin_cpu_supports("amx-bf16")) return bf16_amx();
 #endif
     return bf16_avx512();
 }
 
-// The form in use; null: the factors are widened to float.
+// The form in use if the instruction set is "avx512"; null if the factors are widened to float.
 const Bf16Form*& chosen_form() {
     static const Bf16Form* form = best_form();
     return form;
@@ -196,7 +200,7 @@ bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor 
     Problem problem{*form, m, n, k, a, b, c};
     // right_cost: packing a column of B takes about as long as multiplying it by this many rows of A. left_cost:
     // reading a row of A, or transposing it, takes about as long as multiplying it by this many columns of B.
-    constexpr std::int64_t least = 1 << 20;  // multiply-adds that make waking a thread worthwhile
+    constexpr std::int64_t least = 1 << 20;  // with fewer multiply-adds, waking a thread does not pay
     const double right_cost = 50, left_cost = a.column == 1 ? 60 : 100;
     const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());
     const GemmGrid grid = choose_grid(m, n, most, 32, 32, left_cost, right_cost);

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MIT
-// The matrix product of two bf16 factors in bf16 arithmetic: products of pairs, sums in float.
+// The matrix product of two bf16 factors with the CPU's bf16 instructions, which multiply pairs of bf16 numbers and
+// sum in float.
 //
-// C is computed in blocks of 32 x 32. Every element is one chain of sums along K, 32 products at a time. Between two
-// parts of K the sums are kept in memory as float, so the bits depend neither on how K is cut nor on the position of
-// the element. If C is f32, the chain begins with the old C (if `add` is set) and the bias. Several products C += A B
-// over consecutive parts of K, all but the last a multiple of 32 deep, therefore have the bits of one product. If C is
-// bf16, the chain begins with zero; the old C and the bias are added at the end, before the only rounding.
+// C is computed in blocks of 32 x 32. Every element of C is one running sum over K, to which 32 products are added at
+// a time. Between two parts of K, the sums are kept in memory as float, so the bits depend neither on how K is cut
+// nor on the position of the element. If C is f32, the sum begins with the old C (if `add` is set) plus the bias.
+// Several products C += A B over consecutive parts of K, all but the last a multiple of 32 deep, therefore have the
+// bits of one product. If C is bf16, the sum begins with zero. The old C and the bias are added at the end, before
+// the only rounding.
 //
-// Both forms read the same packed factors, which are padded with zeros:
-//   left   rows of A, 32 at a time, K along them
-//   right  panels of 32 columns of B; a step is 32 products deep and has two tiles of 16 rows of 16 pairs: row i of a
-//          tile holds the products 2 i and 2 i + 1 of 16 columns
+// The forms for AMX and for AVX-512 read the same packed factors, which are padded with zeros:
+//   left   up to 32 rows of A, each contiguous along K
+//   right  panels of 32 columns of B. A step of a panel is 32 products deep and consists of two tiles, each for 16
+//          columns. Row i of a tile holds 16 pairs: for each column, the numbers 2 i and 2 i + 1 of the step.
 #pragma once
 #include "engine/ops/cpu/gemm.h"
 
 namespace masquerade {
 
-// The place and size of a block of C.
+// The first row and column of a block in C, and the block's size.
 struct Bf16Place {
     std::int64_t row, column, rows, columns;
 };
@@ -28,11 +30,11 @@ struct Bf16Finish {
     Bf16Place at;
 };
 
-// One block: end = start + left right. left_row, start_row and end_row are distances in bytes. A null start stands for
-// zeros.
+// The computation of one block: end = start + left right. left_row, start_row and end_row are the distances from one
+// row to the next, in bytes. A null `start` stands for zeros.
 struct Bf16Block {
-    std::int64_t steps;           // number of steps, of 32 products each
-    int row_tiles, column_tiles;  // number of tiles of 16 rows, and of 16 columns: 1 or 2
+    std::int64_t steps;           // number of steps along K, each 32 products deep
+    int row_tiles, column_tiles;  // number of tiles, 1 or 2, down (16 rows each) and across (16 columns each)
     const std::uint16_t* left;
     std::int64_t left_row;
     const std::uint16_t* right;
@@ -40,33 +42,36 @@ struct Bf16Block {
     std::int64_t start_row;
     float* end;
     std::int64_t end_row;
-    const Bf16Finish* before;  // an earlier block to be written to C, or null; AMX writes it while the tiles are busy
+    const Bf16Finish* before;  // an earlier block to be written to C, or null; AMX writes it while tiles are multiplied
 };
 
-// A way to multiply blocks: a set of instructions.
+// A way to multiply blocks, with one set of instructions.
 struct Bf16Form {
     const char* name;
-    void (*begin)();  // called on every thread before its first block
-    void (*end)();    // called on every thread after its last block
+    void (*begin)();  // called by a thread before the first block of its part of C
+    void (*end)();    // called by a thread after the last block of its part of C
     void (*multiply)(const Bf16Block&);
 };
 
-// Null if the machine, the system or the compiler does not have the form.
+// Return null if the machine, the operating system or the compiler does not support the form.
 const Bf16Form* bf16_amx();
 const Bf16Form* bf16_avx512();
 
-// Packs rows of f, from element (row, k) on, into `to` (32, depth), whose rows are `to_row` numbers apart. Pads with
-// zeros to a multiple of 16 rows and of 32 columns.
+// Packs `rows` rows and `depth` columns of f, from element (row, k) on, into `to`, whose rows are `to_row` numbers
+// apart. rows <= 32. Pads with zeros to a multiple of 16 rows and of 32 columns.
 void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, std::int64_t row, std::int64_t rows,
                     std::int64_t k, std::int64_t depth);
-// Packs panels of f, from element (k, column) on, into `to`; panels are `panel` numbers apart. Pads with zeros to a
-// multiple of 32 rows and at least to a multiple of 16 columns: a tile without any column is not read.
+// Packs `depth` rows and `columns` columns of f, from element (k, column) on, into panels, which are `panel` numbers
+// apart. Pads with zeros to a multiple of 32 rows and at least to a multiple of 16 columns. A tile that has no column
+// of f may stay unset, because it is not read.
 void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std::int64_t k, std::int64_t depth,
                      std::int64_t column, std::int64_t columns);
 
-// block(32,32) = C (if add) + bias, for C in f32; zeros outside C.
+// Sets block(32,32) to the values with which its sums begin if C is f32: the old C (if c.add is set) plus the bias.
+// Columns outside C become 0. Rows outside C are set too, but not used.
 void begin_bf16_block(float* block, const Product& c, const Bf16Place& at);
-// Writes a block to C. If C is bf16, the bias and the old C (if `add` is set) are added first, and the sum is rounded.
+// Writes a block with complete sums to C. If C is bf16, the bias and the old C (if `add` is set) are added first, and
+// the result is rounded.
 void finish_bf16_block(const Bf16Finish& finish);
 
 // Computes the product of gemm() if both factors are bf16, in the form that bf16_form() returns. Returns false, and

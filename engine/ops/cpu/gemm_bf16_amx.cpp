@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks of bf16 products on AMX, which has eight tiles of 16 rows of 64 bytes: four hold sums, two the left factor and
-// one the right factor.
+// Multiplies blocks of bf16 products with AMX, which has eight registers (tiles) of 16 rows of 64 bytes. Four tiles
+// hold sums, two hold the left factor and one the right factor; one is not used.
 //
 // TDPBF16PS sums the 16 even and the 16 odd products of a tile separately, from zero, each as a chain of fused
 // multiply-adds, then adds both sums to the element (Intel SDM). It always rounds to nearest, reads denormals as zeros
@@ -34,9 +34,9 @@ void configure_tiles() {
 
 void release_tiles() { _tile_release(); }
 
-// Tiles 0 to 3 contain the block, 4 and 5 its rows of the left factor, 6 columns of the right factor. All blocks of a
-// row use the same left factor, so it should stay in the first-level cache; the right factor is therefore loaded with a
-// hint not to store it there (tileloaddt1).
+// Tiles 0 to 3 contain the block's sums, tiles 4 and 5 its rows of the left factor, tile 6 columns of the right
+// factor. All blocks in the same rows of C use the same rows of the left factor, which should stay in the first-level
+// cache. The right factor is therefore loaded with a hint not to store it in that cache (tileloaddt1).
 template <bool two_rows, bool two_columns>
 void multiply_tiles(const Bf16Block& g) {
     constexpr std::int64_t tile_row = 64, tile = 1024;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Packs the factors of bf16 products, and begins and finishes blocks of C.
 //
-// Compiled for AVX-512. Everything that this file calls is local to it or an intrinsic; gemm_block.h gives the reason.
+// This file is compiled for AVX-512, whatever the rest of the program is compiled for. Therefore it calls only
+// intrinsics and functions that are local to it (see gemm_block.h).
 #include "engine/ops/cpu/gemm_bf16.h"
 
 #ifdef __x86_64__
@@ -56,8 +57,8 @@ inline Words gather_quarters(const std::uint16_t* p, std::int64_t apart) {
     return (Words)_mm512_inserti32x4(v, (__m128i)quarter(3), 3);
 }
 
-// Transposes 32 x 32 numbers: row j of `to` is column j of `from`. Each quarter of the registers transposes 8 x 8
-// numbers.
+// Transposes 32 rows and `columns` columns of `from`: row j of `to` becomes column j of `from`. `columns` is a
+// multiple of 8. Each quarter of the registers transposes 8 x 8 numbers at a time.
 inline void turn(std::uint16_t* to, std::int64_t to_row, const std::uint16_t* from, std::int64_t from_row,
                  std::int64_t columns) {
     for (std::int64_t j = 0; j < columns; j += 8, from += 8, to += 8 * to_row) {
@@ -118,7 +119,7 @@ inline std::uint16_t number(const std::uint16_t* from, std::int64_t i, std::int6
     return i < rows && j < columns ? from[i * i_step + j * j_step] : std::uint16_t(0);
 }
 
-// Interleaves two rows into 32 pairs, 16 for each tile.
+// Interleaves two rows of 32 numbers into 32 pairs, and stores 16 pairs into each of two tiles.
 inline void store_pairs(std::uint16_t* to, Words even, Words odd) {
     const Halves low = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
                         8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
@@ -214,7 +215,7 @@ void finish_bf16_block(const Bf16Finish& finish) { RowWriter(&finish).write(fini
 #pragma GCC pop_options
 
 #else
-namespace masquerade {  // on other machines there is no form that calls these functions
+namespace masquerade {  // on other processors, no form calls these functions
 void pack_bf16_left(std::uint16_t*, std::int64_t, const Factor&, std::int64_t, std::int64_t, std::int64_t,
                     std::int64_t) {}
 void pack_bf16_right(std::uint16_t*, std::int64_t, const Factor&, std::int64_t, std::int64_t, std::int64_t,

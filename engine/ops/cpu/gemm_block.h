@@ -8,16 +8,17 @@
 // Blocks of A and B are packed so that the innermost loop reads both contiguously.
 //   Goto & van de Geijn 2008, Anatomy of high-performance matrix multiplication
 //
-// Everything here is local to that namespace and calls only functions that are local to it. If it called a function
-// that other files use too, such as a template of the standard library, the linker could choose a copy of the function
-// that was compiled for another instruction set.
+// All functions of this header are local to that namespace and call only functions that are local to it. If one
+// called a function that other files use too, such as a template of the standard library, the linker could choose a
+// copy of this function that was compiled for another instruction set.
 
 constexpr std::int64_t tile_columns = vectors * lanes;
-constexpr std::int64_t block_rows = 16 * tile_rows;  // rows of A that are packed together if lies_across(A)
+constexpr std::int64_t block_rows = 16 * tile_rows;  // rows of A packed together if A's columns are contiguous
 
 #include "engine/ops/cpu/gemm_pack.h"
 
-// The memory of a tile of C; whether to add to it; the bias of its columns, or null.
+// Where tile() writes a tile of C: its first element, and the distance of its rows in floats. Also: whether to add to
+// the old numbers, and the bias of the tile's columns, or null.
 struct Place {
     float* c;
     std::int64_t row;
@@ -25,7 +26,8 @@ struct Place {
     const float* bias;
 };
 
-// Computes `rows` rows and `width` vectors of C from rows of A and a panel of B.
+// Computes `rows` rows and `width` vectors of C from packed rows of A and a packed panel of B. `across` tells in
+// which of the two layouts of pack_a() A is packed. Meanwhile, the memory of the walk `soon` is prefetched.
 template <int rows, int width, bool across>
 void tile(std::int64_t depth, const float* a, const float* b, const Place& to, Walk& soon) {
     constexpr std::int64_t a_row = across ? 1 : row_along, a_step = across ? lanes : 1;
@@ -85,7 +87,7 @@ Tile tile_of(std::int64_t rows, std::int64_t columns, std::integer_sequence<int,
     return table[(rows - 1) * vectors + (columns - 1) / lanes];
 }
 
-// Convert rows of C, in f32 or bf16, to floats and back.
+// fetch() converts rows of C, in f32 or bf16, to floats; deliver() converts floats to the type of C.
 template <class S>
 void fetch(float* to, const S* from, std::int64_t row, std::int64_t rows, std::int64_t columns) {
     for (std::int64_t i = 0; i < rows; i++)
@@ -97,7 +99,8 @@ void deliver(S* to, const float* from, std::int64_t row, std::int64_t rows, std:
         for (std::int64_t j = 0; j < columns; j++) narrow(to[i * row + j], from[i * tile_columns + j]);
 }
 
-// Rows m0 to m1 and columns n0 to n1 of C, at most one tile. `first`, `last`: it is the first, or last, block of K.
+// Rows [m0, m1) and columns [n0, n1) of C, at most one tile. `first` and `last` say whether the tile is now computed
+// for the first or the last block of K.
 struct Part {
     std::int64_t m0, m1, n0, n1;
     bool first, last;
@@ -112,7 +115,7 @@ void run_tile(const GemmProblem& g, const Part& at, std::int64_t depth, const fl
     std::int64_t in_c = at.m0 * g.c.row + at.n0, in_sums = at.m0 * g.sums_row + at.n0;
     if (f32 && columns % lanes == 0) return run(depth, a, b, {g.sums + in_sums, g.c.row, add, bias}, soon);
 
-    // If the columns end inside a vector, or C is bfloat16, the part is computed in a whole tile of floats.
+    // If the columns end inside a vector, or C is bfloat16, the part is first computed in a full tile of floats.
     float whole[tile_rows * tile_columns] = {}, whole_bias[tile_columns] = {};
     if (bias) fetch(whole_bias, bias, 0, 1, columns);
     if (add && (f32 || !at.first))
@@ -130,7 +133,8 @@ inline std::int64_t panels_of(std::int64_t columns) { return (columns + tile_col
 constexpr std::int64_t a_room = block_rows / tile_rows * panel_across;
 static_assert(a_room >= tile_rows * row_along);
 
-// Returns the number of columns of B that are packed together: they fill at most half of the second-level cache.
+// Returns the number of columns of B that are packed together. They fill at most half of the second-level cache,
+// unless even one panel fills more.
 std::int64_t block_columns(std::int64_t columns, std::int64_t cache) {
     std::int64_t most = cache / 2 / (b_panel * std::int64_t(sizeof(float)));
     return smaller(panels_of(columns), most > 1 ? most : 1) * tile_columns;
@@ -144,13 +148,14 @@ void block(const GemmProblem& g, std::int64_t m_begin, std::int64_t m_end, std::
            float* packed_b) {
     const std::int64_t width = block_columns(n_end - n_begin, g.cache);
     float* packed_a = packed_b + width / tile_columns * b_panel;
-    // `height` rows of A are packed together. The rows of one tile fit into the first-level cache. But if A lies across
-    // K, more rows are packed, because longer contiguous pieces are read faster.
+    // `height` rows of A are packed together. These are the rows of one tile, because they fit into the first-level
+    // cache. But if the columns of A are contiguous, more rows are packed, because longer contiguous pieces are read
+    // faster.
     const bool across = lies_across(g.a);
     const std::int64_t height = across ? block_rows : tile_rows;
     for (std::int64_t n0 = n_begin; n0 < n_end; n0 += width) {
         std::int64_t n1 = smaller(n0 + width, n_end), n2 = smaller(n1 + width, n_end), k0 = 0;
-        do {  // once even if K = 0
+        do {  // runs once even if K = 0, because C must be written
             std::int64_t k1 = smaller(k0 + gemm_depth, g.k), k2 = smaller(k1 + gemm_depth, g.k);
             pack_b(packed_b, g.b, k0, k1, n0, n1);
             Walk soon_b =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Types and functions shared by gemm.cpp, its inner part (gemm_kernels.cpp compiles it three times) and gemm_bf16.cpp.
+// Types and functions shared by gemm.cpp, gemm_bf16.cpp and gemm_block.h, the inner part of the matrix product, which
+// gemm_kernels.cpp compiles for up to three instruction sets.
 #pragma once
 #include "engine/ops/cpu/gemm.h"
 
@@ -11,7 +12,7 @@ struct GemmProblem {
     std::int64_t m, n, k;
     Factor a, b;
     Product c;
-    float* sums;  // (m, n): the sums of the blocks of K so far; C itself if it holds f32
+    float* sums;  // (m,n): sums over the blocks of K so far; C itself if it is f32
     std::int64_t sums_row;
     std::int64_t cache;  // size of the second-level cache, in bytes
 };
@@ -19,17 +20,18 @@ struct GemmProblem {
 struct GemmKernel {
     const char* name;
     bool (*machine_has)();
-    std::int64_t rows, columns;                                   // C is cut at multiples of these
-    std::int64_t (*scratch)(std::int64_t n, std::int64_t cache);  // floats that block() needs for n columns
+    std::int64_t rows, columns;                                   // C is cut into parts at multiples of these numbers
+    std::int64_t (*scratch)(std::int64_t n, std::int64_t cache);  // floats of scratch that block() needs for n columns
     void (*block)(const GemmProblem&, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
-                  std::int64_t n_end, float* scratch);  // 64-byte aligned
+                  std::int64_t n_end, float* scratch);  // scratch is 64-byte aligned
 };
 
 // All kernels that the compiler supports, the fastest first; the last one runs on any machine.
 const std::vector<GemmKernel>& gemm_kernels();
 
-// choose_grid() returns the size of the parts of C, of which there are at most `most`, one for each thread. It
-// minimises the cost of a whole part: height * width + row_cost * height + column_cost * width.
+// choose_grid() cuts C(m,n) into at most `most` parts of equal size, one for each thread, and returns this size.
+// Parts at the edge of C may be smaller. It minimises the cost of a full part: height * width + row_cost * height +
+// column_cost * width.
 struct GemmGrid {
     std::int64_t height, width;  // multiples of row_unit and column_unit
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The inner part of the matrix product (gemm_block.h) for each instruction set.
+// Compiles the inner part of the matrix product (gemm_block.h) for each instruction set.
 #include "engine/ops/cpu/gemm_kernel.h"
 
 #include <utility>
@@ -10,7 +10,7 @@
 
 namespace masquerade {
 
-// For 32 registers of 16 floats.
+// AVX-512, which has 32 vector registers of 16 floats.
 #ifdef __x86_64__
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,fma")
@@ -24,7 +24,7 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_p
 }  // namespace
 #pragma GCC pop_options
 
-// For 16 registers of 8 floats.
+// AVX2, which has 16 vector registers of 8 floats.
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
 namespace {
@@ -38,7 +38,7 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm256_fmadd_p
 #pragma GCC pop_options
 #endif
 
-// For any machine: vectors of 4 floats. Products and sums are rounded separately.
+// For any machine: vectors of 4 floats. A product and the sum to which it is added are rounded separately.
 namespace {
 namespace generic {
 constexpr int lanes = 4, tile_rows = 4, vectors = 2;

@@ -16,7 +16,7 @@ inline Vector load(const std::uint16_t* p) {
     return Vector(__builtin_convertvector(*reinterpret_cast<const Halves*>(p), Words) << 16);
 }
 inline void store(float* p, Vector v) { *reinterpret_cast<LooseVector*>(p) = v; }
-// To bfloat16, rounds to nearest even; NaN stays NaN.
+// Converts x to the type of `to`. To bfloat16, it rounds to nearest even; NaN stays NaN.
 inline void narrow(float& to, float x) { to = x; }
 inline void narrow(std::uint16_t& to, float x) {
     std::uint32_t u = __builtin_bit_cast(std::uint32_t, x);
@@ -27,7 +27,8 @@ inline void narrow(std::uint16_t& to, float x) {
 // The shuffles of a transpose; each is one instruction. Element e of the result is element pick(e) of a or, if pick(e)
 // is at least `lanes`, element pick(e) - lanes of b.
 //
-// Zip interleaves one half of every four floats of a and b, in units of one or two floats: a0 b0 a1 b1 or a0 a1 b0 b1.
+// Zip takes two of every four floats of a and b, the lower two (half = 0) or the upper two (half = 1), and
+// interleaves them in units of one or two floats: a0 b0 a1 b1 or a0 a1 b0 b1.
 template <int unit, int half>
 struct Zip {
     static constexpr int pick(int e) {
@@ -35,7 +36,8 @@ struct Zip {
         return from_b * lanes + e - q + 2 * half + place;
     }
 };
-// The result consists of the even (or, if `odd`, the odd) groups of four floats of a, then those of b.
+// The result of Fours consists of those groups of four floats of a that have an even index (or, if `odd` is 1, an odd
+// index), followed by the same groups of b.
 template <int odd>
 struct Fours {
     static constexpr int pick(int e) {
@@ -87,21 +89,23 @@ void copy_row(float* to, const S* from, std::int64_t count) {
 
 // A block of a factor is given by ranges: rows m0 to m1 of A, columns n0 to n1 of B, k0 to k1 of A and B.
 //
-// If the rows of A are contiguous (along K), a block of A is copied row by row: to[i * row_along + p]. If the columns
-// are contiguous (A lies across K), it becomes panels of tile_rows rows: to[panel][p * lanes + i]. tile() reads single
-// elements and can use either layout. The strides are longer than the data, so that the rows fall into different sets
-// of the first-level cache.
+// Let i count the rows of a block of A, and p its columns, which run along K. Unless only the columns of A are
+// contiguous, the block is copied row by row: element (i, p) is at to[i * row_along + p]. If only the columns are
+// contiguous (lies_across()), the block becomes panels of tile_rows rows: element (i, p) of a panel is at to[panel][p
+// * lanes + i]. tile() reads single elements and can use either layout. The strides are longer than the data, so that
+// the rows fall into different sets of the first-level cache.
 constexpr std::int64_t row_along = gemm_depth + lanes, panel_across = (gemm_depth + 1) * lanes;
 static_assert(tile_rows <= lanes, "a row of a panel of A is one vector");
 
 inline bool lies_across(const Factor& a) { return a.row == 1 && a.column != 1; }
 
-// `readable` rows of A exist from here on. The last panel may read more than `rows` rows, but not more than `readable`.
+// Packs `rows` rows and `depth` columns of A. `readable` is the number of rows that A has from `from` on. The last
+// panel may read more than `rows` rows, because it reads whole vectors, but never more than `readable` rows.
 template <class S>
 void pack_a(float* to, const S* from, const Factor& a, std::int64_t rows, std::int64_t readable, std::int64_t depth) {
     if (lies_across(a)) {
         for (std::int64_t p = 0; p < depth; p++, from += a.column, to += lanes) {
-            // The source is read row by row, so that few memory pages are read at a time.
+            // A is read in the order in which it is stored, so that few memory pages are read at a time.
             float* panel = to;
             for (std::int64_t i = 0; i < rows; i += tile_rows, panel += panel_across)
                 if (i + lanes <= readable)
@@ -118,8 +122,8 @@ void pack_a(float* to, const S* from, const Factor& a, std::int64_t rows, std::i
 }
 
 constexpr std::int64_t b_panel = gemm_depth * tile_columns + lanes;
-// A block of B becomes panels of tile_columns columns: to[panel][p * tile_columns + j] = B[p][j], zero past the last
-// column.
+// A block of B becomes panels of tile_columns columns: element (p, j) of a panel is at to[panel][p * tile_columns +
+// j]. Numbers past the last column are 0. turn_panel() packs one panel if the columns of B are contiguous.
 template <class S>
 void turn_panel(float* to, const S* from, std::int64_t across, std::int64_t columns, std::int64_t depth) {
     std::int64_t done = 0;
@@ -145,7 +149,7 @@ void pack_b(float* to, const S* from, const Factor& b, std::int64_t depth, std::
     }
     std::int64_t whole = b.column == 1 ? columns / tile_columns * tile_columns : 0;
     for (std::int64_t p = 0; p < depth; p++, from += b.row, to += tile_columns) {
-        // The source is read row by row, so that few memory pages are read at a time.
+        // B is read row by row, as it is stored, so that few memory pages are read at a time.
         for (std::int64_t j = 0; j < whole; j += tile_columns)
 #pragma GCC unroll 4
             for (int i = 0; i < tile_columns; i += lanes)
@@ -174,14 +178,14 @@ void pack_b(float* to, const Factor& b, std::int64_t k0, std::int64_t k1, std::i
         pack_b(to, static_cast<const std::uint16_t*>(b.data) + first, b, k1 - k0, n1 - n0);
 }
 
-// A walk over the memory that will be packed next. While a tile is computed, the cache lines of this memory are
-// prefetched one by one, so that packing finds them in the second-level cache.
+// A walk over memory that will be read next, for example by packing. While a tile is computed, the cache lines of
+// this memory are prefetched one by one, so that they are then in the second-level cache.
 struct Walk {
     const char *line = nullptr, *row_end = nullptr;
     std::int64_t length = 0, stride = 0, rows = 0;  // bytes of a row; bytes from row to row; number of rows left
 };
 
-// Prefetches the next cache line.
+// Prefetches the next cache line of the walk.
 inline void ask(Walk& walk) {
     if (walk.rows <= 0) return;
     __builtin_prefetch(walk.line, 0, 2);
@@ -192,7 +196,7 @@ inline void ask(Walk& walk) {
     walk.rows--;
 }
 
-// Returns a walk over rows i0 to i1 and columns j0 to j1 of f, in the contiguous direction.
+// Returns a walk over rows [i0, i1) and columns [j0, j1) of f, in the direction in which f is contiguous.
 inline Walk walk_over(const Factor& f, std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) {
     if (i0 >= i1 || j0 >= j1) return {};
     std::int64_t size = f.dtype == DType::f32 ? 4 : 2;

@@ -8,8 +8,8 @@
 
 namespace masquerade::cpu {
 
-// Sums the squares of each chunk of 4096 numbers in the type of the numbers, then the chunks in order, in double. The
-// bits do not depend on the number of threads.
+// Computes the norm of g. Sums the squares of each chunk of 4096 numbers in the type of the numbers, then adds the
+// sums of the chunks in order, in double. The bits do not depend on the number of threads.
 void global_norm(View g, View norm) {
     expect_shape("global_norm", "norm", norm, {1}, g.dtype);
     constexpr std::int64_t chunk = 4096;

@@ -8,7 +8,7 @@ namespace {
 
 using Count = std::size_t;
 
-// Computes a product by gemm(); for f64 and c128, by plain loops.
+// Computes the product c = a b with gemm() or, for f64 and c128, with plain loops.
 void multiply_part(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const Product& c) {
     if (runs_fast(a.dtype)) return gemm(m, n, k, a, b, c);
     for_reference_type(a.dtype, [&]<class A>(A) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The linear layer y = x w^T + b: alone, followed or preceded by a gelu, or followed by a rotation by position. The
-// forward is the product x w^T, the gradients are dy w and dy^T x. f64 and c128 run the definition.
+// The linear layer y = x w^T + b: alone, followed or preceded by a gelu, or followed by the rotary embedding. The
+// forward computes x w^T; the backward computes dx = dy w and dw = dy^T x. f64 and c128 use the definitions in
+// engine/math instead of gemm().
 #include "engine/math/matrix.h"
 #include "engine/math/point.h"
 #include "engine/math/row.h"
@@ -32,8 +33,8 @@ void forward(const View& x, const View& w, const View& b, const View& y, const E
     });
 }
 
-// Replaces each element of `to` by f(element of u, element of `to`), in rows m0 to m1 and columns n0 to n1. u and `to`
-// have the same shape.
+// Replaces each element of `to` in rows [m0, m1) and columns [n0, n1) by f(the same element of u, the element of
+// `to`). u and `to` have the same shape.
 template <class S, class F>
 void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1,
                 F f) {
@@ -52,7 +53,8 @@ void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1,
         each_point<bfloat16>(u, to, m0, m1, n0, n1, f);
 }
 
-// Rotates rows m0 to m1 and columns n0 to n1 of y in place. Column n0 need not be the first column of a head.
+// Applies the rotary embedding to rows [m0, m1) and columns [n0, n1) of y, in place. Column n0 need not be the first
+// column of a head.
 template <class S>
 void turn(const View& y, const Ints& positions, const View& rotary_table, std::int64_t m0, std::int64_t m1,
           std::int64_t n0, std::int64_t n1) {
@@ -67,7 +69,8 @@ void turn(const View& y, const Ints& positions, const View& rotary_table, std::i
     }
 }
 
-// sums(O) = column sums of x(M,O) in float. Rows are summed in chunks of 64, then the chunks in order.
+// Computes the column sums of x(M,O) in float; `sums` says whether they are stored or added. The rows of each chunk
+// of 64 are summed first, then the sums of the chunks are added in order.
 template <class S>
 void column_sums(const View& x, const Grad& sums) {
     const auto term = [from = x.as<S>(), O = x.columns()](std::int64_t m, int o) { return float(from[m * O + o]); };
@@ -76,7 +79,7 @@ void column_sums(const View& x, const Grad& sums) {
         ColumnSum<float, decltype(term)>{sums.view.as<float>(), sums.add, term});
 }
 
-// Tags of workspaces.
+// Tags of workspaces for gradients that only the backward needs.
 struct GeluOutputGrad {};
 struct UnrotatedGrad {};
 

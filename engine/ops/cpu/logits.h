@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// For ops that compute the logits of all tokens, for a block of rows at a time: the number of rows of a block, and the
-// log of the sum of exp of a row.
+// For ops that compute logits over the whole vocabulary, for a block of rows at a time: the number of rows of the
+// next block, and the log-sum-exp of a row of logits.
 #pragma once
 #include "engine/math/scalar.h"
 #include "engine/ops/cpu/gemm.h"
 
 #include <algorithm>
 
-// gcc uses vectors of half the width by default; these loops are long enough for the full width.
+// For AVX-512, gcc uses vectors of half the width by default. The loops of functions marked WHOLE_VECTORS are long
+// enough for the full width.
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 #define WHOLE_VECTORS [[gnu::noinline, gnu::noclone, gnu::target("prefer-vector-width=512")]]
 #else
@@ -16,29 +17,31 @@
 
 namespace masquerade::cpu {
 
-// Rows per block: a multiple of gemm_depth, so that the gradient of w has the bits of one product over all rows.
+// Largest number of rows of a block. It is a multiple of gemm_depth, so that the gradient of w, which is summed block
+// by block, has the bits of one product over all rows.
 constexpr std::int64_t block_rows = 2 * gemm_depth;
-constexpr int step_words = 1280;  // logits per step of log_sum_exp()
+constexpr int step_words = 1280;  // number of logits that a step of log_sum_exp() reads
 
-// Returns the number of rows of the next block if `left` rows are left. No block is shorter than gemm_depth unless it
-// is the only one, because short products are slow.
+// Returns the number of rows of the next block if `left` rows remain. No block has fewer rows than gemm_depth unless
+// it is the only block, because short products are slow.
 inline std::int64_t rows_of_next_block(std::int64_t left, std::int64_t) {
     if (left <= block_rows) return left;
     return left < block_rows + gemm_depth ? gemm_depth : block_rows;
 }
 
-// Returns exp(x) for x up to a few tens. The result for all x below -87 is e^-87, 1.6e-38.
+// Returns exp(x) for -87 <= x <= 87. If x < -87, returns e^-87, which is about 1.6e-38.
 inline float exp_from_tiny(float x) { return exp_inside(choose(x < -87.0f, -87.0f, x)); }
 
-// Returns the largest of x and `top`.
+// Returns the largest of `top` and the `count` numbers in x.
 WHOLE_VECTORS inline float largest(const float* x, int count, float top) {
 #pragma omp simd reduction(max : top)
     for (int i = 0; i < count; i++) top = x[i] > top ? x[i] : top;
     return top;
 }
 
-// Returns the sum of exp(x - from), x <= from, in eight running sums. A term of e^-87 does not change the sum, which
-// contains exp(0) for the row's largest number. `next` is prefetched.
+// Returns the sum of exp(x - from) over `count` numbers x <= from, in eight running sums. A term below e^-87 counts
+// as e^-87. This does not change the sum of a row, which contains exp(0) for the row's largest number. The memory at
+// `next` is prefetched.
 WHOLE_VECTORS inline float sum_of_exp(const float* x, int count, float from, const float* next) {
     constexpr int sums = 8, at_once = 2 * sums;
     float s[sums] = {}, total = 0;
@@ -57,8 +60,9 @@ WHOLE_VECTORS inline float sum_of_exp(const float* x, int count, float from, con
     return total;
 }
 
-// Returns log sum exp x, in steps. If a step contains a larger logit than all before, the sum so far is multiplied by
-// exp(old maximum - new maximum). The next row, which follows x in memory, is prefetched.
+// Returns log sum exp of the row x, which is read in steps. If a step contains a larger logit than all earlier steps,
+// the sum so far is multiplied by exp(old maximum - new maximum). The next row, which follows x in memory, is
+// prefetched.
 inline float log_sum_exp(OneLane, const float* x, int count) {
     float top = -INFINITY, sum = 0;
     for (int begin = 0; begin < count; begin += step_words) {

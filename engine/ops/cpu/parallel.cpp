@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A pool of threads for many short calls. A worker without work spins for some microseconds, then sleeps. The calling
-// thread works too, and runs the pieces that a delayed worker has not begun.
+// A pool of threads for many short calls. A worker thread without work spins for some microseconds, then sleeps. The
+// calling thread works too, and also runs the pieces that a delayed worker has not begun.
 #include "engine/ops/cpu/parallel.h"
 
 #include <sched.h>
@@ -56,7 +56,7 @@ class Pool {
         std::lock_guard<std::mutex> one_caller(calls_);
         while (int(workers_.size()) < team - 1) workers_.emplace_back([this, me = int(workers_.size())] { work(me); });
         std::uint64_t generation = (ticket_.load() >> 32) + 2;
-        ticket_ = (generation - 1) << 32;  // odd: closed, no piece can be claimed while the job changes
+        ticket_ = (generation - 1) << 32;  // an odd generation: no piece can be claimed while the job changes
         piece_ = piece;
         context_ = context;
         pieces_ = std::uint32_t(pieces);
@@ -80,8 +80,9 @@ class Pool {
     }
 
   private:
-    // The ticket consists of the generation (upper half) and the next piece (lower half). A claim succeeds only if the
-    // generation is still that of the job that was read.
+    // Claims the next piece of the job and runs it; returns false if there is none. The upper half of the ticket is
+    // the generation, which changes with each job; the lower half is the next piece. A claim succeeds only if the
+    // ticket has not changed since it was read, so that a piece never runs with the function of another job.
     bool claim_and_run() {
         std::uint64_t ticket = ticket_.load();
         for (;;) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Threads of the CPU ops. Work is cut into pieces; the result of a piece does not depend on the thread that runs it.
+// Runs the work of CPU ops on several threads. Work is cut into pieces. The result of a piece must not depend on the
+// thread that runs it.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -7,24 +8,24 @@
 
 namespace masquerade {
 
-// The number of threads of the ops: set by the program (--threads), else as many as affinity mask and cgroup quota
-// allow.
+// The number of threads on which ops run. If the program has not set it (--threads), it is the number that the
+// affinity mask and the cgroup quota of the process allow. set_threads(0) restores this default.
 int threads();
 void set_threads(int count);
 
 namespace detail {
 void run_pieces(std::int64_t pieces, void (*piece)(void*, std::int64_t), void* context);
 
-// Calls f(...), compiled once and never inlined: a compiler may vectorise two copies of a sum in different orders, and
-// then the bits would depend on how the work is cut.
+// Calls f(...). This function is never inlined or copied, so that f is compiled only once. A compiler may vectorise
+// two copies of a sum in different orders; the bits would then depend on how the work is cut.
 template <class F, class... Numbers>
 [[gnu::noinline, gnu::noclone]] void call(F& f, Numbers... numbers) {
     f(numbers...);
 }
 }  // namespace detail
 
-// Cuts [0, n) into pieces, at most one per thread and at most n / grain (rounded up), and calls f(begin, end) for each.
-// A single piece runs in the calling thread.
+// Cuts [0, n) into at most n / grain pieces (rounded up), but not more than one per thread, and calls f(begin, end)
+// for each piece. A single piece runs in the calling thread.
 template <class F>
 void parallel_for(std::int64_t n, std::int64_t grain, F f) {
     if (n <= 0) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which form of a matrix op a type runs: f32 and bf16 run the fast form, f64 and c128 the definition in engine/math.
+// Chooses the form of an op with matrix products by the type of its tensors: f32 and bf16 use the fast form, f64 and
+// c128 the definition in engine/math.
 #pragma once
 #include "engine/tensor/dtype.h"
 
@@ -7,7 +8,8 @@ namespace masquerade {
 
 constexpr bool runs_fast(DType type) { return type == DType::f32 || type == DType::bf16; }
 
-// Calls f(A()), where A is the C++ type of f64 or c128. Tensors of these types are also computed in them.
+// Calls f(A()), where A is double for f64, else complex. Ops store and compute tensors of these types in the same
+// type A.
 template <class F>
 void for_reference_type(DType type, F f) {
     if (type == DType::f64) return f(double());

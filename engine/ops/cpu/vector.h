@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Vectors of floats, as wide as the machine's registers. Ops whose sums must have a fixed order use them: no lane
-// depends on other lanes.
+// Vectors of floats, as wide as the vector registers of the machine for which this file is compiled. Ops whose sums
+// must have a fixed order use these vectors, because no lane depends on other lanes.
 #pragma once
 #include "engine/math/scalar.h"
 #include "engine/tensor/dtype.h"
@@ -28,12 +28,13 @@ typedef std::int32_t Integers __attribute__((vector_size(4 * lanes)));
 typedef std::uint32_t Bits __attribute__((vector_size(4 * lanes)));
 typedef std::uint16_t Halves __attribute__((vector_size(2 * lanes), aligned(2), may_alias));
 
-// load() and store(): the address must be aligned to a vector.
+// Load and store a vector. The address must be aligned to the size of a vector.
 inline Vector load(const float* p) { return *reinterpret_cast<const Vector*>(p); }
 inline void store(float* p, Vector v) { *reinterpret_cast<Vector*>(p) = v; }
 inline Vector splat(float x) { return x - Vector{}; }
 
-// Load and store numbers of a tensor at any address; bfloat16 rounds to nearest even, NaN stays NaN.
+// widen() loads and narrow() stores numbers of a tensor at any address. To bfloat16, narrow() rounds to nearest even;
+// NaN stays NaN.
 inline Vector widen(const float* p) { return Vector(*reinterpret_cast<const LooseVector*>(p)); }
 inline Vector widen(const bfloat16* p) {
     return Vector(__builtin_convertvector(*reinterpret_cast<const Halves*>(p), Bits) << 16);
@@ -57,8 +58,8 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) {
 #endif
 }
 
-// Returns exp_of (math/scalar.h) for x in [-87, 88], with the same bits. Below -87 the result is 0, because denormal
-// results cost hundreds of cycles; above 88 it is meaningless. NaN stays NaN.
+// Returns the same bits as exp_of(x) (math/scalar.h) for x in [-87, 88]. Below -87, the result is 0, because denormal
+// results cost hundreds of cycles. Above 88, the result is meaningless. NaN stays NaN.
 inline Vector exp_or_zero(Vector x) {
     Vector shifted = multiply_add(x, splat(1.44269504f), splat(12582912.0f));
     Vector whole = shifted - 12582912.0f;
@@ -73,7 +74,7 @@ inline Vector exp_or_zero(Vector x) {
     return x < -87.0f ? Vector{} : p * power;
 }
 
-// Returns the lanes whose bit is set, as a mask for ?:.
+// Returns a mask for ?: that selects the lanes whose bit in `bits` is set.
 inline Integers lanes_of(unsigned bits) {
     Integers bit;
     for (int i = 0; i < lanes; i++) bit[i] = 1 << i;

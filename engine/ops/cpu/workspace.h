@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scratch memory of the calling thread. It only grows, so that an op allocates nothing after it has run at its largest
-// shape.
+// Scratch memory of ops. Each thread has its own. It only grows, so that an op allocates nothing after it has run at
+// its largest shape.
 #pragma once
 #include <cstddef>
 #include <new>
@@ -31,8 +31,8 @@ class Workspace {
     std::size_t capacity_ = 0;
 };
 
-// Returns memory for `count` objects of type T, 64-byte aligned. Its earlier contents are lost. Each use has its own
-// Tag, a type that is local to its file.
+// Returns memory of the calling thread for `count` objects of type T, 64-byte aligned. Contents from an earlier call
+// may be lost. Each use has its own Tag, a type that is local to its file.
 template <class Tag, class T = float>
 T* workspace(std::size_t count) {
     thread_local Workspace memory;

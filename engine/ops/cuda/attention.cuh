@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Shared by the attention kernels: their arguments, the tables of a graph on the GPU, and the visibility within a pair
-// of tiles. A block has 128 threads and computes one tile of one head. A head wider than 128 columns is cut into chunks
-// of 128 columns, and each block computes one chunk of the results.
+// Shared by the CUDA kernels of softmax attention: their arguments, the tables of an attention mask in GPU memory,
+// and the check of which keys a query row sees. A block has 128 threads and computes one tile of rows of one head. A
+// head wider than 128 columns is cut into chunks of 128 columns, and each block computes one chunk of the results.
 #pragma once
 #include <cstring>
 #include <string>
@@ -14,9 +14,10 @@
 namespace masquerade::DEVICE {
 
 constexpr int query_tile = 32;
-constexpr int key_tile(int width) { return width == 128 ? 32 : 64; }  // key rows of a tile with `width` columns
+constexpr int key_tile(int width) { return width == 128 ? 32 : 64; }  // number of key rows in a tile of `width` columns
 
-// A TilePlan and its graph, in GPU memory.
+// The tables of an attention mask, as pointers into GPU memory: its segment graph, and the graph's TilePlan
+// (attention_tiles.cuh).
 struct Tables {
     SegmentTables graph;
     const QueryTile* query_tiles;
@@ -26,24 +27,26 @@ struct Tables {
     int query_tile_count, key_tile_count;
 };
 
-// The arguments of an attention kernel. q (Nq,H D), kv[s] (Nk,2 G D); see AttentionHeads.
+// The arguments of an attention kernel. q is (Nq,H D), with H query heads of D columns. kv[s] is (Nk,2 G D): the keys
+// of G heads, then the values of G heads. AttentionHeads describes this layout.
 template <class S>
 struct AttentionInput {
     Tables tables;
     const S *q, *kv[4];
     AttentionHeads heads;
-    float scale;                     // 1 / sqrt(D)
-    const int *document, *position;  // names of the query rows, for dropout
+    float scale;                     // factor of the scores: 1 / sqrt(D)
+    const int *document, *position;  // of each query row; they select dropout's random numbers
     Stream stream;
-    std::uint32_t threshold;  // attention_threshold(); 0: no dropout
+    std::uint32_t threshold;  // dropout keeps a probability if its 32 random bits are at least this; 0: no dropout
     float kept;               // factor of the probabilities that dropout keeps: 1 / (1 - rate)
 
-    // Returns kv[s]. With a computed index, the compiler would copy the array into local memory.
+    // Returns kv[s]. The function compares s instead of indexing with it, because the compiler would copy an array
+    // with a computed index into local memory, which is slow.
     __device__ const S* source(int s) const { return s == 0 ? kv[0] : s == 1 ? kv[1] : s == 2 ? kv[2] : kv[3]; }
 };
 
-// to(i, j) = from[i * stride + j] for i < rows and j < columns. The other elements that products read (see filled())
-// become 0.
+// Sets to(i, j) = from[i * stride + j] for i < rows and j < columns. A product may read more rows and columns of a
+// tile, up to the numbers that filled() returns; their elements become 0.
 template <class S, int M, int N>
 __device__ void load_tile(Tile<S, M, N>& to, const S* from, std::int64_t stride, int rows, int columns) {
     const int height = filled(rows, M), width = filled(columns, N);
@@ -53,9 +56,9 @@ __device__ void load_tile(Tile<S, M, N>& to, const S* from, std::int64_t stride,
     }
 }
 
-// The visibility of a tile of keys for query row i of a visit: whether the row sees each key, and the dropout factor of
-// the key's probability. A lane has the keys lane, lane + 32, ... of the tile. All lanes of a warp must pass the same
-// i, because they count the seen keys together.
+// Which keys of a key tile are visible to query row i of a query tile, and the dropout factor of each key's
+// probability. A thread computes these for the keys lane, lane + 32, ... of the tile, where `lane` is the thread's
+// number in its warp. All threads of a warp must pass the same i, because they count the seen keys together.
 template <int keys>
 struct Sight {
     static constexpr int columns = keys / 32;
@@ -88,13 +91,13 @@ struct Sight {
     }
 };
 
-// Keeps the tables of the last 8 graphs on the GPU: the layers of a model use the same graph one after another, and
-// their backward uses the graph again. An entry is found by comparing the whole content of the graph, so that a caller
-// may change a graph without notice.
+// Keeps the tables of the last 8 segment graphs (attention masks) in GPU memory, because all layers of a model use
+// the same mask, in the forward and in the backward. An entry is found by comparing the whole content of the graph. A
+// caller may therefore change a graph without telling this class.
 //
-// Nothing here waits for the GPU or reads from it. A step that is captured as a CUDA graph sends the tables of each of
-// its masks once. It never uses tables that an earlier step has sent, so that all steps of one bucket have the same
-// nodes.
+// No function of this class waits for the GPU or reads from it. A step that is captured as a CUDA graph sends its own
+// tables and never uses tables that were sent before the capture. The captures of similar steps therefore record the
+// same copies.
 class TableKeeper {
   public:
     Tables find(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered, int keys, bool counts) {
@@ -112,7 +115,7 @@ class TableKeeper {
         for (const Kept& kept : kept_)
             if (kept.name == name && kept.capture == capture_number()) return kept.tables;
         Kept& kept = kept_[next_++ % (sizeof kept_ / sizeof *kept_)];
-        kept.name.clear();  // if sending throws, no call finds this entry
+        kept.name.clear();  // if send() throws, no later call finds this entry
         kept.tables = send(graph, plan_tiles(graph, kv, covered, query_tile, keys, counts), kept.upload);
         kept.name = name;
         kept.capture = capture_number();
@@ -138,7 +141,7 @@ class TableKeeper {
         f(plan.by_key, to.by_key), f(plan.seen_before, to.seen_before);
     }
 
-    // Sends all tables to the GPU in one piece, one after another, each padded to a multiple of 16 bytes.
+    // Sends all tables to the GPU in one copy. They lie one after another, each padded to a multiple of 16 bytes.
     static Tables send(const SegmentGraph& graph, const TilePlan& plan, Upload& upload) {
         Tables tables{};
         tables.query_tile_count = int(plan.query_tiles.size());
@@ -160,10 +163,11 @@ class TableKeeper {
     }
 };
 
-// Not thread-safe: all work goes to one stream, and only one thread calls ops on it.
+// Not thread-safe. No lock is needed, because only one thread calls ops, all on one stream.
 inline TableKeeper tables_of_graphs;
 
-// Calls f with the width of a chunk for heads of D columns, as an integral constant.
+// Calls f with the width of the chunks into which a head of D columns is cut: 32, 64 or 128, as a compile-time
+// constant.
 template <class F>
 void for_width(int D, F f) {
     if (D <= 32) return f(std::integral_constant<int, 32>{});
@@ -189,7 +193,7 @@ AttentionInput<S> attention_input(const char* op, const View& q, const Views& kv
     return input;
 }
 
-// Launches the kernel with one block for every tile, head and chunk of columns.
+// Launches the kernel with one block for each combination of a tile, a head and a chunk of columns.
 template <auto kernel, class... Arguments>
 void launch_tiles(int tiles, int heads, int D, int width, std::size_t shared_bytes, const Arguments&... arguments) {
     if (tiles == 0) return;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The backward of attention on CUDA, in three kernels. In the kernels for delta and for dq, a block has a tile of
-// queries and loops over the key tiles that it visits. In the kernel for dk and dv, a block has a tile of keys and
-// loops over the query tiles that visit it. All three compute the probabilities again from lse. Each element of a
-// gradient is summed by one thread in a fixed order, and written once.
+// The backward of softmax attention on CUDA, in three kernels: for delta (see struct Delta), for dq, and for dk and
+// dv. In the kernels for delta and dq, a block computes a tile of queries and loops over the key tiles that contain
+// keys visible to them. In the kernel for dk and dv, a block computes a tile of keys and loops over the query tiles
+// that see some of these keys. All three kernels compute the probabilities again from the scores and lse, the
+// log-sum-exp of each row's scores. Each element of a gradient is summed by one thread in a fixed order, and written
+// once.
 #include "engine/ops/cuda/attention.cuh"
 #include "engine/ops/cuda/workspace.cuh"
 #include "engine/ops/launch.h"
@@ -14,12 +16,13 @@ template <class S>
 struct BackwardInput {
     AttentionInput<S> forward;
     const S* dy;
-    const float *lse, *delta;  // (Nq,H)
+    const float *lse, *delta;  // (Nq,H): a number for each query row and head
 };
 
-// Tag of the workspace of delta (Nq,H), delta = sum_j p_j dp_j. Later, ds_j = p_j (dp_j - delta) / sqrt(D) is computed
-// from the same p_j and dp_j, so that ds is exactly 0 in a row that sees only one key. delta = dy.y would be cheaper,
-// but y is rounded to S.
+// Tag of the workspace for delta (Nq,H). For each query row and head, delta = sum_j p_j dp_j over the visible keys j,
+// where p_j is a probability and dp_j its gradient. The gradient of a score, ds_j = p_j (dp_j - delta) / sqrt(D), is
+// later computed from the same p_j and dp_j. It is therefore exactly 0 in a row that sees only one key. The equal sum
+// dy.y would be cheaper, but y is rounded to S.
 struct Delta {};
 
 template <class S, int W>
@@ -31,13 +34,14 @@ struct BackwardTiles {
     float lse[query_tile], delta[query_tile];
 };
 
-// Number of blocks that fit into the shared memory of an H100 multiprocessor: 227 KiB, and each block takes 1 KiB more
-// than it requests. Without this launch bound, ptxas limits registers to fit more blocks, and spills.
+// Number of blocks that an H100 multiprocessor can run at the same time if its shared memory is counted as 227 KiB.
+// Each block uses 1 KiB more than it requests. This number is a launch bound: without it, ptxas gives each thread
+// fewer registers, so that more blocks would fit, and spills.
 template <class S, int W>
 constexpr int blocks_at_once = int((std::size_t(227) << 10) / (sizeof(BackwardTiles<S, W>) + 1024));
 
-// The work of one block: a query head, and the chunk [column, column + columns) of the columns of this head. A block of
-// attention_dkv_kernel has one key head, and sets `head` to each query head that shares it, one after another.
+// The work of one block: the columns [column, column + columns) of query head `head`. A block of attention_dkv_kernel
+// computes one key/value head, and sets `head` to each query head that shares the key/value head, one after another.
 template <class S, int W>
 struct Backward {
     static constexpr int K = key_tile(W);
@@ -67,10 +71,10 @@ struct Backward {
         load_tile(tiles.k, kv, heads.kv_columns(), keys.rows, width);
         load_tile(tiles.v, kv + heads.values(), heads.kv_columns(), keys.rows, width);
     }
-    // Computes tiles.p = p keep and tiles.ds = p (dp - delta) / sqrt(D) of a pair of tiles, where keep is the dropout
-    // factor and dp = keep dy.v. Both are 0 if the row does not see the key. If `only_delta` is set, the function
-    // instead adds the terms of delta of this pair to tiles.delta. new_queries, new_keys: these rows must be loaded
-    // first.
+    // Computes tiles.p = p keep and tiles.ds = p (dp - delta) / sqrt(D) for a query tile and a key tile, where p is
+    // the probability, keep is the dropout factor, and dp = keep dy.v. tiles.p and tiles.ds are 0 if the row does not
+    // see the key. If `only_delta` is set, the function instead adds the sum of p dp over these keys to tiles.delta.
+    // If new_queries (new_keys) is set, the query tile (key tile) is not yet in shared memory and is loaded first.
     template <bool only_delta>
     __device__ void gradients_of_scores(const QueryTile& tile, const KeyTile& keys, int visit_index, bool new_queries,
                                         bool new_keys) const {
@@ -82,7 +86,7 @@ struct Backward {
         scores.clear(), dp.clear();
         for (int c = 0; c < chunks; c++) {
             const int from = c * W, width = D - from < W ? D - from : W;
-            __syncthreads();  // waits until all threads are done with the old tiles
+            __syncthreads();  // waits until no thread reads the old tiles any more
             if (chunks > 1 || new_queries) load_queries(tile, from, width);
             if (chunks > 1 || new_keys) load_keys(keys, from, width);
             if (c == 0 && new_queries && thread < tile.rows) {
@@ -145,7 +149,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
         const KeyTile keys = input.forward.tables.key_tiles[input.forward.tables.visits[v].key_tile];
         block.template gradients_of_scores<true>(tile, keys, v, v == tile.first, true);
     }
-    if (thread < tile.rows)  // the last visit ended with a barrier; if there was none, the thread reads its own 0
+    if (thread < tile.rows)  // the last visit ended with a barrier; without visits, each thread reads its own 0
         to[std::int64_t(tile.row + thread) * input.forward.heads.of_queries + block.head] = block.tiles.delta[thread];
 }
 
@@ -169,7 +173,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
 
 template <class S>
 struct KeyGradients {
-    S* to[4];  // in the shape of kv[s]; a null gradient is not computed
+    S* to[4];  // to[s] is the gradient of kv[s], in its shape; a null gradient is not computed
     bool add[4];
 };
 

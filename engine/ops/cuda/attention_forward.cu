@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The forward of attention on CUDA. A block has a tile of queries and loops over the key tiles that it visits. For each
-// row it keeps the largest score, the sum of exponentials and the weighted sum of values so far. When a larger score
-// appears, both sums are first multiplied by exp(old largest - new largest) (Milakov & Gimelshein 2018; Dao et al.
-// 2022, algorithm 1).
+// The forward of softmax attention on CUDA. A block computes a tile of queries and loops over the key tiles that
+// contain keys visible to them. For each query row, it keeps the largest score, the sum of exponentials and the
+// weighted sum of values so far. When a larger score appears, both sums are first multiplied by exp(old largest - new
+// largest) (Milakov & Gimelshein 2018; Dao et al. 2022, algorithm 1).
 #include "engine/ops/cuda/attention.cuh"
 #include "engine/ops/launch.h"
 
@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(tile_threads)
         scores.clear();
         for (int c = 0; c < chunks; c++) {
             const int from = c * W, width = D - from < W ? D - from : W;
-            __syncthreads();  // waits until all threads are done with the old tiles
-            // with one chunk, q stays loaded
+            __syncthreads();  // waits until no thread reads the old tiles any more
+            // if the head is a single chunk, q stays in shared memory after the first visit
             if (chunks > 1 || v == tile.first) load_tile(tiles.q, q + from, C, tile.rows, width);
             load_tile(tiles.k, kv + from, kv_columns, keys.rows, width);
             if (c == 0) load_tile(tiles.v, kv + value_offset + column, kv_columns, keys.rows, columns);
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(tile_threads)
         __syncthreads();
         for (int i = warp; i < query_tile; i += tile_threads / 32) {
             if (i >= tile.rows) {
-                // the product with v reads these rows, too
+                // the product with v also reads rows beyond tile.rows, so their weights must be 0
                 for (int j = lane; j < width && i < height; j += 32) tiles.weights.set(i, j, 0);
                 if (lane == 0) tiles.factor[i] = 0;
                 continue;
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(tile_threads)
                 if (j < width) tiles.weights.set(i, j, p * sight.keep[c]);
             }
             for (int d = 16; d > 0; d /= 2) total += lane_xor(total, d);
-            __syncwarp();  // all lanes have read the old tiles.top[i]
+            __syncwarp();  // waits until all lanes have read the old tiles.top[i]
             if (lane == 0) {
                 const float factor = before == top ? 1.0f : exp_of(before - top);
                 tiles.factor[i] = factor;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Cuts a segment graph into tiles, on the host. Lists the key tiles that each query tile visits, and the query tiles
-// that visit each key tile. A pair of tiles in which nothing is visible is not listed and never computed.
+// Cuts the query rows and key rows of an attention mask (a SegmentGraph) into tiles, on the host. A query tile visits
+// a key tile if some of its rows see some of the keys. The plan lists these pairs of tiles by query tile and by key
+// tile. Other pairs are not listed and never computed.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -11,24 +12,25 @@
 
 namespace masquerade::DEVICE {
 
-// Query rows [row, row + rows) of one query segment. Entries [first, last) of TilePlan::visits are the visits of the
-// tile. If the rows belong to no segment, `segment` is -1 and there are no visits.
+// Query rows [row, row + rows) of query segment `segment`. Entries [first, last) of TilePlan::visits list the key
+// tiles that this tile visits. If the rows belong to no segment, `segment` is -1 and there are no visits.
 struct QueryTile {
     int row, rows, segment, first, last;
 };
-// Key rows [row, row + rows) of a source. Entries [first, last) of TilePlan::by_key list the visits to the tile. Every
-// row of every source belongs to exactly one tile.
+// Key rows [row, row + rows) of key/value tensor number `source`. Entries [first, last) of TilePlan::by_key list the
+// visits to this tile. Every row of every key/value tensor belongs to exactly one key tile.
 struct KeyTile {
     int source, row, rows, first, last;
 };
-// A pair of tiles in which some query sees some key. If several key segments contain the key tile, there may be a visit
-// for each of them.
+// A query tile and a key tile in which some query sees some key. Key segments may overlap: if several of them contain
+// the key tile, there may be a visit for each of these segments.
 struct Visit {
     int query_tile, key_tile, key_segment;
-    int whole;  // 1: every row sees every key; 0: the kernel must call visible()
+    int whole;  // 1: every query row sees every key; 0: the kernel must call visible() for each pair of rows
 };
 
-// The tables of a SegmentGraph that kernels read. `sees` is missing, because kernels read the visits instead.
+// The tables of a SegmentGraph that kernels read. SegmentGraph::sees is missing, because kernels read the visits of a
+// TilePlan instead.
 struct SegmentTables {
     const KeySegment* keys = nullptr;
     const QuerySegment* queries = nullptr;
@@ -39,9 +41,10 @@ struct SegmentTables {
 struct TilePlan {
     std::vector<QueryTile> query_tiles;
     std::vector<KeyTile> key_tiles;
-    std::vector<Visit> visits;  // sorted by query tile, in visiting order
+    std::vector<Visit> visits;  // sorted by query tile; within a query tile, in visiting order
     std::vector<int> by_key;    // indices into `visits`: sorted by key tile, then ascending
-    // For dropout, (visits, queries_a_tile): for each query row of a visit, the number of keys seen in earlier visits.
+    // For each visit and each row of its query tile, the number of keys that the row sees in earlier visits; shape
+    // (visits, queries_a_tile). Filled only for dropout.
     std::vector<int> seen_before;
 };
 
@@ -49,10 +52,10 @@ struct TilePlanner {
     const SegmentGraph& graph;
     const SegmentTables view;
     const int queries_a_tile, keys_a_tile;
-    const bool counts;  // whether to fill seen_before
+    const bool counts;  // whether to fill TilePlan::seen_before, for dropout
     TilePlan plan;
-    std::vector<int> tile_of[4];                  // the key tile of each row of a source
-    std::vector<std::vector<int> > seen_in_tile;  // for each key tile and query row: number of keys seen; empty: none
+    std::vector<int> tile_of[4];                  // [source][key row]: the key tile that contains the row
+    std::vector<std::vector<int> > seen_in_tile;  // [key tile][query row]: number of keys seen; empty if there are none
     std::vector<int> touched;                     // the key tiles whose seen_in_tile is not empty
 
     TilePlanner(const SegmentGraph& g, int queries, int keys, bool counting)
@@ -62,8 +65,8 @@ struct TilePlanner {
           keys_a_tile(keys),
           counts(counting) {}
 
-    // Cuts the rows of a source into tiles, also at the begin and the end of every key segment, so that a tile is
-    // either inside or outside a segment.
+    // Cuts the rows of key/value tensor number `source` into tiles. Tiles also end where a key segment begins or
+    // ends, so that each tile lies either wholly inside or wholly outside a segment.
     void cut_keys(int source, int rows) {
         std::vector<int> cuts = {0, rows};
         for (const KeySegment& key : graph.keys)
@@ -143,8 +146,8 @@ struct TilePlanner {
     }
 };
 
-// Returns a plan with tiles of at most `queries` query rows and `keys` key rows. covered[n]: whether a segment contains
-// query row n. `counts`: whether to fill seen_before.
+// Returns a plan with tiles of at most `queries` query rows and `keys` key rows. covered[n] must be 1 if a query
+// segment contains query row n, else 0. If `counts` is set, TilePlan::seen_before is filled.
 inline TilePlan plan_tiles(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered, int queries,
                            int keys, bool counts) {
     TilePlanner planner(graph, queries, keys, counts);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A step as one CUDA graph. All work goes to one stream; a capture records kernels, copies and fills in their order.
-// After the launch of the graph, the host has nothing to do between two kernels.
+// Runs a step (forward, backward and update of one batch) as one CUDA graph. A capture records the kernels, copies
+// and fills of the stream in order, instead of running them. Afterwards, one launch runs the whole graph, and the GPU
+// does not wait for the host between two kernels.
 //
-// Every step is captured anew, because much that differs between the steps of one bucket is a kernel argument: the
-// streams of random numbers, the number of tiles of a mask, the weight of a loss term. A capture takes as long as
-// launching the kernels one by one. Instantiating a graph would take longer; therefore the graph of the bucket's last
-// step is updated node by node, and a new one is instantiated only if the steps differ in their nodes.
+// Steps of similar size have the same name and could use the same graph, but every step is captured anew. The reason
+// is that many kernel arguments differ between such steps: the streams of random numbers, the number of tiles of a
+// mask, the weight of a loss term. A capture takes as long as launching the kernels one by one. Instantiating a graph
+// would take longer. Therefore the instantiated graph of the previous step with this name is updated, and a new one
+// is instantiated only if that fails because the steps have different nodes.
 #include "engine/ops/cuda/capture.h"
 
 #include <map>
@@ -17,15 +19,15 @@
 namespace masquerade::cuda {
 namespace {
 
-std::uint64_t number = 0;  // odd while a step is being captured
+std::uint64_t number = 0;  // grows when a capture begins or ends, so it is odd during a capture
 
-// Blocks of pinned memory; the last one is being filled.
+// Blocks of pinned host memory. stage() hands out parts of the newest block, blocks.back().
 struct Block {
     char* data;
     std::size_t bytes;
 };
 std::vector<Block> blocks;
-std::size_t used = 0;  // number of bytes used in the last block
+std::size_t used = 0;  // number of bytes of blocks.back() that stage() has handed out
 
 void take_block(std::size_t bytes) {
     Block block{nullptr, bytes};
@@ -58,7 +60,7 @@ void* stage(std::size_t bytes) {
 void forget_staged() {
     used = 0;
     if (blocks.size() < 2) return;
-    std::size_t all = 0;  // one block of this size replaces all blocks
+    std::size_t all = 0;  // total size; one block of this size replaces all blocks
     for (const Block& block : blocks) {
         all += block.bytes;
         check(cudaFreeHost(block.data), "releasing pinned memory");
@@ -67,8 +69,8 @@ void forget_staged() {
     take_block(all);
 }
 
-// The mode is relaxed, because an op may allocate memory during the capture if its shape is larger than ever before.
-// The allocation does not become part of the graph.
+// The capture mode is relaxed, because an op may allocate memory during the capture if its shape is larger than ever
+// before. The allocation does not become part of the graph.
 void begin_graph() {
     if (capturing()) throw Error("a step is captured already; launch or abandon it first");
     check(cudaStreamBeginCapture(cuda_stream(), cudaStreamCaptureModeRelaxed), "capturing a step");

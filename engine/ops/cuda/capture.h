@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The state that ops and copies need while a step is captured as a CUDA graph (capture.cu).
+// Captures a step as a CUDA graph and launches the graph (capture.cu). Also contains what ops and copies need during
+// a capture: its number, and pinned memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,15 +8,16 @@
 namespace masquerade::cuda {
 
 bool capturing();
-// Returns a number that changes whenever a capture begins or ends. Data sent to the GPU under an earlier number must be
-// sent again: the earlier capture may have been abandoned, and the graph of this capture does not contain the copy.
+// Returns a number that changes whenever a capture begins or ends. If data was sent to the GPU under another number,
+// it must be sent again: that capture may have been abandoned, and the graph of the present capture does not contain
+// the copy.
 std::uint64_t capture_number();
 
-// Returns pinned host memory, for data that will be copied to the GPU. No other call gets this memory before
-// forget_staged().
+// Returns `bytes` bytes of pinned (page-locked) host memory, for data that will be copied to the GPU. No other call
+// of stage() returns this memory until forget_staged() is called.
 void* stage(std::size_t bytes);
-// Makes all memory of stage() available again. Must be called only when all work on the stream has ended, including
-// captured steps.
+// Lets stage() hand out all its memory again. Call this only when all work on the stream has ended, including the
+// graphs that were launched.
 void forget_staged();
 
 void begin_graph();

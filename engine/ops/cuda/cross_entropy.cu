@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Cross-entropy over logits = h w^T + b: loss and gradients in one pass. Rows are processed in blocks, as on the CPU.
-// One product computes all logits of a block, one kernel computes the losses and turns the logits into their gradients,
-// and two products carry the gradients to h and w. Logits are computed once and never stored all at once.
+// Cross-entropy over logits = h w^T + b: loss and gradients in one pass. The rows of h are processed in blocks of
+// rows, as on the CPU. For each block, one matrix product computes the logits, one kernel computes the losses and the
+// gradients of the logits, and two products compute the gradients of h and w. Logits are therefore computed only
+// once, and only the logits of one block are in memory at a time.
 #include "engine/math/matrix.h"
 #include "engine/ops/check_products.h"
 #include "engine/ops/cuda/gemm.h"
@@ -17,14 +18,16 @@ using Label = SmoothLabel<float>;
 struct Logits {};
 struct RoundedLogits {};
 
-// Returns (exp(logit - lse) - q) weight; 0 if the weight is 0, even if a logit is NaN.
+// Returns the gradient of a logit: (exp(logit - lse) - q) weight, where q is the probability that the smoothed label
+// gives to this token. Returns 0 if the weight is 0, even if a logit is NaN.
 HD float dlogit(float logit, float lse, const Label& label, float weight, bool at_target) {
     const float p = exp_of(logit - lse);
     return weight == 0 ? 0.0f : (p - (at_target ? label.target : label.other)) * weight;
 }
 
-// Computes one row per block. If dlogits is not null, it receives the gradients of the logits; it may be the same
-// memory as the logits. targets, weights, loss and lse point to row 0.
+// Computes one row per CUDA block. If dlogits is not null, the gradients of the logits are written to it; it may be
+// the same memory as `logits`. The elements of targets, weights, loss and lse belong to the rows of `logits`, from
+// row 0 on.
 template <class S>
 __global__ void __launch_bounds__(1024)
     loss_kernel(const float* logits, int V, const int* targets, const float* weights, Label label, float* loss,
@@ -61,7 +64,8 @@ __global__ void __launch_bounds__(1024)
         dlogits[row * V + i] = S(dlogit(x[i], log_sum, label, weight, i == target));
 }
 
-// Computes an element of dlogits without rounding, for b1.
+// Computes the gradient of one logit in float. If dlogits is rounded to bf16, b1, the gradient of the bias, is summed
+// from these numbers instead.
 struct Unrounded {
     const float *logits, *lse, *weights;
     const int* targets;
@@ -79,7 +83,7 @@ struct Block {
     Label label;
     float *loss, *lse;
     View h1, w1, b1;
-    bool first;  // the first block stores w1 and b1, later blocks add to w1 and b1
+    bool first;  // the first block stores the gradients w1 and b1, later blocks add to w1 and b1
 };
 
 template <class S>
@@ -94,8 +98,8 @@ void run_block(const Block& block) {
         dlogits = shares ? logits : nullptr;
     else
         dlogits = shares ? workspace<RoundedLogits, S>(rows * V) : nullptr;
-    // One thread per logit, rounded up to whole warps, and at most 1024. With the maximum, so few rows are computed at
-    // a time that the second read of a row still hits a cache.
+    // One thread per logit of a row, rounded up to whole warps, but at most 1024. With 1024 threads per row, so few
+    // rows are computed at the same time that the kernel's second loop over a row still finds the logits in a cache.
     const unsigned threads = unsigned(V >= 1024 ? 1024 : (V + 31) / 32 * 32);
     if (rows > 0)
         launch<loss_kernel<S>>(unsigned(rows), threads, 0, logits, int(V), block.targets, block.weights, block.label,
@@ -118,7 +122,7 @@ void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, d
                            View total, View h1, View w1, View b1) {
     check_cross_entropy(h, w, b, targets, weights, smoothing, loss, lse, total, h1, w1, b1);
     std::int64_t n = 0;
-    do {  // once even if there are no rows: zeros must be stored
+    do {  // runs once even if h has no rows, because zeros must be stored in w1 and b1
         const std::int64_t rows = rows_of_next_block(h.rows() - n, w.rows());
         Block block{rows_of(h, n, rows),
                     w,

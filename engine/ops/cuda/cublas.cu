@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The matrix product by cuBLASLt. The library is opened at the first product, not before.
+// Computes matrix products with cuBLASLt. The library is opened when multiply() or why_no_cublas() is first called,
+// not before.
 //
-// Matrices of this engine are row-major, those of cuBLASLt column-major: the memory of a row-major (R,C) matrix is that
-// of a column-major (C,R) matrix, its transpose. Therefore C = A B is requested as its transpose,
+// The engine stores matrices row by row, cuBLASLt column by column. The memory of a row-major matrix (R,C) is
+// therefore, for cuBLASLt, the transposed matrix (C,R). The product C = A B is requested as its transpose,
 //     C^T(N,M) = B^T(N,K) A^T(K,M):
-// B is the first factor and A the second, m and n are swapped, and the leading dimension of each matrix is its row
-// length. For cuBLASLt, the memory of a factor is already the transpose; a factor with `transposed` set is transposed
-// by cuBLASLt. The bias of cuBLASLt has an element for every row of C^T, that is, for every column of C.
+// B is the first factor and A the second, m and n are swapped, and the leading dimension of each matrix is the
+// distance between its stored rows. The memory of a factor already is the transpose that cuBLASLt needs. Only if
+// `transposed` is set must cuBLASLt transpose the factor. The bias of cuBLASLt has an element for every row of C^T,
+// that is, for every column of C.
 //
-// For each shape the algorithm is chosen once, from the suggestions of cuBLASLt, and remembered; if cuBLASLt suggests
-// none, this is remembered too. If K is split, the parts are summed in float in a separate step, in a fixed order.
-// Therefore a product always has the same bits on one GPU. The bits of a row may differ with the number of rows,
-// because another shape may get another algorithm.
+// For each shape, the first algorithm that cuBLASLt suggests is used and remembered; if it suggests none, this is
+// remembered too. If the algorithm splits the sum over K into parts, the parts are added in float in a separate step,
+// in a fixed order. Therefore the same product always has the same bits on one GPU. The bits of a row may change with
+// the number of rows, because another shape may get another algorithm.
 #include <cublasLt.h>
 
 #include <array>
@@ -48,7 +50,7 @@ struct LtLibrary {
     }
 };
 
-// The functions of cublasLt.h that are used here, found by name in the opened library.
+// The functions of cublasLt.h that this file uses, found by name in the opened library.
 struct Lt : LtLibrary {
 #define FUNCTION(member, name) decltype(name)* member = find<decltype(name)>(#name)
     FUNCTION(status_name, cublasLtGetStatusName);
@@ -78,15 +80,16 @@ const Lt& lt() {
 
 cudaDataType_t type_of(DType type) { return type == DType::f32 ? CUDA_R_32F : CUDA_R_16BF; }
 
-// Returns the largest power of two that divides the address, at most 16: no algorithm has wider accesses.
+// Returns the alignment of an address: the largest power of two that divides it, but at most 16, because no algorithm
+// accesses more than 16 bytes at a time.
 std::int64_t alignment_of(const void* address) {
     const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(address) | 16;
     return std::int64_t(bits & (~bits + 1));
 }
 
-// How products of one shape are computed.
+// How cuBLASLt computes the products of one shape, with the same types and alignments.
 struct Plan {
-    bool possible = false;  // cuBLASLt has an algorithm
+    bool possible = false;  // whether cuBLASLt has an algorithm
     cublasLtMatmulDesc_t operation = nullptr;
     cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
     cublasLtMatmulAlgo_t algorithm = {};
@@ -97,8 +100,8 @@ void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t what, T 
     lt().expect(lt().set_operation(operation, what, &value, sizeof value), "describing a product");
 }
 
-// Describes a matrix (rows, columns) of the engine to cuBLASLt; if `transposed`, it is stored as (columns, rows).
-// Stored rows begin `step` numbers apart; 0: they follow one another.
+// Describes a matrix (rows, columns) of the engine to cuBLASLt. If `transposed` is set, it is stored as (columns,
+// rows). Stored rows begin `step` numbers apart; if `step` is 0, they follow one another without gaps.
 cublasLtMatrixLayout_t layout_of(DType type, bool transposed, std::int64_t step, std::int64_t rows,
                                  std::int64_t columns) {
     if (transposed) std::swap(rows, columns);
@@ -140,7 +143,7 @@ Plan make_plan(const Multiplication& p) {
     if (p.bias) {
         set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t(CUBLASLT_EPILOGUE_BIAS));
         set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, std::int32_t(CUDA_R_32F));
-        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);  // its alignment affects the choice
+        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);  // its alignment affects the algorithm
     }
     plan.first = layout_of(p.b.dtype, p.b.transposed, p.b.row, p.k, p.n);
     plan.second = layout_of(p.a.dtype, p.a.transposed, p.a.row, p.m, p.k);

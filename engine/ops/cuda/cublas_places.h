@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Finds libcublasLt on a Linux machine, and opens it. This is plain C++17 and does not need CUDA. Searched in this
-// order:
-//     1. MASQUERADE_CUBLAS, a file or its folder; if this is set, nothing else is searched
-//     2. the folders that the loader searches: LD_LIBRARY_PATH, ldconfig
+// Finds libcublasLt on a Linux machine, and opens it. This is plain C++17 and does not need CUDA. The search goes in
+// this order:
+//     1. the environment variable MASQUERADE_CUBLAS, a file or its folder; if it is set, nothing else is searched
+//     2. the folders that the dynamic loader searches: LD_LIBRARY_PATH, ldconfig
 //     3. the folders of the CUDA Toolkit
-//     4. Python packages: PyTorch comes with its own cuBLAS
+//     4. Python packages, because PyTorch installs its own cuBLAS as one of them
 #pragma once
 #include <dlfcn.h>
 #include <glob.h>
@@ -20,10 +20,10 @@
 
 namespace masquerade {
 
-// The conditions of the search; tests set other values.
+// The version to search for, the file system root and the environment variables; tests set their own.
 struct CublasSearch {
-    int major = 0;          // major version of CUDA: libcublasLt.so.13
-    std::string root = "";  // prefix of every folder that is not named by a variable
+    int major = 0;          // major version of CUDA; if it is 13, the file is libcublasLt.so.13
+    std::string root = "";  // prefix of every folder that no environment variable names
     const char* (*variable)(const char* name) = [](const char* name) -> const char* { return std::getenv(name); };
 
     std::string file() const { return text("libcublasLt.so.", major); }
@@ -33,8 +33,9 @@ struct CublasSearch {
     }
 };
 
-// Returns the files to try, in order. The loader searches for a name without a folder. All other files exist, except
-// perhaps the file in MASQUERADE_CUBLAS. A file with several paths is listed once.
+// Returns the files to try, in order. If MASQUERADE_CUBLAS is set, this is only its file, which may not exist.
+// Otherwise the first entry is the bare file name, for which the loader searches its own folders, and all other
+// entries are existing files. A file that several paths lead to is listed once.
 inline std::vector<std::string> cublas_places(const CublasSearch& search) {
     namespace fs = std::filesystem;
     std::error_code ignored;
@@ -47,8 +48,8 @@ inline std::vector<std::string> cublas_places(const CublasSearch& search) {
          {search.value_of("CUDA_HOME"), search.value_of("CUDA_PATH"),
           root + "/usr/local/cuda{" + text(",-", search.major, ",-", search.major, ".*") + "}", root + "/opt/cuda"})
         if (!toolkit.empty()) folders.push_back(toolkit + "/{lib64,lib,targets/x86_64-linux/lib}");
-    // The packages of a Python installation: lib/python3.12/site-packages/nvidia/cu13/lib; before CUDA 13,
-    // .../nvidia/cublas/lib.
+    // Where a Python installation keeps cuBLAS, below its prefix: for example
+    // /lib/python3.12/site-packages/nvidia/cu13/lib; before CUDA 13, .../nvidia/cublas/lib.
     const std::string packages = text("/lib/python3*/{site,dist}-packages/nvidia/{cu", search.major, ",cublas}/lib");
     std::istringstream path(search.value_of("PATH"));
     for (std::string folder; std::getline(path, folder, ':');) {
@@ -74,7 +75,7 @@ inline std::vector<std::string> cublas_places(const CublasSearch& search) {
     return places;
 }
 
-// The result of the search: a library, or null and the reason in one line.
+// The result of open_cublas(): the opened library and its file, or null and the reason in one line.
 struct CublasOpened {
     void* library = nullptr;
     std::string place, reason;
@@ -85,7 +86,7 @@ inline CublasOpened open_cublas(const CublasSearch& search) {
     for (const std::string& place : cublas_places(search)) {
         if (void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return {library, place, ""};
         const char* why = dlerror();
-        const std::string reason = why ? why : "no reason given";  // usually begins with the name
+        const std::string reason = why ? why : "no reason given";  // usually begins with the file name
         failed += reason.compare(0, place.size(), place) == 0 ? "; " + reason : "; " + place + ": " + reason;
     }
     return {nullptr, "",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tables that the host writes and kernels read. When the tests run kernels on the CPU, the tables are plain memory.
+// Tables that the host writes and kernels read. When the tests run kernels on the CPU, the tables are in ordinary
+// host memory.
 #pragma once
 #include <cstddef>
 #ifndef __CUDACC__
@@ -14,8 +15,9 @@
 namespace masquerade::DEVICE {
 
 #ifdef __CUDACC__
-// A table. write() returns host memory to fill. send() requests its copy to the GPU, after earlier work on the stream,
-// and returns the address there, without waiting.
+// A table that is copied to the GPU. write() returns host memory, which the caller fills. send() then requests the
+// copy, which runs after all earlier work on the stream. Without waiting, send() returns the address of the table in
+// GPU memory.
 class Upload {
   public:
     char* write(std::size_t bytes) {
@@ -35,12 +37,13 @@ class Upload {
     Workspace memory_;
 };
 #else
-// The tests imitate captures: when a capture begins, the memory of all earlier uploads is erased, because a captured
-// step must send its own tables.
+// The tests imitate the capture of a step as a CUDA graph: when a capture begins, all uploaded tables are erased. A
+// step that uses tables from before the capture then fails, as it must, because a captured step must send its own
+// tables.
 inline std::uint64_t captures = 0;
 inline std::uint64_t capture_number() { return captures; }
 class Upload;
-inline std::vector<Upload*> uploads;  // all uploads that have memory; an Upload lives until the program ends
+inline std::vector<Upload*> uploads;  // all uploads that have memory; no Upload is destroyed before the program ends
 class Upload {
   public:
     char* write(std::size_t bytes) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Looks up rows of a table by id. The backward sums the gradients of rows with the same id. It first sorts the rows by
-// id, stably, so that each sum runs in row order and has, in f32, the bits of the CPU.
+// Looks up rows of a table by id. The backward sums the gradients of rows with the same id. It first sorts the rows
+// by id with a stable sort, so that each sum runs in row order. In f32, the sums therefore have the same bits as on
+// the CPU.
 #include "engine/ops/check_products.h"
 #include "engine/ops/cuda/workspace.cuh"
 #include "engine/ops/launch.h"
@@ -8,9 +9,10 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// A radix sort, from the lowest digit on. For each digit, it counts the values of the digit in every tile of rows, sums
-// the counts over values and tiles, and moves every row to its new position. Each tile has one warp, which takes 32
-// rows at a time, so that rows with the same digit keep their order.
+// A radix sort by digits of 8 bits, from the lowest digit to the highest. For each digit, one kernel counts how often
+// each value of the digit occurs in every tile of 512 rows, one turns the counts into positions, and one moves every
+// row to its new position. One warp computes a tile, 32 rows at a time and in order, so that rows with the same digit
+// keep their order.
 constexpr int digit_bits = 8, digits = 1 << digit_bits, rows_per_tile = 512, scan_block = 1024;
 
 struct Counts {};
@@ -18,7 +20,8 @@ struct Ids {};
 struct Rows {};
 struct Starts {};
 
-// Returns the lanes of the warp that have a row (`there`) and whose digit equals this lane's digit.
+// Returns a mask of those lanes of the warp that have a row (`there`) and whose digit equals the calling lane's
+// digit.
 __device__ inline unsigned peers_of(int digit, bool there) {
     unsigned peers = __ballot_sync(0xffffffffu, there);
     for (int bit = 0; bit < digit_bits; bit++) {
@@ -29,8 +32,8 @@ __device__ inline unsigned peers_of(int digit, bool there) {
     return peers;
 }
 
-// This lane's row, of 32 rows of a tile: whether it exists, its digit, the number of earlier rows among the 32 that
-// have this digit (rank), and the number of all rows among them that have it (count).
+// The row of one lane of a warp, which processes 32 rows of a tile at a time. `there`: whether the row exists.
+// `rank`: how many earlier rows of the 32 have the same digit. `count`: how many rows of the 32 have this digit.
 struct Place {
     std::int64_t row;
     bool there;
@@ -63,7 +66,7 @@ __global__ void __launch_bounds__(32) count_digits_kernel(const int* ids, std::i
     for (int d = lane; d < digits; d += 32) counts[std::int64_t(d) * gridDim.x + blockIdx.x] = found[d];
 }
 
-// counts[i] becomes the sum of the counts before it.
+// Replaces each of the n counts by the sum of all counts before it.
 __global__ void __launch_bounds__(scan_block) scan_kernel(int* counts, std::int64_t n) {
     __shared__ int of_warps[32];
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
@@ -89,7 +92,8 @@ __global__ void __launch_bounds__(scan_block) scan_kernel(int* counts, std::int6
     }
 }
 
-// Moves ids and rows into the order of their digits. If `rows` is null, the rows are 0, 1, 2 ...
+// Copies ids and rows to sorted_ids and sorted_rows, ordered by the digit that begins at bit `shift`. `counts` are
+// the positions from scan_kernel. If `rows` is null, the rows are 0, 1, 2, ...
 __global__ void __launch_bounds__(32) scatter_kernel(const int* ids, const int* rows, std::int64_t n, int shift,
                                                      const int* counts, int* sorted_ids, int* sorted_rows) {
     __shared__ int next[digits];
@@ -133,7 +137,7 @@ Sorted sort(const int* ids, std::int64_t n, std::int64_t V) {
     return from;
 }
 
-// starts[v] = number of sorted ids below v
+// Sets starts[v] to the number of sorted ids below v, which is the index of the first id equal to v, if there is one.
 struct Start {
     const int* ids;
     std::int64_t n;
@@ -151,8 +155,8 @@ struct Start {
     }
 };
 
-// Row v of dw is the sum of the rows of dy with id v. A warp takes 32 of the columns, so that several warps share the
-// work of a frequent token.
+// Computes row v of dw, the sum of the rows of dy with id v. A warp sums only 32 columns, so that several warps share
+// the work of a frequent token.
 template <class S>
 struct SumRows {
     const S* dy;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// gemm() of the CUDA ops. It chooses between multiply() (cuBLASLt) and the engine's own kernel, and handles K = 0,
-// factors of different types, and products that must not be rounded before their bias is added.
+// gemm(), the matrix product of the CUDA ops. It chooses between multiply() (cuBLASLt) and tiled_multiply() (the
+// engine's own kernel). It also handles what neither of them accepts: K = 0, factors of different types, and a bf16
+// result that has a bias or comes from f32 factors.
 #include "engine/ops/cuda/gemm.h"
 
 #include "engine/ops/cuda/workspace.cuh"
@@ -9,13 +10,14 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Tags of workspaces.
+// Tags of the workspaces for float copies of A, B and C.
 struct WideA {};
 struct WideB {};
 struct WideC {};
 
-// to = from (+ bias), stored or added. Rows have n numbers, and begin from_step and to_step numbers apart. A null
-// `from` stands for zeros, a product with K = 0.
+// Sets to = from (+ bias) or, if `add` is set, adds from (+ bias) to `to`. A row has n numbers. The rows of `from`
+// begin from_step numbers apart, those of `to` to_step numbers. A null `from` stands for zeros, the product of
+// factors with K = 0.
 template <class From, class To>
 struct Copy {
     const From* from;
@@ -31,7 +33,7 @@ struct Copy {
     }
 };
 
-// C (M,N) = from (+ bias), stored or added.
+// Sets c (m,n) = from (+ bias) or, if c.add is set, adds from (+ bias) to c. A null `from` stands for zeros.
 void copy(std::int64_t m, std::int64_t n, const float* from, const float* bias, DeviceProduct c) {
     const std::int64_t step = row_step(c, n);
     if (c.dtype == DType::f32)
@@ -44,7 +46,7 @@ void expect_known(DType type) {
     if (type != DType::f32 && type != DType::bf16) throw Error(text("no CUDA form for ", name_of(type)));
 }
 
-// Returns the factor (rows, columns) in f32. A bf16 factor is copied into a workspace.
+// Returns the factor f (rows, columns) in f32. If f is bf16, its numbers are converted into a workspace.
 template <class Tag>
 DeviceFactor widened(DeviceFactor f, std::int64_t rows, std::int64_t columns) {
     if (f.dtype == DType::f32) return f;
@@ -63,7 +65,8 @@ struct ElementOf {
     HD float operator()(std::int64_t row, int c) const { return float(x[row * columns + c]); }
 };
 
-// multiply() returns false if it has no kernel for this shape.
+// Computes a product with cuBLASLt if possible, else with the engine's own kernel. multiply() does nothing and
+// returns false if cuBLASLt cannot be opened or has no kernel for this shape.
 void run_product(const Multiplication& p) {
     if (product_rule().deterministic || !multiply(p)) tiled_multiply(p);
 }
@@ -81,7 +84,7 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, Device
     if (m <= 0 || n <= 0) return;
     if (k <= 0) return copy(m, n, nullptr, bias, c);
     if (a.dtype != b.dtype) a = widened<WideA>(a, m, k), b = widened<WideB>(b, k, n);
-    if (c.dtype == DType::bf16 && (bias || a.dtype == DType::f32)) {  // a Multiplication cannot have such a C
+    if (c.dtype == DType::bf16 && (bias || a.dtype == DType::f32)) {  // a Multiplication does not allow such a C
         float* wide = workspace<WideC>(m * n);
         run_product({m, n, k, a, b, {wide, DType::f32, false}, nullptr});
         return copy(m, n, wide, bias, c);

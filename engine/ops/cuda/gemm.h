@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The matrix product that the CUDA ops call, for factors in f32 and bf16, also mixed.
+// The matrix product that the CUDA ops call. Each factor is f32 or bf16; the two types may differ.
 #pragma once
 #include "engine/ops/cuda/multiply.h"
 #include "engine/ops/launch.h"
@@ -10,8 +10,9 @@ inline DeviceFactor factor(const View& v) { return {v.data, v.dtype, false, v.co
 inline DeviceFactor transposed(DeviceFactor f) { return {f.data, f.dtype, !f.transposed, f.row}; }
 inline DeviceProduct product(const View& v, bool add = false) { return {v.data, v.dtype, add, v.columns()}; }
 
-// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias(N) in every row), summed in float. If one factor is f32 and the other bf16, the
-// latter is converted to f32. If C is bf16, it is rounded once, after the bias is added.
+// Computes C(M,N) = A(M,K) B(K,N), summed in float. If c.add is set, the old C is added; if `bias` is not null,
+// bias(N) is added to every row. If one factor is f32 and the other bf16, the bf16 factor is first converted to f32.
+// If C is bf16, it is rounded only once, after the bias is added.
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, DeviceFactor b, DeviceProduct c,
           const float* bias = nullptr);
 

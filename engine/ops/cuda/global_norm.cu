@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The global norm, with the bits of the CPU: the squares of each chunk of 4096 numbers are summed in float, in the
-// order of sum(OneLane), then the chunks in order, in double.
+// Computes the norm of a buffer of gradients, with the CPU's bits. The squares of each chunk of 4096 numbers are
+// summed in float, in the order of sum(OneLane) (math/lanes.h). Then the sums of the chunks are added in order, in
+// double.
 #include "engine/math/scalar.h"
 #include "engine/ops/check.h"
 #include "engine/ops/cuda/workspace.cuh"
@@ -14,7 +15,8 @@ constexpr int at_once = 1024;
 
 struct Sums {};
 
-// A warp sums two chunks. Sixteen lanes have the sixteen partial sums of sum(OneLane), and add them in the same pairs.
+// A warp sums two chunks, with 16 lanes for each. Each lane computes one of the 16 partial sums of sum(OneLane). The
+// lanes then add the partial sums in the same pairs as sum(OneLane).
 struct SumOfSquares {
     const float* g;
     std::int64_t n, chunks;
@@ -29,7 +31,8 @@ struct SumOfSquares {
     }
 };
 
-// All threads of the block load the sums of chunks; one thread adds them, in order.
+// Adds the sums of the chunks and takes the root. All threads of the block load the sums, which is fast; one thread
+// adds them, in order.
 __global__ void __launch_bounds__(at_once) root_kernel(const float* sums, std::int64_t chunks, float* norm) {
     __shared__ float fetched[at_once];
     double total = 0;

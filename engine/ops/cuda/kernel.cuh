@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Included by every file with kernels: launching a kernel, and shared memory whose size is set at the launch. nvcc
-// compiles such a file for CUDA; g++ compiles it for the tests, which run it on the CPU (docs/kernels-on-the-cpu.md).
+// Included by every file with kernels. launch() launches a kernel; dynamic_shared() returns shared memory whose size
+// is set at the launch. nvcc compiles a file with kernels into namespace cuda. For the tests, g++ compiles it into
+// namespace fibers, which runs kernels on the CPU (docs/kernels-on-the-cpu.md).
 #pragma once
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
@@ -24,7 +25,7 @@ std::string name_of_kernel() {
 }
 
 #ifdef __CUDACC__
-// The stream of all ops; null is CUDA's default stream.
+// The stream of all ops. It is null, CUDA's default stream, until runtime.cu creates the stream.
 inline cudaStream_t& cuda_stream() {
     static cudaStream_t stream = nullptr;
     return stream;
@@ -37,7 +38,7 @@ inline void check(cudaError_t status, const std::string& what) {
 }
 
 // launch<kernel>(blocks, threads per block, bytes of shared memory, arguments of the kernel ...) launches a kernel on
-// the stream of the ops. All kernels are launched by this function.
+// the stream of the ops. Every kernel is launched by this function.
 template <auto kernel, class... Arguments>
 void launch(dim3 blocks, dim3 threads, std::size_t shared_bytes, const Arguments&... arguments) {
     if (shared_bytes > 48 << 10)
@@ -49,7 +50,8 @@ void launch(dim3 blocks, dim3 threads, std::size_t shared_bytes, const Arguments
                                    blocks.z, ") blocks of (", threads.x, ",", threads.y, ",", threads.z, ") threads"));
 }
 
-// Returns the shared memory that the launch requested, aligned to 128 bytes. The address is the same for every T.
+// Returns the shared memory that the launch of the kernel requested, aligned to 128 bytes. The address is the same
+// for every T.
 template <class T>
 __device__ T* dynamic_shared() {
     extern __shared__ __align__(128) unsigned char dynamic_shared_bytes[];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Runs row and point ops on CUDA: one warp per row, one thread per point, on one stream, without synchronising, so that
-// a whole step can be captured as a graph. If there are more rows or points than the grid has, each warp or thread
-// computes several; results do not depend on the size of the grid.
+// Runs ops that compute every row, or every number (point), of a tensor independently, on CUDA: one warp per row, one
+// thread per point. All kernels run on one stream, and nothing waits for them, so that a whole step can be captured
+// as a CUDA graph. If a grid has fewer warps than rows, or fewer threads than points, each computes several. Results
+// do not depend on the size of the grid.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,14 +16,15 @@ namespace masquerade::DEVICE {
 constexpr int warps_a_block = 8;
 constexpr int threads_a_block = 32 * warps_a_block;
 
-// Without the second bound, ptxas gives row kernels so few registers from sm_120 on that some kernels spill.
+// Bounds for kernels that compute rows. From sm_120 on, ptxas would give these kernels so few registers without the
+// second bound, 3 blocks per multiprocessor, that some kernels spill.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
 #define ROWS_BOUNDS __launch_bounds__(threads_a_block, 3)
 #else
 #define ROWS_BOUNDS __launch_bounds__(threads_a_block)
 #endif
 
-// Calls each stage(lanes, row) for each row. All lanes of a warp have the same row, so that a stage may use warp
+// Calls each stage(lanes, row) for each row. All lanes of a warp compute the same row, so that a stage may use warp
 // shuffles. Any lane of a stage may read what earlier stages have written to the row.
 template <class... Stages>
 __global__ void ROWS_BOUNDS rows_kernel(std::int64_t rows, Stages... stages) {
@@ -38,8 +40,9 @@ __global__ void __launch_bounds__(threads_a_block) points_kernel(std::int64_t n,
     for (std::int64_t i = first_point; i < n; i += std::int64_t(gridDim.x) * threads_a_block) f(i);
 }
 
-// to[c] = the sum over rows n of term(n, c), in the order of the CPU: rows in chunks of 64, then the chunks. A block
-// computes 32 columns. Each of its 32 warps sums one chunk, and the first warp adds the sums of all warps, in order.
+// Sets to[c] to the sum over rows n of term(n, c) or, if `add` is set, adds the sum to to[c]. The order is that of
+// the CPU: the rows of each chunk of 64 are summed, then the sums of the chunks. A block computes 32 columns. Each of
+// its 32 warps sums one chunk at a time, and the first warp adds the sums of all warps, in order.
 template <class A, class F>
 __global__ void __launch_bounds__(1024) column_sums_kernel(std::int64_t rows, int columns, F term, A* to, bool add) {
     constexpr int chunk = 64, chunks = 32;
@@ -68,8 +71,9 @@ struct StorePoint {
     HD void operator()(std::int64_t i) const { put(to[i], f(i), add); }
 };
 
-// Calls f(lane, begin, count, words) for consecutive parts of the n random words of a row, one word per channel:
-// words[k] = stream.at(document, position, i / 4)[i % 4], i = begin + k.
+// Draws n random words for a row, one for each channel. The lanes of the warp share the work: each calls f(OneLane(),
+// begin, count, words) for groups of up to four words. words[k] belongs to channel i = begin + k, and is
+// stream.at(document, position, i / 4)[i % 4].
 template <class F>
 HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int position, int n, F f) {
     each(lanes, (n + 3) / 4, [&](int block) {
@@ -78,8 +82,8 @@ HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int posit
     });
 }
 
-// Returns the number of blocks for `items` items with `each` items per block. If it would exceed 65,535, it is 65,535,
-// and the blocks loop.
+// Returns the number of blocks for `items` items with `each` items per block, but at most 65,535. If there are more
+// items, each block loops over several groups of items.
 inline unsigned blocks_for(std::int64_t items, int each) {
     return unsigned(std::min<std::int64_t>((items + each - 1) / each, 65535));
 }

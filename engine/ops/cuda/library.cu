@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The CUDA library's only exported function, which returns its stamp, ops and runtime. The ops in namespace cuda are
-// declared weak here: if a file of the library defines an op, its address fills the slot; if no file does, its address
-// is null, and the slot gets a function that throws.
+// masquerade_cuda(), the only function that the CUDA library exports. It returns the library's stamp, which
+// identifies the build, its table of ops and its runtime. This file declares all ops in namespace cuda as weak
+// symbols. If a file of the library defines an op, its address goes into the table. If no file does, the symbol's
+// address is null, and the table gets a function that throws Error.
 #include "engine/ops/library.h"
 
 #include "engine/ops/cuda/missing.h"

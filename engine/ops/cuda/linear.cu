@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The linear layer y = x w^T + b: alone, followed or preceded by a gelu, or followed by a rotation by position. The
-// forward is the matrix product x w^T, the gradients are dy w and dy^T x. Gelu and rotation read the stored product, so
-// that they get the same rounded numbers as on the CPU.
+// The linear layer y = x w^T + b: alone, followed or preceded by a gelu, or followed by the rotary embedding. The
+// forward computes x w^T; the backward computes dx = dy w and dw = dy^T x. Gelu and rotation read the product after
+// it has been stored, and therefore rounded, as on the CPU.
 #include "engine/ops/check_products.h"
 #include "engine/ops/cuda/gemm.h"
 #include "engine/ops/cuda/workspace.cuh"
@@ -10,7 +10,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Tags of workspaces.
+// Tags of workspaces for gradients that only the backward needs.
 struct GeluOutputGrad {};
 struct UnrotatedGrad {};
 
@@ -35,7 +35,8 @@ void linear_gelu_forward(View x, View w, View b, GeluKind kind, View u, View a) 
     gelu_forward(u, kind, a);
 }
 
-// da = dy w is computed in the memory of du. But if du is added to, da needs memory of its own.
+// da = dy w, the gradient of a = gelu(u), is computed in the memory of du. But if the op must add to du, da gets a
+// workspace, because du contains a gradient already.
 void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db) {
     check_gelu_linear_backward(u, a, du);
     linear_backward(dy, a, w, {}, dw, db);

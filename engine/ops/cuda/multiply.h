@@ -15,8 +15,8 @@
 
 namespace masquerade {
 
-// A matrix to read, stored row by row. If `row` is 0, the stored rows follow one another; else they begin `row` numbers
-// apart. If `transposed` is set, the stored rows are the columns of the matrix.
+// A factor of a product, stored row by row. If `row` is 0, the stored rows follow one another without gaps; else they
+// begin `row` numbers apart. If `transposed` is set, the stored rows are the columns of the factor.
 struct DeviceFactor {
     const void* data;
     DType dtype;
@@ -24,23 +24,24 @@ struct DeviceFactor {
     std::int64_t row = 0;
 };
 
-// The matrix to write; `row` as in DeviceFactor.
+// The matrix C that a product writes. `row` means the same as in DeviceFactor.
 struct DeviceProduct {
     void* data;
     DType dtype;
-    bool add = false;  // add to C instead of storing
+    bool add = false;  // add the product to the old C instead of replacing it
     std::int64_t row = 0;
 };
-// Returns the distance from one stored row of `length` numbers to the next.
+// Returns the distance, in numbers, from one stored row of `length` numbers to the next.
 template <class Matrix>
 std::int64_t row_step(const Matrix& x, std::int64_t length) {
     return x.row ? x.row : length;
 }
 
-// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias(N) in every row), summed in float; M, N, K > 0. Types:
+// C(M,N) = A(M,K) B(K,N), summed in float; M, N, K > 0. If c.add is set, the old C is added; if `bias` is not null,
+// bias(N) is added to every row. Allowed types:
 //     A, B    C
 //     f32     f32            cuBLASLt rounds the factors to TF32 if ProductRule::tf32 is set
-//     bf16    f32 or bf16    with a bias only f32, because cuBLASLt requires a bias of C's type
+//     bf16    f32 or bf16    with a bias, C must be f32, because cuBLASLt requires a bias of C's type
 struct Multiplication {
     std::int64_t m, n, k;
     DeviceFactor a, b;
@@ -61,14 +62,16 @@ inline void expect_known(const Multiplication& p) {
                          "bias, in bf16, and sizes above 0"));
 }
 
-// The size of the tile of C that a block computes. The bits of C do not depend on it.
+// The size of the tile of C that a block of tiled_multiply() computes; `fitting` lets the function choose. The bits
+// of C do not depend on this size.
 enum class TileSize { fitting, small, large };
 
-// Both products run on the stream of the ops, read nothing back, allocate memory only before the first product, and
-// give the same bits for the same shape.
-//     multiply        returns false, and does nothing, if it has no kernel for this shape
-//     tiled_multiply  gives bits that depend only on the row of A, the column of B and K
-//     product_rule    is the rule that choose_products() has set
+// multiply() and tiled_multiply() run on the stream of the ops and read nothing back. They allocate no device memory,
+// except for a workspace at the first product. The same factors always give the same bits.
+//     multiply         returns false, and does nothing, if cuBLASLt is not available or has no kernel for this shape
+//     tiled_multiply   the bits of an element depend only on its row of A, its column of B and K
+//     product_rule     returns the rule that choose_products() has set
+//     why_no_cublas    returns "" if cuBLASLt can be used, else the reason why not
 namespace cuda {
 bool multiply(const Multiplication& what);
 void tiled_multiply(const Multiplication& what, TileSize size = TileSize::fitting);

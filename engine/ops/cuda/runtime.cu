@@ -13,8 +13,8 @@
 namespace masquerade::cuda {
 namespace {
 
-// CUDA's default stream waits for other streams and cannot be captured. The ops therefore have their own stream, which
-// is made when memory is first allocated.
+// CUDA's default stream waits for other streams and cannot be captured. The ops therefore have their own stream,
+// which is created when memory is first allocated.
 cudaStream_t stream() {
     static const cudaStream_t own = [] {
         cudaStream_t made = nullptr;
@@ -24,7 +24,8 @@ cudaStream_t stream() {
     return own;
 }
 
-// An empty kernel. Its attributes can be read only if this library has code for the GPU's architecture.
+// An empty kernel. answer() reads its attributes, because this fails if the library has no code for the GPU's
+// architecture.
 __global__ void probe() {}
 
 Answer answer() {
@@ -67,7 +68,7 @@ void* allocate(std::size_t bytes) {
     return data;
 }
 
-// cudaFree() waits for the work that may still use the memory.
+// release() need not wait, because cudaFree() itself waits for work that may still use the memory.
 void release(void* data) noexcept { cudaFree(data); }
 
 // Waits for all work on the stream. Throws Error during a capture, because the work has not been launched yet.
@@ -77,12 +78,12 @@ void wait(const char* for_what) {
     forget_staged();
 }
 
-// Copies to the GPU of up to this size go through pinned memory, and the host does not wait for them. During a capture,
-// all copies to the GPU do.
+// Copies to the GPU of up to this many bytes go through pinned memory, and the host does not wait for them. During a
+// capture, copies to the GPU of any size do so.
 constexpr std::size_t most_staged = std::size_t(1) << 20;
 
 void copy(void* to, const void* from, std::size_t bytes, Way way) {
-    if (bytes == 0) return;  // a graph must not contain an empty copy or fill
+    if (bytes == 0) return;  // a CUDA graph must not contain an empty copy or fill
     if (way == Way::to_device && (capturing() || bytes <= most_staged)) {
         from = std::memcpy(stage(bytes), from, bytes);
         check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream()), "copying to the GPU");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Products of tiles in shared memory, summed in registers of the block's 128 threads. The attention kernels and
-// tiled_multiply.cu use them. Tiles of float use the CUDA cores, tiles of bf16 the tensor cores, which multiply exactly
-// and add in float. Every sum runs in the order of the depth, without atomics, so that results are reproducible.
+// Multiplies tiles (small matrices in shared memory) and adds the products to sums in the registers of the block's
+// 128 threads. The attention kernels and tiled_multiply.cu use these functions. Float tiles use the CUDA cores; bf16
+// tiles use the tensor cores, which multiply exactly and add in float. Every sum runs in the order of the depth (the
+// index that a product sums over), without atomics, so that results are reproducible.
 #pragma once
 #include "engine/math/scalar.h"
 #include "engine/ops/cuda/kernel.cuh"
@@ -18,9 +19,9 @@ struct Tile {
     __device__ T& operator()(int i, int j) { return all[i * stride + j]; }
 };
 
-// A tile of factors that were computed in float, in the form that products read. For bf16 it consists of two tiles; the
-// second contains the rounding errors of the first. Numbers between two products are therefore not rounded to the 8
-// bits of bf16, and results are rounded once, when they are stored.
+// A tile that a kernel has computed in float and that is a factor of a further product. If T is bf16, it consists of
+// two tiles: `low` contains the rounding errors of `high`. Numbers between two products therefore keep more than the
+// 8 significant bits of bf16. Only the results are rounded to bf16, when they are stored.
 template <class T, int M, int N>
 struct FactorTile {
     Tile<T, M, N> high;
@@ -31,24 +32,26 @@ struct FactorTile {
     }
 };
 
-// Returns how many of the `all` rows (or columns) of a tile must contain numbers if a product needs n rows: the
-// products also read rows that they do not need.
+// Returns how many of the `all` rows (or columns) of a tile must be initialised if a product needs n of them, because
+// a product also reads rows that it does not need.
 __device__ inline int filled(int n, int all) { return n <= 16 ? 16 : all; }
 
-// Which of the two factors is transposed.
+// How a product indexes its two tiles a and b; k counts the depth.
 enum class Form {
     rows_by_rows,     // sum over k of a[i][k] b[j][k]
     rows_by_columns,  // sum over k of a[i][k] b[k][j]
     columns,          // sum over k of a[k][i] b[k][j]
 };
 
-// A matrix x(M,N) of sums, spread over the threads. each(f) calls f(i, j, x_ij) for the elements of the calling thread.
-// add<form>(a, b, m, n, depth) adds a product to the first m rows and n columns, and perhaps to other elements. Both
-// tiles must contain numbers as far as filled() says, and zeros beyond the depth.
+// A matrix x(M,N) of sums, spread over the registers of the block's threads. each(f) calls f(i, j, x_ij) for the
+// elements of the calling thread. add<form>(a, b, m, n, depth) adds the product of tiles a and b to the first m rows
+// and n columns; it may change other elements. Both tiles must be initialised as far as filled() says, and their
+// numbers beyond the depth must be 0.
 template <class T, int M, int N>
 struct TileSum;
 
-// For the CUDA cores: thread t has the rows t / 16 + 8 a and the columns t % 16 + 16 b.
+// The sums of float tiles, on the CUDA cores. In thread t, sum[a][b] is the element in row t / 16 + 8 a and column t
+// % 16 + 16 b.
 template <int M, int N>
 struct TileSum<float, M, N> {
     static constexpr int rows = M / 8, columns = N / 16;
@@ -99,10 +102,12 @@ struct TileSum<float, M, N> {
     }
 };
 
-// d += a b on the tensor cores, a (16,16), b (16,8), d (16,8). With g = lane / 4 and t = lane % 4, a lane has
-//     a[0], a[1]  a(g, 2t), a(g + 8, 2t), each with the next column in the upper half;  a[2], a[3]: the same at 2t + 8
-//     b[0], b[1]  b(2t, g), b(2t + 8, g), each with the next row in the upper half
-//     d           d(g, 2t), d(g, 2t + 1), d(g + 8, 2t), d(g + 8, 2t + 1)     PTX: mma.sync.m16n8k16, fragments of .bf16
+// d += a b on the tensor cores, for matrices a (16,16), b (16,8) and d (16,8). With g = lane / 4 and t = lane % 4, a
+// lane passes these elements (PTX manual, mma.sync.m16n8k16, fragments of .bf16):
+//     a[0], a[1]  a(g, 2t), a(g + 8, 2t); the upper half of each word is the element in the next column
+//     a[2], a[3]  a(g, 2t + 8), a(g + 8, 2t + 8); the upper half of each word is the element in the next column
+//     b[0], b[1]  b(2t, g), b(2t + 8, g); the upper half of each word is the element in the next row
+//     d           d(g, 2t), d(g, 2t + 1), d(g + 8, 2t), d(g + 8, 2t + 1)
 __device__ inline void multiply_fragments(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
 #ifdef CUDA_EMULATED
     emulator::multiply_fragments(d, a, b);
@@ -114,7 +119,8 @@ __device__ inline void multiply_fragments(float (&d)[4], const std::uint32_t (&a
 #endif
 }
 
-// Returns two numbers as one word: x[0] and x[1], where x is aligned to a word, or any two numbers.
+// Packs two bf16 numbers into one 32-bit word, the first into the lower half. The first form takes x[0] and x[1]; x
+// must be aligned to 4 bytes. The second form takes any two numbers.
 __device__ inline std::uint32_t two_of(const bfloat16* x) {
 #ifdef CUDA_EMULATED
     std::uint32_t both;
@@ -128,8 +134,8 @@ __device__ inline std::uint32_t two_of(const bfloat16& low, const bfloat16& high
     return std::uint32_t(low.bits) | std::uint32_t(high.bits) << 16;
 }
 
-// For the tensor cores: the four warps are arranged in `down` rows and `across` columns; a warp has `tiles` tiles of
-// 16 x 8, side by side.
+// The sums of bf16 tiles, on the tensor cores. The block's four warps are arranged in `down` rows and `across`
+// columns. A warp sums `tiles` tiles of 16 rows and 8 columns, side by side.
 template <int M, int N>
 struct TileSum<bfloat16, M, N> {
     static constexpr int down = M / 16, across = tile_threads / 32 / down, tiles = N / 8 / across;
@@ -182,7 +188,7 @@ struct TileSum<bfloat16, M, N> {
     }
 };
 
-// TileSum::add() with a FactorTile on the left.
+// Calls TileSum::add() with a FactorTile as the left factor: for its `high` tile and, if T is bf16, for its `low` tile.
 template <Form form, class Sum, class T, int M, int N, class RightTile>
 __device__ void add_factors(Sum& sum, const FactorTile<T, M, N>& left, const RightTile& right, int m, int n,
                             int depth) {

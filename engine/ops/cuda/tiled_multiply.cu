@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The engine's own matrix product. gemm.cu uses it if cuBLASLt is not wanted, is not installed, or has no algorithm for
-// a shape.
+// The engine's own matrix product C(M,N) = A(M,K) B(K,N). gemm.cu uses it if ProductRule::deterministic is set, if
+// cuBLASLt is not installed, or if cuBLASLt has no algorithm for a shape.
 //
-// A block of 128 threads computes one tile of C. Both factors are loaded in chunks of the depth K: into registers while
-// the previous chunk is multiplied, then into shared memory. In shared memory, the depth always runs along the rows of
-// a tile, however a factor is stored, so that one loop computes all forms of the product. Beyond the edge of a matrix,
-// a tile contains zeros.
+// A block of 128 threads computes one tile of C. The depth (the index k that the product sums over) is cut into
+// chunks. While one chunk of both factors is multiplied, the next one is loaded into registers; then it is stored
+// into shared memory. In shared memory, each row of a tile runs along the depth, whether or not the factor is stored
+// transposed, so that one loop computes all products. Beyond the edge of a matrix, a tile contains zeros.
 //
-// The bits of an element depend only on its row of A, its column of B and K. All terms of an element are added in the
-// order of K: in f32 by one thread, in bf16 by the tensor cores, 16 terms at a time. This order is the same for every
-// tile size and grid, because K is never split between blocks.
+// The bits of an element of C depend only on its row of A, its column of B and K. The K terms of an element are added
+// in order of k: in f32 by one thread, in bf16 by the tensor cores, 16 terms at a time. This order is the same for
+// every tile size and grid, because the sum is never split between blocks.
 #include <algorithm>
 #include <climits>
 
@@ -63,17 +63,18 @@ __device__ void set_number(Packet& packet, int i, T x) {
         packet.words[i / 2] |= std::uint32_t(x.bits) << i % 2 * 16;
 }
 
-// A factor as it is stored, in lines. If `deep` is set, a line is a row of A or a column of B, and runs along the depth
-// K. Otherwise there is a line for each step of the depth, which contains one number of each row of A (column of B).
+// A factor as it is stored: `count` lines of `length` numbers, which begin `step` numbers apart. If `deep` is set, a
+// line runs along the depth: it is a row of A or a column of B. Otherwise a line belongs to one step k of the depth,
+// and contains one number of each row of A or of each column of B.
 template <class T>
 struct Lines {
     const T* data;
     std::int64_t count, length, step;
     bool deep;
-    bool packed;  // lines are aligned, so that a packet can be read by one access
+    bool packed;  // lines consist of whole, aligned packets, so that one access reads a packet
 
-    // Returns the packet of a line that begins at number `at`. Beyond the end of a line and the last line, it has
-    // zeros.
+    // Returns the 16 bytes of a line that begin at number `at`. Numbers beyond the end of the line, or in a line
+    // beyond the last one, are 0.
     __device__ Packet read(std::int64_t line, std::int64_t at) const {
         Packet packet{};
         if (line >= count || at >= length) return packet;
@@ -86,18 +87,20 @@ struct Lines {
     }
 };
 
-// The packets of this thread for the next tile, which has `rows` rows of A or columns of B, and `depth` steps of K.
+// The part of the next tile that one thread loads, as packets in registers. The tile contains `rows` rows of A or
+// columns of B, and `depth` numbers of each.
 template <class T, int rows, int depth>
 struct NextTile {
     static constexpr int along = depth / per_packet<T>, packets = rows * along / tile_threads;
     static constexpr int row_step = rows / packets;  // distance in rows from one packet of a thread to the next
     static_assert(packets * tile_threads == rows * along && tile_threads % (2 * depth) == 0, "whole packets");
     Packet all[packets];
-    int row, k;  // the position in the tile at which the first packet begins
+    int row, k;  // the position in the tile at which the thread's first packet begins
 
-    // Assigns the packets to the threads. If lines are deep, neighbouring threads read along a line. Otherwise only two
-    // neighbouring threads do (32 bytes): a warp then reads 16 lines, that is, 16 steps of the depth, and its stores
-    // into shared memory go to different banks.
+    // Assigns the packets of a tile to the threads. If a line runs along the depth (`deep`), neighbouring threads
+    // read neighbouring packets of the same line. Otherwise only two neighbouring threads read from the same line (32
+    // bytes). A warp then reads 16 lines, which are 16 steps of the depth, and its stores into shared memory go to
+    // different banks.
     __device__ explicit NextTile(bool deep) {
         const int thread = int(threadIdx.x);
         row = deep ? thread / along : (thread / 2 / depth * 2 + thread % 2) * per_packet<T>;
@@ -132,7 +135,7 @@ struct Tiles {
     Tile<T, N, K> right;
 };
 
-// Computes one tile (M,N) of C, in chunks of K steps of the depth.
+// Computes one tile (M,N) of C, adding K of the `depth` terms at a time.
 template <class T, class S, int M, int N, int K>
 __global__ void __launch_bounds__(tile_threads)
     product_kernel(Lines<T> a, Lines<T> b, S* c, std::int64_t c_step, const float* bias, std::int64_t m, std::int64_t n,
@@ -164,7 +167,8 @@ std::int64_t tiles_of(const Multiplication& p, int rows, int columns) {
     return (p.m + rows - 1) / rows * ((p.n + columns - 1) / columns);
 }
 
-// Returns the lines of A (`rows` is M) or of B (`rows` is N). `deep`: they run along the depth.
+// Returns the stored lines of a factor f, which is A (then `rows` is M) or B (then `rows` is N). `deep` says whether
+// the lines run along the depth.
 template <class T>
 Lines<T> lines_of(const DeviceFactor& f, std::int64_t rows, std::int64_t depth, bool deep) {
     const std::int64_t count = deep ? rows : depth, length = deep ? depth : rows, step = row_step(f, length);
@@ -187,7 +191,7 @@ void launch_product(const Multiplication& p) {
 // waste less work if C has few rows.
 template <class T, class S>
 void choose_tiles(const Multiplication& p, TileSize size) {
-    constexpr int enough = 256;  // two for each of about 130 multiprocessors
+    constexpr int enough = 256;  // two tiles for each of about 130 multiprocessors
     if (size == TileSize::fitting)
         size = p.m > 16 && tiles_of(p, 64, 128) >= enough ? TileSize::large : TileSize::small;
     if (size == TileSize::large)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Scratch memory of the ops on the device. It only grows, so that an op allocates nothing after it has run at its
-// largest shape. When it grows, the old memory is not released, because a captured step may use it. Sizes are powers of
-// two, so that all old memory together is smaller than the memory in use.
+// Scratch memory of the ops on the device. A workspace only grows, so that an op allocates nothing after it has run
+// at its largest shape. When it grows, the old memory is not released, because a captured step may use it. Sizes are
+// powers of two, so that all old memory of a workspace together is smaller than its memory in use.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -50,7 +50,7 @@ class Workspace {
     static void forget(void*, std::size_t, std::size_t) {}
 #else
     static void* instead_of(void* outgrown, std::size_t before,
-                            std::size_t bytes) {  // the tests capture no step, so old memory is released
+                            std::size_t bytes) {  // the tests launch no captured step, so old memory is released
         void* data = allocate_aligned(bytes);
         if (!data) throw Error(text("no ", bytes, " bytes of memory for an op to work in"));
         std::free(outgrown);
@@ -69,8 +69,8 @@ class Workspace {
     std::size_t capacity_ = 0;
 };
 
-// Returns memory for `count` objects of type T, on a GPU aligned to at least 256 bytes. Its earlier contents are lost.
-// Each use has its own Tag, a type that is local to its file.
+// Returns memory for `count` objects of type T. On a GPU, it is aligned to at least 256 bytes. Contents from an
+// earlier call may be lost. Each use has its own Tag, a type that is local to its file.
 template <class Tag, class T = float>
 T* workspace(std::int64_t count) {
     static Workspace memory;

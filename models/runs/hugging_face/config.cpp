@@ -16,9 +16,10 @@ using nlohmann::json;
 struct ActivationName {
     const char* name;
     std::optional<GeluKind> gelu;
-    const char *plain, *gated;  // names of feed-forward kinds with this activation, without and with a gate; or null
+    const char *plain, *gated;  // kinds of feed-forward part with this activation: without and with a gate; null: none
 };
-// The names of transformers/activations.py and what they compute. If names have the same meaning, the first is saved.
+// The names of activations in transformers/activations.py, and our names. If several names mean the same activation,
+// config.json is written with the first one.
 constexpr ActivationName activations[] = {{"gelu", GeluKind::erf, "gelu", "geglu"},
                                           {"gelu_python", GeluKind::erf, "gelu", "geglu"},
                                           {"gelu_new", GeluKind::tanh, "gelu", "geglu"},
@@ -30,7 +31,7 @@ constexpr ActivationName activations[] = {{"gelu", GeluKind::erf, "gelu", "geglu
 
 bool is(const char* ffn, const std::string& name) { return ffn && name == ffn; }
 
-// Returns null if no activation fits the stack's kind of feed-forward part.
+// Returns the first activation that fits the feed-forward parts of a stack, or null if none does.
 const ActivationName* activation_of(const BackboneOptions& b) {
     for (const ActivationName& a : activations)
         if ((is(a.plain, b.ffn) || is(a.gated, b.ffn)) && a.gelu.value_or(b.gelu) == b.gelu) return &a;
@@ -39,13 +40,13 @@ const ActivationName* activation_of(const BackboneOptions& b) {
 
 using B = BackboneOptions;
 
-// A number of a stack, and its allowed values in config.json.
+// A numeric option of a stack, its keys in config.json, and the values that are allowed there.
 template <class T>
 struct Number {
-    const char *key, *old_key;  // old_key: the name in nomic-ai's own code
+    const char *key, *old_key;  // old_key: the key in nomic-ai's own code; "" if it is equal to `key`
     T B::*member;
     T low, high;
-    bool may_lack = false;  // if the file lacks the key, the stack keeps its value
+    bool may_lack = false;  // whether a file may lack the key; the stack then keeps its default
 };
 constexpr Number<int> whole_numbers[] = {{"vocab_size", "", &B::vocabulary, 1, 1 << 24},
                                          {"hidden_size", "n_embd", &B::width, 1, 65536},
@@ -62,7 +63,8 @@ constexpr Number<double> real_numbers[] = {{"layer_norm_eps", "layer_norm_epsilo
 
 using Field = JsonField<BadInput>;
 
-// null counts as missing, as in transformers.
+// These functions return the value of a key or, if the key is absent or null, `missing`. As in transformers, null means
+// the same as an absent key.
 template <class T>
 T number_in(const Field& field, T low, T high, std::optional<T> missing) {
     return missing && field.is_null() ? *missing : field.number(low, high);
@@ -93,11 +95,12 @@ void read_activation(const Field& field, bool gated, B& b) {
                ": another activation is another model, for which there is no op here");
 }
 
-// A key for which only this value is supported.
+// A key of config.json for which only one value is supported.
 struct Fixed {
     const char* key;
     json value;
-    bool required = false;  // nomic-ai's own code has another default, so its files must have the key
+    // Whether files of nomic-ai's own code must have the key, because its default there is another value.
+    bool required = false;
 };
 const std::vector<Fixed> nomic_fixed = {{"prenorm", false},
                                         {"parallel_block", false},
@@ -115,7 +118,7 @@ const std::vector<Fixed> nomic_fixed = {{"prenorm", false},
                                         {"rotary_scaling_factor", nullptr},
                                         {"partial_rotary_factor", 1}};
 
-// Reads and checks the keys that only NomicBERT has.
+// Reads and checks the keys that only NomicBERT has. If `old` is true, the file has the keys of nomic-ai's own code.
 void read_nomic(const Field& config, bool old, B& b) {
     for (const Fixed& fixed : nomic_fixed)
         if (const Field given = config[fixed.key]; (old && fixed.required) || !given.is_null())
@@ -196,7 +199,7 @@ HuggingFaceConfig read_hugging_face_config(const std::string& folder) {
     c.type = family.type;
     if (!family.rotary && word_in(config["position_embedding_type"], "absolute") != "absolute")
         config["position_embedding_type"].fail("\"absolute\": there are no relative ones here");
-    // true: the keys are those of nomic-ai's own code
+    // Whether the file has the keys of nomic-ai's own code, such as n_embd for hidden_size.
     const bool old = family.gated && !config["n_embd"].is_null();
     BackboneOptions& b = c.backbone;
     b.positions = family.positions;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reads and writes Hugging Face checkpoints of BERT, RoFormer and NomicBERT: folders with config.json,
-// model.safetensors and vocab.txt. A checkpoint of a model that a Backbone cannot compute is never accepted: BadInput
-// is thrown, which names the file, the key or tensor, what was found, what was expected and what to do.
+// model.safetensors and vocab.txt. A checkpoint whose model a Backbone cannot compute is refused: BadInput is thrown
+// with a message that names the file, the key or tensor, what was found, what was expected and what to do.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,49 +13,52 @@
 namespace masquerade {
 
 struct HuggingFaceConfig {
-    std::string type;  // model_type, a type of hugging_face_families()
+    std::string type;  // model_type, one of HuggingFaceFamily::type
     BackboneOptions backbone;
     bool tied = true;  // tie_word_embeddings
     int pad = 0;       // pad_token_id
 };
 
-// Reads config.json. Keys that old files lack get the values that such files imply: layer_norm_eps 1e-12,
-// pad_token_id 0, and so on. Sizes are required.
+// Reads config.json. If an old file lacks a key, the value is the one that such files imply: layer_norm_eps 1e-12,
+// pad_token_id 0, and so on. The keys model_type, vocab_size, hidden_size, intermediate_size and the numbers of layers
+// and heads are required.
 HuggingFaceConfig read_hugging_face_config(const std::string& folder);
 
 struct HuggingFaceTensor {
     std::string name;
     Element element;
     Shape shape;
-    std::string unreadable;  // dtype and shape, if no parameter can have them
-    std::string place;       // path of the parameter that was read from the tensor, and which rows; empty: none
+    std::string unreadable;  // dtype and shape as text, if no parameter can have them; else empty
+    std::string place;       // the parameters that were read from the tensor, with the part of their rows; empty: none
 };
 
 struct HuggingFaceWeights {
     std::vector<HuggingFaceTensor> tensors;  // all tensors of the folder, file by file
-    std::vector<std::string> unused;         // names of tensors without a place: pooler, classifiers, other buffers
-    // Whether the folder has a head. If not (a BertModel), the parameters of the head keep their initial values.
+    std::vector<std::string> unused;         // names of tensors from which nothing was read, such as the pooler
+    // Whether the folder has a head. If it has none (a BertModel), the parameters of the head keep their initial
+    // values.
     bool head = true;
 };
 
-// Reads model.safetensors, or the shards of model.safetensors.index.json, into parameters on any device. If the
-// parameters have no memory yet, allocates it, with `seed` for their initial values.
+// Reads model.safetensors, or the shards that model.safetensors.index.json names, into parameters on any device. If the
+// parameters have no memory yet, allocates it and draws their initial values with `seed`. The files may have:
 //   types    F16, BF16, F32 or F64
-//   names    with "bert.", "roformer.", "nomic_bert." or no prefix; norms as weight and bias or as gamma and beta;
-//            NomicBERT also as in nomic-ai's own code
-// `backbone` must have the options of the folder's config, with V = choice.size(vocab_size). Only its dropouts may
-// differ, and its positions if it is rotary, and it may have fewer layers.
+//   names    with the prefix "bert.", "roformer.", "nomic_bert." or without a prefix; norms with .weight and .bias or
+//            with .gamma and .beta; for NomicBERT, also the names of nomic-ai's own code
+// `backbone` must have the options in the folder's config.json, and choice.size(vocab_size) tokens. However, it may
+// have fewer layers, other dropouts, another deviation of the initial weights and, if it is rotary, another number of
+// positions.
 HuggingFaceWeights load_hugging_face(const std::string& folder, const Backbone& backbone, Parameters& parameters,
                                      const TokenChoice& choice = {}, std::uint64_t seed = 1);
 
-// Writes config.json, model.safetensors and vocab.txt, for BertForMaskedLM, RoFormerForMaskedLM or
-// NomicBertForMaskedLM. Creates the folder if it does not exist. Parameters outside the stack, such as the latents of a
-// UniVAE, are saved under their own names. Throws BadUsage if none of the three models supports the stack; the message
-// names the setting and the value that is expected.
+// Writes config.json, model.safetensors and vocab.txt for transformers' class BertForMaskedLM, RoFormerForMaskedLM or
+// NomicBertForMaskedLM. Creates the folder if it does not exist. Parameters outside the stack, such as those of the
+// latents of a UniVAE, are saved under the names that they have in Masquerade. Throws BadUsage if none of the three
+// classes supports the stack; the message names the setting and the value that is expected.
 void save_hugging_face(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
                        const Vocabulary& vocabulary);
-// As above, but also writes what transformers needs to read text as the tokenizer does: tokenizer.json and
-// tokenizer_config.json.
+// Like the function above, but also writes tokenizer.json and tokenizer_config.json, so that transformers splits text
+// into tokens as `tokenizer` does.
 void save_hugging_face(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
                        const WordPiece& tokenizer);
 

@@ -17,17 +17,18 @@ namespace masquerade {
 namespace {
 namespace fs = std::filesystem;
 
-// The tensors of a folder, in one file or in shards.
+// The tensors of a checkpoint's folder, in one file or in several (shards).
 class WeightFiles {
   public:
-    // Opens model.safetensors or, if there is none, the shards in model.safetensors.index.json. Throws BadInput.
+    // Opens model.safetensors or, if there is none, the shards that model.safetensors.index.json names. Throws BadInput
+    // if these files are missing or contradict each other.
     explicit WeightFiles(const std::string& folder) : path_(folder + "/model.safetensors") {
         if (fs::exists(path_)) {
             add(path_);
             return;
         }
         path_ += ".index.json";
-        if (!fs::exists(path_)) file_of(folder, "model.safetensors");  // says what is missing
+        if (!fs::exists(path_)) file_of(folder, "model.safetensors");  // throws and says what is missing
         const nlohmann::json index = read_json(path_);
         auto map = index.is_object() ? index.find("weight_map") : index.end();
         if (map == index.end() || !map->is_object())
@@ -71,7 +72,8 @@ class WeightFiles {
     std::unordered_map<std::string, const TensorFile*> holders_;
 };
 
-// Throws BadInput if an option differs that cannot be seen in the shapes: the model would compute wrong results.
+// Throws BadInput if the options of the folder and of the model differ and the shapes of the tensors might not show it.
+// With such weights, the model would compute wrong results without an error.
 void check_same(const std::string& path, const BackboneOptions& folder, const BackboneOptions& model) {
     auto same = [&](const char* key, const auto& found, const auto& expected) {
         if (found != expected)
@@ -129,7 +131,7 @@ class Loader {
             head_is_biased_ |= name.zeros > 0 && !find(name).name.empty();
         for (const HuggingFaceName& name : hugging_face_names(model_))
             if (loaded.head || !name.of_head()) expect(name);
-        // Memory is allocated only after the checks: wrong sizes in config.json could request any amount of memory.
+        // Memory is allocated after the checks, because wrong sizes in config.json could request any amount of memory.
         if (!parameters_.values().data) parameters_.allocate(seed_);
         for (const HuggingFaceName& name : hugging_face_names(model_))
             if (loaded.head || !name.of_head()) take(name);
@@ -164,12 +166,12 @@ class Loader {
         return false;
     }
 
-    // Rows of a tensor in the files.
+    // A tensor in the files, and those of its rows that belong to a parameter.
     struct Found {
         std::string name;  // empty: the files have no such tensor
         RowPart rows;
     };
-    // Looks for the tensor under its name, then under its old name.
+    // Looks for a tensor under HuggingFaceName::name, then under old_name.
     Found find(const HuggingFaceName& name) const {
         const std::string prefix = name.of_head() ? "" : prefix_;
         if (files_.has(prefix + name.name)) return {prefix + name.name, {}};
@@ -183,7 +185,7 @@ class Loader {
         throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
     }
 
-    // Checks the shape of the tensor in the files, and adds the parameter to places_.
+    // Throws BadInput unless the files have the tensor with the right shape. Adds its parameter to places_.
     void expect(const HuggingFaceName& name) {
         const Tensor& parameter = parameter_of(name);
         const auto [found, rows] = find(name);
@@ -209,7 +211,7 @@ class Loader {
 
     static bool by_token(const HuggingFaceName& name) { return name.name == word_embeddings || name.name == head_bias; }
 
-    // Copies the tensor of this name to its rows of a parameter. If it has a row per token, applies the choice of
+    // Copies the tensor to the rows of its parameter. If the tensor has a row for each token, applies the choice of
     // tokens.
     void take(const HuggingFaceName& name) const {
         const auto [found, rows] = find(name);
@@ -257,8 +259,8 @@ class Loader {
     const std::uint64_t seed_;
     const WeightFiles files_;
     std::string prefix_;
-    bool head_is_biased_ = false;                // whether the files have the biases that they may lack
-    std::map<std::string, std::string> places_;  // for each tensor, the parameters that are read from it
+    bool head_is_biased_ = false;                // whether the files have a bias that they may lack (zeros > 0)
+    std::map<std::string, std::string> places_;  // for each tensor, HuggingFaceTensor::place
 };
 
 }  // namespace

@@ -27,8 +27,8 @@ const std::vector<TensorNames> bert_layer = {
 const std::vector<TensorNames> bert_head = {{K::linear, "cls.predictions.transform.dense", "head.dense"},
                                             {K::norm, "cls.predictions.transform.LayerNorm", "head.norm"}};
 
-// The old names are those of nomic-ai's own code, in which fc12 is the gate. transformers still saves under these
-// names.
+// The fifth entry of a row, if it has one, is old_name: the name in nomic-ai's own code, where fc12 is the gate.
+// transformers also saves files with these old names.
 const std::vector<TensorNames> nomic_embedding = {{K::table, "embeddings.word_embeddings", "embedding.token"},
                                                   {K::table, "embeddings.token_type_embeddings", "embedding.type"},
                                                   {K::norm, "embeddings.LayerNorm", "embedding.norm", whole, "emb_ln"}};
@@ -50,8 +50,8 @@ const std::vector<TensorNames> nomic_head = {{K::linear, "cls.predictions.transf
 
 const FamilyTensors bert{bert_embedding, bert_layer, bert_head}, nomic{nomic_embedding, nomic_layer, nomic_head};
 
-// Returns the name of a norm in files that were converted from Google's: gamma for weight, beta for bias. Empty for
-// other names.
+// Returns the name of a tensor of a norm in files that were converted from Google's checkpoints: gamma instead of
+// weight, beta instead of bias. Returns "" unless `name` contains LayerNorm.weight or LayerNorm.bias.
 std::string google_norm_name(const std::string& name) {
     for (const auto& [now, old] :
          {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}})
@@ -114,7 +114,7 @@ void reorder_heads(const View& from, void* to, int head_size, bool to_half_split
     const std::size_t bytes = from.bytes() / std::size_t(from.rows());
     for (std::int64_t row = 0; row < from.rows(); row++) {
         const std::int64_t i = row % head_size;
-        const std::int64_t there = row - i + i / 2 + (i % 2) * (head_size / 2);  // in the half-split order
+        const std::int64_t there = row - i + i / 2 + (i % 2) * (head_size / 2);  // the row in the half-split order
         const auto [source, target] = to_half_split ? std::pair(row, there) : std::pair(there, row);
         std::memcpy(static_cast<char*>(to) + std::size_t(target) * bytes,
                     static_cast<const char*>(from.data) + std::size_t(source) * bytes, bytes);

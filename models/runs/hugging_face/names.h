@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The families of Hugging Face models, and the names in their folders: of files, of sizes in config.json, of tensors.
-// Only for the files of this folder.
+// The families of Hugging Face models, and the names of files, of sizes in config.json and of tensors in the folders of
+// their checkpoints. Apart from hugging_face_sizes(), only the code in models/runs/hugging_face uses them.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -13,28 +13,30 @@ namespace masquerade {
 // One of several equal parts of the rows of a tensor.
 struct RowPart {
     int part = 0, parts = 1;
-    const char* what = "";  // name of the part: "keys"
+    const char* what = "";  // name of the part in messages, for example "keys"; may be empty
     View of(const View& whole) const;
 };
 
+// A tensor in the files of a checkpoint, and the rows of our parameter that have the same numbers.
 struct HuggingFaceName {
     std::string name;           // without the family's prefix; names that begin with "cls." never have a prefix
     std::string path;           // path of the parameter
-    RowPart rows = {};          // rows of the parameter: key_value has the keys, then the values
-    std::string old_name = {};  // another name of the tensor in the files; empty: none
-    RowPart old_rows = {};      // rows of the tensor with the old name
-    bool half_split = false;    // whether files have the coordinates of a head in another order: reorder_heads()
-    int zeros = 0;              // size of a bias that folder or stack may lack, because it is zero; 0: both have it
+    RowPart rows = {};          // which rows of the parameter; key_value, for example, has the keys, then the values
+    std::string old_name = {};  // another name under which some files have the tensor; empty: none
+    RowPart old_rows = {};      // which rows of the tensor old_name, if a file has this one
+    bool half_split = false;    // whether files have the rows of a head in the half-split order of reorder_heads()
+    int zeros = 0;              // if > 0, a bias of this size, which the files or the stack may lack: it is then zero
 
     bool of_head() const { return name.compare(0, 4, "cls.") == 0; }
-    // Returns the path and, if `rows` is only a part, its name: "layer.0.attention.key_value.weight, keys".
+    // Returns the path and the name of the part, if `rows` has one: "layer.0.attention.key_value.weight, keys".
     std::string place() const;
 };
 
 // A table has a weight, a linear layer a weight and perhaps a bias, a norm a weight and a bias.
 enum class TensorKind { table, linear, norm };
 
-// The names of a table, linear layer or norm, without ".weight" and ".bias". '#' stands for the number of a layer.
+// The names of a table, linear layer or norm, without ".weight" and ".bias". '#' stands for the number of a layer. The
+// members have the meanings of those in HuggingFaceName.
 struct TensorNames {
     TensorKind kind;
     const char *name, *path;
@@ -48,43 +50,45 @@ struct FamilyTensors {
     const std::vector<TensorNames>&embedding, &layer, &head;
 };
 
-// A family of models, and what distinguishes its stacks.
+// A family of Hugging Face models, and the options by which its stacks differ from those of other families.
 struct HuggingFaceFamily {
-    // type: model_type, and with a dot the prefix of tensor names; architecture: the entry of `architectures`
+    // type: model_type in config.json; followed by a dot, also the prefix of tensor names. title: the name in messages.
+    // architecture: the entry of `architectures` in config.json.
     const char *type, *title, *architecture;
     bool rotary;
-    bool gated;      // feed-forward parts are gated; linear layers have no biases, except in the head
-    bool own_width;  // the embedding may have its own width, and rotary positions may rotate values
+    bool gated;      // feed-forward parts have a gate, and linear layers outside the head have no biases
+    bool own_width;  // the embedding may have another width than the layers, and rotary positions may rotate values
     int positions;   // default of max_position_embeddings
-    double dropout;  // default of both dropouts
-    double base;     // default of rope_theta; if not gated, the only rotary base that is possible
+    double dropout;  // default of both dropouts, of hidden states and of attention probabilities
+    double base;     // default of rope_theta, the base of the rotary angles; if not `gated`, the only supported base
     const FamilyTensors& tensors;
 };
 const std::vector<HuggingFaceFamily>& hugging_face_families();
-// Returns the family that has the positions and feed-forward parts of a stack, or null. Other options of the stack may
-// not be supported by the family.
+// Returns the family that has the kind of positions and of feed-forward parts of a stack, or null if there is none. The
+// family may still lack other options of the stack.
 const HuggingFaceFamily* family_of(const BackboneOptions& options);
 
-// Returns the path of a file of the folder. If the file does not exist, throws BadInput, which says what such a folder
-// contains.
+// Returns the path of the file `name` in a checkpoint's folder. If the file does not exist, throws BadInput with a
+// message that says which files such a folder contains.
 std::string file_of(const std::string& folder, const std::string& name);
 
-// Returns the sizes of a stack and its activation, under Hugging Face's keys.
+// Returns the sizes and the activation of a stack, under the keys of Hugging Face's config.json.
 nlohmann::json hugging_face_sizes(const BackboneOptions& options);
 
-// Returns the text of config.json. Throws BadUsage if no family supports the stack.
+// Returns the contents of config.json. `pad` is pad_token_id. Throws BadUsage if no family supports the stack.
 std::string hugging_face_config(const BackboneOptions& options, DType dtype, int pad);
 
-// Returns the names of all tensors of a stack, in the order of the files, except for the final norm of a pre-norm
-// stack, which Hugging Face's models do not have.
+// Returns the names of all tensors of a stack, in the order in which they are saved; none if family_of() is null. The
+// final norm of a pre-norm stack is left out, because Hugging Face's models do not have it.
 std::vector<HuggingFaceName> hugging_face_names(const BackboneOptions& options);
 
-// Rotary positions rotate the coordinates of a head in pairs: 2i and 2i+1 here, i and i + D/2 in half-split files.
-// Copies the rows of query or key weights from one order to the other.
+// Rotary positions rotate the D coordinates of a head in pairs: in Masquerade, coordinate 2i with 2i+1; in the
+// half-split order of NomicBERT's files, i with i + D/2. This function copies the rows of the weights of queries or
+// keys, `from`, and changes their order: to the half-split order if to_half_split, else from it. head_size is D.
 void reorder_heads(const View& from, void* to, int head_size, bool to_half_split);
 
 const std::string word_embeddings = "embeddings.word_embeddings.weight";
-// The output matrix, which equals the word embeddings, and the two names of its bias.
+// The names of the output matrix, whose numbers equal the word embeddings, and the two names of the output bias.
 const std::string tied_matrix = "cls.predictions.decoder.weight", tied_bias = "cls.predictions.decoder.bias",
                   head_bias = "cls.predictions.bias";
 

@@ -13,7 +13,8 @@
 namespace masquerade {
 namespace {
 
-// Returns RoFormer's table of positions (P,D) as in its files: each row has the sines, then the cosines.
+// Returns the table of position embeddings that RoFormer's files contain, (P,D): each row has the sines of the rotary
+// table, then the cosines.
 std::vector<float> sines_and_cosines(int P, int D) {
     const std::vector<double> rotary_table = make_rotary_table(P, D);
     std::vector<float> table(rotary_table.size());
@@ -37,8 +38,8 @@ void save_hugging_face(const std::string& folder, const Backbone& backbone, cons
     const HuggingFaceFamily& family = *family_of(o);
     const std::string prefix = text(family.type, ".");
     const int D = o.width / o.heads;
-    std::deque<OnHost> here;               // the parameters; those on a GPU are copied
-    std::deque<std::vector<char>> others;  // reordered numbers, and zeros
+    std::deque<OnHost> here;               // the parameters in host memory; those on a GPU are copied
+    std::deque<std::vector<char>> others;  // data that no parameter has: reordered rows, and zeros for missing biases
     std::vector<StoredTensor> tensors;
     std::set<std::string> named;
     for (const HuggingFaceName& name : hugging_face_names(o)) {

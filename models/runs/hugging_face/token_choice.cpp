@@ -61,7 +61,7 @@ ChosenTokens wanted_tokens(const WordPiece& model, const Vocabulary& wanted) {
     ChosenTokens chosen{wanted, {}};
     TokenChoice& choice = chosen.choice;
     const Vocabulary& known = model.vocabulary();
-    std::vector<int> place(std::size_t(known.size()), -1);  // [old id]: the new id
+    std::vector<int> place(std::size_t(known.size()), -1);  // for each old id, the new id; -1: the token is not kept
     choice.unk = wanted.unk();
     int id = 0;
     for (; id < wanted.size() && known.id(wanted.token(id)) >= 0; id++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Chooses which tokens of a trained model a new model keeps, and how the rows of new tokens are initialised, as
-// keep_tokens and compound_tokens of bert4keras.
+// Chooses which tokens of a trained ("old") model a new model keeps, and how the embeddings of further tokens are
+// initialised, as keep_tokens and compound_tokens of bert4keras do.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,23 +11,23 @@
 namespace masquerade {
 
 struct TokenChoice {
-    std::vector<int> keep;  // [new id]: the old id; empty: all tokens are kept
-    // The new tokens, which follow the kept ones. A new token's row is the mean of the rows of these kept tokens (new
-    // ids) or, if the list is empty, the row of [UNK].
+    std::vector<int> keep;  // keep[i] is the old id of the token with the new id i; empty: all tokens are kept
+    // The tokens of the new model that follow the kept ones. compounds[i] lists kept tokens by their new ids. The mean
+    // of the embeddings of these tokens or, if the list is empty, the embedding of [UNK] becomes the new embedding.
     std::vector<std::vector<int>> compounds;
-    int unk = -1;  // new id of [UNK], for empty compounds
-    int pad = -1;  // old id of the token whose row [PAD] gets; -1: as in config.json
+    int unk = -1;  // new id of [UNK], for empty lists in `compounds`; -1: there is no [UNK]
+    int pad = -1;  // old id of the token whose embedding [PAD] gets; -1: pad_token_id of config.json
 
     int kept(int rows) const { return keep.empty() ? rows : int(keep.size()); }
     // Number of tokens of the new model if the old model has `rows` tokens.
     int size(int rows) const { return kept(rows) + int(compounds.size()); }
-    // Throws BadInput if an id does not exist, or if the new id of [PAD] is not 0. told: old id of [PAD] in
-    // config.json.
+    // Throws BadInput if an id does not exist, or if keep[0] is not the old id of [PAD]. `rows` is the number of tokens
+    // of the old model, and `told` is pad_token_id of its config.json.
     void check(int rows, int told) const;
 };
 
-// Returns the rows (V,E) of the new model's tokens, given the rows (rows,E) of the old model's. Kept rows are
-// identical.
+// Returns the embedding of the new model, (V,E), computed from the embedding `from` of the old model, (rows,E). Rows of
+// kept tokens are copied unchanged. Also works for a bias with one number per token, E = 1.
 std::vector<double> choose_rows(const TokenChoice& choice, const std::vector<double>& from, int rows);
 
 struct ChosenTokens {
@@ -40,33 +40,34 @@ struct ChosenTokens {
 ChosenTokens simplified_tokens(const Vocabulary& vocabulary,
                                const std::vector<std::string>& first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"});
 
-// Chooses the tokens of `wanted`, in this order. Throws BadInput unless all tokens that the model lacks come last. The
-// row of such a token is initialised with the mean of the kept pieces into which the model's tokenizer splits it or, if
-// none is kept, with the row of [UNK].
+// Chooses the tokens of `wanted`, in this order. `model` is the tokenizer of the old model. Throws BadInput unless all
+// tokens that the old model lacks come last. The tokenizer splits each of these into pieces, and its embedding is the
+// mean over the pieces that are kept or, if no piece is kept, the embedding of [UNK].
 ChosenTokens wanted_tokens(const WordPiece& model, const Vocabulary& wanted);
 
-// Returns the first `rows` tokens of a vocabulary: those that a model with so many rows has.
+// Returns the first `rows` tokens of a vocabulary, which are the tokens of a model whose embedding has `rows` rows.
 Vocabulary first_tokens(const Vocabulary& vocabulary, int rows);
 
-// Makes a tokenizer for training from one that was read from a file: the characters "[SEP]" in a text are plain text,
-// not the special token.
+// Makes a tokenizer for training from one that was read from a file. For the new tokenizer, the characters "[SEP]" in a
+// text are plain text, not the special token.
 WordPiece training_tokenizer(HuggingFace read);
 
-// Returns a tokenizer that has other tokens but reads text in the same way. Added tokens that are among the new tokens
-// are recognised as before.
+// Returns a tokenizer with the vocabulary `tokens` and the options of `reader`. The added tokens of `reader` remain
+// added tokens if the new vocabulary has them.
 WordPiece with_tokens(const WordPiece& reader, Vocabulary tokens);
 
-// Chooses all tokens of a tokenizer, for a model whose embedding has this number of rows. If there are more rows than
-// tokens, as in an embedding that was padded to a multiple, the first rows are used. If there are fewer rows, the
-// remaining tokens are initialised with the mean of their pieces. A note is logged in both cases.
+// Chooses all tokens of a tokenizer, for an old model whose embedding has `rows` rows. If there are more rows than
+// tokens, because the embedding was padded to a round number, only the first rows are used. If there are fewer rows,
+// the remaining tokens are new, as in wanted_tokens(). In both cases, a note is logged, which names the model `source`.
 ChosenTokens fitted_tokens(const WordPiece& reader, int rows, const std::string& source);
 
-// Chooses all tokens that a model with this number of rows has, [PAD] first. If the vocabulary has no [PAD], adds one
-// with the row of [UNK].
+// Chooses all tokens of a model whose embedding has `rows` rows, and puts [PAD] first. If the vocabulary has no [PAD],
+// adds one with the embedding of [UNK].
 ChosenTokens pad_first(const WordPiece& reader, int rows);
 
-// Throws BadInput if no model can be trained with these tokens: [PAD] must be the first one, and there must be [UNK],
-// [CLS] and [SEP]. mend: a command that makes a vocabulary with [PAD] first, for the message.
+// Throws BadInput if no model can be trained with this vocabulary: [PAD] must be the first token, and there must be
+// [UNK], [CLS] and [SEP]. For the message, `source` names the vocabulary, and `mend` is a command that makes one with
+// [PAD] first.
 void expect_trainable(const Vocabulary& vocabulary, const std::string& source, const std::string& mend);
 
 }  // namespace masquerade
