@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes lines to standard error. By convention, they begin with "note: " for information or "warning: " for a
+// Writes lines to standard error. Each line begins with "note: " for information or "warning: " for a
 // problem.
 #pragma once
 #include <cstdio>
