@@ -23,6 +23,10 @@ void UniLmSettings::declare(Config& c) {
           "start the positions of targets at max_length; false: after the source, which reveals its length");
     declare_mask(c);
     c.add("hidden", &hidden, "mlm: share of the tokens that are masked", 0, 1);
+    c.add("masking", &masking, "mlm: what is masked together: single tokens, whole words, or spans of whole words",
+          {{"tokens", Masking::tokens}, {"words", Masking::words}, {"spans", Masking::spans}});
+    c.add("span_stop", &span_stop, "mlm: with masking=spans, probability that a span ends after a word", 0.01, 1);
+    c.add("span_longest", &span_longest, "mlm: with masking=spans, maximum number of words of a span", 1, 1000);
     c.add("predicted", &predicted, "plm: share of the tokens that are predicted", 0, 1);
     declare_rest(c, model);
 }
@@ -51,6 +55,16 @@ ObjectiveOptions UniLmRun::objective_options() const {
     ObjectiveOptions o = TargetRun::objective_options();
     o.hidden = settings.hidden;
     o.predicted = settings.predicted;
+    o.masking = settings.masking;
+    o.span_stop = settings.span_stop;
+    o.span_longest = settings.span_longest;
+    if (o.masking != Masking::tokens && !continues_) {
+        auto each = std::make_shared<std::vector<bool>>();
+        for (int id = 0; id < o.vocabulary; id++)
+            each->push_back(masquerade::continues(tokenizer.vocabulary().token(id)));
+        continues_ = std::move(each);
+    }
+    o.continues = continues_;
     o.target_start = settings.fixed_target_start ? settings.max_length : -1;
     return o;
 }

@@ -14,7 +14,9 @@ struct UniLmSettings : TargetSettings {
     static constexpr auto options = Family::of_search;
     static std::vector<std::string> objectives() { return names_of(masquerade::objectives()); }
     BackboneOptions model;
-    double hidden = 0.15, predicted = 1.0 / 6;
+    Masking masking = Masking::tokens;
+    double hidden = 0.15, span_stop = 0.2, predicted = 1.0 / 6;
+    int span_longest = 10;
 
     UniLmSettings();
     const char* family() const override { return name; }
@@ -53,6 +55,7 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     // so in training.
     bool reads_causally() const { return !mixture.has(Objective::whole_source); }
 
+    mutable std::shared_ptr<const std::vector<bool>> continues_;  // ObjectiveOptions::continues, made when it is needed
     bool pairs_ = reads_pairs();  // whether the training text has targets; an objective need not require them
 };
 

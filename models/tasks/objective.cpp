@@ -2,6 +2,7 @@
 #include "models/tasks/objective.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <sstream>
 
@@ -15,8 +16,7 @@ bool is_special(int id, const ObjectiveOptions& o) {
     return std::find(o.special.begin(), o.special.end(), id) != o.special.end();
 }
 
-int hidden_as(int id, Sequence& random, const ObjectiveOptions& o) {
-    const double u = random.uniform_double();
+int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& o) {
     int other = 0;
     do other = int(random.below(std::uint32_t(o.vocabulary)));
     while (is_special(other, o) && o.vocabulary > int(o.special.size()));  // ends even if all tokens are special
@@ -42,22 +42,77 @@ std::vector<int> ordinary(const TokenRows& all, const ObjectiveOptions& o) {
     return places;
 }
 
+using Places = std::vector<int>;
+
+// Returns the indices of the ordinary tokens, word by word. Unless o.masking needs words, every token is a word.
+std::vector<Places> words_of(const TokenRows& all, const ObjectiveOptions& o) {
+    std::vector<Places> words;
+    for (int place : ordinary(all, o)) {
+        const bool follows = !words.empty() && words.back().back() == place - 1;
+        if (!follows || !o.continues || !o.continues->at(std::size_t(all.ids[std::size_t(place)])))
+            words.emplace_back();
+        words.back().push_back(place);
+    }
+    return words;
+}
+
+// Draws words; each is drawn with the probability o.hidden, and one of them in any case.
+std::vector<Places> drawn_words(const std::vector<Places>& words, Sequence& random, const ObjectiveOptions& o) {
+    std::vector<Places> hidden;
+    const Places& sure = words[random.below(std::uint32_t(words.size()))];  // hidden if the loop hides no word
+    for (const Places& word : words)
+        if (random.uniform_double() < o.hidden) hidden.push_back(word);
+    if (hidden.empty()) hidden.push_back(sure);
+    return hidden;
+}
+
+// Draws a number of words from 1 to o.span_longest: the geometric distribution of o.span_stop, truncated.
+int span_length(Sequence& random, const ObjectiveOptions& o) {
+    double left = random.uniform_double() * (1 - std::pow(1 - o.span_stop, o.span_longest)), share = o.span_stop;
+    int length = 1;
+    for (; length < o.span_longest && left >= share; length++, share *= 1 - o.span_stop) left -= share;
+    return length;
+}
+
+// Draws spans until they have the share o.hidden of the tokens. A span begins at any word that is still visible. It
+// ends after a drawn number of words, or earlier: before a word that is hidden or does not follow, and when enough
+// tokens are hidden.                                                                    Joshi et al. 2020, section 3.1
+std::vector<Places> drawn_spans(std::vector<Places> words, Sequence& random, const ObjectiveOptions& o) {
+    double tokens = 0;
+    for (const Places& word : words) tokens += double(word.size());
+    std::vector<Places> spans;
+    for (int missing = std::max(1, int(o.hidden * tokens + 0.5)); missing > 0;) {
+        const int length = span_length(random, o);
+        const std::size_t first = random.below(std::uint32_t(words.size()));
+        std::size_t last = first;
+        Places& span = spans.emplace_back();
+        do {
+            span.insert(span.end(), words[last].begin(), words[last].end());
+            missing -= int(words[last++].size());
+        } while (int(last - first) < length && last < words.size() && words[last][0] == span.back() + 1 && missing > 0);
+        words.erase(words.begin() + std::ptrdiff_t(first), words.begin() + std::ptrdiff_t(last));
+    }
+    std::sort(spans.begin(), spans.end());
+    return spans;
+}
+
+// The tokens of a span meet one fate: all become [MASK], all become random tokens, or all stay.
 Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Example e;
     e.rows = tokens_of(s, o);
     e.document = {e.rows.count(), 0};
     Sequence random(o.seed, "mlm", std::uint32_t(s.name), step);
-    const std::vector<int> places = ordinary(e.rows, o);
-    if (places.empty()) return e;
-    std::vector<int> hidden;
-    const int sure = places[random.below(std::uint32_t(places.size()))];  // hidden if the loop hides no token
-    for (int place : places)
-        if (random.uniform_double() < o.hidden) hidden.push_back(place);
-    if (hidden.empty()) hidden.push_back(sure);
-    for (int place : hidden) {
-        int& id = e.rows.ids[std::size_t(place)];
-        e.labels.push(place, id);
-        id = hidden_as(id, random, o);
+    const std::vector<Places> words = words_of(e.rows, o);
+    if (words.empty()) return e;
+    const bool spans = o.masking == Masking::spans;
+    for (const Places& together : spans ? drawn_spans(words, random, o) : drawn_words(words, random, o)) {
+        double u = 0;
+        for (int place : together) {
+            int& id = e.rows.ids[std::size_t(place)];
+            e.labels.push(place, id);
+            if (!spans || place == together[0]) u = random.uniform_double();
+            id = hidden_as(id, u, random, o);
+        }
     }
     return e;
 }

@@ -6,7 +6,8 @@
 // description below begins with the mask.
 //
 // One stack:
-//   mlm           full; some tokens are hidden, and their rows predict them            Devlin et al. 2019
+//   mlm           full; some tokens, words or spans are hidden, and their rows predict them
+//                                                                          Devlin et al. 2019, Joshi et al. 2020
 //   lm            causal; every row predicts the next token, in the source and in the target
 //   lm-target     causal; only the tokens of a pair's target are predicted
 //   lm-reverse    anticausal; every row predicts the previous token
@@ -71,14 +72,22 @@ struct InsertionRule {
     int begin = -1, end = -1;  // ids of [CLS] and [SEP], which enclose a canvas; [SEP] is also the end token of a slot
 };
 
+// The unit in which mlm hides tokens: single tokens, whole words, or spans of whole words.
+enum class Masking { tokens, words, spans };
+
 struct ObjectiveOptions {
     InsertionRule insertion;
-    int vocabulary = 0;                    // V
-    std::vector<int> special;              // tokens that are never hidden and never drawn at random
-    int mask = -1;                         // id of [MASK], which mlm, plm and mass need; -1: not in the vocabulary
-    double hidden = 0.15;                  // mlm: probability with which a token is hidden
-    double kept = 0.1, random = 0.1;       // probabilities that a hidden token stays visible, and that it becomes a
-                                           // random token; otherwise it becomes [MASK]
+    int vocabulary = 0;                 // V
+    std::vector<int> special;           // tokens that are never hidden and never drawn at random
+    int mask = -1;                      // id of [MASK], which mlm, plm and mass need; -1: not in the vocabulary
+    double hidden = 0.15;               // mlm: probability with which a token is hidden
+    double kept = 0.1, random = 0.1;    // probabilities that a hidden token stays visible, and that it becomes a
+                                        // random token; otherwise it becomes [MASK]
+    Masking masking = Masking::tokens;  // mlm
+    double span_stop = 0.2;             // spans: probability that a span ends after a word
+    int span_longest = 10;              // spans: maximum number of words of a span
+    // words and spans: (V) whether a token continues the word of the token before it; null: every token is a word
+    std::shared_ptr<const std::vector<bool>> continues;
     double predicted = 1.0 / 6;            // plm: share of the tokens that are predicted
     double span = 0.5;                     // mass: share of the tokens that are hidden, in one span
     int source_type = 0, target_type = 1;  // segment ids of the source's and of the target's tokens

@@ -8,9 +8,9 @@ namespace masquerade {
 
 bool is_special(int id, const ObjectiveOptions& options);
 
-// Returns the token that replaces the hidden token `id`: with probability `kept` the token `id` itself, with
-// probability `random` a random token that is not special, otherwise [MASK].
-int hidden_as(int id, Sequence& random, const ObjectiveOptions& options);
+// Returns the token that replaces the hidden token `id`: if u < kept, the token `id` itself; if u - kept < random, a
+// random token that is not special; otherwise [MASK]. `u` must be drawn uniformly from [0, 1).
+int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& options);
 
 // Makes an example for teacher forcing. The encoder reads the sentence. The decoder reads [CLS] and `wanted` without
 // its last token, at the positions from `start` on. Each decoder row predicts the next token of `wanted`.

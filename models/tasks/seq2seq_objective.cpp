@@ -44,7 +44,7 @@ Example mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
         const auto at = std::size_t(place);
         e.labels.push(e.rows.count(), s.ids[at]);
         e.rows.push(s.ids[at - 1], o.target_type, place - 1, s.name);
-        e.source.ids[at] = hidden_as(s.ids[at], random, o);
+        e.source.ids[at] = hidden_as(s.ids[at], random.uniform_double(), random, o);
     }
     return e;
 }

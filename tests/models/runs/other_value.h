@@ -25,6 +25,8 @@ inline std::string special_value(const std::string& model, const std::string& ke
              {"groups", "4"},
              {"words", "12"},
              {"keep", "3"},
+             {"masking", "spans"},
+             {"span_longest", "1"},
              {"latent_deviation", "0.5"},
              {"norm", "rms"},
              {"ffn", "swiglu"},

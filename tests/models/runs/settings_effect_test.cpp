@@ -221,6 +221,8 @@ Values context_of(const std::string& key) {
         {"positions", {{"rotary", "false"}}},
         {"head_bias", {{"bias", "false"}}},
         {"words", {{"task", "copy"}}},
+        {"span_stop", {{"masking", "spans"}}},
+        {"span_longest", {{"masking", "spans"}}},
         {"held_out", {{"held_out", "2"}}},
         {"save_every", {{"save_every", "1"}, {"keep", "9"}}},
         {"keep", {{"save_every", "1"}, {"keep", "1"}}},

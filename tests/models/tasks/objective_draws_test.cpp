@@ -88,33 +88,93 @@ void each_reading(const Ids& hidden, const std::function<int(int)>& id, const Ob
     }
 }
 
+// The places of the ordinary tokens, word by word.
+std::vector<Ids> words_of(const Whole& all, const ObjectiveOptions& o) {
+    std::vector<Ids> words;
+    for (int place : all.ordinary) {
+        const bool begins = !o.continues || !(*o.continues)[std::size_t(all.ids[std::size_t(place)])];
+        if (begins || words.empty() || words.back().back() + 1 != place) words.push_back({});
+        words.back().push_back(place);
+    }
+    return words;
+}
+// Calls f(probability, spans) for all spans that SpanBERT may draw after `spans`.
+using EachSpans = std::function<void(double, const std::vector<Ids>&)>;
+void each_spans(const std::vector<Ids>& words, int wanted, const ObjectiveOptions& o, double probability,
+                std::vector<Ids>& spans, const EachSpans& f) {
+    Ids hidden;
+    for (const Ids& span : spans) hidden.insert(hidden.end(), span.begin(), span.end());
+    if (int(hidden.size()) >= wanted) return f(probability, spans);
+    const auto visible = [&](std::size_t w) { return std::count(hidden.begin(), hidden.end(), words[w][0]) == 0; };
+    double starts = 0, lengths = 0;
+    for (std::size_t w = 0; w < words.size(); w++) starts += visible(w);
+    for (int length = 1; length <= o.span_longest; length++) lengths += std::pow(1 - o.span_stop, length);
+    for (std::size_t start = 0; start < words.size(); start++)
+        for (int length = 1; length <= o.span_longest && visible(start); length++) {
+            Ids span = words[start];
+            for (std::size_t w = start + 1; w < std::min(words.size(), start + std::size_t(length)); w++) {
+                if (!visible(w) || words[w][0] != span.back() + 1 || int(hidden.size() + span.size()) >= wanted) break;
+                span.insert(span.end(), words[w].begin(), words[w].end());
+            }
+            spans.push_back(span);
+            each_spans(words, wanted, o, probability / starts * std::pow(1 - o.span_stop, length) / lengths, spans, f);
+            spans.pop_back();
+        }
+}
+// Calls f(probability, readings) for all that may be read in the places of these spans, span by span.
+void each_reading(const std::vector<Ids>& spans, const Whole& all, const ObjectiveOptions& o, double probability,
+                  Ids& read, std::size_t span, const std::function<void(double, const Ids&)>& f) {
+    if (span == spans.size()) return f(probability, read);
+    const auto go_on = [&](double share, const std::function<int(std::size_t)>& now) {
+        const std::size_t before = read.size();
+        for (std::size_t i = 0; i < spans[span].size(); i++) read.push_back(now(i));
+        each_reading(spans, all, o, probability * share, read, span + 1, f);
+        read.resize(before);
+    };
+    go_on(1 - o.kept - o.random, [](std::size_t) { return mask; });
+    go_on(o.kept, [&](std::size_t i) { return all.ids[std::size_t(spans[span][i])]; });
+    const int ways = int(std::pow(3, double(spans[span].size())) + 0.5);
+    for (int way = 0; way < ways; way++)
+        go_on(o.random / ways, [&](std::size_t i) { return 5 + way / int(std::pow(3, double(i)) + 0.5) % 3; });
+}
+
 Outcomes mlm(const Sentence& s, const ObjectiveOptions& o) {
     const Whole all(s);
     Outcomes outcomes;
-    const auto hide = [&](const Ids& hidden, double probability) {
-        Ids read;
+    const auto hide = [&](std::vector<Ids> together, double probability) {
+        Ids read, hidden;
+        std::sort(together.begin(), together.end());
+        for (const Ids& each : together) hidden.insert(hidden.end(), each.begin(), each.end());
+        const auto take = [&](double p, const Ids& now) {
+            Example e;
+            for (int i = 0; i < all.size(); i++) {
+                const auto at = std::find(hidden.begin(), hidden.end(), i);
+                push(e.rows, at == hidden.end() ? all.ids[std::size_t(i)] : now[std::size_t(at - hidden.begin())],
+                     all.types[std::size_t(i)], i, s);
+                if (at != hidden.end()) e.labels.push(i, all.ids[std::size_t(i)]);
+            }
+            e.document = {all.size(), 0};
+            outcomes.push_back({p, e});
+        };
+        if (o.masking == Masking::spans) return each_reading(together, all, o, probability, read, 0, take);
         each_reading(
-            hidden, [&](int place) { return all.ids[std::size_t(place)]; }, o, probability, read,
-            [&](double p, const Ids& now) {
-                Example e;
-                for (int i = 0; i < all.size(); i++) {
-                    const auto at = std::find(hidden.begin(), hidden.end(), i);
-                    push(e.rows, at == hidden.end() ? all.ids[std::size_t(i)] : now[std::size_t(at - hidden.begin())],
-                         all.types[std::size_t(i)], i, s);
-                    if (at != hidden.end()) e.labels.push(i, all.ids[std::size_t(i)]);
-                }
-                e.document = {all.size(), 0};
-                outcomes.push_back({p, e});
-            });
+            hidden, [&](int place) { return all.ids[std::size_t(place)]; }, o, probability, read, take);
     };
-    const int n = int(all.ordinary.size());
+    const std::vector<Ids> words = words_of(all, o);
+    if (o.masking == Masking::spans) {
+        std::vector<Ids> spans;
+        const int wanted = std::max(1, int(std::floor(o.hidden * double(all.ordinary.size()) + 0.5)));
+        each_spans(words, wanted, o, 1, spans, [&](double p, const std::vector<Ids>& found) { hide(found, p); });
+        return outcomes;
+    }
+    const int n = int(words.size());
     for (int subset = 0; subset < 1 << n; subset++) {
-        Ids hidden;
+        std::vector<Ids> hidden;
         for (int i = 0; i < n; i++)
-            if (subset >> i & 1) hidden.push_back(all.ordinary[std::size_t(i)]);
+            if (subset >> i & 1) hidden.push_back(words[std::size_t(i)]);
         const double p = std::pow(o.hidden, double(hidden.size())) * std::pow(1 - o.hidden, n - double(hidden.size()));
         if (!hidden.empty()) hide(hidden, p);
-        for (int i = 0; i < n && hidden.empty(); i++) hide({all.ordinary[std::size_t(i)]}, p / n);
+        for (int i = 0; i < n && hidden.empty(); i++) hide({words[std::size_t(i)]}, p / n);
     }
     return outcomes;
 }
@@ -423,6 +483,35 @@ TEST_CASE("objective draws: every objective draws what its definition enumerates
                 check(objective, *s, o, 6000);
                 if (s == &pair) check(objective, *s, options(), 6000);
             }
+}
+
+TEST_CASE("objective draws: mlm hides whole words, and spans of SpanBERT's lengths, each with one fate") {
+    const Sentence pair{{cls, 5, 6, 7, sep}, 7, {7, 7, sep}}, text{{cls, 5, 7, 5, 6, 7, 7, sep}, 8, {}};
+    const auto continues = std::make_shared<const std::vector<bool>>(std::vector<bool>{0, 0, 0, 0, 0, 0, 0, 1});
+    for (const Sentence* s : {&pair, &text})
+        for (Masking masking : {Masking::words, Masking::spans})
+            for (bool pieces : {true, false}) {
+                ObjectiveOptions o = options();
+                o.hidden = 0.5, o.kept = 0.3, o.random = s == &text && masking == Masking::words && !pieces ? 0 : 0.2;
+                o.masking = masking, o.span_stop = 0.3, o.span_longest = 3;
+                if (pieces) o.continues = continues;
+                check(find_objective("mlm"), *s, o, 6000);
+            }
+    ObjectiveOptions o = options();
+    Sentence words{{cls}, 9, {}};
+    for (int i = 0; i < 100; i++) words.ids.push_back(5 + i % 3);
+    words.ids.push_back(sep);
+    o.masking = Masking::spans, o.kept = 1, o.random = 0, o.hidden = 0.1;
+    double sum = 0;
+    for (std::uint32_t step = 0; step < 1000; step++) {
+        const Labels labels = find_objective("mlm").make(words, step, o).labels;
+        CHECK(labels.size() == 10);
+        int spans = 1;
+        for (std::size_t m = 1; m < labels.rows.size(); m++) spans += labels.rows[m] > labels.rows[m - 1] + 1;
+        sum += spans;
+    }
+    // Simulated with other random numbers: runs of hidden words, of which spans that touch form one.
+    CHECK(std::abs(sum / 1000 - 3.2) < 0.15);
 }
 
 TEST_CASE("objective draws: every rule of insertion weighs questions as the paper's equations do") {
