@@ -45,7 +45,8 @@ struct Example {
     TokenRows source;          // rows of the encoder; empty if there is only one stack
     TokenRows rows;            // rows of the only stack, or of the decoder
     Document document;         // one stack: the lengths of the parts A and B of `rows`; unused for two stacks
-    std::vector<int> rank;     // rank of every row, for masks that depend on ranks; else empty
+    std::vector<int> rank;     // a number of every row, for masks that depend on one (two_stream_mask(): its rank,
+                               // pseudo_mask(): its weight); else empty
     Labels labels;             // labels of `rows`
     bool same_source = false;  // whether this example has the source of the previous one; `source` is then empty
 };
@@ -80,7 +81,7 @@ struct Batch : Halves {
                                                     // stacks, the numbers of its rows in `source` and in `rows`
     Documents shared;                               // two stacks: for each source, the number of its rows, and of all
                                                     // decoder rows that attend to it, even in several documents
-    std::vector<int> rank;                          // rank of each row of `rows`, for masks with ranks; else empty
+    std::vector<int> rank;                          // Example::rank of each row of `rows`, padded with -1; or empty
     SegmentGraph source_graph, graph, cross_graph;  // masks: encoder, decoder or only stack, cross-attention
     LayerGraphs source_masks, masks, cross_masks;   // replace source_graph, graph, cross_graph in some layers
     Labels labels;                                  // labels of `rows`

@@ -22,11 +22,12 @@ void UniLmSettings::declare(Config& c) {
     c.add("fixed_target_start", &fixed_target_start,
           "start the positions of targets at max_length; false: after the source, which reveals its length");
     declare_mask(c);
-    c.add("hidden", &hidden, "mlm: share of the tokens that are masked", 0, 1);
+    c.add("hidden", &hidden, "mlm, pmlm: share of the tokens that are masked", 0, 1);
     c.add("masking", &masking, "mlm: what is masked together: single tokens, whole words, or spans of whole words",
           {{"tokens", Masking::tokens}, {"words", Masking::words}, {"spans", Masking::spans}});
     c.add("span_stop", &span_stop, "mlm: with masking=spans, probability that a span ends after a word", 0.01, 1);
     c.add("span_longest", &span_longest, "mlm: with masking=spans, maximum number of words of a span", 1, 1000);
+    c.add("blocks", &blocks, "pmlm: share of the spans that have 2 to 6 tokens; other spans have one token", 0, 1);
     c.add("predicted", &predicted, "plm: share of the tokens that are predicted", 0, 1);
     declare_rest(c, model);
 }
@@ -37,7 +38,7 @@ BackboneOptions UniLmSettings::net(int vocabulary_size) const {
     o.positions = std::max(o.positions, max_length + max_target);
     expect_types(o);
     if (!mask.empty() && mixture().has(Objective::ranks))
-        throw BadUsage(text("objective ", objective, " needs its own mask of ranks: leave out mask="));
+        throw BadUsage(text("objective ", objective, " needs a mask of its own: leave out mask="));
     return o;
 }
 
@@ -55,6 +56,7 @@ ObjectiveOptions UniLmRun::objective_options() const {
     ObjectiveOptions o = TargetRun::objective_options();
     o.hidden = settings.hidden;
     o.predicted = settings.predicted;
+    o.blocks = settings.blocks;
     o.masking = settings.masking;
     o.span_stop = settings.span_stop;
     o.span_longest = settings.span_longest;

@@ -74,15 +74,17 @@ int span_length(Sequence& random, const ObjectiveOptions& o) {
     return length;
 }
 
-// Draws spans until they have the share o.hidden of the tokens. A span begins at any word that is still visible. It
-// ends after a drawn number of words, or earlier: before a word that is hidden or does not follow, and when enough
-// tokens are hidden.                                                                    Joshi et al. 2020, section 3.1
-std::vector<Places> drawn_spans(std::vector<Places> words, Sequence& random, const ObjectiveOptions& o) {
+// Draws spans until they have the share o.hidden of the tokens, and returns them in the order in which they are drawn.
+// A span begins at any word that is still visible. It ends after length_of() words, or earlier: before a word that is
+// hidden or does not follow, and when enough tokens are hidden.                         Joshi et al. 2020, section 3.1
+template <class Length>
+std::vector<Places> drawn_spans(std::vector<Places> words, Length length_of, Sequence& random,
+                                const ObjectiveOptions& o) {
     double tokens = 0;
     for (const Places& word : words) tokens += double(word.size());
     std::vector<Places> spans;
     for (int missing = std::max(1, int(o.hidden * tokens + 0.5)); missing > 0;) {
-        const int length = span_length(random, o);
+        const int length = length_of();
         const std::size_t first = random.below(std::uint32_t(words.size()));
         std::size_t last = first;
         Places& span = spans.emplace_back();
@@ -92,7 +94,6 @@ std::vector<Places> drawn_spans(std::vector<Places> words, Sequence& random, con
         } while (int(last - first) < length && last < words.size() && words[last][0] == span.back() + 1 && missing > 0);
         words.erase(words.begin() + std::ptrdiff_t(first), words.begin() + std::ptrdiff_t(last));
     }
-    std::sort(spans.begin(), spans.end());
     return spans;
 }
 
@@ -105,7 +106,10 @@ Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     const std::vector<Places> words = words_of(e.rows, o);
     if (words.empty()) return e;
     const bool spans = o.masking == Masking::spans;
-    for (const Places& together : spans ? drawn_spans(words, random, o) : drawn_words(words, random, o)) {
+    const auto length = [&] { return span_length(random, o); };
+    std::vector<Places> hidden = spans ? drawn_spans(words, length, random, o) : drawn_words(words, random, o);
+    std::sort(hidden.begin(), hidden.end());
+    for (const Places& together : hidden) {
         double u = 0;
         for (int place : together) {
             int& id = e.rows.ids[std::size_t(place)];
@@ -187,6 +191,50 @@ Example plm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     return e;
 }
 
+// A hidden token has three rows, all at its position: [MASK] in its place in the sentence; behind the sentence, the
+// token itself; and behind these, a second [MASK], the pseudo mask. The first [MASK] is context and predicts the token
+// from the context. The pseudo mask also sees the tokens of the spans that are predicted before its own.
+//                                                                                                    Bao et al. 2020
+Example pmlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    Example e;
+    e.rows = tokens_of(s, o);
+    const int n = e.rows.count();
+    e.document = {n, 0};
+    Sequence random(o.seed, "pmlm", std::uint32_t(s.name), step);
+    const auto length = [&] { return random.uniform_double() < o.blocks ? 2 + int(random.below(5)) : 1; };
+    std::vector<Places> tokens;
+    for (int place : ordinary(e.rows, o)) tokens.push_back({place});
+    std::vector<int> span(std::size_t(n), 0);  // for each token, the number of its span, from 1; 0: it is not hidden
+    int number = 0;
+    if (!tokens.empty())
+        for (const Places& each : drawn_spans(tokens, length, random, o)) {
+            number++;
+            for (int place : each) span[std::size_t(place)] = number;
+        }
+    const TokenRows all = e.rows;
+    e.rank.assign(std::size_t(n), 0);
+    const auto push = [&](int id, int place, int weight) {
+        const auto at = std::size_t(place);
+        e.rows.push(id, all.types[at], all.positions[at], s.name);
+        e.rank.push_back(weight);
+    };
+    const auto each_hidden = [&](auto use) {
+        for (int place = 0; place < n; place++)
+            if (span[std::size_t(place)] > 0) use(place, all.ids[std::size_t(place)], span[std::size_t(place)]);
+    };
+    each_hidden([&](int place, int id, int) {
+        e.rows.ids[std::size_t(place)] = o.mask;
+        e.labels.push(place, id);
+    });
+    each_hidden([&](int place, int id, int of) { push(id, place, of); });
+    each_hidden([&](int place, int id, int of) {
+        e.labels.push(e.rows.count(), id);
+        push(o.mask, place, -of);
+    });
+    e.document.target = e.rows.count() - n;
+    return e;
+}
+
 Example plm_shuffled(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     const TokenRows all = tokens_of(s, o);
     std::vector<int> order(std::size_t(all.count()) - 1);
@@ -203,6 +251,7 @@ Example plm_shuffled(const Sentence& s, std::uint32_t step, const ObjectiveOptio
 }
 
 void two_streams(Batch& b, const ObjectiveOptions&) { b.graph = two_stream_mask(b.parts, b.rank); }
+void pseudo_masks(Batch& b, const ObjectiveOptions&) { b.graph = pseudo_mask(b.parts, b.rank); }
 
 void expect_fitting(const Objective& objective, const Sentence& s, const ObjectiveOptions& o) {
     if (objective.has(Objective::mask_token) && o.mask < 0)
@@ -271,6 +320,8 @@ const std::vector<Objective>& objectives(bool encoder) {
         {"unilm", "the target of a pair, from all of its source", pairs | writes | whole_source, unilm,
          one_stack<unilm_mask>},
         {"plm", "tokens in a random order, in two streams", mask_token | Objective::ranks, plm, two_streams},
+        {"pmlm", "hidden spans, from the context, and from the context and earlier spans",
+         mask_token | Objective::ranks | Objective::scattered, pmlm, pseudo_masks},
         {"plm-shuffled", "the same by shuffled input, not told which place is next", none, plm_shuffled,
          one_stack<causal_mask>},
     };

@@ -16,6 +16,8 @@
 //   unilm         full in a pair's source; causal in the target, which also sees the source; the target is predicted
 //                                                                                      Dong et al. 2019
 //   plm           permutation language model in two streams (two_stream_mask)          Yang et al. 2019
+//   pmlm          pseudo-masked language model (pseudo_mask): hidden spans are predicted from the context alone, and in
+//                 a random order, each from the context and the spans before it        Bao et al. 2020
 //   plm-shuffled  causal; the tokens come in a random order, each with its position in the text. Each row predicts the
 //                 next token in this order without knowing the position of that token, so it can only predict a
 //                 mixture over the remaining positions. The objective exists to show this flaw      docs/unilm.md
@@ -79,8 +81,8 @@ struct ObjectiveOptions {
     InsertionRule insertion;
     int vocabulary = 0;                 // V
     std::vector<int> special;           // tokens that are never hidden and never drawn at random
-    int mask = -1;                      // id of [MASK], which mlm, plm and mass need; -1: not in the vocabulary
-    double hidden = 0.15;               // mlm: probability with which a token is hidden
+    int mask = -1;                      // id of [MASK], which some objectives need; -1: not in the vocabulary
+    double hidden = 0.15;               // mlm: probability with which a token is hidden; pmlm: share of the tokens
     double kept = 0.1, random = 0.1;    // probabilities that a hidden token stays visible, and that it becomes a
                                         // random token; otherwise it becomes [MASK]
     Masking masking = Masking::tokens;  // mlm
@@ -88,6 +90,7 @@ struct ObjectiveOptions {
     int span_longest = 10;              // spans: maximum number of words of a span
     // words and spans: (V) whether a token continues the word of the token before it; null: every token is a word
     std::shared_ptr<const std::vector<bool>> continues;
+    double blocks = 0.4;                   // pmlm: probability that a span has 2 to 6 tokens; otherwise it has one
     double predicted = 1.0 / 6;            // plm: share of the tokens that are predicted
     double span = 0.5;                     // mass: share of the tokens that are hidden, in one span
     int source_type = 0, target_type = 1;  // segment ids of the source's and of the target's tokens
@@ -117,7 +120,7 @@ struct Objective {
         pairs = 1,             // every sentence must have a target
         mask_token = 2,        // the vocabulary must have [MASK]
         scattered = 4,         // labelled rows are spread over a document; the last layer then runs for all rows
-        ranks = 8,             // the mask depends on ranks, and no mask in words can replace it
+        ranks = 8,             // the mask depends on Example::rank, and no mask in words can replace it
         writes = 16,           // trains generation from left to right
         writes_backward = 32,  // trains generation from right to left
         whole_source = 64,     // the text before the generated tokens is read in both directions

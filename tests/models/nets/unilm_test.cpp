@@ -9,6 +9,7 @@
 
 #include "engine/tensor/numbers.h"
 #include "engine/train/adamw.h"
+#include "models/masks/builder.h"
 #include "models/runs/unilm_run.h"
 #include "tests/models/nets/block_kinds.h"
 #include "tests/models/runs/small_pairs.h"
@@ -257,6 +258,73 @@ TEST_CASE("unilm: the gradient of every objective against the complex step") {
         const double smoothing = objective.name == std::string("unilm") ? 0.1 : 0;
         CHECK(gradient_error<Model>(small(true, true), batch, smoothing) <= 1e-11);
     }
+}
+
+// The rows of a pass are only those that its factor may see: the sentence with [MASK]s, the tokens of the earlier
+// spans, and the pseudo masks of the span that is predicted. In pass 0, the [MASK]s of the sentence predict all spans.
+TEST_CASE("unilm: the losses of pmlm are those of its factors, each by a pass of its own") {
+    Model m(small(false, true), DType::f64);
+    const std::vector<Sentence> text = pairs(1, 6);
+    ObjectiveOptions o = options();
+    o.hidden = 0.6;
+    int most = 0;
+    for (std::uint32_t step = 0; step < 6; step++) {
+        const Batch batch = find_objective("pmlm").batch(pointers_to(text), step, o);
+        m.tape.begin("together");
+        const std::vector<double> together = numbers_of(m.model.losses(m.tape, batch).each->view());
+        m.tape.end();
+        std::map<std::pair<int, bool>, double> found;  // by position, and whether the row is a pseudo mask
+        for (std::size_t i = 0; i < together.size(); i++) {
+            const auto row = std::size_t(batch.labels.rows[i]);
+            found[{batch.rows.positions[row], batch.rank[row] < 0}] = together[i];
+        }
+        const int spans = *std::max_element(batch.rank.begin(), batch.rank.end());
+        most = std::max(most, spans);
+        std::size_t checked = 0;
+        for (int span = 0; span <= spans; span++) {
+            TokenRows rows;
+            std::vector<int> tokens, asked;
+            SegmentBuilder build;
+            build.next_document();
+            std::vector<int> seen;
+            const auto add = [&](int weight) {
+                const int first = rows.count();
+                for (int i = 0; i < batch.rows.count(); i++) {
+                    if (batch.rank[std::size_t(i)] != weight) continue;
+                    const int position = batch.rows.positions[std::size_t(i)];
+                    const int source = int(text[0].ids.size());
+                    if (weight < 0 || (span == 0 && batch.rows.ids[std::size_t(i)] == o.mask)) {
+                        asked.push_back(rows.count());
+                        tokens.push_back(position < source ? text[0].ids[std::size_t(position)]
+                                                           : text[0].target[std::size_t(position - source)]);
+                    }
+                    rows.push_from(batch.rows, i);
+                }
+                seen.push_back(build.tokens(rows.count() - first));
+                build.look(Rule::full, seen.back(), seen);
+            };
+            add(0);
+            for (int earlier = 1; earlier < span; earlier++) add(earlier);
+            if (span > 0) add(-span);
+            const SegmentGraph graph = build.take();
+            const Backbone& stack = m.model.backbone;
+            m.tape.begin("alone");
+            Tensor* x = stack.head(m.tape, stack.finish(m.tape, stack.run(m.tape, rows, graph)));
+            const std::vector<double> logits = numbers_of(stack.logits(m.tape, x)->view());
+            for (std::size_t i = 0; i < asked.size(); i++, checked++) {
+                const double* row = &logits[std::size_t(asked[i]) * V];
+                double sum = 0;
+                for (int v = 0; v < V; v++) sum += std::exp(row[v]);
+                const double expected = std::log(sum) - row[tokens[i]];
+                const auto key = std::pair(rows.positions[std::size_t(asked[i])], span > 0);
+                REQUIRE(found.count(key));
+                CHECK(std::abs(found[key] - expected) <= 1e-11);
+            }
+            m.tape.end();
+        }
+        CHECK(checked == together.size());
+    }
+    CHECK(most >= 3);
 }
 
 TEST_CASE("unilm: two pairs are learned by heart and written again") {

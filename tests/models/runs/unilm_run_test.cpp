@@ -9,7 +9,7 @@ using namespace masquerade;
 
 namespace {
 
-const char* everything = "mlm,lm,lm-target,lm-reverse,prefix-lm,unilm,plm,plm-shuffled";
+const char* everything = "mlm,lm,lm-target,lm-reverse,prefix-lm,unilm,plm,pmlm,plm-shuffled";
 
 }  // namespace
 
@@ -96,7 +96,9 @@ TEST_CASE("unilm run: masks in words are refused before there is a run, and say 
         return std::make_unique<UniLmRun>(s, words);
     };
     CHECK_SAYS(message_of<BadUsage>([&] { run("unilm", "A ful"); }), "\"ful\" is no rule");
-    CHECK_SAYS(message_of<BadUsage>([&] { run("lm,plm", "AB full"); }), "objective lm,plm needs its own mask of ranks");
+    for (const char* objective : {"lm,plm", "pmlm"})
+        CHECK_SAYS(message_of<BadUsage>([&] { run(objective, "AB full"); }),
+                   text("objective ", objective, " needs a mask of its own: leave out mask="));
     CHECK(run("unilm", "A full; B causal sees A[0]")->writes());
     CHECK(run("lm", "A causal")->writes());
     for (const auto& [objective, mask] : {std::pair("unilm", "A full; B full sees A"), std::pair("lm", "A full")}) {
@@ -113,12 +115,19 @@ TEST_CASE("unilm run: what it was trained on says how it reads and what it can w
     struct {
         const char* objective;
         bool writes, backward, continues, causal;
-    } rows[] = {{"unilm", true, false, false, false},      {"lm-target", true, false, false, true},
-                {"lm", true, false, true, true},           {"prefix-lm", true, false, true, false},
-                {"mlm", false, false, false, false},       {"mlm,unilm", true, false, false, false},
-                {"plm", false, false, false, false},       {"plm-shuffled", false, false, false, false},
-                {"lm-reverse", false, true, false, false}, {"lm:3,lm-reverse", true, true, true, true},
-                {"mlm,lm", true, false, true, true},       {"lm,unilm", true, false, false, false}};
+    } rows[] = {{"unilm", true, false, false, false},
+                {"lm-target", true, false, false, true},
+                {"lm", true, false, true, true},
+                {"prefix-lm", true, false, true, false},
+                {"mlm", false, false, false, false},
+                {"mlm,unilm", true, false, false, false},
+                {"plm", false, false, false, false},
+                {"pmlm", false, false, false, false},
+                {"plm-shuffled", false, false, false, false},
+                {"lm-reverse", false, true, false, false},
+                {"lm:3,lm-reverse", true, true, true, true},
+                {"mlm,lm", true, false, true, true},
+                {"lm,unilm", true, false, false, false}};
     for (const auto& row : rows) {
         CAPTURE(std::string(row.objective));
         const UniLmRun run(tiny_unilm(row.objective), words);

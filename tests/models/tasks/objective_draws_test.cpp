@@ -98,26 +98,26 @@ std::vector<Ids> words_of(const Whole& all, const ObjectiveOptions& o) {
     }
     return words;
 }
-// Calls f(probability, spans) for all spans that SpanBERT may draw after `spans`.
+// Calls f(probability, spans) for all spans that may be drawn after `spans`. shares[i] is the probability of the length
+// i + 1.
 using EachSpans = std::function<void(double, const std::vector<Ids>&)>;
-void each_spans(const std::vector<Ids>& words, int wanted, const ObjectiveOptions& o, double probability,
+void each_spans(const std::vector<Ids>& words, int wanted, const std::vector<double>& shares, double probability,
                 std::vector<Ids>& spans, const EachSpans& f) {
     Ids hidden;
     for (const Ids& span : spans) hidden.insert(hidden.end(), span.begin(), span.end());
     if (int(hidden.size()) >= wanted) return f(probability, spans);
     const auto visible = [&](std::size_t w) { return std::count(hidden.begin(), hidden.end(), words[w][0]) == 0; };
-    double starts = 0, lengths = 0;
+    double starts = 0;
     for (std::size_t w = 0; w < words.size(); w++) starts += visible(w);
-    for (int length = 1; length <= o.span_longest; length++) lengths += std::pow(1 - o.span_stop, length);
     for (std::size_t start = 0; start < words.size(); start++)
-        for (int length = 1; length <= o.span_longest && visible(start); length++) {
+        for (std::size_t length = 1; length <= shares.size() && visible(start); length++) {
             Ids span = words[start];
-            for (std::size_t w = start + 1; w < std::min(words.size(), start + std::size_t(length)); w++) {
+            for (std::size_t w = start + 1; w < std::min(words.size(), start + length); w++) {
                 if (!visible(w) || words[w][0] != span.back() + 1 || int(hidden.size() + span.size()) >= wanted) break;
                 span.insert(span.end(), words[w].begin(), words[w].end());
             }
             spans.push_back(span);
-            each_spans(words, wanted, o, probability / starts * std::pow(1 - o.span_stop, length) / lengths, spans, f);
+            each_spans(words, wanted, shares, probability / starts * shares[length - 1], spans, f);
             spans.pop_back();
         }
 }
@@ -136,6 +136,10 @@ void each_reading(const std::vector<Ids>& spans, const Whole& all, const Objecti
     const int ways = int(std::pow(3, double(spans[span].size())) + 0.5);
     for (int way = 0; way < ways; way++)
         go_on(o.random / ways, [&](std::size_t i) { return 5 + way / int(std::pow(3, double(i)) + 0.5) % 3; });
+}
+
+int wanted_of(const Whole& all, const ObjectiveOptions& o) {
+    return std::max(1, int(std::floor(o.hidden * double(all.ordinary.size()) + 0.5)));
 }
 
 Outcomes mlm(const Sentence& s, const ObjectiveOptions& o) {
@@ -163,8 +167,13 @@ Outcomes mlm(const Sentence& s, const ObjectiveOptions& o) {
     const std::vector<Ids> words = words_of(all, o);
     if (o.masking == Masking::spans) {
         std::vector<Ids> spans;
-        const int wanted = std::max(1, int(std::floor(o.hidden * double(all.ordinary.size()) + 0.5)));
-        each_spans(words, wanted, o, 1, spans, [&](double p, const std::vector<Ids>& found) { hide(found, p); });
+        std::vector<double> shares;
+        double sum = 0;
+        for (int length = 1; length <= o.span_longest; length++)
+            shares.push_back(std::pow(1 - o.span_stop, length)), sum += shares.back();
+        for (double& share : shares) share /= sum;
+        each_spans(words, wanted_of(all, o), shares, 1, spans,
+                   [&](double p, const std::vector<Ids>& found) { hide(found, p); });
         return outcomes;
     }
     const int n = int(words.size());
@@ -252,6 +261,36 @@ Outcomes plm(const Sentence& s, const ObjectiveOptions& o) {
         orders++;
     } while (std::next_permutation(order.begin(), order.end()));
     for (Outcome& each : outcomes) each.probability /= orders;
+    return outcomes;
+}
+// The sentence with [MASK]s; then the tokens of the spans, in the order of the text; then as many [MASK]s again.
+Outcomes pmlm(const Sentence& s, const ObjectiveOptions& o) {
+    const Whole all(s);
+    std::vector<Ids> tokens, spans;
+    for (int place : all.ordinary) tokens.push_back({place});
+    Outcomes outcomes;
+    const double block = o.blocks / 5;
+    each_spans(tokens, wanted_of(all, o), {1 - o.blocks, block, block, block, block, block}, 1, spans,
+               [&](double p, const std::vector<Ids>& found) {
+                   std::map<int, int> span_of;
+                   for (std::size_t i = 0; i < found.size(); i++)
+                       for (int place : found[i]) span_of[place] = int(i) + 1;
+                   Example e;
+                   const auto at = [](const Ids& each, int place) { return each[std::size_t(place)]; };
+                   for (int i = 0; i < all.size(); i++) {
+                       push(e.rows, span_of.count(i) ? mask : at(all.ids, i), at(all.types, i), i, s);
+                       e.rank.push_back(0);
+                       if (span_of.count(i)) e.labels.push(i, at(all.ids, i));
+                   }
+                   for (int sign : {1, -1})
+                       for (const auto& [place, number] : span_of) {
+                           if (sign < 0) e.labels.push(e.rows.count(), at(all.ids, place));
+                           push(e.rows, sign > 0 ? at(all.ids, place) : mask, at(all.types, place), place, s);
+                           e.rank.push_back(sign * number);
+                       }
+                   e.document = {all.size(), e.rows.count() - all.size()};
+                   outcomes.push_back({p, e});
+               });
     return outcomes;
 }
 Outcomes plm_shuffled(const Sentence& s, const ObjectiveOptions&) {
@@ -423,6 +462,7 @@ const std::map<std::string, Define> definitions = {{"mlm", mlm},
                                                    {"prefix-lm", prefix_lm},
                                                    {"unilm", unilm},
                                                    {"plm", plm},
+                                                   {"pmlm", pmlm},
                                                    {"plm-shuffled", plm_shuffled},
                                                    {"seq2seq", seq2seq},
                                                    {"mass", mass},
