@@ -233,6 +233,9 @@ is 'after lm: its vocabulary' 0 $?
 is 'after lm: whose weights' 1 "$(grep -c '"init": "lm/step-000060"' after/run.json)"
 train unilm $small layers=2 objective=mlm:1,unilm:1 $on_pairs --steps 20 --out both > /dev/null
 is 'two objectives, two losses' 'mlm.loss unilm.loss' "$(evaluate both | awk '/\.loss/ { print $1 }' | xargs)"
+train unilm $small layers=2 width=64 heads=4 dropout=0 learning_rate=0.003 schedule_steps=2000 objective=unilm-masked $on_pairs \
+    --precision f32 --steps 600 --out masked > /dev/null
+is 'unilm-masked: writes at [MASK]s' 1 "$(generate masked --beam 2 < sources.txt | paste - targets.txt | awk -F '\t' '$1 == $2 { n++ } END { print (n >= 7) }')"
 train seq2seq $small layers=1 objective=mass --data sentences.txt --steps 5 --out mass > /dev/null
 is 'mass needs no pairs' 0 $?
 train unilm $small layers=1 objective=mlm --data sentences.txt --steps 5 --out mlm > /dev/null

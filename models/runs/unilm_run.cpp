@@ -27,6 +27,7 @@ void UniLmSettings::declare(Config& c) {
           {{"tokens", Masking::tokens}, {"words", Masking::words}, {"spans", Masking::spans}});
     c.add("span_stop", &span_stop, "mlm: with masking=spans, probability that a span ends after a word", 0.01, 1);
     c.add("span_longest", &span_longest, "mlm: with masking=spans, maximum number of words of a span", 1, 1000);
+    c.add("hidden_target", &hidden_target, "unilm-masked: share of the tokens of a target that are masked", 0, 1);
     c.add("blocks", &blocks, "pmlm: share of the spans that have 2 to 6 tokens; other spans have one token", 0, 1);
     c.add("predicted", &predicted, "plm: share of the tokens that are predicted", 0, 1);
     declare_rest(c, model);
@@ -56,6 +57,7 @@ ObjectiveOptions UniLmRun::objective_options() const {
     ObjectiveOptions o = TargetRun::objective_options();
     o.hidden = settings.hidden;
     o.predicted = settings.predicted;
+    o.hidden_target = settings.hidden_target;
     o.blocks = settings.blocks;
     o.masking = settings.masking;
     o.span_stop = settings.span_stop;
@@ -85,6 +87,10 @@ ReadingOptions UniLmRun::reading_options() const {
     if (r.causal && continues()) r.target_type = r.source_type;
     r.masks = o.masks;
     r.goes_on = r.causal;
+    const auto writes_next = [](const ObjectiveMixture::Part& part) {
+        return part.objective->has(Objective::writes) && !part.objective->has(Objective::at_mask);
+    };
+    if (std::none_of(mixture.parts.begin(), mixture.parts.end(), writes_next)) r.mask = o.mask;
     return r;
 }
 

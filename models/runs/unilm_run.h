@@ -15,7 +15,7 @@ struct UniLmSettings : TargetSettings {
     static std::vector<std::string> objectives() { return names_of(masquerade::objectives()); }
     BackboneOptions model;
     Masking masking = Masking::tokens;
-    double hidden = 0.15, span_stop = 0.2, blocks = 0.4, predicted = 1.0 / 6;
+    double hidden = 0.15, span_stop = 0.2, hidden_target = 0.7, blocks = 0.4, predicted = 1.0 / 6;
     int span_longest = 10;
 
     UniLmSettings();

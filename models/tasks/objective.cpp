@@ -56,12 +56,12 @@ std::vector<Places> words_of(const TokenRows& all, const ObjectiveOptions& o) {
     return words;
 }
 
-// Draws words; each is drawn with the probability o.hidden, and one of them in any case.
-std::vector<Places> drawn_words(const std::vector<Places>& words, Sequence& random, const ObjectiveOptions& o) {
+// Draws words; each is drawn with the probability `share`, and one of them in any case.
+std::vector<Places> drawn_words(const std::vector<Places>& words, double share, Sequence& random) {
     std::vector<Places> hidden;
     const Places& sure = words[random.below(std::uint32_t(words.size()))];  // hidden if the loop hides no word
     for (const Places& word : words)
-        if (random.uniform_double() < o.hidden) hidden.push_back(word);
+        if (random.uniform_double() < share) hidden.push_back(word);
     if (hidden.empty()) hidden.push_back(sure);
     return hidden;
 }
@@ -107,7 +107,7 @@ Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     if (words.empty()) return e;
     const bool spans = o.masking == Masking::spans;
     const auto length = [&] { return span_length(random, o); };
-    std::vector<Places> hidden = spans ? drawn_spans(words, length, random, o) : drawn_words(words, random, o);
+    std::vector<Places> hidden = spans ? drawn_spans(words, length, random, o) : drawn_words(words, o.hidden, random);
     std::sort(hidden.begin(), hidden.end());
     for (const Places& together : hidden) {
         double u = 0;
@@ -143,6 +143,22 @@ Example lm_target(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
 Example unilm(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     const int source = int(s.ids.size());
     return next_tokens(tokens_of(s, o), {source, int(s.target.size()) - 1}, source - 1);
+}
+
+// [SEP] of the target can be hidden, too, so that the model learns where a target ends.
+Example unilm_masked(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    Example e;
+    e.rows = tokens_of(s, o);
+    e.document = {int(s.ids.size()), int(s.target.size())};
+    Sequence random(o.seed, "unilm-masked", std::uint32_t(s.name), step);
+    std::vector<Places> tokens;
+    for (int place = e.document.source; place < e.rows.count(); place++) tokens.push_back({place});
+    for (const Places& one : drawn_words(tokens, o.hidden_target, random)) {
+        int& id = e.rows.ids[std::size_t(one[0])];
+        e.labels.push(one[0], id);
+        id = hidden_as(id, random.uniform_double(), random, o);
+    }
+    return e;
 }
 
 Example prefix_lm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
@@ -318,6 +334,9 @@ const std::vector<Objective>& objectives(bool encoder) {
         {"prefix-lm", "what follows a prefix of random length", writes | whole_source, prefix_lm,
          one_stack<unilm_mask>},
         {"unilm", "the target of a pair, from all of its source", pairs | writes | whole_source, unilm,
+         one_stack<unilm_mask>},
+        {"unilm-masked", "hidden tokens of the target of a pair, from its source and the target before them",
+         pairs | mask_token | writes | whole_source | Objective::at_mask | Objective::scattered, unilm_masked,
          one_stack<unilm_mask>},
         {"plm", "tokens in a random order, in two streams", mask_token | Objective::ranks, plm, two_streams},
         {"pmlm", "hidden spans, from the context, and from the context and earlier spans",

@@ -15,6 +15,8 @@
 //                                                                                      Raffel et al. 2020
 //   unilm         full in a pair's source; causal in the target, which also sees the source; the target is predicted
 //                                                                                      Dong et al. 2019
+//   unilm-masked  the mask of unilm; some tokens of the target are hidden, and their rows predict them
+//                                                                                      Dong et al. 2019, section 2.4
 //   plm           permutation language model in two streams (two_stream_mask)          Yang et al. 2019
 //   pmlm          pseudo-masked language model (pseudo_mask): hidden spans are predicted from the context alone, and in
 //                 a random order, each from the context and the spans before it        Bao et al. 2020
@@ -90,6 +92,7 @@ struct ObjectiveOptions {
     int span_longest = 10;              // spans: maximum number of words of a span
     // words and spans: (V) whether a token continues the word of the token before it; null: every token is a word
     std::shared_ptr<const std::vector<bool>> continues;
+    double hidden_target = 0.7;            // unilm-masked: probability with which a token of the target is hidden
     double blocks = 0.4;                   // pmlm: probability that a span has 2 to 6 tokens; otherwise it has one
     double predicted = 1.0 / 6;            // plm: share of the tokens that are predicted
     double span = 0.5;                     // mass: share of the tokens that are hidden, in one span
@@ -126,6 +129,7 @@ struct Objective {
         whole_source = 64,     // the text before the generated tokens is read in both directions
         encoder = 128,         // an encoder reads the source
         both_sides = 256,      // words are inserted into the source, too
+        at_mask = 512,         // a token is generated at a [MASK] in its place, not at the row of the token before it
     };
     unsigned traits;
     bool has(Trait trait) const { return traits & trait; }

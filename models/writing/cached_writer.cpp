@@ -15,10 +15,11 @@ CachedWriter::CachedWriter(const Backbone& stack, int type, bool backward)
       arena_(stack.device(), Blocks::kept),
       tape_(arena_, stack.storage()) {}
 
-Memory& CachedWriter::start(int most_rows, int longest) {
+Memory& CachedWriter::start(int most_rows, int longest, int mask) {
     const Slots slots{most_rows, longest, backward_};
     memory_ = Memory();
-    memory_.layers = stack_.states(slots);
+    memory_.mask = mask;
+    memory_.layers = stack_.states({mask < 0 ? most_rows : 2 * most_rows, longest, backward_});
     slots_.start(slots);
     asked_ = false;
     return memory_;
@@ -38,8 +39,7 @@ SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<Cac
     return with_window(cached_mask(documents, token_source), window);
 }
 
-View CachedWriter::feed(const std::vector<Row>& rows) {
-    slots_.follow(tape_, rows, memory_.layers);
+Tensor* CachedWriter::run(const std::vector<Row>& rows, const std::vector<int>& ids) {
     const int written = slots_.written();
     rows_ = TokenRows();
     std::vector<CachedDocument> alone, with_memory;
@@ -47,7 +47,7 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
     for (const Memory::Source& s : memory_.sources) cross.push_back({s.end - s.begin, 0});
     for (std::size_t i = 0; i < rows.size(); i++) {
         const Memory::Source& s = memory_.sources[std::size_t(rows[i].source)];
-        rows_.push(rows[i].token, type_, backward_ ? s.position - written : s.position + written, s.name);
+        rows_.push(ids[i], type_, backward_ ? s.position - written : s.position + written, s.name);
         const int first = slots_.first_row(i);
         alone.push_back({0, 0, first, written, 1});
         with_memory.push_back({s.begin, s.end, first, written, 1, memory_.goes_on});
@@ -74,13 +74,39 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
     pass.rotates_cross = memory_.rotates_cross;
     const Step step = slots_.step(tape_);
     pass.step = &step;
-    Tensor* x = stack_.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
+    return stack_.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
         layer.state = &memory_.layers[std::size_t(i)];
         layer.graph = &masks_.at(i, has_memory(i) ? graph_ : alone_graph_);
         if (reads_encoder) layer.cross_graph = &cross_masks_.at(i, cross_graph_);
-    });  // (rows, C)
+    });
+}
+
+namespace {
+std::vector<int> ids_of(const std::vector<NextToken::Row>& rows) {
+    std::vector<int> ids;
+    for (const NextToken::Row& row : rows) ids.push_back(row.token);
+    return ids;
+}
+}  // namespace
+
+View CachedWriter::feed(const std::vector<Row>& rows) {
+    slots_.follow(tape_, rows, memory_.layers);
+    Tensor* x = run(rows, ids_of(rows));
     slots_.advance();
-    return stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view();  // (rows, V)
+    return logits_of(x);
+}
+
+// Feeds the tokens of the rows, except in the first step, whose prefixes are empty; then a [MASK] behind each prefix.
+View CachedWriter::feed_masks(const std::vector<Row>& rows) {
+    slots_.follow(tape_, rows, memory_.layers);
+    if (asked_) {
+        run(rows, ids_of(rows));
+        slots_.advance();
+        tape_.end();
+        tape_.begin("ask");
+    }
+    slots_.copy_prefixes(tape_, memory_.layers);
+    return logits_of(run(rows, std::vector<int>(rows.size(), memory_.mask)));
 }
 
 const float* CachedWriter::step(const std::vector<Row>& rows) {
@@ -93,7 +119,7 @@ const float* CachedWriter::step(const std::vector<Row>& rows) {
                         logits_.begin() + std::ptrdiff_t(i * V));
     } else {
         tape_.begin("step");
-        const OnHost numbers(feed(rows));
+        const OnHost numbers(memory_.mask < 0 ? feed(rows) : feed_masks(rows));
         std::copy_n(numbers.view().as<float>(), logits_.size(), logits_.begin());
         tape_.end();
     }

@@ -25,8 +25,11 @@ struct Memory {
     bool rotates_cross = false;
     const LayerMasks* masks = nullptr;  // masks in words; null: a generated token sees its whole source
     bool goes_on = false;               // whether the generated text continues its source, so that both are one text
-    // Logits of the first generated token of each source, (sources, V). If empty, the first step feeds
-    // SearchSource::begin to compute these logits.
+    // If not -1, the id of [MASK]: every step appends a [MASK] to each prefix, whose row predicts the token of its
+    // place, and forgets this row.
+    int mask = -1;
+    // Logits of the first generated token of each source, (sources, V). If empty and there is no `mask`, the first step
+    // feeds SearchSource::begin to compute these logits.
     std::vector<float> next;
 };
 
@@ -37,8 +40,8 @@ class CachedWriter : public NextToken {
 
     // Forgets all sources and prefixes, and returns an empty memory. The caller must fill this memory on tape(),
     // between the tape's begin() and end(). The following steps may have at most `most_rows` prefixes of at most
-    // `longest` tokens.
-    Memory& start(int most_rows, int longest);
+    // `longest` tokens. `mask` becomes Memory::mask.
+    Memory& start(int most_rows, int longest, int mask = -1);
     Memory& memory() { return memory_; }
     Tape& tape() { return tape_; }
     int vocabulary() const override { return stack_.options.vocabulary; }
@@ -53,6 +56,10 @@ class CachedWriter : public NextToken {
     const Backbone& stack_;
 
   private:
+    // Runs the stack for one more row of every prefix, with the tokens `ids`, and returns its output (rows, C).
+    Tensor* run(const std::vector<Row>& rows, const std::vector<int>& ids);
+    View feed_masks(const std::vector<Row>& rows);
+    View logits_of(Tensor* x) { return stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view(); }
     SegmentGraph written_graph(const MaskWords& words, std::vector<CachedDocument> documents, int token_source) const;
 
     const int type_;

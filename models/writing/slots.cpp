@@ -22,25 +22,37 @@ void PrefixSlots::follow(Tape& tape, const std::vector<NextToken::Row>& rows, co
         taken[std::size_t(parent_slot)] = 1;
         slot[i] = parent_slot;
     }
-    for (std::vector<int>* each : {&from_slots_, &to_slots_, &from_rows_, &to_rows_}) each->clear();
+    from_slots_.clear(), to_slots_.clear();
     int free = 0;
     for (std::size_t i = 0; i < rows.size(); i++) {
         if (slot[i] >= 0) continue;
         while (taken[std::size_t(free)]) free++;
         taken[std::size_t(free)] = 1;
         slot[i] = free;
-        if (written_ == 0) continue;
-        const int parent_slot = slot_of_[std::size_t(rows[i].parent)];
-        from_slots_.push_back(parent_slot), to_slots_.push_back(free);
-        for (int t = 0; t < written_; t++) {
-            from_rows_.push_back(slots_.row(parent_slot, t));
-            to_rows_.push_back(slots_.row(free, t));
-        }
+        if (written_ > 0) from_slots_.push_back(slot_of_[std::size_t(rows[i].parent)]), to_slots_.push_back(free);
     }
-    slot_of_ = slot;
+    used_ = slot_of_ = slot;
+    copy(tape, layers);
+}
+
+void PrefixSlots::copy_prefixes(Tape& tape, const std::vector<LayerState>& layers) {
+    from_slots_ = used_ = slot_of_;
+    for (int& slot : used_) slot += slots_.count;
+    to_slots_ = used_;
+    copy(tape, layers);
+}
+
+// Copies the states of the slots from_slots_ to the slots to_slots_, and lists the rows of the next tokens.
+void PrefixSlots::copy(Tape& tape, const std::vector<LayerState>& layers) {
     next_rows_.clear();
-    for (int each : slot_of_) next_rows_.push_back(slots_.row(each, written_));
-    if (from_slots_.empty()) return;
+    for (int each : used_) next_rows_.push_back(slots_.row(each, written_));
+    from_rows_.clear(), to_rows_.clear();
+    for (std::size_t i = 0; i < from_slots_.size(); i++)
+        for (int t = 0; t < written_; t++) {
+            from_rows_.push_back(slots_.row(from_slots_[i], t));
+            to_rows_.push_back(slots_.row(to_slots_[i], t));
+        }
+    if (from_rows_.empty()) return;
     const Branches branches{tape.ints(from_slots_), tape.ints(to_slots_), tape.ints(from_rows_), tape.ints(to_rows_)};
     for (const LayerState& layer : layers)
         for (AttentionState* state : {layer.self.get(), layer.cross.get()})

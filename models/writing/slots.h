@@ -19,15 +19,21 @@ class PrefixSlots {
     void follow(Tape& tape, const std::vector<NextToken::Row>& rows, const std::vector<LayerState>& layers);
     // Returns the first row of prefix i in the decoding states, in reading order. The row of the token that this step
     // adds counts, too; it comes first if generation is backward. Valid after follow().
-    int first_row(std::size_t i) const { return slots_.row(slot_of_[i], slots_.backward ? written_ : 0); }
-    Step step(Tape& tape) const { return {tape.ints(slot_of_), tape.ints(next_rows_), written_}; }
+    int first_row(std::size_t i) const { return slots_.row(used_[i], slots_.backward ? written_ : 0); }
+    Step step(Tape& tape) const { return {tape.ints(used_), tape.ints(next_rows_), written_}; }
     int written() const { return written_; }  // number of tokens of every prefix
     void advance() { written_++; }
+    // Copies every prefix to a slot of its own behind those of start(). Until the next follow(), first_row() and step()
+    // are about these copies, to which a row may be added without a change of the prefixes.
+    void copy_prefixes(Tape& tape, const std::vector<LayerState>& layers);
 
   private:
+    void copy(Tape& tape, const std::vector<LayerState>& layers);
+
     Slots slots_;
     int written_ = 0;
     std::vector<int> slot_of_;  // slot of each prefix of the current step; empty before the first step
+    std::vector<int> used_;     // slot_of_, or the slots of the copies
     std::vector<int> next_rows_;
     std::vector<int> from_slots_, to_slots_, from_rows_, to_rows_;
 };

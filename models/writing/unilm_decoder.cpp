@@ -13,7 +13,7 @@ UniLmDecoder::UniLmDecoder(const UniLm& model, const ReadingOptions& options)
 
 void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_rows) {
     const bool backward = options_.backward;
-    Memory& memory = start(most_rows, options_.longest);
+    Memory& memory = start(most_rows, options_.longest, options_.mask);
     Tape& tape = this->tape();
     rows_ = edge_ = TokenRows();
     edge_rows_.clear();
@@ -44,7 +44,8 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
         layer.query_rows = tape.ints(edge_rows_);
         layer.query_names = edge_.names(tape);
         layer.graph = &edge_graph_;
-    });                                                                                           // (sources, C)
+    });  // (sources, C)
+    if (options_.mask >= 0) return tape.end();
     const OnHost logits(stack_.logits(tape, stack_.head(tape, stack_.finish(tape, x)))->view());  // (sources, V)
     memory.next.resize(std::size_t(logits.view().count()));
     for (std::size_t i = 0; i < memory.next.size(); i++) memory.next[i] = float(logits[std::int64_t(i)]);

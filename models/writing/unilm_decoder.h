@@ -13,6 +13,7 @@ struct ReadingOptions {
     int source_type = 0, target_type = 1;  // segment ids
     int target_start = -1;                 // position of a target's first token; -1: directly after the source
     int longest = 64;                      // maximum number of generated tokens
+    int mask = -1;                         // as Memory::mask, for models that were trained to predict [MASK]s
     // Whether sources are the ends of texts; the text before them is then generated from right to left. A source of n
     // tokens starts at position min(longest, room - n), which leaves the positions down to 0 for the generated tokens.
     bool backward = false;

@@ -127,12 +127,64 @@ TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every kind o
                     check_cached(o, "unilm", "", -1);
 }
 
+namespace {
+
+// The logits of the tokens of a target by passes over the source, the tokens before, and a [MASK].
+void check_cached_at_masks(const BackboneOptions& o, const std::string& mask) {
+    CAPTURE(o.attention);
+    Model m(o);
+    const std::vector<Sentence> text = pairs(5, 11);
+    ObjectiveOptions by = options();
+    if (!mask.empty()) by.masks = std::make_shared<const LayerMasks>(mask, 3);
+    std::vector<std::vector<float>> forced;
+    Batch all;  // as check_targets needs it
+    for (const Sentence& s : text) {
+        for (std::size_t t = 0; t < s.target.size(); t++) {
+            Sentence begun = s;
+            begun.target.resize(t + 1);
+            Example e;
+            const int n = int(s.ids.size());
+            for (int i = 0; i < n; i++) e.rows.push(s.ids[std::size_t(i)], by.source_type, i, s.name);
+            for (std::size_t i = 0; i <= t; i++)
+                e.rows.push(i < t ? s.target[i] : by.mask, by.target_type, n + int(i), s.name);
+            e.labels.push(e.rows.count() - 1, s.target[t]);
+            e.document = {n, int(t) + 1};
+            Batch one = pack({e}, 0);
+            find_objective("unilm-masked").give_masks(one, by);
+            for (int layer : {0, 1})
+                if (!find_attention(o.attention).refuses(one.graph_at(layer)).empty()) return;
+            forced.push_back(m.forced(one).at(0));
+        }
+        all.labels.begin.push_back(int(forced.size()));
+    }
+    ReadingOptions reading;
+    reading.masks = by.masks;
+    reading.longest = longest;
+    reading.mask = by.mask;
+    UniLmDecoder decoder(m.model, reading);
+    decoder.read(pointers_to(text), int(text.size()));
+    check_targets(decoder, 3, text, all, forced);
+}
+
+}  // namespace
+
+TEST_CASE("unilm: at a [MASK], cached == forced logits, bit for bit, for every kind of attention") {
+    for (const AttentionKind& attention : attention_kinds()) {
+        check_cached_at_masks(of_kind(attention.name, false, attention.rotates), "");
+        check_cached_at_masks(of_kind(attention.name, true, false),
+                              "A full; B causal | layers 1: A full; B causal window=2 sees A[0]");
+    }
+}
+
 TEST_CASE("unilm: prefixes branch, die and swap; each has the logits it has alone") {
     Model m(small(false, true));
     const std::vector<Sentence> text = pairs(2, 5);
     ReadingOptions reading;
     reading.longest = longest;
-    check_branches([&] { return UniLmDecoder(m.model, reading); }, 3, text);
+    for (int mask : {-1, 4}) {
+        reading.mask = mask;
+        check_branches([&] { return UniLmDecoder(m.model, reading); }, 3, text);
+    }
 }
 
 namespace {
@@ -331,15 +383,20 @@ TEST_CASE("unilm: two pairs are learned by heart and written again") {
     const std::vector<Sentence> text = pairs(2, 9);
     BackboneOptions o = small(false, true);
     o.deviation = 0.05;
-    Model m(o);
-    const double last = learned(m, 150, [&](std::uint32_t step) {
-        return find_objective("unilm").batch(pointers_to(text), step, options());
-    });
-    CHECK(last < 0.05);
-    ReadingOptions reading;
-    reading.longest = longest;
-    UniLmDecoder decoder(m.model, reading);
-    check_written(decoder, 3, text);
+    for (const char* objective : {"unilm", "unilm-masked"}) {
+        CAPTURE(std::string(objective));
+        const bool masked = find_objective(objective).has(Objective::at_mask);
+        Model m(o);
+        const double last = learned(m, masked ? 250 : 150, [&](std::uint32_t step) {
+            return find_objective(objective).batch(pointers_to(text), step, options());
+        });
+        CHECK(last < 0.05);
+        ReadingOptions reading;
+        reading.longest = longest;
+        if (masked) reading.mask = options().mask;
+        UniLmDecoder decoder(m.model, reading);
+        check_written(decoder, 3, text);
+    }
 }
 
 TEST_CASE("unilm: a mixture takes each objective by its weight, the same one at the same step") {

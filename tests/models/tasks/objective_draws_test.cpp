@@ -218,6 +218,40 @@ Outcomes unilm(const Sentence& s, const ObjectiveOptions&) {
     return {
         {1, chain(all, in_order(all.size()), all.types, {all.source, all.size() - 1 - all.source}, all.source - 1, s)}};
 }
+Outcomes unilm_masked(const Sentence& s, const ObjectiveOptions& o) {
+    const Whole all(s);
+    const int n = int(s.target.size());
+    Outcomes outcomes;
+    for (int subset = 0; subset < 1 << n; subset++) {
+        std::vector<Ids> choices;  // what is hidden; nothing is not possible
+        double p = 1;
+        Ids hidden;
+        for (int t = 0; t < n; t++) {
+            p *= subset >> t & 1 ? o.hidden_target : 1 - o.hidden_target;
+            if (subset >> t & 1) hidden.push_back(all.source + t);
+        }
+        if (!hidden.empty()) choices.push_back(hidden);
+        for (int t = 0; t < n && hidden.empty(); t++) choices.push_back({all.source + t});
+        for (const Ids& choice : choices) {
+            Ids read;
+            each_reading(
+                choice, [&](int place) { return all.ids[std::size_t(place)]; }, o, p / double(choices.size()), read,
+                [&](double probability, const Ids& now) {
+                    Example e;
+                    for (int i = 0; i < all.size(); i++) {
+                        const auto at = std::find(choice.begin(), choice.end(), i);
+                        const bool asked = at != choice.end();
+                        push(e.rows, asked ? now[std::size_t(at - choice.begin())] : all.ids[std::size_t(i)],
+                             all.types[std::size_t(i)], i, s);
+                        if (asked) e.labels.push(i, all.ids[std::size_t(i)]);
+                    }
+                    e.document = {all.source, n};
+                    outcomes.push_back({probability, e});
+                });
+        }
+    }
+    return outcomes;
+}
 Outcomes lm_reverse(const Sentence& s, const ObjectiveOptions&) {
     const Whole all(s);
     Example e;
@@ -462,6 +496,7 @@ const std::map<std::string, Define> definitions = {{"mlm", mlm},
                                                    {"prefix-lm", prefix_lm},
                                                    {"unilm", unilm},
                                                    {"plm", plm},
+                                                   {"unilm-masked", unilm_masked},
                                                    {"pmlm", pmlm},
                                                    {"plm-shuffled", plm_shuffled},
                                                    {"seq2seq", seq2seq},
