@@ -142,13 +142,14 @@ int main(int argc, char** argv) {
     std::vector<std::pair<Options, unsigned>> groups;
     LabelMeasuring labels;
     bool json = false;
-    int average = 1;
+    int average = 0;
     return run_program(
         argc, argv, "evaluate", "Measures a run on held-out text.",
         [&](Options& app) {
             app.input("run", how.run, "RUN", "run folder, or one of its steps").required();
             app.input("--data", how.data, "FILE", "measure on this text instead of the held-out text of the run");
-            app.number("--average", average, 1, 1000000, "use the mean weights of the last N checkpoints");
+            app.number("--average", average, 1, 1000000,
+                       "use the mean weights of the last N checkpoints; 1: those of the last one, without ema");
             app.number("--limit", how.limit, 1, 100000000, "maximum number of lines (default: 1000)");
             app.flag("--json", json, "print JSON");
             groups = declare_groups(app, how);
@@ -157,7 +158,7 @@ int main(int argc, char** argv) {
         [&](const Common& common) {
             const Family& kind = family_of_run(how.run);
             const std::unique_ptr<Run> run = kind.load(how.run, false, common.device);
-            if (average > 1) run->average_checkpoints(average);
+            if (average > 0) run->average_checkpoints(average);
             for (const auto& [group, families] : groups)
                 if (!(kind.options & families)) refuse_options(group, how.run, kind.name);
             how.seed = common.seed;

@@ -38,20 +38,21 @@ void each_batch_of_lines(Use use) {
 int main(int argc, char** argv) {
     GenerateOptions options;
     Writing& how = options.writing;
-    int average = 1;
+    int average = 0;
     return run_program(
         argc, argv, "generate",
         "Generates text with a run: univae samples, or reconstructs lines of standard input; unilm, seq2seq and "
         "insertion write a target for every line of standard input.",
         [&](Options& app) {
             app.input("run", how.run, "RUN", "run folder, or one of its steps").required();
-            app.number("--average", average, 1, 1000000, "use the mean weights of the last N checkpoints");
+            app.number("--average", average, 1, 1000000,
+                       "use the mean weights of the last N checkpoints; 1: those of the last one, without ema");
             options.declare(app);
         },
         [&](const Common& common) {
             const Family& kind = family_of_run(how.run);
             const std::unique_ptr<Run> run = kind.load(how.run, false, common.device);
-            if (average > 1) run->average_checkpoints(average);
+            if (average > 0) run->average_checkpoints(average);
             options.expect_only_of(kind);
             how.seed = common.seed;
             how.has_maximum = options.maximum.given();

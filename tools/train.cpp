@@ -38,6 +38,7 @@ void fit_prior_of(const Arguments& a, const Common& common) {
                 "--fit-prior does not change the run: it can be combined only with --threads and --device");
     const RunFolder alone = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // locks the run folder
     const std::unique_ptr<Run> run = family_of_run(a.fit_prior).load(a.fit_prior, true, common.device);
+    run->use_moving_average();
     say("{}\n", run->fit_prior(read_again(origin_of(run->run_json, a.fit_prior + "/run.json"))));
 }
 

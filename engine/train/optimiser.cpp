@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "engine/train/optimiser.h"
 
+#include <cmath>
+
 #include "engine/base/named.h"
+#include "engine/tensor/copy.h"
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
@@ -11,16 +14,16 @@ Optimiser::Optimiser(Parameters& parameters, std::vector<const char*> states)
     const std::size_t number = bytes_of(parameters.dtype());
     for (std::size_t i = 0; i < names_.size(); i++)
         states_.push_back(Buffer::zeros(std::size_t(parameters.length()) * number, parameters.device()));
-    small_ = Buffer(4 * number, parameters.device());
+    small_ = Buffer(6 * number, parameters.device());
 }
 
 View Optimiser::norm_view() const {
     return View{small_.data(), parameters_.dtype(), parameters_.device(), {1}, "norm"};
 }
 
-View Optimiser::control(const std::vector<double>& numbers) {
+View Optimiser::written(int first, const std::vector<double>& numbers) {
     View to = norm_view();
-    to.data = static_cast<char*>(to.data) + bytes_of(to.dtype);
+    to.data = static_cast<char*>(to.data) + std::size_t(first) * bytes_of(to.dtype);
     to.shape = {std::int64_t(numbers.size())};
     to.path = "control";
     write_numbers(to, numbers.data());
@@ -28,6 +31,42 @@ View Optimiser::control(const std::vector<double>& numbers) {
 }
 
 double Optimiser::norm() const { return OnHost(norm_view())[0]; }
+
+void Optimiser::start_average(double decay) {
+    decay_ = decay;
+    names_.push_back(average_of_weights);
+    states_.push_back(Buffer::zeros(parameters_.values().bytes(), parameters_.device()));
+    copy(parameters_.values(), state(states_.size() - 1));
+}
+
+View Optimiser::average_of(Part part) const { return (parameters_.*part)(state(states_.size() - 1)); }
+
+// average += share (p - average), by the op that adds dy[0] weights[i] to dx[i]. The share of the newest weights p,
+// (1 - decay) / (1 - decay^t), is 1 for t = 1: the initial weights are forgotten.
+void Optimiser::average(std::int64_t t) {
+    if (decay_ == 0) return;
+    const double share = (1 - decay_) / (1 - std::pow(decay_, double(t)));
+    const View less = written(4, {-share}), more = written(5, {share});
+    for (Part part : trained) {
+        const View average = average_of(part);
+        weighted_sum_backward(less, average, {average, true});
+        weighted_sum_backward(more, (parameters_.*part)(parameters_.values()), {average, true});
+    }
+}
+
+void Optimiser::exchange_average() {
+    if (decay_ == 0) return;
+    for (Part part : trained) {
+        const View weights = (parameters_.*part)(parameters_.values()), average = average_of(part);
+        const Buffer held(weights.bytes(), weights.device);
+        View between = weights;
+        between.data = held.data();
+        copy(weights, between);
+        copy(average, weights);
+        copy(between, average);
+    }
+    parameters_.round();
+}
 
 void OptimiserOptions::declare_numbers(Config& c) {
     c.add("clip", &clip, "largest global norm of the gradient; 0: no clipping", 0, 1e9);
@@ -37,6 +76,9 @@ void OptimiserOptions::declare_numbers(Config& c) {
     c.add("apollo_eps", &apollo_eps, "apollo: epsilon", 1e-30, 1);
     c.add("weight_decay", &weight_decay, "weight decay of matrices; AdamW: decoupled, Apollo: added to the gradient", 0,
           10);
+    c.add("ema", &ema,
+          "decay of a moving average of the weights, as 0.999; all programs but ./train then use it; 0: no average", 0,
+          0.999999);
 }
 
 // make_NAME() is defined in NAME.cpp.
@@ -49,7 +91,10 @@ const std::vector<OptimiserKind>& optimiser_kinds() {
 }
 
 std::unique_ptr<Optimiser> make_optimiser(Parameters& parameters, const OptimiserOptions& options) {
-    return find_named(optimiser_kinds(), options.optimiser, "optimiser").make(parameters, options);
+    std::unique_ptr<Optimiser> made =
+        find_named(optimiser_kinds(), options.optimiser, "optimiser").make(parameters, options);
+    if (options.ema > 0) made->start_average(options.ema);
+    return made;
 }
 
 }  // namespace masquerade

@@ -15,6 +15,7 @@ namespace masquerade {
 struct OptimiserOptions {
     std::string optimiser = "adamw";  // a name of optimiser_kinds()
     double clip = 1, beta1 = 0.9, beta2 = 0.98, eps = 1e-8, apollo_eps = 1e-4, weight_decay = 0;
+    double ema = 0;                        // decay of the moving average of the weights; 0: there is no average
     void declare_numbers(Config& config);  // declares all settings except `optimiser`
     OptimiserRule rule(double epsilon) const { return {beta1, beta2, epsilon, weight_decay, clip}; }
 };
@@ -28,6 +29,14 @@ class Optimiser {
     // Updates the parameters; t counts the updates from 1. The gradient norm stays on the device of the parameters;
     // norm() copies it to the host.
     virtual void update(std::int64_t t, double learning_rate) = 0;
+
+    // The moving average of the weights after updates 1 to t, in which those after update s have the weight
+    // decay^(t - s). It is the last state buffer and begins as the weights are now. average() adds the weights after
+    // update t; it does nothing if start_average() was not called.
+    void start_average(double decay);
+    void average(std::int64_t t);
+    // Exchanges the weights with their average, if there is one. States stay as they are (Parameters::add_state).
+    void exchange_average();
     double norm() const;
     std::size_t states() const { return states_.size(); }
     View state(std::size_t i) const { return parameters_.flat(states_[i], names_[i]); }
@@ -36,14 +45,20 @@ class Optimiser {
     // Views on the device of the parameters. norm_view() is the global norm of the gradient. control() copies up to
     // three numbers of the current step, such as the learning rate, to the device and returns them.
     View norm_view() const;
-    View control(const std::vector<double>& numbers);
+    View control(const std::vector<double>& numbers) { return written(1, numbers); }
 
     Parameters& parameters_;
 
   private:
+    using Part = View (Parameters::*)(const View&) const;
+    static constexpr Part trained[] = {&Parameters::matrices, &Parameters::vectors};
+    View average_of(Part part) const;
+    View written(int first, const std::vector<double>& numbers);  // writes numbers to small_
+
     std::vector<const char*> names_;
     std::vector<Buffer> states_;
-    Buffer small_;  // the gradient norm, then the numbers of control()
+    Buffer small_;  // the gradient norm, the numbers of control(), and the share of average()
+    double decay_ = 0;
 };
 
 struct OptimiserKind {
@@ -51,6 +66,20 @@ struct OptimiserKind {
     std::unique_ptr<Optimiser> (*make)(Parameters& parameters, const OptimiserOptions& options);
 };
 const std::vector<OptimiserKind>& optimiser_kinds();
+constexpr const char* average_of_weights = "ema";  // the state buffer of start_average()
+
+// Lets the weights be their moving average while it lives.
+class Averaged {
+  public:
+    explicit Averaged(Optimiser& optimiser) : optimiser_(optimiser) { optimiser_.exchange_average(); }
+    ~Averaged() { optimiser_.exchange_average(); }
+    Averaged(const Averaged&) = delete;
+    Averaged& operator=(const Averaged&) = delete;
+
+  private:
+    Optimiser& optimiser_;
+};
+
 // Makes the optimiser that the options name. Throws BadUsage if optimiser_kinds() has no such name.
 std::unique_ptr<Optimiser> make_optimiser(Parameters& parameters, const OptimiserOptions& options);
 

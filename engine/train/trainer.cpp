@@ -98,6 +98,7 @@ double Trainer::train_step() {
         task_.learn(tape_);
         optimiser_->update(step_ + 1, learning_rate_at(step_, options_.learning_rate, options_.warmup,
                                                        std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
+        optimiser_->average(step_ + 1);
     };
     run_step(tape_, bucket, options_.seed, std::uint32_t(step_), options_.graph, work);
     // All ops of the step have been sent to the device. Results are read back only now, because reading waits for the
@@ -138,10 +139,10 @@ void Trainer::report_memory() const {
     auto mib = [](double bytes) { return fmt::format("{:.1f}", bytes / (1 << 20)); };
     double all = double(parameters_.length()) * double(bytes_of(parameters_.dtype()));
     say(
-        fmt::format("memory  parameters {}, gradients {}, moments {} MiB\n"
+        fmt::format("memory  parameters {}, gradients {}, moments{} {} MiB\n"
                     "        activations {} MiB, planned; {} without a plan\n",
-                    mib(all), mib(all), mib(double(optimiser_->states()) * all), mib(double(arena_.planned_bytes())),
-                    mib(double(arena_.unplanned_bytes()))));
+                    mib(all), mib(all), options_.ema > 0 ? " and average" : "", mib(double(optimiser_->states()) * all),
+                    mib(double(arena_.planned_bytes())), mib(double(arena_.unplanned_bytes()))));
     if (parameters_.device() != Device::cpu) {
         const DeviceFacts gpu = cuda_runtime().facts();
         say(fmt::format("        workspaces of ops {} MiB; free {} of {} MiB\n", mib(double(gpu.bytes_of_ops)),
@@ -163,7 +164,11 @@ std::string Trainer::advice() const {
 
 void Trainer::save() {
     if (saved_step_ == step_) return;
-    std::vector<Metric> held_out = task_.validate();
+    std::vector<Metric> held_out;
+    {
+        const Averaged weights(*optimiser_);
+        held_out = task_.validate();
+    }
     // No checkpoint is saved in this case, because it would replace an older one whose numbers are finite.
     if (!held_out.empty() && !std::isfinite(held_out[0].value))
         throw Error(text("step ", step_, ": the held-out loss is ", held_out[0].value, advice()));
@@ -254,7 +259,11 @@ void Trainer::progress(double loss, double now) const {
 }
 
 void Trainer::show(double now) {
-    std::string samples = task_.show(step_);
+    std::string samples;
+    {
+        const Averaged weights(*optimiser_);
+        samples = task_.show(step_);
+    }
     if (samples.empty()) return;
     folder_.append_samples(step_, samples);
     samples = printable_lines(samples);
@@ -322,7 +331,10 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     if (saved) saved();
     if (*reason == StopReason::asked)
         say(fmt::format("saved after {} steps; closing (Ctrl-C again: at once)\n", step_));
-    if (step_ > 0) task_.finish(folder_.step_folder(step_));
+    if (step_ > 0) {
+        const Averaged weights(*optimiser_);
+        task_.finish(folder_.step_folder(step_));
+    }
     show(seconds());
     return *reason;
 }

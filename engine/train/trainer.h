@@ -69,6 +69,8 @@ class Task {
     // Returns further numbers of the step, such as parts of its loss. Called before the tensors of the step are
     // released.
     virtual std::vector<Metric> metrics() { return {}; }
+    // validate(), show() and finish() are called with the moving average of the weights, if there is one
+    // (OptimiserOptions::ema).
     // Returns measurements on held-out data. The first one is the loss that decides which checkpoint is the best.
     virtual std::vector<Metric> validate() { return {}; }
     // Returns text that is shown to the user now and then, such as samples and reconstructions.

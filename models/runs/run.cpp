@@ -9,6 +9,7 @@
 #include "engine/base/named.h"
 #include "engine/base/random.h"
 #include "engine/base/write_file.h"
+#include "engine/tensor/copy.h"
 #include "engine/tensor/numbers.h"
 #include "engine/tensor/runtime.h"
 #include "engine/io/file.h"
@@ -141,6 +142,22 @@ std::vector<int> Run::special_tokens() const {
     for (int id : {v.pad(), v.unk(), v.cls(), v.sep(), v.mask()})
         if (id >= 0) all.push_back(id);
     return all;
+}
+
+void Run::use_moving_average() {
+    if (common().train.ema == 0) return;
+    if (const std::string path = step_folder + "/state.safetensors"; !std::filesystem::exists(path))
+        return log_line("warning: ", path,
+                        " is missing: the weights are those of the last step and not their moving average (ema)");
+    const RunFolder folder = RunFolder::open(std::filesystem::path(step_folder).parent_path().string());
+    const TensorFile state = open_state(folder, step, parameters);
+    const Buffer all = Buffer::zeros(parameters.values().bytes(), parameters.device());
+    const View average = parameters.flat(all, average_of_weights);
+    state.copy_to(average_of_weights, average);
+    state.expect_finite(average_of_weights);
+    for (const Tensor& p : parameters.all())
+        if (p.needs_grad) copy(parameters.slice(average, p), parameters.master(p));
+    parameters.round();
 }
 
 void Run::average_checkpoints(int count) {

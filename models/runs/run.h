@@ -105,8 +105,10 @@ class Run {
     void save_config(const std::string& folder);
     // Reads the weights of a checkpoint, and from its run folder run.json and, if it exists, tokenizer.json.
     void load_checkpoint(const RunFolder& folder, std::int64_t at_step, const TensorFile& weights);
-    // Replaces the weights by the mean of `count` checkpoints: the loaded one and those before it. Throws BadUsage if
-    // there are not enough.
+    // Replaces the weights of a loaded checkpoint by their moving average, if training has kept one (the setting ema).
+    void use_moving_average();
+    // Replaces the weights by the mean of those of `count` checkpoints: the loaded one and those before it. Throws
+    // BadUsage if there are not enough.
     void average_checkpoints(int count);
     // Writes vocab.txt and, if the tokenizer has Hugging Face's rules, tokenizer.json. A tokenizer has these rules only
     // if --init or --vocab brought it.

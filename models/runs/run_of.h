@@ -29,7 +29,8 @@ class RunOf : public Base {
 };
 
 // Loads a run from its folder or from one of its step folders. If `to_train` is true, the run has the precision of its
-// settings, otherwise f32.
+// settings and the weights of the last update; otherwise it has f32 and, if there is one, the moving average of the
+// weights.
 template <class R>
 std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Device device = Device::cpu) {
     const RunFolder folder = RunFolder::open(path);
@@ -40,6 +41,7 @@ std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Devi
     auto run = std::make_unique<R>(settings, vocabulary_of(folder), to_train ? settings.precision : DType::f32, device,
                                    &weights);
     run->load_checkpoint(folder, step, weights);
+    if (!to_train) run->use_moving_average();
     return run;
 }
 

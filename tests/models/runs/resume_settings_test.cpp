@@ -144,6 +144,63 @@ TEST_CASE(
     }
 }
 
+// The mean of the weights after each step, the newest with the weight 1, the one before it with the decay, and so on.
+TEST_CASE("average: of every family, the moving average of the weights; --average 1 reads the last weights") {
+    for (const Family& kind : families())
+        for (const char* precision : {"f32", "bf16"}) {
+            INFO(std::string(kind.name), " ", std::string(precision));
+            const auto settings = tiny(kind);
+            Config keys;
+            settings->declare(keys);
+            for (const auto& [key, value] : {std::pair("attention", "performer"), {"redraw", "2"}, {"ema", "0.8"}})
+                keys.set(key, value);
+            keys.set("precision", precision);
+            settings->train.save_every = 1;
+            settings->train.keep = 7;
+            const TemporaryFolder folder;
+            const std::string path = folder.file("run");
+            train(kind, *settings, path, 5);
+            const auto used = kind.load(path, false, Device::cpu), last = kind.load(path, true, Device::cpu);
+            std::vector<std::unique_ptr<Run>> steps;
+            for (int step = 1; step <= 5; step++)
+                steps.push_back(kind.load(text(path, "/step-00000", step), true, Device::cpu));
+            int differ = 0;
+            const auto raw = [&](const std::unique_ptr<Run>& run, const Tensor& p, std::int64_t i) {
+                return number_at(run->parameters.master(*run->parameters.find(p.path)), i);
+            };
+            for (const Tensor& p : used->parameters.all())
+                for (std::int64_t i = 0; i < p.shape.count(); i++) {
+                    double sum = 0, weights = 0;
+                    for (const auto& one : steps) {
+                        sum = 0.8 * sum + raw(one, p, i);
+                        weights = 0.8 * weights + 1;
+                    }
+                    const double found = number_at(p.view(), i);
+                    if (!p.needs_grad) {  // a state: that of the last
+                        REQUIRE(found == raw(last, p, i));
+                        continue;
+                    }
+                    REQUIRE(std::abs(found - sum / weights) <= 1e-6 * std::max(1.0, std::abs(found)));
+                    differ += found != raw(last, p, i);
+                }
+            CHECK(differ > 0);
+            used->average_checkpoints(1);
+            for (const Tensor& p : used->parameters.all())
+                for (std::int64_t i = 0; i < p.shape.count(); i++) REQUIRE(raw(used, p, i) == raw(last, p, i));
+            // The held-out loss of a checkpoint is that of the average. Without the file, a run has the last weights.
+            if (std::string(kind.name) == "unilm" && std::string(precision) == "f32") {
+                const auto again = kind.load(path, false, Device::cpu);
+                const double found = again->task(text_for(kind))->validate().at(0).value;
+                const std::string log = read_bytes(path + "/log.jsonl"), key = "\"held_out_loss\":";
+                CHECK(std::stod(log.substr(log.rfind(key) + key.size())) == doctest::Approx(found).epsilon(1e-5));
+                CHECK(last->task(text_for(kind))->validate().at(0).value != found);
+                std::filesystem::remove(path + "/step-000005/state.safetensors");
+                const auto without = kind.load(path, false, Device::cpu);
+                CHECK(bits_of(without->parameters.values()) == bits_of(last->parameters.values()));
+            }
+        }
+}
+
 TEST_CASE("average: of every family, the last checkpoints up to the one that is read") {
     for (const Family& kind : families())
         for (const char* attention : {"softmax", "performer"}) {

@@ -116,6 +116,10 @@ Traces traces_of(const Family& kind, RunSettings& settings, bool validates) {
     for (std::string line; std::getline(lines, line);) files.push_back(line);
     std::sort(files.begin(), files.end());
     all["files"] = joined(files, "\n");
+    all["average"] = "";
+    const std::string state = folder.step_folder(steps) + "/state.safetensors";
+    for (const StoredTensor& t : TensorFile(state).tensors())
+        if (t.name == std::string(average_of_weights)) all["average"] = "kept";
     all["memory"] = masquerade::text(watched.planned, " ", watched.forwards);
     return all;
 }
@@ -234,11 +238,12 @@ Values context_of(const std::string& key) {
 // The part of what a run leaves in which a setting shows; the weights are the same. All others show in the weights.
 std::string shows_in(const std::string& key) {
     static const std::map<std::string, std::string> elsewhere = {
-        {"save_every", "files"},      {"keep", "files"},         {"prior_sentences", "files"}, {"held_out", "held-out"},
-        {"recompute", "memory"},      {"plan_memory", "memory"}, {"tf32", "nothing"},  // of a GPU: tests/cuda
-        {"deterministic", "nothing"},                                                  // of a GPU
-        {"graph", "nothing"},                                                          // of a GPU
-        {"keep_tokens", "nothing"},  // ./train reads it, with --init: tests/targets.sh
+        {"save_every", "files"},      {"keep", "files"},   {"prior_sentences", "files"},
+        {"held_out", "held-out"},     {"ema", "average"},  {"recompute", "memory"},
+        {"plan_memory", "memory"},    {"tf32", "nothing"},  // of a GPU: tests/cuda
+        {"deterministic", "nothing"},                       // of a GPU
+        {"graph", "nothing"},                               // of a GPU
+        {"keep_tokens", "nothing"},                         // ./train reads it, with --init: tests/targets.sh
     };
     const auto found = elsewhere.find(key);
     return found == elsewhere.end() ? "weights" : found->second;
