@@ -36,7 +36,7 @@ is 'its program' "$(grep '^#' "$folder/program")" "$(grep '^#' "$folder/dump/pro
 gradients univae 60 univae
 gradients 'settings alone: univae' 60 latent=gaussian dropout=0.1
 gradients 'a language model' 60 univae latent_layers=0
-for objective in mlm lm lm-target lm-reverse prefix-lm unilm unilm-masked plm pmlm plm-shuffled; do
+for objective in mlm lm lm-target lm-reverse prefix-lm unilm unilm-masked plm pmlm k-bert plm-shuffled; do
     gradients "unilm, $objective" 30 unilm objective=$objective dropout=0.1 attention_dropout=0.1
 done
 gradients 'unilm, other forms' 30 unilm pre_norm=true rotary=false embedding=16 label_smoothing=0.1
@@ -56,6 +56,7 @@ lm-reverse lm-reverse
 mlm mlm
 plm plm-streams
 pmlm pseudo-mask
+k-bert k-bert
 seq2seq encoder decoder cross
 insertion encoder cross
 insertion-one-stack insertion

@@ -46,7 +46,7 @@ struct Example {
     TokenRows rows;            // rows of the only stack, or of the decoder
     Document document;         // one stack: the lengths of the parts A and B of `rows`; unused for two stacks
     std::vector<int> rank;     // a number of every row, for masks that depend on one (two_stream_mask(): its rank,
-                               // pseudo_mask(): its weight); else empty
+                               // pseudo_mask(): its weight, a tree: tree_of()); else empty
     Labels labels;             // labels of `rows`
     bool same_source = false;  // whether this example has the source of the previous one; `source` is then empty
 };

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/tensor/numbers.h"
+#include "models/tasks/objective_parts.h"
 
 namespace masquerade {
 
@@ -22,11 +23,13 @@ void UniLmSettings::declare(Config& c) {
     c.add("fixed_target_start", &fixed_target_start,
           "start the positions of targets at max_length; false: after the source, which reveals its length");
     declare_mask(c);
-    c.add("hidden", &hidden, "mlm, pmlm: share of the tokens that are masked", 0, 1);
-    c.add("masking", &masking, "mlm: what is masked together: single tokens, whole words, or spans of whole words",
+    c.add("hidden", &hidden, "mlm, pmlm, k-bert: share of the tokens that are masked", 0, 1);
+    c.add("masking", &masking,
+          "mlm, k-bert: what is masked together: single tokens, whole words, or spans of whole words",
           {{"tokens", Masking::tokens}, {"words", Masking::words}, {"spans", Masking::spans}});
-    c.add("span_stop", &span_stop, "mlm: with masking=spans, probability that a span ends after a word", 0.01, 1);
-    c.add("span_longest", &span_longest, "mlm: with masking=spans, maximum number of words of a span", 1, 1000);
+    c.add("span_stop", &span_stop, "mlm, k-bert: with masking=spans, probability that a span ends after a word", 0.01,
+          1);
+    c.add("span_longest", &span_longest, "mlm, k-bert: with masking=spans, maximum number of words of a span", 1, 1000);
     c.add("hidden_target", &hidden_target, "unilm-masked: share of the tokens of a target that are masked", 0, 1);
     c.add("blocks", &blocks, "pmlm: share of the spans that have 2 to 6 tokens; other spans have one token", 0, 1);
     c.add("predicted", &predicted, "plm: share of the tokens that are predicted", 0, 1);
@@ -58,6 +61,8 @@ ObjectiveOptions UniLmRun::objective_options() const {
     o.hidden = settings.hidden;
     o.predicted = settings.predicted;
     o.hidden_target = settings.hidden_target;
+    const char* brackets[] = {"[", "]", "(", ")"};
+    for (int i = 0; i < 4; i++) o.brackets[i] = tokenizer.vocabulary().id(brackets[i]);
     o.blocks = settings.blocks;
     o.masking = settings.masking;
     o.span_stop = settings.span_stop;
@@ -117,6 +122,10 @@ std::vector<std::vector<double>> UniLmRun::features(const std::vector<std::strin
         std::vector<Example> examples;
         for (const Sentence* s : some) {
             Example& e = examples.emplace_back();
+            if (objective.has(Objective::trees)) {
+                e = tree_of(*s, options);
+                continue;
+            }
             const int n = int(s->ids.size());
             for (int t = 0; t < n; t++) e.rows.push(s->ids[std::size_t(t)], options.source_type, t, s->name);
             e.document = {n, 0};

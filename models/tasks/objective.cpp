@@ -25,6 +25,8 @@ int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& o) {
 
 namespace {
 
+using Places = std::vector<int>;
+
 // Returns a sentence or a pair as one sequence, with each token's segment id and position.
 TokenRows tokens_of(const Sentence& s, const ObjectiveOptions& o) {
     TokenRows all;
@@ -35,19 +37,20 @@ TokenRows tokens_of(const Sentence& s, const ObjectiveOptions& o) {
 }
 
 // Returns the indices of the tokens that are not special. mlm hides, and plm predicts, only these tokens.
-std::vector<int> ordinary(const TokenRows& all, const ObjectiveOptions& o) {
-    std::vector<int> places;
+Places ordinary(const TokenRows& all, const ObjectiveOptions& o) {
+    Places places;
     for (int i = 0; i < all.count(); i++)
         if (!is_special(all.ids[std::size_t(i)], o)) places.push_back(i);
     return places;
 }
 
-using Places = std::vector<int>;
-
-// Returns the indices of the ordinary tokens, word by word. Unless o.masking needs words, every token is a word.
-std::vector<Places> words_of(const TokenRows& all, const ObjectiveOptions& o) {
+// Returns the indices of the ordinary tokens, word by word, without those of facts. Unless o.masking needs words, every
+// token is a word.
+std::vector<Places> words_of(const Example& e, const ObjectiveOptions& o) {
+    const TokenRows& all = e.rows;
     std::vector<Places> words;
     for (int place : ordinary(all, o)) {
+        if (!e.rank.empty() && e.rank[std::size_t(place)] < -1) continue;
         const bool follows = !words.empty() && words.back().back() == place - 1;
         if (!follows || !o.continues || !o.continues->at(std::size_t(all.ids[std::size_t(place)])))
             words.emplace_back();
@@ -97,14 +100,11 @@ std::vector<Places> drawn_spans(std::vector<Places> words, Length length_of, Seq
     return spans;
 }
 
-// The tokens of a span meet one fate: all become [MASK], all become random tokens, or all stay.
-Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    Example e;
-    e.rows = tokens_of(s, o);
-    e.document = {e.rows.count(), 0};
-    Sequence random(o.seed, "mlm", std::uint32_t(s.name), step);
-    const std::vector<Places> words = words_of(e.rows, o);
-    if (words.empty()) return e;
+// Hides some tokens of an example, and asks for them. The tokens of a span meet one fate: all become [MASK], all become
+// random tokens, or all stay.
+void hide(Example& e, Sequence& random, const ObjectiveOptions& o) {
+    const std::vector<Places> words = words_of(e, o);
+    if (words.empty()) return;
     const bool spans = o.masking == Masking::spans;
     const auto length = [&] { return span_length(random, o); };
     std::vector<Places> hidden = spans ? drawn_spans(words, length, random, o) : drawn_words(words, o.hidden, random);
@@ -118,6 +118,21 @@ Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
             id = hidden_as(id, u, random, o);
         }
     }
+}
+
+Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    Example e;
+    e.rows = tokens_of(s, o);
+    e.document = {e.rows.count(), 0};
+    Sequence random(o.seed, "mlm", std::uint32_t(s.name), step);
+    hide(e, random, o);
+    return e;
+}
+
+Example k_bert(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    Example e = tree_of(s, o);
+    Sequence random(o.seed, "k-bert", std::uint32_t(s.name), step);
+    hide(e, random, o);
     return e;
 }
 
@@ -267,6 +282,17 @@ Example plm_shuffled(const Sentence& s, std::uint32_t step, const ObjectiveOptio
 }
 
 void two_streams(Batch& b, const ObjectiveOptions&) { b.graph = two_stream_mask(b.parts, b.rank); }
+// The words of a fact belong to the words of the sentence before them.
+void knowledge(Batch& b, const ObjectiveOptions&) {
+    std::vector<int> entity, branch;
+    int last = -1;
+    for (int rank : b.rank) {
+        if (rank >= -1) last = rank;
+        entity.push_back(last);
+        branch.push_back(rank >= -1 ? -1 : -2 - rank);
+    }
+    b.graph = knowledge_mask(b.parts, entity, branch);
+}
 void pseudo_masks(Batch& b, const ObjectiveOptions&) { b.graph = pseudo_mask(b.parts, b.rank); }
 
 void expect_fitting(const Objective& objective, const Sentence& s, const ObjectiveOptions& o) {
@@ -298,6 +324,46 @@ double weight_of(const std::string& word, const std::string& words) {
 }
 
 }  // namespace
+
+Example tree_of(const Sentence& s, const ObjectiveOptions& o) {
+    const TokenRows all = tokens_of(s, o);
+    const int n = all.count();
+    // Returns the place behind the bracket that closes the one at `open`; -1 if there is none, or nothing between them.
+    const auto closed = [&](int open, int kind) {
+        if (open >= n || o.brackets[kind] < 0 || all.ids[std::size_t(open)] != o.brackets[kind]) return -1;
+        for (int i = open + 1; i < n; i++) {
+            const int id = all.ids[std::size_t(i)];
+            if (id == o.brackets[kind + 1]) return i > open + 1 ? i + 1 : -1;
+            const bool last = i + 1 == int(s.ids.size()) || i + 1 == n;  // [SEP]
+            if (last || std::count(o.brackets, o.brackets + 4, id) > 0) return -1;
+        }
+        return -1;
+    };
+    Example e;
+    int removed = 0, entities = 0, facts = 0;  // removed: tokens before this place that are no rows of the sentence
+    const auto push = [&](int from, int to, int position, int rank) {
+        for (int i = from; i < to; i++) {
+            const auto at = std::size_t(i);
+            e.rows.push(all.ids[at], all.types[at], position + i - from, s.name);
+            e.rank.push_back(rank);
+        }
+    };
+    for (int i = 0; i < n;) {
+        const int words = closed(i, 0), position = all.positions[std::size_t(i)] - removed;
+        if (words < 0 || closed(words, 2) < 0) {
+            push(i, i + 1, position, -1);
+            i++;
+            continue;
+        }
+        const int count = words - i - 2, first = i;
+        push(i + 1, words - 1, position, entities++);
+        for (i = words; closed(i, 2) >= 0; i = closed(i, 2))
+            push(i + 1, closed(i, 2) - 1, position + count, -2 - facts++);
+        removed += i - first - count;
+    }
+    e.document = {e.rows.count(), 0};
+    return e;
+}
 
 Batch Objective::batch(const std::vector<const Sentence*>& sentences, std::uint32_t step,
                        const ObjectiveOptions& options, int pad_to) const {
@@ -341,6 +407,8 @@ const std::vector<Objective>& objectives(bool encoder) {
         {"plm", "tokens in a random order, in two streams", mask_token | Objective::ranks, plm, two_streams},
         {"pmlm", "hidden spans, from the context, and from the context and earlier spans",
          mask_token | Objective::ranks | Objective::scattered, pmlm, pseudo_masks},
+        {"k-bert", "hidden tokens of a sentence whose words have facts",
+         mask_token | Objective::ranks | Objective::scattered | Objective::trees, k_bert, knowledge},
         {"plm-shuffled", "the same by shuffled input, not told which place is next", none, plm_shuffled,
          one_stack<causal_mask>},
     };

@@ -20,6 +20,8 @@
 //   plm           permutation language model in two streams (two_stream_mask)          Yang et al. 2019
 //   pmlm          pseudo-masked language model (pseudo_mask): hidden spans are predicted from the context alone, and in
 //                 a random order, each from the context and the spans before it        Bao et al. 2020
+//   k-bert        mlm on a sentence tree: facts hang on words of the sentence, and only these words see them
+//                 (knowledge_mask)                                                     Liu et al. 2020
 //   plm-shuffled  causal; the tokens come in a random order, each with its position in the text. Each row predicts the
 //                 next token in this order without knowing the position of that token, so it can only predict a
 //                 mixture over the remaining positions. The objective exists to show this flaw      docs/unilm.md
@@ -93,6 +95,7 @@ struct ObjectiveOptions {
     // words and spans: (V) whether a token continues the word of the token before it; null: every token is a word
     std::shared_ptr<const std::vector<bool>> continues;
     double hidden_target = 0.7;            // unilm-masked: probability with which a token of the target is hidden
+    int brackets[4] = {-1, -1, -1, -1};    // k-bert: ids of [ ] ( and ), which enclose words and their facts
     double blocks = 0.4;                   // pmlm: probability that a span has 2 to 6 tokens; otherwise it has one
     double predicted = 1.0 / 6;            // plm: share of the tokens that are predicted
     double span = 0.5;                     // mass: share of the tokens that are hidden, in one span
@@ -129,6 +132,7 @@ struct Objective {
         whole_source = 64,     // the text before the generated tokens is read in both directions
         encoder = 128,         // an encoder reads the source
         both_sides = 256,      // words are inserted into the source, too
+        trees = 1024,          // sentences have facts, which tree_of() finds
         at_mask = 512,         // a token is generated at a [MASK] in its place, not at the row of the token before it
     };
     unsigned traits;

@@ -12,6 +12,13 @@ bool is_special(int id, const ObjectiveOptions& options);
 // random token that is not special; otherwise [MASK]. `u` must be drawn uniformly from [0, 1).
 int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& options);
 
+// Returns the rows of a sentence tree, with their ranks, from a sentence or pair such as "[ marie curie ] ( born warsaw
+// ) ( found radium ) worked in paris". A fact in ( ) is a branch of the words in [ ] before it: its positions continue
+// these words, as those of the next words of the sentence do. Brackets of another form are ordinary tokens. Rank: -1
+// for a word without facts; e for words with facts, where e counts such words of the sentence; -2 - f for a word of a
+// fact, where f counts the facts of the sentence.
+Example tree_of(const Sentence& sentence, const ObjectiveOptions& options);
+
 // Makes an example for teacher forcing. The encoder reads the sentence. The decoder reads [CLS] and `wanted` without
 // its last token, at the positions from `start` on. Each decoder row predicts the next token of `wanted`.
 Example source_and_target(const Sentence& sentence, const std::vector<int>& wanted, int start,

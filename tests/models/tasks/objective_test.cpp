@@ -105,7 +105,7 @@ TEST_CASE("objective: draws go by seed, sentence and step, each by itself") {
     s.target = {7, 8, 9, 3};
     other = s;
     other.name = 1;
-    for (const char* name : {"mlm", "prefix-lm", "unilm-masked", "plm", "pmlm", "plm-shuffled"}) {
+    for (const char* name : {"mlm", "prefix-lm", "unilm-masked", "plm", "pmlm", "k-bert", "plm-shuffled"}) {
         CAPTURE(name);
         auto made = [&](const Sentence& of, std::uint32_t step, const ObjectiveOptions& by) {
             const Example e = find_objective(name).make(of, step, by);
@@ -264,6 +264,48 @@ TEST_CASE("objective: a query of plm hears the ranks below its own, wherever the
         for (std::size_t q = 0; q < before.size(); q++)
             CHECK((before[q] != after[q]) == (e.rank[std::size_t(place)] < e.rank[std::size_t(e.labels.rows[q])]));
     }
+}
+
+TEST_CASE(
+    "objective: k-bert makes a tree of a sentence, hides none of its facts, and shows them to their words alone") {
+    ObjectiveOptions o = options();
+    for (int i = 0; i < 4; i++) o.brackets[i] = 36 + i;
+    const int open = 36, close = 37, fact = 38, end = 39;
+    Sentence s;
+    s.ids = {2, 11, open, 12, 13, close, fact, 21, 22, end, fact, 23, end, 14, open, 15, close, fact, 24, end, 3};
+    const Example tree = tree_of(s, o);
+    CHECK(tree.rows.ids == std::vector<int>{2, 11, 12, 13, 21, 22, 23, 14, 15, 24, 3});
+    CHECK(tree.rows.positions == std::vector<int>{0, 1, 2, 3, 4, 5, 4, 4, 5, 6, 6});
+    CHECK(tree.rank == std::vector<int>{-1, -1, 0, 0, -2, -2, -3, -1, 1, -4, -1});
+    CHECK(tree.document.source == 11);
+    const Objective& objective = find_objective("k-bert");
+    std::set<int> asked;
+    for (std::uint32_t step = 0; step < 60; step++)
+        for (int row : objective.make(s, step, o).labels.rows) asked.insert(row);
+    CHECK(asked == std::set<int>{1, 2, 3, 7, 8});
+    Sentence other = s;
+    other.name = 1;
+    const Batch batch = objective.batch({&s, &other}, 0, o);
+    const SegmentGraph expected =
+        knowledge_mask({{11, 0}, {11, 0}}, {-1, -1, 0, 0, 0, 0, 0, -1, 1, 1, -1, -1, -1, 0, 0, 0, 0, 0, -1, 1, 1, -1},
+                       {-1, -1, -1, -1, 0, 0, 1, -1, -1, 2, -1, -1, -1, -1, -1, 0, 0, 1, -1, -1, 2, -1});
+    CHECK(batch.graph.bits == expected.bits);
+
+    // Brackets of any other form are words of the sentence.
+    for (const std::vector<int>& ids : {std::vector<int>{2, open, 11, close, 12, 3},
+                                        {2, open, 11, fact, 12, end, 3},
+                                        {2, fact, 11, end, 3},
+                                        {2, open, close, fact, 11, end, 3},
+                                        {2, open, 11, close, fact, end, 3},
+                                        {2, open, 11, close, fact, 12, 3},
+                                        {2, open, open, 11, close, 3},
+                                        {2, open, 11, close, 12, fact, 13, end, 3}}) {
+        Sentence plain;
+        plain.ids = ids;
+        CHECK(tree_of(plain, o).rows.ids == ids);
+    }
+    s.ids = {2, open, 11, close, fact, 12, end, fact, 13, 3};  // the second fact was cut off
+    CHECK(tree_of(s, o).rows.ids == std::vector<int>{2, 11, 12, fact, 13, 3});
 }
 
 TEST_CASE("objective: a document alone == in any batch, padded or not, at any number of threads") {
