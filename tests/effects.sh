@@ -25,6 +25,9 @@ train() { "$root/train" --device cpu "$1" $small "${@:2}" > /dev/null 2>&1; }
 # hardly trained: what it writes depends on all numbers of its latents
 train univae --data sentences.txt --dev sources layers=2 latent_layers=1 latent_size=8 free_length=true kappa=1000 deviation=0.3 \
     latent_deviation=5 prior_sentences=90 learning_rate=0.001 --steps 5 --out vae
+train univae --data sentences.txt --dev sources layers=2 latent_layers=1 latent=vq latent_size=8 deviation=0.3 prior_sentences=0 \
+    --steps 5 --out vq
+"$root/generate" --device cpu vq --codes < some > codes
 train unilm --data pairs.tsv --dev held_out.tsv layers=2 max_target=8 --steps 120 --out pair
 train unilm objective=lm:1,lm-reverse:1 --data sentences.txt --dev sources layers=2 --steps 160 --out lm
 train unilm objective=lm --data sentences.txt --dev sources layers=2 --steps 40 --out judge
@@ -62,6 +65,11 @@ generate prior vae nothing --prior uniform = --prior fitted
 generate latent-temperature vae nothing --temperature 1 --count 60 --latent-temperature 0.1 = --temperature 1 --count 60 --latent-temperature 2
 generate refine vae nothing --prior uniform --count 20 = --prior uniform --count 20 --refine 1
 generate length vae nothing --length 3 = --length 12
+generate codes vq some --reconstruct = --codes
+generate from-codes vq codes --reconstruct = --from-codes
+generate nearest pair sources --nearest some = --nearest sources
+generate neighbours pair sources --nearest some = --nearest some --neighbours 2
+generate vectors pair sources = --vectors vectors.npy
 generate backward lm halves = --backward
 generate parallel insertion sources --show-rounds = --show-rounds --parallel
 generate threshold insertion sources --show-rounds --parallel = --show-rounds --parallel --threshold 0.99

@@ -27,6 +27,7 @@ echo x > lists/x_Packages
 table='
 train	--out	train unilm --data pairs.tsv --dev held.tsv --config settings --vocab vocab
 train	--out	train unilm --data pairs.tsv --init run
+generate	--vectors	generate run --nearest lines.txt
 evaluate	--outputs	evaluate run --data other.tsv --labelled lines.txt
 evaluate	--outputs	evaluate run/latest
 tokenize	--simplify	tokenize --vocab vocab --replace replaced
@@ -51,7 +52,6 @@ corpus grammar --out'
 # Inputs that the command does nothing but add to, or that go with no output.
 alone='train --resume
 train --fit-prior
-generate run
 evaluate --judge
 corpus build --lists
 bench tokenizer --text

@@ -277,7 +277,7 @@ is 'intervals in JSON' 'low high' "$(evaluate latents --data sentences.txt --lim
 evaluate mlm --limit 5 --labelled labelled.tsv --labels 1,5 --draws 3 --json > table
 is 'labels from the states of an mlm' 'probe.1 probe_neighbours.1 probe_words.1 probe.5 probe_neighbours.5 probe_words.5 clusters' "$(grep -oE '(probe[a-z_.0-9]*|clusters)' table | xargs)"
 is 'the draws of labels, their mean between the least and the most' 6 "$(awk -F '[:,]' '/value/ { v = $2 } /low/ { l = $2 } /high/ { n += l <= v && v <= $2 } END { print n }' table)"
-refuses 'vectors of a run that has none' 2 'seq2seq gives no vectors of lines' evaluate seq2seq --limit 5 --labelled labelled.tsv
+is 'labels from the states of an encoder' 1 "$(evaluate seq2seq --limit 5 --labelled labelled.tsv --labels 5 | grep -c '^probe ')"
 refuses 'labels of nothing' 2 'requires --labelled' evaluate mlm --labels 5
 train unilm $small layers=1 objective=lm --data sentences.txt --steps 5 --out judge > /dev/null
 is 'a judge of samples' 1 "$(evaluate latents --limit 20 --importance 1 --samples 20 --judge judge | grep -cE '^samples_judged +[0-9.]+ +[0-9.]+  a word')"
@@ -286,6 +286,14 @@ train univae $latent latent_layers=0 --data sentences.txt --steps 5 --out plain 
 awk 'NR < 9 { print; print $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0 }' sentences.txt > longer.txt
 head -n 8 sentences.txt > shorter.txt
 is 'nats a character are those of lines that are read whole' '50.000 0.000 same' "$(for f in longer shorter; do evaluate plain --data $f.txt --samples 5; done | awk '/^cut/ { printf "%s ", $2 } /^nll_character/ { n = n ? (n == $2 ? "same" : "not") : $2 } END { print n }')"
+refuses 'vectors of a run that has none' 2 'plain gives no vectors of lines' evaluate plain --limit 5 --samples 5 --labelled labelled.tsv
+refuses 'neighbours by no vectors' 2 'plain is a run of univae that has no vectors of sentences' generate plain --nearest sentences.txt
+is 'slices as in Python' 3 "$(for s in layers:0:1 layers:-1: 0:32 -32: :; do head -n 3 sentences.txt | generate latents --resample $s 2> /dev/null > sliced; echo $(wc -l < sliced) $(cksum < sliced); done | sort -u | cut -d ' ' -f 1 | xargs)"
+refuses 'a slice beyond the latents' 2 'the slice 0:33 is not A:B with numbers of the 32 dimensions' generate latents --resample 0:33
+refuses 'an empty slice' 2 'the slice layers:1:1 is not A:B with numbers of the 1 latent layers' generate latents --resample layers:1:1
+refuses 'codes of a sphere' 2 'latents has latent=vmf, whose latents are no codes' generate latents --codes
+refuses 'codes and a beam' 2 '--codes writes no text: leave out --beam' generate latents --codes --beam 3
+refuses 'neighbours and codes' 2 '--nearest writes no text: leave out --codes' generate latents --codes --nearest sentences.txt
 refuses 'swaps of no latents' 2 '--swap needs latents' evaluate plain --swap
 refuses 'a swap with nobody' 1 '--swap needs two sentences' evaluate latents --limit 1 --samples 5 --swap
 is 'one sentence has no other' 0 "$(evaluate latents --limit 1 --samples 5 --importance 1 | grep -c reconstruction_other)"

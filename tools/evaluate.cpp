@@ -92,8 +92,8 @@ struct LabelMeasuring {
             throw BadInput(text(lines, " has no labels; text<TAB>label is expected on every line"));
         const std::vector<std::vector<double>> vectors = run.features(file.source);
         if (vectors.empty())
-            throw BadUsage(
-                text("--labelled: ", name, " gives no vectors of lines; expected a univae with latents, or a unilm"));
+            throw BadUsage(text("--labelled: ", name,
+                                " gives no vectors of lines; expected a univae with latents, a unilm or a seq2seq"));
         const std::vector<Sentence> words = encode_lines(run.tokenizer, file.source, INT_MAX);
         const struct {
             const char *key, *meaning;

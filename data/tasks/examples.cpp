@@ -105,14 +105,18 @@ const std::vector<TaskKind>& task_kinds() {
     return all;
 }
 
-std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_t seed) {
+std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader) {
     std::unique_ptr<Examples> found;
     for (const TaskKind& kind : task_kinds())
         if (kind.name == options.task) found = std::make_unique<MadeExamples>(kind, options, seed);
     if (!found && !std::filesystem::is_directory(options.task))
         throw BadUsage(
             text("there is no task and no folder ", options.task, "; tasks are ", joined(names_of(task_kinds()))));
-    if (!found) found = open_files(options, seed);
+    if (found && options.reads_words())
+        throw BadUsage(text("tokens=words: task ", options.task,
+                            " has its own words; only a folder of texts has those ", "of a vocabulary"));
+    if (!found) found = open_files(options, seed, reader);
+    if (options.reads_words()) return found;
     found->vocabulary.insert(found->vocabulary.begin(), special_tokens, special_tokens + first_word);
     return found;
 }

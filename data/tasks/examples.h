@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/random.h"
+#include "tokenizer/wordpiece.h"
 
 namespace masquerade {
 
@@ -21,7 +22,11 @@ struct TaskOptions {
     std::string task = "listops_mini";
     int pairs = 8, length = 64, vocabulary = 64;  // recall: pairs; recall, copy, induction: length, vocabulary
     int dashes = 14, levels = 16;                 // pathfinder: dashes of a long curve; grey levels
-    int max_length = 1024;                        // bytes that are read from each file, if the task is a folder
+    // If the task is a folder: what is read from each file, and how many of these. "bytes": each byte is a token, and
+    // [CLS] is not counted; "words": the tokens of a vocabulary, with [CLS] and [SEP].
+    int max_length = 1024;
+    std::string tokens = "bytes";
+    bool reads_words() const { return tokens == "words"; }
 };
 
 // The vocabulary of every task begins with the five special tokens; its other tokens have ids from first_word on.
@@ -78,15 +83,19 @@ class Examples {
     std::string name, mask;
     bool scattered = false;
     int longest = 0;
-    std::uint64_t files = 0, cut = 0;  // number of files; number of files longer than max_length
-    WordList vocabulary;               // special tokens first
+    std::uint64_t files = 0;
+    virtual std::uint64_t cut() const { return 0; }  // number of files longer than max_length
+    WordList vocabulary;                             // special tokens first
 };
 
-// Opens a task of task_kinds() or a folder (open_files()). Throws BadUsage if the task is unknown or the options
-// allow no example. Throws BadInput if a folder has fewer than two classes, an empty class, or no training or
-// held-out files.
-std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_t seed);
-std::unique_ptr<Examples> open_files(const TaskOptions& options, std::uint64_t seed);
+// Opens a task of task_kinds() or a folder (open_files()). If TaskOptions::reads_words(), `reader` cuts the texts into
+// tokens, must outlive the examples, and its vocabulary must hold the classes; without a reader, the examples can only
+// be asked for their vocabulary, which then consists of the classes alone. Throws BadUsage if the task is unknown or the
+// options allow no example. Throws BadInput if a folder has fewer than two classes, an empty class, or no training or
+// held-out files, or if the reader's vocabulary lacks a class.
+std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_t seed,
+                                        const WordPiece* reader = nullptr);
+std::unique_ptr<Examples> open_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader);
 
 // Returns the accuracy of a baseline on the examples `asked`. Its answer is the most frequent answer among those
 // examples of `known` that have the same clue. If `clue` is null, all examples count as having the same clue.

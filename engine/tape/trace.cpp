@@ -21,6 +21,8 @@ void check_finite(const View& view, const char* what, const Record& r, bool back
     }
 }
 
+}  // namespace
+
 void write_npy(const std::string& file, const View& view) {
     std::string shape;
     for (int i = 0; i < view.shape.rank; i++) shape += std::to_string(view.shape[i]) + ",";
@@ -37,8 +39,6 @@ void write_npy(const std::string& file, const View& view) {
     }
     replace_file(file, bytes);
 }
-
-}  // namespace
 
 void NanTrace::after(const Record& r, bool backward) {
     if (!backward) {

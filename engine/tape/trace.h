@@ -17,6 +17,9 @@ struct NanTrace : Observer {
     void after(const Record& record, bool backward) override;
 };
 
+// Writes a tensor to a file of NumPy's format .npy, in double.
+void write_npy(const std::string& file, const View& view);
+
 // Writes every value to FOLDER/<path>.npy and every gradient to FOLDER/<path>.grad.npy, where <path> is the path of
 // the tensor. write_program() writes Tape::program() to FOLDER/program.txt.
 class Dump : public Observer {

@@ -139,6 +139,21 @@ void LatentSpace::project(std::vector<double>& z) const {
     for (int l = 0; l < layers(); l++) latents_[std::size_t(l)]->project(z.data() + begin(l));
 }
 
+LatentSpace::Code LatentSpace::code_of(const std::vector<double>& latent) const {
+    Code code;
+    for (int l = 0; l < layers(); l++) {
+        code.emplace_back(std::size_t(layer(l).code_parts()));
+        layer(l).read_code(latent.data() + begin(l), code.back().data());
+    }
+    return code;
+}
+
+std::vector<double> LatentSpace::latent_of(const Code& code) const {
+    std::vector<double> latent(std::size_t(numbers()), 0.0);
+    for (int l = 0; l < layers(); l++) layer(l).write_code(code[std::size_t(l)].data(), latent.data() + begin(l));
+    return latent;
+}
+
 std::vector<double> LatentSpace::interpolate(const std::vector<double>& a, const std::vector<double>& b,
                                              double t) const {
     std::vector<double> z(a.size());

@@ -171,10 +171,16 @@ class LatentSpace {
     double log_ratio(const double* z, const double* y) const { return latents_[0]->log_ratio(z, y, nullptr); }
     // Moves a latent vector to the nearest point of the latent space.
     void project(std::vector<double>& latent) const;
+    // Discrete latents: the code of a latent vector, for each layer its parts (Latent::read_code); and the latent vector
+    // of a code. The code of a continuous latent is empty.
+    using Code = std::vector<std::vector<int>>;
+    Code code_of(const std::vector<double>& latent) const;
+    std::vector<double> latent_of(const Code& code) const;
     // Interpolates layer by layer between a (t = 0) and b (t = 1).
     std::vector<double> interpolate(const std::vector<double>& a, const std::vector<double>& b, double t) const;
 
     int layers() const { return int(latents_.size()); }
+    const Latent& layer(int l) const { return *latents_[std::size_t(l)]; }
     int begin(int layer) const;  // offset of the layer in a latent vector; begin(layers()) is the vector's length
     int numbers() const { return begin(layers()); }
     std::string sizes() const;  // Z, or a comma-separated list if Z differs between layers

@@ -32,9 +32,6 @@ bool read_place(const std::string& word, int& number) {
     return read_number(word, number) && -most <= number && number <= most;
 }
 
-// Converts an index as in Python, which counts from the end if it is negative, to an index from 0 to `length`.
-int clipped(int place, int length) { return std::clamp(place < 0 ? place + length : place, 0, length); }
-
 }  // namespace
 
 MaskWords::MaskWords(const std::string& text) : words(text) {
@@ -85,19 +82,14 @@ void MaskWords::read_window(const std::string& word, const std::string& next, Wi
     refuse("\"" + word + "\" is neither \"sees\" nor window=, dilation=, stride=, globals= or over=all");
 }
 
-MaskWords::Slice MaskWords::read_slice(const std::string& text, char other) const {
+IndexRange MaskWords::read_slice(const std::string& text, char other) const {
     if (text[0] != other) refuse("\"" + text + "\" is not of the other part");
-    Slice s{0, whole};
-    if (text.size() == 1) return s;
+    IndexRange rows;
+    if (text.size() == 1) return rows;
     if (text[1] != '[' || text.back() != ']') refuse("\"" + text + "\" is no slice; expected A, A[0] or A[1:3]");
-    const std::string inside = text.substr(2, text.size() - 3);
-    const std::size_t colon = inside.find(':');
-    const bool one = colon == std::string::npos;
-    const std::string from = inside.substr(0, colon), to = one ? "" : inside.substr(colon + 1);
-    if ((one || !from.empty()) && !read_place(from, s.from)) refuse("\"" + text + "\": \"" + from + "\" is no place");
-    if (!to.empty() && !read_place(to, s.to)) refuse("\"" + text + "\": \"" + to + "\" is no place");
-    if (one && s.from != -1) s.to = s.from + 1;
-    return s;
+    if (const auto wrong = read_range(text.substr(2, text.size() - 3), rows, most, true))
+        refuse("\"" + text + "\": \"" + *wrong + "\" is no place");
+    return rows;
 }
 
 // Sorts the slices, and merges those that overlap or touch, so that no row is seen twice. A slice that is the whole
@@ -106,7 +98,7 @@ std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const
     const KeySegment all = build.graph().keys[std::size_t(own)];
     const int length = all.end - all.begin;
     std::vector<std::pair<int, int>> slices;
-    for (const Slice& s : parts_[1 - part].sees) slices.push_back({clipped(s.from, length), clipped(s.to, length)});
+    for (const IndexRange& s : parts_[1 - part].sees) slices.push_back({s.begin(length), s.end(length)});
     std::sort(slices.begin(), slices.end());
     std::vector<int> keys;
     for (std::size_t i = 0; i < slices.size();) {
@@ -175,30 +167,35 @@ MaskWords::Written MaskWords::written(int source, bool goes_on) const {
             "only rows that see one slice of the source, and no window beyond themselves, can be written token by token");
     if (one) return {0, source, {}};
     if (part.sees.empty()) return {0, 0, part.window};
-    return {clipped(part.sees[0].from, source), clipped(part.sees[0].to, source), part.window};
+    return {part.sees[0].begin(source), part.sees[0].end(source), part.window};
+}
+
+void MaskWords::expect_backward() const {
+    const Part& text = parts_[0];
+    if (!text.named || text.rule != Rule::anticausal)
+        refuse("a row that predicts the token before it must not see this token; expected A anticausal");
+    if (text.window.radius >= 0 || !text.sees.empty())
+        refuse("only rows that see all later rows of their own part can be written from right to left");
 }
 
 LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : of_layers_(std::size_t(layers), -1) {
     std::istringstream in(words);
     for (std::string each; std::getline(in, each, '|');) {
-        int from = 0, to = layers;
+        IndexRange range;
         const std::vector<std::string> found = words_of(each);
         if (!found.empty() && found[0] == "layers") {
-            const std::string range = found.size() > 1 ? found[1] : "";
-            const std::size_t colon = range.find(':');
-            std::string first = range.substr(0, colon), last = colon == range.npos ? "" : range.substr(colon + 1);
-            if (!last.empty() && last.back() == ':') last.pop_back();  // the second colon of "layers 0:3: A full"
-            if (colon == range.npos || (!first.empty() && !read_place(first, from)) ||
-                (!last.empty() && !read_place(last, to)))
-                throw BadUsage(text("mask \"", words, "\": \"", range,
+            const std::string given = found.size() > 1 ? found[1] : "";
+            std::string bare = given;  // without the second colon of "layers 0:3: A full"
+            if (std::count(bare.begin(), bare.end(), ':') > 1 && bare.back() == ':') bare.pop_back();
+            if (read_range(bare, range, most))
+                throw BadUsage(text("mask \"", words, "\": \"", given,
                                     "\" is no range of layers; expected I:J, as in layers 2:6"));
-            each = each.substr(each.find(range) + range.size());
+            each = each.substr(each.find(given) + given.size());
         }
         const MaskWords mask(each);
         if (rows != StackRows::both) mask.expect_two_stacks();
         if (rows != StackRows::both && !mask.names(rows == StackRows::decoder)) continue;
-        for (int i = clipped(from, layers); i < clipped(to, layers); i++)
-            of_layers_[std::size_t(i)] = int(masks_.size());
+        for (int i = range.begin(layers); i < range.end(layers); i++) of_layers_[std::size_t(i)] = int(masks_.size());
         masks_.push_back(mask);
     }
 }
@@ -215,9 +212,9 @@ LayerGraphs LayerMasks::cross(const Documents& documents) const {
     return all;
 }
 
-std::string LayerMasks::unwritable(bool goes_on) const {
+std::string LayerMasks::unwritable(bool goes_on, bool backward) const {
     try {
-        for (const MaskWords& words : masks_) words.written(1, goes_on);
+        for (const MaskWords& words : masks_) backward ? words.expect_backward() : void(words.written(1, goes_on));
     } catch (const BadUsage& refusal) {
         return refusal.what();
     }

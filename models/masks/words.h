@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "input/index_range.h"
 #include "models/masks/mask.h"
 
 namespace masquerade {
@@ -45,28 +46,27 @@ class MaskWords {
         Window window;
     };
     Written written(int source, bool goes_on) const;
+    // Throws BadUsage unless a text can be generated from right to left, as one part A: every row must see exactly the
+    // rows from itself on.
+    void expect_backward() const;
 
     const std::string words;
 
   private:
-    struct Slice {
-        int from, to;  // rows [from, to) of a part; negative: counted from its end; to = whole: up to its end
-    };
     struct Part {
         bool named = false;
         Rule rule = Rule::none;
         Window window;
-        std::vector<Slice> sees;  // the slices of the other part that this part sees
+        std::vector<IndexRange> sees;  // the rows of the other part that this part sees
     };
     void read_part(const std::string& text);
-    Slice read_slice(const std::string& text, char other) const;
+    IndexRange read_slice(const std::string& text, char other) const;
     void read_window(const std::string& word, const std::string& next, Window& window) const;
     // Returns the indices of key segments for the slices of `part` that the other part sees. `own` is the index of the
     // key segment with all rows of `part`.
     std::vector<int> seen(int part, int own, SegmentBuilder& build) const;
     [[noreturn]] void refuse(const std::string& why) const;
 
-    static constexpr int whole = 0x7fffffff;
     bool as_one_ = false;  // whether the mask has the single part AB
     Part parts_[2];        // [0]: A or AB, [1]: B
 };
@@ -89,8 +89,9 @@ class LayerMasks {
     LayerGraphs graphs(const Documents& documents) const;
     // Returns the masks of cross-attention: the queries are rows of B, the keys are rows of A.
     LayerGraphs cross(const Documents& documents) const;
-    // If these masks do not permit token-by-token generation (MaskWords::written), returns the reason; else "".
-    std::string unwritable(bool goes_on) const;
+    // If these masks do not permit token-by-token generation from left to right (MaskWords::written) or, if `backward`,
+    // from right to left (MaskWords::expect_backward), returns the reason; else "".
+    std::string unwritable(bool goes_on, bool backward = false) const;
 
   private:
     std::vector<MaskWords> masks_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "engine/base/named.h"
@@ -28,7 +29,8 @@ class ClassifyTask : public Task {
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override { return run_.model.loss(tape, batch_).total; }
     std::int64_t batch_tokens() const override { return batch_.rows.count(); }
     std::vector<std::string> warnings() const override {
-        return cut_warning(std::int64_t(run_.source->cut), std::int64_t(run_.source->files), "files", "bytes",
+        return cut_warning(std::int64_t(run_.source->cut()), std::int64_t(run_.source->files), "files",
+                           run_.settings.task.reads_words() ? "tokens" : "bytes",
                            {"max_length", run_.settings.task.max_length});
     }
     std::vector<Metric> validate() override {
@@ -94,9 +96,17 @@ void ClassifySettings::declare(Config& c) {
           "recall, copy, induction: number of different words; in recall half of them are keys", 2, 65536);
     c.add("dashes", &task.dashes, "pathfinder: dashes of a curve; 6, 9 and 14 are easy, medium and hard", 1, 14);
     c.add("levels", &task.levels, "pathfinder: levels of grey", 4, 256);
-    c.add("max_length", &task.max_length, "files: bytes that are read of each file; the rest is cut", 1, 65536);
+    c.add("max_length", &task.max_length, "files: bytes or tokens that are read of each file; the rest is cut", 1,
+          65536);
+    c.add("tokens", &task.tokens,
+          "files: read as bytes, or as words: tokens of the vocabulary of --init or --vocab, with [CLS] and [SEP]",
+          {"bytes", "words"});
+    c.add("cased", &cased, "files, tokens=words: keep case and accents");
     declare_mask(c);
     declare_backbone(c, model);
+    declare_foreign(c, model);
+    c.add("positions", &model.positions, "P, minimum number of positions; 0: as many as the longest example needs", 0,
+          1000000);
     c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
     c.add("held_out", &held_out, "maximum number of held-out examples measured at a checkpoint; fewer if they are long",
           1, 100000000);
@@ -106,13 +116,13 @@ void ClassifySettings::declare(Config& c) {
 BackboneOptions ClassifySettings::net(int vocabulary_size) const {
     BackboneOptions o = model;
     o.vocabulary = vocabulary_size;
-    o.positions = open_examples(task, train.seed)->longest;
+    o.positions = std::max(o.positions, open_examples(task, train.seed)->longest);
     return o;
 }
 
 ClassifyRun::ClassifyRun(const ClassifySettings& s, Vocabulary v, DType storage, Device device,
                          const TensorFile* weights)
-    : RunOf(s, std::move(v), storage, device, weights), source(open_examples(s.task, s.train.seed)) {
+    : RunOf(s, std::move(v), storage, device, weights), source(open_examples(s.task, s.train.seed, &tokenizer)) {
     options_.masks = std::make_shared<const LayerMasks>(s.mask, s.model.layers);
     options_.example_mask = std::make_shared<const MaskWords>(source->mask);
     if (Vocabulary(source->vocabulary).lines() != tokenizer.vocabulary().lines())
@@ -128,7 +138,7 @@ std::unique_ptr<Task> ClassifyRun::task(const TrainingText&) {
 void ClassifyRun::complete(TextOrigin& origin) const {
     if (source->contents() == 0) return;
     origin.name = "files of " + settings.task.task;
-    origin.file = settings.task.task;
+    origin.file = std::filesystem::absolute(settings.task.task).string();
     origin.hash = source->contents();
 }
 

@@ -57,6 +57,10 @@ struct RunSettings {
     virtual void declare(Config& config) = 0;
     virtual TextKind wants(TextKind usual) const { return usual; }  // the kind of text to read; `usual`: the family's
     virtual std::vector<std::string> words() const { return {}; }   // the vocabulary of the task; empty: none
+    // Words that are added to the vocabulary of other weights or of --vocab, which the model needs; empty: none.
+    virtual std::vector<std::string> answers() const { return {}; }
+    // Whether the model may start with a stack of another vocabulary than that of its task. Its head is then new.
+    virtual bool takes_any_stack() const { return false; }
     virtual LineLimit source_limit() const { return {}; }
     virtual LineLimit target_limit() const { return {}; }  // limit of the targets of pairs
     // These functions are for training that starts from the weights of another model. adopt() sets the sizes to

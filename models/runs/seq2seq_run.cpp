@@ -43,6 +43,18 @@ ObjectiveOptions Seq2SeqRun::objective_options() const {
     return o;
 }
 
+// The states are those of the encoder.
+std::vector<std::vector<double>> Seq2SeqRun::features(const std::vector<std::string>& lines) const {
+    const auto read = [&](const Sentence& s) { return source_of(s); };
+    const auto give_masks = [&](Batch& batch) {
+        batch.graph = full_mask(batch.parts);
+        if (masks.encoder) batch.masks = masks.encoder->graphs(batch.parts);
+    };
+    return mean_states(lines, model.encoder, read, give_masks, [&](Tape& tape, const Batch& batch) {
+        return model.encode(tape, batch.rows, batch.graph, batch.masks).x;
+    });
+}
+
 std::vector<std::vector<Hypothesis>> Seq2SeqRun::write(const std::vector<const Sentence*>& sources,
                                                        SearchOptions options, std::uint64_t seed) const {
     std::vector<SearchSource> about;

@@ -34,10 +34,11 @@ class Seq2SeqRun : public RunOf<Seq2SeqSettings, EncoderDecoder, TargetRun> {
     }
     std::string description() const override;
 
-    std::string unwritable() const override { return masks.own ? masks.own->unwritable(false) : ""; }
+    std::string unwritable(bool) const override { return masks.own ? masks.own->unwritable(false) : ""; }
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources, SearchOptions options,
                                                std::uint64_t seed) const override;
     ObjectiveOptions objective_options() const override;
+    std::vector<std::vector<double>> features(const std::vector<std::string>& lines) const override;
 };
 
 }  // namespace masquerade

@@ -8,10 +8,12 @@
 #include <set>
 
 #include "engine/base/log.h"
+#include "engine/base/named.h"
 #include "engine/ops/check.h"
 #include "engine/tensor/copy.h"
 #include "engine/tensor/numbers.h"
 #include "input/input.h"
+#include "models/runs/counterparts.h"
 #include "models/runs/hugging_face/hugging_face.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 
@@ -117,32 +119,14 @@ struct Addition {
 constexpr Addition additions[] = {{"cross.", "cross-attention"},
                                   {"slots.", "slots"},
                                   {"order.", "slots"},
-                                  {"head.dense.weight", "slots"},  // with slots, its input is two hidden rows, not one
+                                  {"head.dense.weight", "head.dense"},  // with slots, its input is two rows, not one
+                                  {"embedding.position.", "embedding.position"},
                                   {"latent.", "latents"}};
 
 std::string addition(const std::string& path) {
     for (const Addition& a : additions)
         if (path.find(a.path) != path.npos) return a.name;
     return "";
-}
-
-bool has_part(const std::string& path, const char* part) { return path.find(part) != path.npos; }
-
-// Returns the kind of attention that a parameter belongs to, or null.
-const AttentionKind* attention_of(const std::string& path, const Stacks& stacks) {
-    if (!has_part(path, ".attention.") && !has_part(path, ".cross.") && !has_part(path, "norm_packed") &&
-        path != "embedding.slots")
-        return nullptr;
-    const bool decoder = stacks.decoder && begins(path, "decoder.") && has_part(path, ".attention.");
-    return &self_attention(stacks.first.attention, decoder);
-}
-
-// Returns the name under which a new parameter of attention, which the old weights lack, is reported to the user.
-std::string new_attention(const std::string& path, const AttentionKind& ours, const AttentionKind& theirs) {
-    if (has_part(path, ".cross.")) return "cross-attention";
-    if (&ours != &theirs) return text("attention (", ours.name, " in place of ", theirs.name, ")");
-    const std::size_t place = path.find("attention.");
-    return place == path.npos ? path : path.substr(place);  // for example "attention.positions"
 }
 
 bool a_row_for_each_token(const std::string& path) { return path == "embedding.token.weight" || path == "head.bias"; }
@@ -181,9 +165,11 @@ void Start::expect_same_sizes(const Stacks& ours) const {
         RunSettings::declare_backbone(*config, *stack);
         RunSettings::declare_foreign(*config, *stack);
     }
-    for (const char* key : {"width", "heads", "inner", "types", "embedding", "rotary", "rotary_value", "pre_norm",
-                            "gelu", "norm_eps", "norm", "ffn", "bias", "kv_heads", "head_bias", "rotary_base"})
-        same(key, of_a.value(key), of_b.value(key));
+    // A kind of attention that cannot rotate needs a table of positions, which is new if the weights are rotary.
+    const bool unrotated = a.rotary && !b.rotary && !find_attention(b.attention).rotates;
+    for (const std::string key : {"width", "heads", "inner", "types", "embedding", "rotary", "rotary_value", "pre_norm",
+                                  "gelu", "norm_eps", "norm", "ffn", "bias", "kv_heads", "head_bias", "rotary_base"})
+        if (!unrotated || !begins(key, "rotary")) same(key, of_a.value(key), of_b.value(key));
     if (!a.rotary && a.positions != b.positions)
         throw BadInput(text(source(), " has ", a.positions, " positions, but max_length, max_target and ",
                             "positions need ", b.positions, "; choose them so that they need ", a.positions));
@@ -200,16 +186,28 @@ WordPiece Start::tokenizer() const {
                        : all_tokens();
 }
 
-void Start::extend(const std::vector<std::string>& words, const std::string& task) {
-    Vocabulary wanted(words);
+void Start::extend(const RunSettings& settings, const std::string& task) {
     const WordPiece reader = all_tokens();
-    for (int id = 0; id < reader.vocabulary().size(); id++)
-        if (const std::string& token = reader.vocabulary().token(id); wanted.id(token) < 0)
+    const Vocabulary& known = reader.vocabulary();
+    std::vector<std::string> words = settings.words();
+    const std::vector<std::string> answers = settings.answers();
+    if (words.empty())
+        for (int id = 0; id < known.size(); id++) words.push_back(known.token(id));
+    for (const std::string& answer : answers)
+        if (known.id(answer) < 0) words.push_back(answer);
+    Vocabulary wanted(words);
+    for (int id = 0; id < known.size(); id++) {
+        const std::string& token = known.token(id);
+        if (wanted.id(token) >= 0) continue;
+        if (!settings.takes_any_stack())
             throw BadInput(text("the vocabulary is not that of task ", task, ": ", source(), " has the token ",
                                 clipped(token), ", which is none of the ", words.size(),
                                 " words of the task; --init expects weights ",
                                 "whose tokens are all words of the task"));
-    if (wanted.lines() != reader.vocabulary().lines()) extended_ = std::move(wanted);
+        new_head_ = true;
+    }
+    if (!answers.empty() && wanted.size() == known.size() + int(answers.size())) new_head_ = true;
+    if (wanted.lines() != known.lines()) extended_ = std::move(wanted);
 }
 
 void Start::keep(const TrainingText& t) {
@@ -238,8 +236,8 @@ void Start::copy_known(const View& from, const View& to) const {
     const WordPiece reader = all_tokens();
     const std::size_t E = known.size() / std::size_t(reader.vocabulary().size());
     for (std::size_t id = 0; id * E < known.size(); id++)
-        std::copy_n(known.data() + id * E, E,
-                    all.data() + std::size_t(extended_->id(reader.vocabulary().token(int(id)))) * E);
+        if (const int to_id = extended_->id(reader.vocabulary().token(int(id))); to_id >= 0)
+            std::copy_n(known.data() + id * E, E, all.data() + std::size_t(to_id) * E);
     write_numbers(to, all.data());
 }
 
@@ -250,39 +248,83 @@ void Start::copy_of(const Tensor& given, const View& to) const {
     write_numbers(to, choose_rows(chosen_->choice, numbers_of(from), int(given.shape[0])).data());
 }
 
-std::string Start::give_weights(Run& run) const {
+std::string Start::give_weights(Run& run, std::string* warning) const {
     const Stacks theirs = stacks(), ours = run.stacks();
     expect_same_sizes(ours);
     const bool from_one = !theirs.decoder;
-    std::set<std::string> fresh;
-    if (!has_head()) fresh.insert("head");
+    const int key_width = ours.first.key_heads() * (ours.first.width / ours.first.heads);
+    struct Given {
+        const Tensor* tensor;
+        ParameterPart part;
+        bool taken = false;
+    };
+    std::map<std::string, Given> given;
+    for (const Tensor& t : weights().all())
+        for (const ParameterPart& part : parts_of(t.path, t.shape[0], attention_of(t.path, theirs), key_width))
+            given[part.key] = {&t, part};
+    std::set<std::string> fresh, left, replaced, lost;
+    if (!gives_head()) fresh.insert("head");
     for (const Tensor& own : run.parameters.all()) {
         const std::string path = from_one ? in_one_stack(own.path) : own.path;
-        const Tensor* given = weights().find(path);
-        const AttentionKind* const our_kind = attention_of(own.path, ours);
-        const AttentionKind* const their_kind = attention_of(path, theirs);
-        if (our_kind && std::string(our_kind->weights) != their_kind->weights) given = nullptr;
-        const std::string added = our_kind ? new_attention(own.path, *our_kind, *their_kind) : addition(own.path);
-        if (given && given->shape != own.shape && !added.empty()) given = nullptr;
-        if (!given && added.empty())
-            throw Error(text(source(), " has no ", own.path, " ", own.shape, ", which this model needs"));
-        if (!given)
-            fresh.insert(added);
-        else if (has_head() || !begins(own.path, "head."))
-            copy_of(*given, run.parameters.master(own));
+        const AttentionKind *ours_here = attention_of(own.path, ours), *theirs_here = attention_of(path, theirs);
+        const std::string added = addition(own.path);
+        if (ours_here && ours_here != theirs_here)
+            replaced.insert(text(ours_here->name, " in place of ", theirs_here->name));
+        for (const ParameterPart& part : parts_of(path, own.shape[0], ours_here, key_width)) {
+            const auto found = given.find(part.key);
+            const View to = part.rows.of(run.parameters.master(own));
+            Given* from = found == given.end() ? nullptr : &found->second;
+            if (from && (ours_here || !added.empty()) && from->part.rows.of(from->tensor->view()).shape != to.shape)
+                from = nullptr;
+            if (!from && !ours_here && added.empty())
+                throw Error(text(source(), " has no ", own.path, " ", own.shape, ", which this model needs"));
+            if (!from) {
+                fresh.insert(ours_here && (added.empty() || !from_one) ? part.name : added);
+                continue;
+            }
+            from->taken = true;
+            if (!gives_head() && begins(own.path, "head.")) continue;
+            if (part.rows.parts == 1 && from->part.rows.parts == 1)
+                copy_of(*from->tensor, to);
+            else
+                copy(from->part.rows.of(weights().master(*from->tensor)), to);
+        }
     }
     run.parameters.round();
+    const int deepest = std::max(ours.first.layers, ours.decoder ? ours.decoder->layers : 0);
+    for (const auto& [key, from] : given) {
+        const std::string& path = from.tensor->path;
+        if (from.taken || layer_of(path) >= deepest) continue;
+        const std::string added = addition(path);
+        if (attention_of(path, theirs) && from.tensor->needs_grad) lost.insert(from.part.name);
+        left.insert(attention_of(path, theirs) || added.empty() ? from.part.name : added);
+    }
+    if (!lost.empty() && warning)
+        *warning = text(source(), ": the attention of this model has no place for ", joined({lost.begin(), lost.end()}),
+                        "; what these parameters have learned is lost");
 
     std::string taken = layers(ours.first.layers, theirs.first.layers), made;
     if (ours.decoder)
         taken = text("encoder ", taken, ", decoder ",
                      layers(ours.decoder->layers, from_one ? theirs.first.layers : theirs.decoder->layers));
     taken += ", embedding";
-    if (has_head()) taken += ", head";
-    for (const std::string& name : fresh) made += text(made.empty() ? "; new: " : ", ", name);
-    const int theirs_in_all = all_tokens().vocabulary().size();
-    if (chosen_) made += text("; ", chosen_->vocabulary.size(), " of ", theirs_in_all, " tokens");
-    if (extended_) made += text("; ", extended_->size() - theirs_in_all, " tokens that it does not know");
+    if (gives_head()) taken += ", head";
+    const auto list = [&](const char* what, const std::set<std::string>& names) {
+        if (!names.empty()) made += text("; ", what, ": ", joined({names.begin(), names.end()}));
+    };
+    list("attention", replaced);
+    list("new", fresh);
+    list("left out", left);
+    const WordPiece reader = all_tokens();
+    const Vocabulary& all = reader.vocabulary();
+    int shared = chosen_ ? chosen_->vocabulary.size() : all.size();
+    if (extended_) {
+        shared = 0;
+        for (int id = 0; id < all.size(); id++) shared += extended_->id(all.token(id)) >= 0;
+    }
+    if (chosen_ || shared < all.size()) made += text("; ", shared, " of ", all.size(), " tokens");
+    if (extended_ && extended_->size() > shared)
+        made += text("; ", extended_->size() - shared, " tokens that it does not know");
     return taken + made;
 }
 

@@ -188,8 +188,45 @@ std::vector<Sentence> TargetRun::endings(const std::vector<std::string>& lines) 
     return all;
 }
 
+Example TargetRun::source_of(const Sentence& s) const {
+    Example e;
+    const int n = int(s.ids.size());
+    for (int t = 0; t < n; t++) e.rows.push(s.ids[std::size_t(t)], common().source_type, t, s.name);
+    e.document = {n, 0};
+    return e;
+}
+
+std::vector<std::vector<double>> TargetRun::mean_states(const std::vector<std::string>& lines, const Backbone& stack,
+                                                        const std::function<Example(const Sentence&)>& example,
+                                                        const std::function<void(Batch&)>& give_masks,
+                                                        const std::function<Tensor*(Tape&, const Batch&)>& read) const {
+    const std::size_t C = std::size_t(stack.options.width);
+    std::vector<std::vector<double>> means;
+    const auto make = [&](const std::vector<const Sentence*>& some) {
+        std::vector<Example> examples;
+        for (const Sentence* s : some) examples.push_back(example(*s));
+        Batch batch = pack(examples, 0);
+        give_masks(batch);
+        return batch;
+    };
+    const std::vector<Sentence> all = sentences(lines);
+    each_batch(stack, pointers_to(all), 64, make, [&](Tape& tape, const Batch& batch, std::size_t) {
+        tape.begin("features");
+        const OnHost states(read(tape, batch)->view());  // (N,C)
+        std::int64_t at = 0;
+        for (const Document& d : batch.parts) {
+            means.emplace_back(C, 0);
+            for (int row = 0; row < d.source; row++)
+                for (double& mean : means.back()) mean += states[at++] / d.source;
+        }
+        tape.end();
+    });
+    return means;
+}
+
 void TargetRun::expect_to_write(bool backward) const {
-    if (const std::string why = unwritable(); !backward && !why.empty()) throw BadUsage(why);
+    const std::string why = unwritable(backward);
+    if (!why.empty() && (!backward || mixture.has(Objective::writes_backward))) throw BadUsage(why);
     if (backward && !writes_backward())
         throw BadUsage(masquerade::text(
             "objective ", objective(),

@@ -81,11 +81,12 @@ class TargetRun : public Run {
     std::unique_ptr<Task> task(const TrainingText& text) override;
     bool reads_pairs() const { return mixture.has(Objective::pairs); }  // whether any objective needs pairs
     // Whether the run can generate from left to right: an objective trains this, and the masks in words allow it.
-    bool writes() const { return mixture.has(Objective::writes) && unwritable().empty(); }
-    // Whether an objective trains the run to generate from right to left.
-    bool writes_backward() const { return mixture.has(Objective::writes_backward); }
-    // Returns the reason why the masks in words do not allow generation from left to right; empty if they allow it.
-    virtual std::string unwritable() const { return ""; }
+    bool writes() const { return mixture.has(Objective::writes) && unwritable(false).empty(); }
+    // The same from right to left.
+    bool writes_backward() const { return mixture.has(Objective::writes_backward) && unwritable(true).empty(); }
+    // Returns the reason why the masks in words do not allow generation from left to right or, if `backward`, from right
+    // to left; empty if they allow it.
+    virtual std::string unwritable(bool /*backward*/) const { return ""; }
     // Throws BadUsage if the run cannot generate in this direction.
     void expect_to_write(bool backward) const;
     // Throws BadInput with the message that the text `name` has no targets, which the objective needs.
@@ -118,6 +119,14 @@ class TargetRun : public Run {
     virtual std::vector<std::string> write_lines(const std::vector<const Sentence*>& sources,
                                                  const SearchOptions& options, std::uint64_t seed,
                                                  std::vector<Measure>& rows) const;
+    // Returns the rows of a sentence's tokens, with [CLS] and [SEP], as a source.
+    Example source_of(const Sentence& s) const;
+    // Returns, for each line, the mean of its rows of the result of read(), which is (N,C) for a batch of N rows.
+    // `example` makes the rows of a line. `stack` reads them under the masks that give_masks() sets.
+    std::vector<std::vector<double>> mean_states(const std::vector<std::string>& lines, const Backbone& stack,
+                                                 const std::function<Example(const Sentence&)>& example,
+                                                 const std::function<void(Batch&)>& give_masks,
+                                                 const std::function<Tensor*(Tape&, const Batch&)>& read) const;
     TargetRun(const TargetSettings& settings, Vocabulary vocabulary, DType storage, Device device);
     virtual void reads(const TrainingText& /*text*/) {}  // called before training on `text`
     // Returns a reader of endings that can generate the given number of tokens before each ending; null if

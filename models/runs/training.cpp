@@ -41,23 +41,31 @@ nlohmann::json changed(RunSettings& settings, const std::vector<std::string>& wo
 // Returns the tokenizer of the initial weights or of --vocab. Returns nothing if the user gives neither.
 std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initial, HuggingFace brought,
                                          const Config& config, const RunSettings& settings, const TrainingText& text) {
-    const bool brings_words = !settings.words().empty();
+    const std::vector<std::string> answers = settings.answers();
     if (settings.keep_tokens && !initial)
         throw BadUsage("keep_tokens makes the vocabulary of --init smaller, but there is no --init");
     if (initial) {
         if (settings.keep_tokens)
             initial->keep(text);
-        else if (brings_words)
-            initial->extend(settings.words(), config.value("task"));
+        else if (!answers.empty() || !settings.words().empty())
+            initial->extend(settings, config.value("task"));
         return initial->tokenizer();
     }
+    if (wanted.vocabulary.empty() && !answers.empty())
+        throw BadUsage("tokens=words reads texts by a vocabulary that exists: give --init or --vocab");
     if (wanted.vocabulary.empty()) return std::nullopt;
     if (settings.cased == brought.options.lower) brought = read_tokenizer(wanted.vocabulary, settings.cased);
     for (const std::string& note : brought.notes) log_line("note: ", wanted.vocabulary, ": ", note);
     expect_trainable(brought.vocabulary, wanted.vocabulary,
                      masquerade::text("(echo '[PAD]'; grep -vxF '[PAD]' ", shell_word(wanted.vocabulary),
                                       ") >new-vocab.txt"));
-    return training_tokenizer(std::move(brought));
+    const WordPiece reader = training_tokenizer(std::move(brought));
+    if (answers.empty()) return reader;
+    std::vector<std::string> tokens;
+    for (int id = 0; id < reader.vocabulary().size(); id++) tokens.push_back(reader.vocabulary().token(id));
+    for (const std::string& answer : answers)
+        if (reader.vocabulary().id(answer) < 0) tokens.push_back(answer);
+    return with_tokens(reader, Vocabulary(std::move(tokens)));
 }
 
 }  // namespace
@@ -117,7 +125,9 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
     }
     if (start) {
         initial = start->source();
-        was_given = start->give_weights(*run);
+        std::string warning;
+        was_given = start->give_weights(*run, &warning);
+        if (!warning.empty()) log_line("warning: ", warning);
     }
     task = run->task(text);
     run->complete(text.origin);

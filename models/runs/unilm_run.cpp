@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/log.h"
 #include "engine/tensor/numbers.h"
 #include "models/tasks/objective_parts.h"
 
@@ -78,7 +79,15 @@ ObjectiveOptions UniLmRun::objective_options() const {
     return o;
 }
 
-std::string UniLmRun::unwritable() const { return masks.own ? masks.own->unwritable(reads_causally()) : ""; }
+void UniLmRun::reads(const TrainingText& text) {
+    pairs_ = !text.train_targets.empty();
+    if (const std::string why = unwritable(true); mixture.has(Objective::writes_backward) && !why.empty())
+        log_line("warning: objective lm-reverse: ", why);
+}
+
+std::string UniLmRun::unwritable(bool backward) const {
+    return masks.own ? masks.own->unwritable(reads_causally(), backward) : "";
+}
 
 ReadingOptions UniLmRun::reading_options() const {
     const ObjectiveOptions o = objective_options();
@@ -111,52 +120,27 @@ std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sen
     return written(decoder, about, sources, std::move(options), seed);
 }
 
-// Returns, for each line, the last hidden state averaged over the tokens, including [CLS] and [SEP]. The stack has the
-// mask of the first objective.
+// The stack has the mask of the first objective.
 std::vector<std::vector<double>> UniLmRun::features(const std::vector<std::string>& lines) const {
     const Objective& objective = *mixture.parts.at(0).objective;
     const ObjectiveOptions options = objective_options();
-    const std::int64_t C = model.backbone.options.width;
-    std::vector<std::vector<double>> means;
-    const auto make = [&](const std::vector<const Sentence*>& some) {
-        std::vector<Example> examples;
-        for (const Sentence* s : some) {
-            Example& e = examples.emplace_back();
-            if (objective.has(Objective::trees)) {
-                e = tree_of(*s, options);
-                continue;
-            }
-            const int n = int(s->ids.size());
-            for (int t = 0; t < n; t++) e.rows.push(s->ids[std::size_t(t)], options.source_type, t, s->name);
-            e.document = {n, 0};
-            if (objective.has(Objective::ranks)) e.rank.assign(std::size_t(n), -1);
-        }
-        Batch batch = pack(examples, 0);
-        objective.give_masks(batch, options);
-        return batch;
+    const Backbone& stack = model.backbone;
+    const auto read = [&](const Sentence& s) {
+        if (objective.has(Objective::trees)) return tree_of(s, options);
+        Example e = source_of(s);
+        if (objective.has(Objective::ranks)) e.rank.assign(s.ids.size(), -1);
+        return e;
     };
-    const std::vector<Sentence> all = sentences(lines);
-    each_batch(model.backbone, pointers_to(all), 64, make, [&](Tape& tape, const Batch& batch, std::size_t) {
-        tape.begin("features");
+    const auto give_masks = [&](Batch& batch) { objective.give_masks(batch, options); };
+    return mean_states(lines, stack, read, give_masks, [&](Tape& tape, const Batch& batch) {
         const auto before = [&](int i, Tensor*&, Pass& pass) { pass.graph = &batch.graph_at(i); };
-        Tensor* x = model.backbone.run(tape, batch.rows, model.backbone.pass(tape, batch.rows, batch.graph), before);
-        const OnHost states(model.backbone.finish(tape, x)->view());  // (N,C)
-        std::int64_t at = 0;
-        for (const Document& d : batch.parts) {
-            means.emplace_back(std::size_t(C), 0);
-            for (int row = 0; row < d.source; row++)
-                for (double& mean : means.back()) mean += states[at++] / d.source;
-        }
-        tape.end();
+        return stack.finish(tape, stack.run(tape, batch.rows, stack.pass(tape, batch.rows, batch.graph), before));
     });
-    return means;
 }
 
 std::unique_ptr<SourceReader> UniLmRun::backward_reader(int most) const {
     if (!writes_backward()) return nullptr;
-    if (!settings.mask.empty())
-        throw BadUsage("a run with a mask in words (mask=) generates only from left to right: leave out --backward");
-    ReadingOptions r;
+    ReadingOptions r;  // masks in words, if there are any, say the same as the mask of lm-reverse
     r.backward = true;
     r.source_type = r.target_type = settings.source_type;
     r.longest = most;

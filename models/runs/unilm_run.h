@@ -38,7 +38,7 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     std::vector<std::vector<double>> features(const std::vector<std::string>& lines) const override;
     std::string description() const override;
 
-    std::string unwritable() const override;
+    std::string unwritable(bool backward) const override;
     bool continues() const override { return writes() && !pairs_; }
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources, SearchOptions options,
                                                std::uint64_t seed) const override;
@@ -46,7 +46,7 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     ReadingOptions reading_options() const;
 
   protected:
-    void reads(const TrainingText& text) override { pairs_ = !text.train_targets.empty(); }
+    void reads(const TrainingText& text) override;
     void loaded(const nlohmann::json& record) override;
     std::unique_ptr<SourceReader> backward_reader(int most) const override;
 

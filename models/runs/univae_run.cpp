@@ -151,6 +151,7 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
     prior_temperature = temperature.value_or(LatentPrior::default_temperature);
     if (model.options.latent_layers == 0 && !word.empty())
         throw BadUsage("a language model without latents (latent_layers=0) has no prior");
+    if (word == "uniform") prior.reset();
     if (model.options.latent_layers == 0 || word == "uniform") return;
     if (!averaged && load_prior()) return;
     const auto missing = [&](const char* advice) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <sstream>
 
+#include "input/index_range.h"
 #include "input/number.h"
 #include "models/runs/univae_run.h"
 #include "models/runs/writer.h"
@@ -8,25 +10,56 @@
 namespace masquerade {
 namespace {
 
-// The numbers [from, to) of a latent vector. The user gives such a slice as "A:B", the numbers from A to before B, or
-// as "layers:A:B", all numbers of the latent layers from A to before B.
-struct Slice {
-    int from = 0, to = 0;
-};
-Slice slice_of(const std::string& word, const UniVae& model) {
-    const int K = model.options.latent_layers;
-    bool layers = word.rfind("layers:", 0) == 0;
-    std::string numbers = layers ? word.substr(7) : word;
-    int from = 0, to = 0;
-    const std::size_t colon = std::min(numbers.find(':'), numbers.size());
-    const bool read = read_number(numbers.substr(0, colon), from) &&
-                      read_number(numbers.substr(std::min(colon + 1, numbers.size())), to);
-    const int most = layers ? K : model.space.numbers();
-    if (!read || from < 0 || from >= to || to > most)
-        throw BadUsage(text("the slice ", word, " is not A:B with 0 <= A < B <= ", most,
-                            layers ? " (latent layers)" : " (dimensions)",
-                            "; dimensions are written A:B, layers layers:A:B"));
-    return layers ? Slice{model.space.begin(from), model.space.begin(to)} : Slice{from, to};
+// Returns the numbers [from, to) of a latent vector. The user gives such a slice as in Python: "A:B", the numbers from A
+// to before B, or "layers:A:B", all numbers of the latent layers from A to before B.
+IndexRange slice_of(const std::string& word, const UniVae& model) {
+    const bool layers = word.rfind("layers:", 0) == 0;
+    const int most = layers ? model.options.latent_layers : model.space.numbers();
+    IndexRange given;
+    const bool wrong = read_range(layers ? word.substr(7) : word, given, IndexRange::whole - 1).has_value();
+    const int from = given.begin(most), to = given.end(most);
+    const auto beyond = [&](int index) { return index != IndexRange::whole && (index > most || index < -most); };
+    if (wrong || from >= to || beyond(given.from) || beyond(given.to))
+        throw BadUsage(text(
+            "the slice ", word, " is not A:B with numbers of the ", most, layers ? " latent layers" : " dimensions",
+            ", A before B; dimensions are written A:B, layers layers:A:B, as in Python: -16: is the last 16"));
+    return layers ? IndexRange{model.space.begin(from), model.space.begin(to)} : IndexRange{from, to};
+}
+
+// Returns a code as text: the parts of each latent layer, lowest layer first, with spaces between them and " | " between
+// layers, as in "12 250 | 3 77".
+std::string text_of(const LatentSpace::Code& code) {
+    std::string line;
+    for (const std::vector<int>& layer : code) {
+        if (!line.empty()) line += " |";
+        for (int part : layer) line += (line.empty() ? "" : " ") + std::to_string(part);
+    }
+    return line;
+}
+
+// Reads text_of(). `number` is the number of the line, for the message.
+LatentSpace::Code code_in(const std::string& line, const LatentSpace& space, std::size_t number) {
+    const auto refuse = [&](const std::string& why) {
+        throw BadInput(text("standard input, line ", number, ": ", why,
+                            "; expected a code as --codes prints it: for each ", "of the ", space.layers(),
+                            " latent layers its numbers, with | between layers"));
+    };
+    LatentSpace::Code code;
+    std::istringstream all(line);
+    for (std::string layer; std::getline(all, layer, '|');) {
+        if (code.size() == std::size_t(space.layers())) refuse(text("there are more than ", code.size(), " layers"));
+        const Latent& latent = space.layer(int(code.size()));
+        std::vector<int>& parts = code.emplace_back();
+        std::istringstream words(layer);
+        for (std::string word; words >> word;)
+            if (int& part = parts.emplace_back(); !read_number(word, part) || part < 0 || part >= latent.code_choices())
+                refuse(text("\"", word, "\" is no number from 0 to ", latent.code_choices() - 1));
+        if (int(parts.size()) != latent.code_parts())
+            refuse(text("layer ", code.size() - 1, " has ", parts.size(), " numbers, but ", latent.code_parts(),
+                        " are needed"));
+    }
+    if (code.size() != std::size_t(space.layers())) refuse(text("there are ", code.size(), " layers"));
+    return code;
 }
 
 class FromLatents : public RunWriter {
@@ -47,6 +80,7 @@ class FromLatents : public RunWriter {
             throw BadUsage(text(a.run,
                                 " is a language model without latents (latent_layers=0): it can only "
                                 "be sampled, with --count"));
+        if (a.codes || a.from_codes) expect_codes();
         options_ = a.options_for(run, language_model);
         // A language model has no latents that make samples differ, so its tokens are sampled by default.
         if (language_model && !a.temperature && options_.beams == 1) options_.samples = std::max(1, options_.samples);
@@ -67,10 +101,33 @@ class FromLatents : public RunWriter {
 
     int samples() const override { return a_.rewrites() ? 0 : a_.count > 0 ? a_.count : 10; }
     std::string write(std::vector<std::string> lines, std::uint32_t first) override {
-        return a_.rewrites() ? rewrite(lines, first) : drawn(std::uint32_t(lines.size()), first);
+        return a_.codes        ? codes_of(lines)
+               : a_.rewrites() ? rewrite(lines, first)
+                               : drawn(std::uint32_t(lines.size()), first);
     }
 
   private:
+    void expect_codes() const {
+        const std::string option = a_.codes ? "--codes" : "--from-codes";
+        if (const LatentOptions& latent = run_.model.options.latent; run_.model.space.layer(0).code_parts() == 0)
+            throw BadUsage(text(option, ": ", a_.run, " has latent=", row_of(latent.kind).name,
+                                ", whose latents are no codes; runs with latent=vq or latent=fsq have codes"));
+        if (a_.from_codes && run_.model.options.free_length && a_.length == 0)
+            throw BadUsage(text("--from-codes: ", a_.run, " has free_length=true, and a code does not hold the length ",
+                                "of its sentence: give --length"));
+    }
+
+    // Returns a line for each of `lines`: the code of the sentence before a tab, or nothing if there is no sentence.
+    std::string codes_of(std::vector<std::string> lines) const {
+        for (std::string& line : lines) line.resize(std::min(line.find('\t'), line.size()));
+        const std::vector<Sentence> sentences = run_.sentences(lines);
+        const auto latents = mean_latents(run_.model, pointers_to(sentences));
+        std::string all;
+        for (std::size_t i = 0; i < lines.size(); i++)
+            all += (lines[i].empty() ? "" : text_of(run_.model.space.code_of(latents[i]))) + '\n';
+        return all;
+    }
+
     std::string drawn(std::uint32_t count, std::uint32_t first) {
         std::vector<DecodeRequest> requests;
         for (std::uint32_t i = first; i < first + count; i++)
@@ -93,8 +150,15 @@ class FromLatents : public RunWriter {
                                     ": expected two sentences with a tab between them"));
         }
         const std::vector<Sentence> sentences = run_.sentences(left), others = run_.sentences(right);
-        const auto latents = mean_latents(run_.model, pointers_to(sentences)),
-                   other_latents = mean_latents(run_.model, pointers_to(others));
+        const LatentSpace& space = run_.model.space;
+        std::vector<std::vector<double>> latents, other_latents;
+        if (a_.from_codes)
+            for (std::size_t i = 0; i < lines.size(); i++)
+                latents.push_back(lines[i].empty() ? std::vector<double>(std::size_t(space.numbers()))
+                                                   : space.latent_of(code_in(lines[i], space, first + i + 1)));
+        else
+            latents = mean_latents(run_.model, pointers_to(sentences)),
+            other_latents = mean_latents(run_.model, pointers_to(others));
         const int points = a_.interpolate ? a_.points : a_.each;
         std::vector<DecodeRequest> requests;
         for (std::size_t i = 0; i < lines.size(); i++)
@@ -137,7 +201,7 @@ class FromLatents : public RunWriter {
     UniVaeRun& run_;
     UniVaeDecoder decoder_;
     SearchOptions options_;
-    Slice slice_;
+    IndexRange slice_;
 };
 
 }  // namespace

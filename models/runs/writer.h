@@ -41,13 +41,21 @@ struct Writing : Searching {
     std::string resample, swap;
     int points = 5, each = 1, length = 0;
     bool reconstruct = false, interpolate = false;
+    bool codes = false, from_codes = false;  // runs with discrete latents: print codes of lines; read codes
     // For runs that generate token by token: whether input lines are the ends of texts, whose beginnings are generated.
     bool backward = false;
     // For insertion: whether input lines contain a canvas (the words to start from), and whether the canvas is shown
     // after every round. search.canvas has further options.
     bool from_canvas = false, show_rounds = false;
 
-    bool rewrites() const { return reconstruct || interpolate || !resample.empty() || !swap.empty(); }
+    // Not for writing text (models/runs/neighbours.cpp): the file whose sentences are searched, the number of neighbours
+    // of each line, and the file for the vectors of the input lines; empty: none.
+    std::string nearest, vectors;
+    int neighbours = 1;
+
+    bool rewrites() const {
+        return reconstruct || interpolate || codes || from_codes || !resample.empty() || !swap.empty();
+    }
 };
 
 class RunWriter {
@@ -57,6 +65,11 @@ class RunWriter {
     // Returns one result for each line, ending with '\n'. If samples() is above 0, `lines` are empty strings, and the
     // results are samples. `first` is the number of the first line or sample.
     virtual std::string write(std::vector<std::string> lines, std::uint32_t first) = 0;
+    virtual void finish() {}  // called after the last line
 };
+
+// Returns a writer that finds neighbours of its input lines in a corpus by the run's vectors of sentences
+// (Run::features), and saves these vectors, as `how` says. Throws BadUsage if the run has no vectors.
+std::unique_ptr<RunWriter> neighbour_writer(const Run& run, const Writing& how);
 
 }  // namespace masquerade

@@ -385,7 +385,7 @@ void begin_with(const std::string& path, std::size_t byte) {
     start->adopt(*settings);
     const TrainingText text = find_training_text(run_folder() + "/text.tsv", "", settings->wants(kind.reads));
     if (!settings->words().empty())
-        start->extend(settings->words(), kind.name);
+        start->extend(*settings, kind.name);
     else if (byte & 64)
         start->keep(text);
     const std::unique_ptr<Run> run = kind.fresh(*settings, start->tokenizer().vocabulary(), DType::f32, Device::cpu);

@@ -9,7 +9,8 @@ namespace masquerade {
 struct GenerateOptions {
     Writing writing;
     Option maximum;
-    Options search, latents, targets, insertion;  // groups of options, each for some models only
+    std::vector<Option> draws;                             // the options that say how samples are drawn
+    Options search, latents, targets, vectors, insertion;  // groups of options, each for some models only
 
     void declare(Options& app);
     // Throws BadUsage if the user gave an option that this kind of model does not support.

@@ -7,13 +7,15 @@
 namespace masquerade {
 namespace {
 
-Option declare_search(Options& app, Options& group, Writing& w) {
-    app.number("--count", w.count, 1, 100000000, "number of samples (default of univae: 10)");
-    app.number("--temperature", w.temperature, 0.0, 100.0, "0: the most likely token (default)", "T");
-    app.number("--top-k", w.search.top_k, 1, 100000000, "sample from the K most likely tokens", "K");
-    app.number("--top-p", w.search.top_p, 0.0, 1.0, "sample from the smallest set of tokens with total probability P",
-               "P");
+std::vector<Option> declare_draws(Options& app, Writing& w) {
+    return {app.number("--count", w.count, 1, 100000000, "number of samples (default of univae: 10)"),
+            app.number("--temperature", w.temperature, 0.0, 100.0, "0: the most likely token (default)", "T"),
+            app.number("--top-k", w.search.top_k, 1, 100000000, "sample from the K most likely tokens", "K"),
+            app.number("--top-p", w.search.top_p, 0.0, 1.0,
+                       "sample from the smallest set of tokens with total probability P", "P")};
+}
 
+Option declare_search(Options& app, Options& group, Writing& w) {
     group = app.group("how text is searched");
     group.number("--beam", w.search.beams, 1, 1024, "beam search of this width (default: 1, greedy)", "K");
     group.number("--n-best", w.search.n_best, 1, 1024, "write the best N of the beam, separated by tabs (default: 1)");
@@ -38,9 +40,11 @@ void declare_latents(Options& app, Options& group, Writing& w) {
     const Option ways[] = {
         group.flag("--reconstruct", w.reconstruct, "reconstruct every input line"),
         group.value("--resample", w.resample, "SLICE",
-                    "reconstruct with these latents sampled again, given the others: A:B or layers:A:B"),
+                    "reconstruct with these latents sampled again, given the others: A:B or layers:A:B, as in Python"),
         group.value("--swap", w.swap, "SLICE", "lines A<TAB>B: reconstruct A with these latents of B"),
         group.flag("--interpolate", w.interpolate, "lines A<TAB>B: sentences between A and B, separated by tabs"),
+        group.flag("--codes", w.codes, "print the code of every input line, of a run with latent=vq or latent=fsq"),
+        group.flag("--from-codes", w.from_codes, "lines are codes, as --codes prints them: write their sentences"),
     };
     for (const Option& one : ways)
         for (const Option& other : ways)
@@ -56,12 +60,22 @@ void declare_latents(Options& app, Options& group, Writing& w) {
 }  // namespace
 
 void GenerateOptions::declare(Options& app) {
+    draws = declare_draws(app, writing);
     maximum = declare_search(app, search, writing);
     declare_latents(app, latents, writing);
     targets = app.group("of unilm and seq2seq");
     targets.flag("--backward", writing.backward,
                  "lines are endings: write what precedes them; for a unilm trained on lm-reverse (default "
                  "if it was trained on no other objective that writes)");
+    vectors = app.group("of runs with vectors of sentences: univae with latents, unilm, seq2seq");
+    const Option nearest = vectors.input("--nearest", writing.nearest, "FILE",
+                                         "for every input line, the nearest sentence of this file, and the cosine");
+    vectors
+        .number("--neighbours", writing.neighbours, 1, 1000000,
+                "sentences of --nearest, separated by tabs (default: 1)")
+        .needs(nearest);
+    vectors.output("--vectors", writing.vectors, "FILE",
+                   "save the vectors of the input lines for NumPy (.npy), one row for each");
     insertion = declare_insertion(app, writing.search.canvas);
     insertion.flag("--canvas", writing.from_canvas,
                    "lines are source<TAB>words to start with, in order; _ between two words: insert nothing there");
@@ -70,6 +84,14 @@ void GenerateOptions::declare(Options& app) {
 }
 
 void GenerateOptions::expect_only_of(const Family& kind) const {
+    const std::vector<Option> compares = vectors.given();
+    const std::string silent = !compares.empty() ? compares[0].name() : writing.codes ? "--codes" : "";
+    std::vector<Option> of_text = draws;
+    for (const Options* group : {&search, &latents, &targets, &insertion})
+        for (const Option& option : group->given()) of_text.push_back(option);
+    for (const Option& option : of_text)
+        if (!silent.empty() && option.given() && option.name() != silent)
+            throw BadUsage(text(silent, " writes no text: leave out ", option.name()));
     if (kind.options == Family::no_options) return;  // a later check reports that this model does not generate
     for (const auto& [group, has] :
          {std::pair(&latents, Family::of_latents), {&targets, Family::of_search}, {&insertion, Family::of_insertion}})

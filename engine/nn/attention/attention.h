@@ -123,13 +123,16 @@ struct AttentionKind {
     std::unique_ptr<const Attention> (*make)(Parameters& parameters, const std::string& layer, const std::string& name,
                                              const AttentionShape& shape);
     std::vector<AttentionSetting> (*settings)();
-    const char* weights;               // kinds with equal `weights` have parameters of the same names and meaning
     bool needs_positions = false;      // every key must have a position; latents have none
     bool groups_heads = false;         // keys and values may have fewer heads than queries
     const char* in_decoder = nullptr;  // the kind that replaces this one in a decoder's self-attention; null: this kind
     // Makes the companion, with its parameters at `path`. Null if the kind has no second stream.
     std::shared_ptr<Companion> (*companion)(Parameters& parameters, const std::string& path,
                                             const AttentionShape& shape) = nullptr;
+    // Returns the role of a parameter, by the last part of its path, such as "query". For this function, "key_value" is
+    // two parameters, "key" and "value". A model can start with the weights of another kind of attention: parameters
+    // with the same role have the same meaning. Null: the role is the name.
+    std::string (*role)(const std::string& name) = nullptr;
 
     // Like refuses(), but also refuses latents if this kind needs positions. `latents` says whether the first source of
     // keys consists of latents, which have no positions.

@@ -241,10 +241,20 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext
     return key_values(tape, key_value_, y, name_ + ".key_value");
 }
 
+// The rows X are the keys of the pack, so pack_key_value is what key_value is in other kinds. Luna's own key_value
+// projects slots.
+std::string role(const std::string& name) {
+    for (const auto& [ours, means] :
+         {std::pair{"pack_key", "key"}, {"pack_value", "value"}, {"key", "slot_key"}, {"value", "slot_value"}})
+        if (name == ours) return means;
+    return name;
+}
+
 constexpr AttentionKind row() {
     AttentionKind kind = kind_of<LunaAttention, LunaOptions>(
         "luna", "keys are packed into slots layer by layer, to which queries attend", false, true, refuses);
     kind.in_decoder = "luna_causal";
+    kind.role = role;
     kind.companion = [](Parameters& p, const std::string& path, const AttentionShape& shape) {
         return std::shared_ptr<Companion>(std::make_shared<PackedRows>(p, path, shape));
     };

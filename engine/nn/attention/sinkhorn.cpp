@@ -73,6 +73,6 @@ class SinkhornAttention : public SoftmaxAttention {
 
 const AttentionKind sinkhorn_kind =
     kind_of<SinkhornAttention, SinkhornOptions>("sinkhorn", "softmax over a block and the block that is sorted to it",
-                                                true, true, whole_refuses, "softmax");
+                                                true, true, whole_refuses);
 
 }  // namespace masquerade

@@ -126,6 +126,12 @@ TEST_CASE("mask in words: two stacks heed their own part, and refuse what they c
     CHECK(encoder.of_layers() == std::vector<int>{1, 0, 0});
     CHECK(decoder.of_layers() == std::vector<int>{0, 1});
     CHECK(LayerMasks("A causal", 2, StackRows::decoder).of_layers() == std::vector<int>{-1, -1});
+    for (const auto& [range, layers] : {std::pair("-1:", std::vector<int>{-1, -1, 0}),
+                                        {":2", {0, 0, -1}},
+                                        {":-1:", {0, 0, -1}},
+                                        {"-16:32", {0, 0, 0}},
+                                        {"2:1", {-1, -1, -1}}})
+        CHECK(LayerMasks(text("layers ", range, " A causal"), 3).of_layers() == layers);
     for (const auto& [wrong, why] : {std::pair("AB full", "not AB"), std::pair("A full sees B; B causal", "A sees B"),
                                      std::pair("A full; B causal window=2 over=all sees A", "over its own rows alone")})
         refused(why, [&, text = wrong] { LayerMasks(text, 2, StackRows::encoder); });
@@ -157,6 +163,7 @@ TEST_CASE("mask in words: a word that says nothing is refused by its name") {
         {"A full; B causal sees A[4294967296]", "\"4294967296\" is no place"},
         {"A full; B causal sees A[1000000]", "\"1000000\" is no place"},
         {"A full; B causal sees A[0x1]", "\"0x1\" is no place"},
+        {"A full window=1000000", "\"1000000\" is no number for window"},
         {"A full window=4294967297", "\"4294967297\" is no number for window"},
         {"A causal window 3", "\"window\" has no number; expected window=3"},
         {"A causal dilation", "\"dilation\" has no number; expected dilation=N"},

@@ -10,20 +10,47 @@
 #include <vector>
 
 #include "engine/io/config.h"
+#include "models/runs/training.h"
+#include "tests/folder.h"
+#include "tokenizer/vocabulary.h"
 
 namespace masquerade {
+
+// A task of files, of two classes; some letters are capitals.
+inline std::string folder_of_files() {
+    static const TemporaryFolder folder;
+    for (const std::string label : {"one", "two"}) {
+        std::filesystem::create_directories(folder.file(label));
+        for (int i = 0; i < 24; i++)
+            folder.write(text(label, "/", i, ".txt"),
+                         label + (i % 2 ? "" : " A B ") + std::string(std::size_t(8 + i), char('a' + i)));
+    }
+    return folder.path;
+}
+
+// The vocabulary of a new run. If the run adds answers to a vocabulary that exists, this one has letters.
+inline Vocabulary vocabulary_of(const RunSettings& s, const TrainingText& text) {
+    if (s.answers().empty()) return learn_vocabulary(s, text);
+    std::vector<std::string> tokens(special_tokens, special_tokens + 5);
+    for (const char* before : {"", "##"})
+        for (char c = 'a'; c <= 'z'; c++) tokens.push_back(before + std::string(1, c));
+    for (const std::string& answer : s.answers()) tokens.push_back(answer);
+    return Vocabulary(std::move(tokens));
+}
 
 // Another legal value, where neither the next number nor the next word is one.
 inline std::string special_value(const std::string& model, const std::string& key) {
     if (key == "objective")
         return model == "seq2seq" ? "seq2seq:2,mass:1" : model == "insertion" ? "kermit" : "unilm:2,lm:1,mlm:1";
     if (key == "length" && model == "classify") return "72";
+    if (key == "positions" && model == "classify") return "200";
     if (key == "task") return model == "classify" ? "recall" : "sort";
     for (auto [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
              {"attention", "strided"},
              {"buckets", "8"},
              {"groups", "4"},
              {"words", "12"},
+             {"tokens", "words"},
              {"keep", "3"},
              {"masking", "spans"},
              {"span_longest", "1"},

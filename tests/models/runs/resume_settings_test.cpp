@@ -24,7 +24,7 @@ void train(const Family& kind, const RunSettings& settings, const std::string& p
     const TrainingText text = text_for(settings.wants(kind.reads));
     const bool again = std::filesystem::exists(path);
     const auto run = again ? kind.load(path, true, Device::cpu)
-                           : kind.fresh(settings, learn_vocabulary(settings, text), settings.precision, Device::cpu);
+                           : kind.fresh(settings, vocabulary_of(settings, text), settings.precision, Device::cpu);
     RunFolder folder = again ? RunFolder::resume(path) : RunFolder::create(path);
     if (!again) {
         folder.write("run.json", "{}");
@@ -73,6 +73,7 @@ TEST_CASE("resume: every setting of every family, with another value than its de
             settings->train.save_every = 3;
             // Its baselines are drawn faster than those of the default task, which masks of every attention kind allow.
             if (std::string(kind.name) == "classify" && key != "attention") keys.set("task", "copy");
+            if (key == "tokens") keys.set("task", folder_of_files());
             if (key == "latent_projection") keys.set("latent_size", "16");
             if (key == "redraw") keys.set("attention", "performer");
             if (key == "reach") keys.set("attention", "lambda");

@@ -83,7 +83,7 @@ TrainingText some_text(TextKind wanted, const PairOptions* made) {
 // Learned once for each size and reading.
 Vocabulary vocabulary_for(const RunSettings& s, TextKind wanted, const TrainingText& text) {
     static std::map<std::tuple<int, bool, TextKind>, Vocabulary> learned;
-    if (!s.words().empty()) return learn_vocabulary(s, text);
+    if (!s.words().empty() || !s.answers().empty()) return vocabulary_of(s, text);
     const auto key = std::make_tuple(s.vocabulary, s.cased, wanted);
     return learned.emplace(key, learned.count(key) ? learned.at(key) : learn_vocabulary(s, text)).first->second;
 }
@@ -187,17 +187,6 @@ Choice named_kinds(const std::vector<Choice>& choices, const std::string& help) 
         }
     }
     return found;
-}
-
-// A task of files, of two classes.
-std::string folder_of_files() {
-    static const TemporaryFolder folder;
-    for (const std::string label : {"one", "two"}) {
-        std::filesystem::create_directories(folder.file(label));
-        for (int i = 0; i < 24; i++)
-            folder.write(text(label, "/", i, ".txt"), label + std::string(std::size_t(8 + i), char('a' + i)));
-    }
-    return folder.path;
 }
 
 // The settings that let a setting act, beside the kinds that its help names.
@@ -316,7 +305,9 @@ Values in_context(const Config& keys, const std::string& key, const Choice& choi
     if (!choice.key.empty() && keys.has(choice.key)) all.emplace_back(choice.key, kind);
     for (const auto& given : context_of(key))
         if (keys.has(given.first)) all.push_back(given);
-    if (key == "max_length" && keys.has("dashes")) all.emplace_back("task", folder_of_files());
+    if ((key == "max_length" || key == "tokens" || key == "cased") && keys.has("dashes"))
+        all.emplace_back("task", folder_of_files());
+    if (key == "cased" && keys.has("tokens")) all.emplace_back("tokens", "words");
     return all;
 }
 

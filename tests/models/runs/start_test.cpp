@@ -37,7 +37,9 @@ std::unique_ptr<R> started(const Start& start, Settings s, std::string& said, Ch
     start.adopt(s);
     change(s);
     auto run = std::make_unique<R>(s, start.tokenizer().vocabulary());
-    said = start.give_weights(*run);
+    std::string warning;
+    said = start.give_weights(*run, &warning);
+    if (!warning.empty()) said += "; warning: " + warning;
     return run;
 }
 template <class R, class Settings>
@@ -75,6 +77,55 @@ Batch batch_for(const Seq2SeqRun& run) {
     const TrainingText text = questions();
     const std::vector<Sentence> sentences = run.sentences(text.held_out, text.held_out_targets);
     return find_objective("seq2seq", true).batch(pointers_to(sentences), 0, run.objective_options());
+}
+
+// The parameters of each kind that softmax's weights do not give, and those that have no place in softmax.
+struct BesideSoftmax {
+    const char *kind, *fresh, *left;
+};
+constexpr BesideSoftmax beside_softmax[] = {
+    {"softmax", "", ""},
+    {"window", "", ""},
+    {"longformer", "", ""},
+    {"strided", "", ""},
+    {"fixed", "", ""},
+    {"local", "", ""},
+    {"sinkhorn", "", ""},
+    {"lsh", "rotations", "rotations"},
+    {"luna", "key_value (keys), key_value (values), norm_packed, pack_query, slots",
+     "key_value (keys), key_value (values), norm_packed, pack_query, slots"},
+    {"luna_causal", "pack_key, pack_query, slots", "pack_key, pack_query, slots"},
+    {"linformer", "positions", "positions"},
+    {"performer", "features", "features"},
+    {"rfa", "features, sharpness", "features, sharpness"},
+    {"linear", "", ""},
+    {"lambda", "", ""},
+};
+
+// Names without "attention.", and Luna's "embedding.slots" as "slots".
+std::string brief(std::string names) {
+    for (const std::string part : {"attention.", "embedding."})
+        for (std::size_t at; (at = names.find(part)) != names.npos;) names.erase(at, part.size());
+    return names;
+}
+std::string listed(const std::string& said, const std::string& what) {
+    const std::size_t at = said.find("; " + what + ": ");
+    if (at == said.npos) return "";
+    const std::size_t from = at + what.size() + 4;
+    return brief(said.substr(from, said.find(';', from) - from));
+}
+
+// A parameter of attention, by what softmax calls it; its keys and values wherever a kind has them.
+std::vector<float> part_of(const Parameters& parameters, const std::string& what) {
+    const bool key = what == "key", value = what == "value";
+    const std::string site = "layer.1.attention.";
+    const Tensor* alone = parameters.find(site + what + (what == "features" ? "" : ".weight"));
+    const Tensor* pack = parameters.find(site + "pack_key_value.weight");
+    const Tensor* both = pack ? pack : parameters.find(site + "key_value.weight");
+    if (alone || (!key && !value) || !both) return alone ? numbers_of(alone) : std::vector<float>();
+    const std::vector<float> all = numbers_of(both);
+    const auto half = all.begin() + std::ptrdiff_t(all.size() / 2);
+    return key ? std::vector<float>(all.begin(), half) : std::vector<float>(half, all.end());
 }
 
 const auto unilm_with = [](auto change) {
@@ -119,7 +170,7 @@ TEST_CASE("start: a unilm starts with a BERT of Hugging Face's, and goes back th
                "has 64 positions, but max_length, max_target and positions need 72");
 }
 
-TEST_CASE("start: between two kinds of attention goes what means the same; all else of it is new, and said") {
+TEST_CASE("start: every kind of attention takes what it can of every other; what is new and what is left is said") {
     for (const AttentionKind& theirs : attention_kinds()) {
         UniLmSettings s = tiny_unilm("mlm");
         s.model.rotary = false;
@@ -132,19 +183,72 @@ TEST_CASE("start: between two kinds of attention goes what means the same; all e
             std::string said;
             const auto run =
                 started<UniLmRun>(*start, s, said, [&](auto& changed) { changed.model.attention = ours.name; });
+            for (const std::string part : {"query", "key", "value", "output", "pack_query", "features"})
+                if (const auto had = part_of(given.run().parameters, part), has = part_of(run->parameters, part);
+                    !had.empty() && !has.empty())
+                    CHECK_MESSAGE(has == had, part);
             const UniLmRun untouched(run->settings, start->tokenizer().vocabulary());
-            const bool same = std::string(theirs.weights) == ours.weights;
+            const std::string fresh = listed(said, "new"), left = listed(said, "left out");
+            CHECK((said.find(text("; attention: ", ours.name, " in place of ", theirs.name)) != said.npos) ==
+                  (&theirs != &ours));
+            const auto is_new = [&](const std::string& name) {
+                return (", " + fresh + ", ").find(", " + name + ", ") != fresh.npos;
+            };
             for (const Tensor& own : run->parameters.all()) {
-                const bool of_attention = own.path.find("attention.") != own.path.npos ||
-                                          own.path.find("packed") != own.path.npos || own.path == "embedding.slots";
-                const Parameters& from = of_attention && !same ? untouched.parameters : given.run().parameters;
+                const std::size_t at = own.path.find("attention.");
+                std::string name = own.path == "embedding.slots" ? "slots" : "";
+                if (at != own.path.npos) name = own.path.substr(at + 10, own.path.find('.', at + 10) - at - 10);
+                const bool keys = is_new(name + " (keys)"), values = is_new(name + " (values)");
+                const bool all_new = !name.empty() && (is_new(name) || (keys && values));
+                if (keys != values || (!all_new && !name.empty() && &ours != &theirs)) continue;  // see part_of() above
+                const Parameters& from = all_new ? untouched.parameters : given.run().parameters;
                 REQUIRE(from.find(own.path));
                 CHECK_MESSAGE(bits_of(run->parameters.master(own)) == bits_of(from.master(*from.find(own.path))),
                               own.path);
             }
-            CHECK(said == text("all 2 layers, embedding, head",
-                               same ? "" : text("; new: attention (", ours.name, " in place of ", theirs.name, ")")));
+            const bool lost = left.find_first_not_of(" ,") != left.npos && left != "features" && left != "rotations";
+            CHECK((said.find("; warning: ") != said.npos) == lost);
+            for (const BesideSoftmax& row : beside_softmax) {
+                if (theirs.name == std::string("softmax") && row.kind == std::string(ours.name))
+                    CHECK(fresh == row.fresh);
+                if (ours.name == std::string("softmax") && row.kind == std::string(theirs.name))
+                    CHECK(left == row.left);
+            }
         }
+    }
+    CHECK(names_of(attention_kinds()).size() == std::size(beside_softmax));
+}
+
+TEST_CASE("start: a kind that cannot rotate gets a table of positions from a rotary stack") {
+    UniLmSettings s = tiny_unilm("mlm");
+    Trained<UniLmRun> rotary(s);
+    for (const AttentionKind& ours : attention_kinds()) {
+        CAPTURE(std::string(ours.name));
+        std::string said;
+        const auto start = [&](bool rotates) {
+            return started<UniLmRun>(*Start::open(rotary.path()), s, said, [&](auto& changed) {
+                changed.model.attention = ours.name;
+                changed.model.rotary = rotates;
+            });
+        };
+        if (ours.rotates)
+            CHECK_SAYS(message_of<BadInput>([&] { start(false); }), "has rotary=true, but this model has rotary=false");
+        else
+            CHECK(start(false)->parameters.find("embedding.position.weight"));
+        CHECK((said.find("embedding.position") != said.npos) == !ours.rotates);
+    }
+    UniLmSettings grouped = s;
+    grouped.model.kv_heads = 1;
+    Trained<UniLmRun> few(grouped);
+    for (const AttentionKind& ours : attention_kinds()) {
+        if (ours.groups_heads) continue;
+        std::string said;
+        CHECK_SAYS(message_of<BadUsage>([&] {
+                       started<UniLmRun>(*Start::open(few.path()), s, said, [&](auto& c) {
+                           c.model.attention = ours.name, c.model.rotary = ours.rotates;
+                       });
+                   }),
+                   text("attention ", ours.name, " has as many heads of keys as of queries"));
     }
 }
 
@@ -179,7 +283,7 @@ TEST_CASE("start: a task with more words keeps the rows of those that it had; ot
     const auto change = [](auto& c) { c.made.task = "star_graph", c.made.words = 56, c.made.level = "hard"; };
     Seq2SeqSettings more = s;
     change(more);
-    start->extend(more.words(), "star_graph");
+    start->extend(more, "star_graph");
     const auto run = started<Seq2SeqRun>(*start, s, said, change);
     CHECK(said == "encoder all 1 layers, decoder all 2 layers, embedding, head; 32 tokens that it does not know");
     const Vocabulary &known = few.run().tokenizer.vocabulary(), &all = run->tokenizer.vocabulary();
@@ -207,7 +311,7 @@ TEST_CASE("start: a task with more words keeps the rows of those that it had; ot
     Seq2SeqSettings fewer = s;
     fewer.made.words = 20;
     const auto again = Start::open(few.path());
-    CHECK_SAYS(message_of<BadInput>([&] { again->extend(fewer.words(), "star_graph"); }),
+    CHECK_SAYS(message_of<BadInput>([&] { again->extend(fewer, "star_graph"); }),
                "the vocabulary is not that of task star_graph");
 }
 

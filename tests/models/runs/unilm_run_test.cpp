@@ -110,6 +110,36 @@ TEST_CASE("unilm run: masks in words are refused before there is a run, and say 
     }
 }
 
+TEST_CASE("unilm run: lm-reverse writes under a mask in words that shows a row what follows it, and under no other") {
+    const Vocabulary words = train_vocabulary(questions().train, 200);
+    const auto written = [&](const char* mask, std::string* refused) {
+        UniLmSettings s = tiny_unilm("lm-reverse");
+        s.mask = mask;
+        s.model.deviation = 0.3;
+        const UniLmRun run(s, words);
+        *refused = message_of<BadUsage>([&] { run.expect_to_write(true); });
+        CHECK(run.writes_backward() == refused->empty());
+        CHECK(run.writing_command("r").empty() == !refused->empty());
+        if (!refused->empty()) return std::vector<int>();
+        const std::vector<Sentence> ends = run.endings({"the end"});
+        return run.write_before({&ends[0]}, {}, 1).at(0).at(0).tokens;
+    };
+    std::string refused;
+    const std::vector<int> own = written("", &refused);
+    CHECK_FALSE(own.empty());
+    for (const char* mask :
+         {"A anticausal", "AB anticausal", "A anticausal; B causal sees A", "layers 1: A anticausal"})
+        CHECK(written(mask, &refused) == own);
+    for (const char* mask : {"A full", "A causal", "A none", "B causal", "A anticausal | layers -1: A full"}) {
+        written(mask, &refused);
+        CHECK_SAYS(refused, "a row that predicts the token before it must not see this token; expected A anticausal");
+    }
+    for (const char* mask : {"A anticausal window=2", "A anticausal sees B; B causal"}) {
+        written(mask, &refused);
+        CHECK_SAYS(refused, "only rows that see all later rows");
+    }
+}
+
 TEST_CASE("unilm run: what it was trained on says how it reads and what it can write") {
     const Vocabulary words = train_vocabulary(questions().train, 200);
     for (const char* objective : {"unilm-masked", "mlm,unilm-masked", "unilm,unilm-masked", "unilm"}) {

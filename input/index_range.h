@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Parses ranges of indices, written as slices in Python: "2:6", "-16:", ":32" and ":". A negative number counts from
+// the end.
+#pragma once
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "input/number.h"
+
+namespace masquerade {
+
+struct IndexRange {
+    static constexpr int whole = 0x7fffffff;
+    int from = 0, to = whole;  // the items [from, to); to = whole: up to the end
+
+    // The first item, and the one after the last, of a list of `length` items: from 0 to `length`, clipped as in
+    // Python.
+    int begin(int length) const { return clipped(from, length); }
+    int end(int length) const { return clipped(to, length); }
+
+  private:
+    static int clipped(int index, int length) { return std::clamp(index < 0 ? index + length : index, 0, length); }
+};
+
+// Reads a range, whose numbers lie from -most to most. If `single` is true, one number is accepted, too: "0" is the
+// first item, and "-1" the last. Returns nothing; or, if the text is no range, leaves `range` unchanged and returns the
+// part of the text that is no such number, as "x" of "2:x". If a colon is missing, this is the whole text.
+inline std::optional<std::string> read_range(const std::string& text, IndexRange& range, int most,
+                                             bool single = false) {
+    const std::size_t colon = text.find(':');
+    const bool one = colon == text.npos;
+    if (one && !single) return text;
+    IndexRange read;
+    const std::string from = text.substr(0, colon), to = one ? "" : text.substr(colon + 1);
+    const auto wrong = [&](const std::string& number, int& index) {
+        return !read_number(number, index) || index < -most || index > most;
+    };
+    if ((one || !from.empty()) && wrong(from, read.from)) return from;
+    if (!to.empty() && wrong(to, read.to)) return to;
+    if (one && read.from != -1) read.to = read.from + 1;
+    range = read;
+    return std::nullopt;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include "models/runs/counterparts.h"
+
+#include <cstdlib>
+
+namespace masquerade {
+namespace {
+
+bool has(const std::string& path, const char* part) { return path.find(part) != path.npos; }
+
+}  // namespace
+
+const AttentionKind* attention_of(const std::string& path, const Stacks& stacks) {
+    if (!has(path, ".attention.") && !has(path, ".cross.") && !has(path, "norm_packed") && path != "embedding.slots")
+        return nullptr;
+    const bool decoder = stacks.decoder && path.rfind("decoder.", 0) == 0 && has(path, ".attention.");
+    return &self_attention(stacks.first.attention, decoder);
+}
+
+std::vector<ParameterPart> parts_of(const std::string& path, std::int64_t rows, const AttentionKind* kind,
+                                    int key_width) {
+    for (const std::string site : {"attention.", "cross."}) {
+        const std::size_t at = path.find("." + site) + 1;
+        if (!kind || at == 0) continue;
+        const std::size_t from = at + site.size(), dot = std::min(path.find('.', from), path.size());
+        const std::string what = path.substr(from, dot - from), before = path.substr(0, from), end = path.substr(dot);
+        const auto key = [&](const std::string& name) { return before + (kind->role ? kind->role(name) : name) + end; };
+        const std::size_t stem = what.size() - std::min<std::size_t>(what.size(), 9);
+        if (what.substr(stem) != "key_value") return {{key(what), site + what}};
+        const std::string keys = what.substr(0, stem) + "key", values = what.substr(0, stem) + "value";
+        if (rows == key_width) return {{key(keys), site + what}};  // tied: the keys are also the values
+        return {{key(keys), site + what + " (keys)", {0, 2}}, {key(values), site + what + " (values)", {1, 2}}};
+    }
+    return {{path, path}};
+}
+
+int layer_of(const std::string& path) {
+    const std::size_t at = path.find("layer.");
+    return at == path.npos ? -1 : std::atoi(path.c_str() + at + 6);
+}
+
+}  // namespace masquerade

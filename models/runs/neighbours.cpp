@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// Finds the sentences of a corpus whose vectors are nearest to those of the input lines, by the cosine.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "data/text.h"
+#include "engine/tape/trace.h"
+#include "models/runs/writer.h"
+
+namespace masquerade {
+namespace {
+
+// Scales a vector to length 1. A vector of zeros stays as it is: its cosine with any other vector is 0.
+void scale_to_unit(std::vector<double>& v) {
+    const double length = std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0));
+    for (double& x : v) x /= length > 0 ? length : 1;
+}
+
+class Neighbours : public RunWriter {
+  public:
+    Neighbours(const Run& run, const Writing& how) : run_(run), how_(how) {
+        if (run.features({""}).empty())
+            throw BadUsage(text(how.nearest.empty() ? "--vectors" : "--nearest", ": ", how.run, " is a run of ",
+                                run.common().family(),
+                                " that has no vectors of sentences; univae with latents, unilm and seq2seq have them"));
+        if (how.nearest.empty()) return;
+        for (std::string& line : read_text(how.nearest).source)
+            if (line = source_of(line); !line.empty()) corpus_.push_back(std::move(line));
+        corpus_vectors_ = run.features(corpus_);
+        for (std::vector<double>& v : corpus_vectors_) scale_to_unit(v);
+    }
+
+    std::string write(std::vector<std::string> lines, std::uint32_t) override {
+        for (std::string& line : lines) line = source_of(line);
+        std::vector<std::vector<double>> vectors = run_.features(lines);
+        std::string all;
+        for (std::size_t i = 0; i < lines.size(); i++) {
+            if (!how_.vectors.empty()) rows_.insert(rows_.end(), vectors[i].begin(), vectors[i].end());
+            if (how_.nearest.empty()) continue;
+            scale_to_unit(vectors[i]);
+            if (!lines[i].empty()) all += nearest_to(vectors[i]);
+            all += '\n';
+        }
+        columns_ = vectors.empty() ? 0 : std::int64_t(vectors[0].size());
+        return all;
+    }
+
+    void finish() override {
+        if (how_.vectors.empty()) return;
+        View view;
+        view.data = rows_.data(), view.dtype = DType::f64;
+        view.shape = {columns_ > 0 ? std::int64_t(rows_.size()) / columns_ : 0, columns_};
+        write_npy(how_.vectors, view);
+    }
+
+  private:
+    static std::string source_of(const std::string& line) { return line.substr(0, line.find('\t')); }
+
+    // Returns the nearest sentences, best first, each with a tab and its cosine; of equally near ones, the first line
+    // of the corpus comes first.
+    std::string nearest_to(const std::vector<double>& v) const {
+        std::vector<std::pair<double, std::size_t>> all;  // minus the cosine, and the line of the corpus
+        for (std::size_t i = 0; i < corpus_.size(); i++)
+            all.emplace_back(-std::inner_product(v.begin(), v.end(), corpus_vectors_[i].begin(), 0.0), i);
+        const auto best = all.begin() + std::min(std::ptrdiff_t(how_.neighbours), std::ptrdiff_t(all.size()));
+        std::partial_sort(all.begin(), best, all.end());
+        std::string line;
+        for (auto at = all.begin(); at < best; at++)
+            line += fmt::format("{}{}\t{:.4f}", line.empty() ? "" : "\t", corpus_[at->second], -at->first);
+        return line;
+    }
+
+    const Run& run_;
+    const Writing how_;
+    std::vector<std::string> corpus_;
+    std::vector<std::vector<double>> corpus_vectors_;  // of length 1
+    std::vector<double> rows_;                         // the vectors of the input lines, one after another
+    std::int64_t columns_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<RunWriter> neighbour_writer(const Run& run, const Writing& how) {
+    return std::make_unique<Neighbours>(run, how);
+}
+
+}  // namespace masquerade
