@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <optional>
 
 #include "engine/base/log.h"
@@ -36,11 +35,6 @@ void clear_bar() {
 // Returns one field of a line of log.jsonl. A value that is not finite is written as null.
 std::string entry(const std::string& name, double value) {
     return std::isfinite(value) ? fmt::format(",\"{}\":{:.6g}", name, value) : fmt::format(",\"{}\":null", name);
-}
-// Returns the step at which the run ends: TrainOptions::steps or, if neither `steps` nor `minutes` is set, the end of
-// the schedule. Returns 0 if the run ends by time, or if the schedule is not chosen yet.
-std::int64_t last_step(const TrainOptions& o, std::uint64_t schedule_steps) {
-    return o.steps > 0 ? o.steps : o.minutes > 0 ? 0 : std::int64_t(schedule_steps);
 }
 }  // namespace
 
@@ -74,10 +68,7 @@ Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const Tr
       options_(options),
       optimiser_(make_optimiser(parameters, options)),
       arena_(parameters.device(), options.blocks()),
-      tape_(arena_, parameters.storage()),
-      schedule_start_(std::uint64_t(options.schedule_start ? options.schedule_start : options.warmup)),
-      schedule_steps_(std::uint64_t(options.schedule_steps)),
-      best_(std::numeric_limits<double>::infinity()) {
+      tape_(arena_, parameters.storage()) {
     if (parameters.device() != Device::cpu) cuda_runtime().choose_products({options.tf32, options.deterministic});
     if (!options.recompute.empty()) tape_.recompute(options.recompute);
 }
@@ -86,18 +77,24 @@ double Trainer::seconds() const {
     return seconds_before + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
+// Returns the step at which the run ends: TrainOptions::steps or, if neither `steps` nor `minutes` is set, the end of
+// the schedule. Returns 0 if the run ends by time, or if the schedule is not chosen yet.
+std::int64_t Trainer::last_step() const {
+    return options_.steps > 0 ? options_.steps : options_.minutes > 0 ? 0 : options_.schedule_steps;
+}
+
 double Trainer::train_step() {
     std::string bucket = task_.next_batch(step_);
     parameters_.redraw(step_);
     Tensor* loss = nullptr;
     auto work = [&] {
-        loss = task_.loss(tape_, step_, std::int64_t(schedule_steps_));
+        loss = task_.loss(tape_, step_, options_.schedule_steps);
         parameters_.start_gradients();
         tape_.backward(loss);
         parameters_.finish_gradients();
         task_.learn(tape_);
         optimiser_->update(step_ + 1, learning_rate_at(step_, options_.learning_rate, options_.warmup,
-                                                       std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
+                                                       options_.schedule_start, options_.schedule_steps));
         optimiser_->average(step_ + 1);
     };
     run_step(tape_, bucket, options_.seed, std::uint32_t(step_), options_.graph, work);
@@ -117,15 +114,10 @@ double Trainer::train_step() {
 // Chooses the schedule from the measured speed: slightly fewer steps than fit into the remaining time.
 void Trainer::choose_schedule(double now, double seconds_per_step) {
     const double left = (options_.minutes > 0 ? last_second(options_.minutes) : 600) - now;
-    const auto start = std::uint64_t(std::max<std::int64_t>(step_, options_.warmup));
-    set_schedule(start, start + std::uint64_t(std::max(1.0, 0.96 * left / seconds_per_step)));
+    options_.schedule_start = std::max(step_, options_.warmup);
+    options_.schedule_steps = options_.schedule_start + std::int64_t(std::max(1.0, 0.96 * left / seconds_per_step));
     log_line("note: ", fmt::format("{:.1f} ms a step: schedule_start={} schedule_steps={}", 1e3 * seconds_per_step,
-                                   schedule_start_, schedule_steps_));
-}
-
-void Trainer::set_schedule(std::uint64_t start, std::uint64_t steps) {
-    schedule_start_ = start;
-    schedule_steps_ = steps;
+                                   options_.schedule_start, options_.schedule_steps));
 }
 
 void Trainer::say(const std::string& text) const {
@@ -185,9 +177,8 @@ void Trainer::save() {
         [&](const std::string& folder) {
             task_.save(folder);
             write_model(folder, step_, parameters_);
-            std::vector<std::uint64_t> numbers = {std::uint64_t(step_), std::uint64_t(tokens_), schedule_start_,
-                                                  schedule_steps_};
-            std::vector<std::uint64_t> place = task_.place();
+            const std::int64_t counts[] = {step_, tokens_, options_.schedule_start, options_.schedule_steps};
+            std::vector<std::uint64_t> numbers(std::begin(counts), std::end(counts)), place = task_.place();
             numbers.insert(numbers.end(), place.begin(), place.end());
             std::vector<StoredTensor> all;
             std::deque<OnHost> states;
@@ -218,8 +209,8 @@ void Trainer::resume() {
         throw BadInput(
             text(state.path(), ": tensor numbers does not belong to step ", step_, "; was the folder renamed?"));
     tokens_ = std::int64_t(numbers[1]);
-    schedule_start_ = options_.schedule_start ? std::uint64_t(options_.schedule_start) : numbers[2];
-    schedule_steps_ = options_.schedule_steps ? std::uint64_t(options_.schedule_steps) : numbers[3];
+    if (options_.schedule_start == 0) options_.schedule_start = std::int64_t(numbers[2]);
+    if (options_.schedule_steps == 0) options_.schedule_steps = std::int64_t(numbers[3]);
     task_.move_to({numbers.begin() + 4, numbers.end()});
     const std::vector<double> best = state.reals("best");
     if (best.size() != 1 || std::isnan(best[0]))
@@ -227,7 +218,7 @@ void Trainer::resume() {
     best_ = best[0];
     folder_.rewind(step_);
     saved_step_ = step_;
-    if (options_.to_schedule_end && step_ < std::int64_t(schedule_steps_)) options_.minutes = 0;
+    if (options_.to_schedule_end && step_ < options_.schedule_steps) options_.minutes = 0;
 }
 
 void Trainer::log(double loss, double now) const {
@@ -239,7 +230,7 @@ void Trainer::log(double loss, double now) const {
 
 void Trainer::progress(double loss, double now) const {
     if (quiet) return;
-    const std::int64_t last = last_step(options_, schedule_steps_);
+    const std::int64_t last = last_step();
     // The finished share of the steps, or of the time, since training was started or resumed.
     double share = last > first_step_ ? double(step_ - first_step_) / double(last - first_step_) : 0;
     if (options_.minutes > 0) share = std::max(share, now / (60 * options_.minutes));
@@ -280,12 +271,12 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     const double deadline = last_second(options_.minutes);
     double measured_from = 0;
     std::int64_t measured_step = -1;
-    bool minutes_count = options_.minutes > 0;
-    if (schedule_steps_ == 0 && options_.steps > 0 && !minutes_count)
-        set_schedule(schedule_start_, std::uint64_t(options_.steps));
+    const bool minutes_count = options_.minutes > 0, resumed = saved_step_ >= 0;
+    if (!resumed && options_.schedule_start == 0) options_.schedule_start = options_.warmup;
+    if (options_.schedule_steps == 0 && !minutes_count) options_.schedule_steps = options_.steps;
     std::optional<StopReason> reason;
     auto reached = [&]() -> std::optional<StopReason> {
-        if (const std::int64_t last = last_step(options_, schedule_steps_); last > 0 && step_ >= last)
+        if (const std::int64_t last = last_step(); last > 0 && step_ >= last)
             return options_.steps > 0 ? StopReason::steps : StopReason::schedule;
         if (minutes_count && seconds() >= deadline) return StopReason::minutes;
         if (stop()) return StopReason::asked;
@@ -300,7 +291,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
             report_memory();
         }
         double now = seconds();
-        if (schedule_steps_ == 0) {
+        if (options_.schedule_steps == 0) {
             if (measured_step < 0 && now - seconds_before > 0.25 * measuring_seconds) {
                 measured_step = step_;
                 measured_from = now;

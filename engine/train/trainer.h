@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -100,8 +101,13 @@ class Trainer {
     // checkpoint, and returns the reason.
     StopReason run(const std::function<bool()>& stop);
 
+    // Runs one step, waits for its end and returns its loss, from before the update. run() calls it for every step.
+    double train_step();
     std::int64_t step() const { return step_; }
+    double norm() const { return norm_; }  // gradient norm of the latest step
+    std::size_t planned_bytes() const { return arena_.planned_bytes(); }
     void observe(Observer* observer) { tape_.observe(observer); }
+    void ignore(Observer* observer) { tape_.ignore(observer); }
     // Called once, after the first step has succeeded (or at the end, if there is no step to do) and before anything is
     // written. A new run creates its folder in this function, so that a run that fails in its first step leaves no
     // folder.
@@ -113,9 +119,8 @@ class Trainer {
     double seconds_before = 0;  // seconds from program start to run(); they count towards `minutes`
 
   private:
-    double train_step();
     void choose_schedule(double now, double seconds_per_step);
-    void set_schedule(std::uint64_t start, std::uint64_t steps);
+    std::int64_t last_step() const;
     // Prints and flushes. If this fails, training stops early with StopReason::unheard.
     void say(const std::string& text) const;
     void report_memory() const;
@@ -129,16 +134,15 @@ class Trainer {
     Parameters& parameters_;
     Task& task_;
     RunFolder& folder_;
-    TrainOptions options_;
+    TrainOptions options_;  // schedule_start and schedule_steps are 0 until the schedule is chosen
     std::unique_ptr<Optimiser> optimiser_;
     Arena arena_;
     Tape tape_;
     std::chrono::steady_clock::time_point start_;
     std::int64_t step_ = 0, first_step_ = 0, tokens_ = 0,
-                 first_tokens_ = 0;                          // first_*: values when training started or was resumed
-    std::uint64_t schedule_start_ = 0, schedule_steps_ = 0;  // schedule_steps_ is 0 until the schedule is chosen
-    double best_;
-    double norm_ = 0;  // gradient norm of the latest step
+                 first_tokens_ = 0;  // first_*: values when training started or was resumed
+    double best_ = std::numeric_limits<double>::infinity();
+    double norm_ = 0;
     std::int64_t saved_step_ = -1;
     std::vector<Metric> metrics_;         // Task::metrics() of the latest step
     mutable bool output_closed_ = false;  // true after printing to standard output has failed
