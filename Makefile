@@ -2,7 +2,7 @@
 # make              the programs: ./train ./generate ...          make deps     install what is needed (Debian)
 # make test         the tests; ONLY='layernorm*' some cases,      make data     the default corpora, into corpus/
 #                   FROM=tests/ops some files                     make install  library, headers, pkg-config (PREFIX)
-#                   KERNELS=engine/ops/gelu.cpp those kernels alone, with FROM=tests/emulator/ladder
+#                   KERNELS=engine/ops/gate.cpp those kernels alone, with FROM=tests/emulator/ladder
 # make asan tsan    the tests under sanitizers                    make debug    the programs at -O0, for gdb
 # make bench        ./bench, which times everything
 # make fuzz         strange text through the tokenizer, broken files through all that reads them, parts of several runs through

@@ -26,9 +26,9 @@ void log_line(const Parts&... parts) {
 // Returns a progress bar such as "=====>    ", `width` columns wide. `share` is the fraction that is done, 0 to 1.
 inline std::string bar_of(double share, int width) {
     int full = int(share * width);
-    std::string bar(std::size_t(full), '=');
+    std::string bar(full, '=');
     if (full < width) bar += '>';
-    bar.resize(std::size_t(width), ' ');
+    bar.resize(width, ' ');
     return bar;
 }
 

@@ -1,51 +1,37 @@
 // SPDX-License-Identifier: MIT
-// The definitions of the matrix ops: plain loops that fix the order of each sum, for any storage type S and arithmetic
-// type A. f64 and c128 run these loops, and all fast forms are compared with them. Nothing is conjugated, so that the
+// The definitions of the matrix ops: plain loops that fix the order of each sum, for any arithmetic type A. f64 and c128 run these loops, and all fast forms are compared with them. Nothing is conjugated, so that the
 // complex step gives derivatives. A gradient whose pointer is null is not computed; for `add`, see put() in lanes.h.
 #pragma once
 #include "engine/math/scalar.h"
 
 namespace masquerade {
 
-// y(M,O) = x(M,I) w(O,I)^T + b(O);  b may be null
-template <class S, class A>
-void linear_reference(std::int64_t M, std::int64_t I, std::int64_t O, const S* x, const S* w, const A* b, S* y) {
-    for (std::int64_t m = 0; m < M; m++)
-        for (std::int64_t o = 0; o < O; o++) {
-            A s(0);
-            for (std::int64_t i = 0; i < I; i++) s += A(x[m * I + i]) * A(w[o * I + i]);
-            y[m * O + o] = S(b ? s + b[o] : s);
-        }
-}
+// A matrix whose element (i, j) is at data[i * row + j * column].
+template <class A>
+struct Strided {
+    A* data;
+    std::int64_t row, column;
+    A& operator()(std::int64_t i, std::int64_t j) const { return data[i * row + j * column]; }
+};
 
-// dx(M,I) = dy(M,O) w(O,I)
-template <class S, class A>
-void linear_dx_reference(std::int64_t M, std::int64_t I, std::int64_t O, const S* dy, const S* w, S* dx, bool add) {
+// C(M,N) = A(M,K) B(K,N) + bias(N);  bias may be null
+template <class A>
+void product_reference(std::int64_t M, std::int64_t N, std::int64_t K, const Strided<const A>& a,
+                       const Strided<const A>& b, const A* bias, const Strided<A>& c, bool add) {
     for (std::int64_t m = 0; m < M; m++)
-        for (std::int64_t i = 0; i < I; i++) {
+        for (std::int64_t n = 0; n < N; n++) {
             A s(0);
-            for (std::int64_t o = 0; o < O; o++) s += A(dy[m * O + o]) * A(w[o * I + i]);
-            put(dx[m * I + i], s, add);
-        }
-}
-
-// dw(O,I) = dy(M,O)^T x(M,I)
-template <class S, class A>
-void linear_dw_reference(std::int64_t M, std::int64_t I, std::int64_t O, const S* dy, const S* x, S* dw, bool add) {
-    for (std::int64_t o = 0; o < O; o++)
-        for (std::int64_t i = 0; i < I; i++) {
-            A s(0);
-            for (std::int64_t m = 0; m < M; m++) s += A(dy[m * O + o]) * A(x[m * I + i]);
-            put(dw[o * I + i], s, add);
+            for (std::int64_t k = 0; k < K; k++) s += a(m, k) * b(k, n);
+            put(c(m, n), bias ? s + bias[n] : s, add);
         }
 }
 
 // db(O) = column sums of dy(M,O)
-template <class S, class A>
-void column_sums_reference(std::int64_t M, std::int64_t O, const S* dy, A* db, bool add) {
+template <class A>
+void column_sums_reference(std::int64_t M, std::int64_t O, const A* dy, A* db, bool add) {
     for (std::int64_t o = 0; o < O; o++) {
         A s(0);
-        for (std::int64_t m = 0; m < M; m++) s += A(dy[m * O + o]);
+        for (std::int64_t m = 0; m < M; m++) s += dy[m * O + o];
         put(db[o], s, add);
     }
 }

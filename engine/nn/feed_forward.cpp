@@ -6,19 +6,14 @@
 
 namespace masquerade {
 
-Tensor* silu(Tape& t, Tensor* x, const std::string& name) {
-    Tensor* y = t.declare(name, x->shape, x->dtype);
-    return t.run(Record("silu").reads({x}).makes({y}).by(silu_forward, silu_backward));
-}
+Tensor* silu(Tape& t, Tensor* x, const std::string& name) { return run_op(t, name, silu_forward, silu_backward, {x}); }
 
 Tensor* squared_relu(Tape& t, Tensor* x, const std::string& name) {
-    Tensor* y = t.declare(name, x->shape, x->dtype);
-    return t.run(Record("squared_relu").reads({x}).makes({y}).by(squared_relu_forward, squared_relu_backward));
+    return run_op(t, name, squared_relu_forward, squared_relu_backward, {x});
 }
 
 Tensor* glu(Tape& t, Tensor* x, GateKind kind, const std::string& name) {
-    Tensor* y = t.declare(name, {x->rows(), x->columns() / 2}, x->dtype);
-    return t.run(Record("glu").reads({x}).makes({y}).by(glu_forward, glu_backward, kind));
+    return run_op(t, name, glu_forward, glu_backward, {x}, kind);
 }
 
 namespace {

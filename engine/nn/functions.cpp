@@ -42,16 +42,11 @@ Tensor* linear_unrounded(Tape& t, Tensor* x, Tensor* w, Tensor* b, const std::st
 }
 
 Tensor* layernorm(Tape& t, Tensor* x, Tensor* w, Tensor* b, double eps, const std::string& name) {
-    DType a = arithmetic_of(x->dtype);
-    Tensor *y = t.declare(name, x->shape, x->dtype), *mean = t.declare(name + ".mean", {x->rows()}, a),
-           *rstd = t.declare(name + ".rstd", {x->rows()}, a);
-    return t.run(
-        Record("layernorm").reads({x, w, b}).makes({y, mean, rstd}).by(layernorm_forward, layernorm_backward, eps));
+    return run_op(t, name, layernorm_forward, layernorm_backward, {x, w, b}, eps);
 }
 
 Tensor* gelu(Tape& t, Tensor* x, GeluKind kind, const std::string& name) {
-    Tensor* y = t.declare(name, x->shape, x->dtype);
-    return t.run(Record("gelu").reads({x}).makes({y}).by(gelu_forward, gelu_backward, kind));
+    return run_op(t, name, gelu_forward, gelu_backward, {x}, kind);
 }
 
 Activation linear_gelu(Tape& t, Tensor* x, Tensor* w, Tensor* b, GeluKind kind, const std::string& name,
@@ -82,8 +77,7 @@ Tensor* convert(Tape& t, Tensor* x, DType type, const std::string& name) {
 }
 
 Tensor* scale_columns(Tape& t, Tensor* x, Tensor* w, const std::string& name) {
-    Tensor* y = t.declare(name, x->shape, x->dtype);
-    return t.run(Record("scale_columns").reads({x, w}).makes({y}).by(scale_columns_forward, scale_columns_backward));
+    return run_op(t, name, scale_columns_forward, scale_columns_backward, {x, w});
 }
 
 Tensor* reshape(Tape& t, Tensor* x, const Shape& shape, const std::string& name) {
@@ -94,15 +88,12 @@ Tensor* reshape(Tape& t, Tensor* x, const Shape& shape, const std::string& name)
 }
 
 Tensor* add(Tape& t, Tensor* a, Tensor* b, const std::string& name) {
-    Tensor* y = t.declare(name, a->shape, a->dtype);
-    return t.run(Record("add").reads({a, b}).makes({y}).by(add_forward, add_backward));
+    return run_op(t, name, add_forward, add_backward, {a, b});
 }
 
 Tensor* dropout(Tape& t, Tensor* x, const RowNames& rows, float rate, const std::string& name) {
     if (!t.training() || rate == 0) return x;
-    Tensor* y = t.declare(name, x->shape, x->dtype);
-    const DropoutRule rule{rate, t.stream(name)};
-    return t.run(Record("dropout").reads({x}).makes({y}).by(dropout_forward, dropout_backward, rows, rule));
+    return run_op(t, name, dropout_forward, dropout_backward, {x}, rows, DropoutRule{rate, t.stream(name)});
 }
 
 Tensor* residual_norm(Tape& t, Tensor* x, Tensor* f, const RowNames& rows, float rate, Tensor* w, Tensor* b, double eps,

@@ -10,9 +10,7 @@
 namespace masquerade {
 
 Tensor* head_scores(Tape& t, Tensor* x, Tensor* p, int heads, double scale, const std::string& name) {
-    Tensor* y = t.declare(name, {x->rows(), heads * p->rows()}, arithmetic_of(x->dtype));
-    return t.run(
-        Record("head_scores").reads({x, p}).makes({y}).by(head_scores_forward, head_scores_backward, heads, scale));
+    return run_op(t, name, head_scores_forward, head_scores_backward, {x, p}, heads, scale);
 }
 
 // The backward does not read s if the features are logarithms, because their derivative with respect to s is then 1 or
@@ -28,8 +26,8 @@ Tensor* feature_map(Tape& t, Tensor* s, Tensor* x, int heads, double scale, Feat
 
 std::vector<double> random_features(int R, int heads, int D, const FeatureDraw& rule, std::uint64_t seed,
                                     const std::string& name, std::uint32_t draw) {
-    const std::size_t C = std::size_t(heads) * std::size_t(D), D_ = std::size_t(D);
-    std::vector<double> all(std::size_t(R) * C), units(D_ * D_);
+    const std::int64_t C = std::int64_t(heads) * D;
+    std::vector<double> all(R * C), units(D * D);
     auto dot = [D](const double* a, const double* b) {
         double s = 0;
         for (int d = 0; d < D; d++) s += a[d] * b[d];
@@ -38,7 +36,7 @@ std::vector<double> random_features(int R, int heads, int D, const FeatureDraw& 
     for (int h = 0; h < heads; h++) {
         Sequence random(seed, name, draw, std::uint32_t(h));
         for (int r = 0; r < R; r++) {
-            double *w = &all[std::size_t(r) * C + std::size_t(h) * D_], *unit = &units[std::size_t(r % D) * D_];
+            double *w = &all[r * C + h * D], *unit = &units[r % D * D];
             for (int d = 0; d < D; d++) {
                 const double radius = std::sqrt(-2 * std::log(random.uniform_double()));
                 unit[d] = w[d] = radius * std::cos(6.283185307179586 * random.uniform_double());
@@ -47,7 +45,7 @@ std::vector<double> random_features(int R, int heads, int D, const FeatureDraw& 
             // vector is independent of its direction, so w provides the length, and unit the direction.
             const double length = rule.regular ? std::sqrt(double(D)) : std::sqrt(dot(w, w));
             for (int k = 0; rule.orthogonal && k < 2 * (r % D); k++) {
-                const double* other = &units[std::size_t(k % (r % D)) * D_];
+                const double* other = &units[k % (r % D) * D];
                 const double along = dot(unit, other);
                 for (int d = 0; d < D; d++) unit[d] -= along * other[d];
             }

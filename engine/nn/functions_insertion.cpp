@@ -4,14 +4,9 @@
 #include "engine/nn/functions.h"
 #include "engine/tape/op_record.h"
 
-#include <algorithm>
-
 namespace masquerade {
 
-Tensor* tanh(Tape& t, Tensor* x, const std::string& name) {
-    Tensor* y = t.declare(name, x->shape, x->dtype);
-    return t.run(Record("tanh").reads({x}).makes({y}).by(tanh_forward, tanh_backward));
-}
+Tensor* tanh(Tape& t, Tensor* x, const std::string& name) { return run_op(t, name, tanh_forward, tanh_backward, {x}); }
 
 Tensor* max_rows(Tape& t, Tensor* x, Ints first, const std::string& name) {
     Tensor* y = t.declare(name, {first.count - 1, x->columns()}, x->dtype);
@@ -20,14 +15,8 @@ Tensor* max_rows(Tape& t, Tensor* x, Ints first, const std::string& name) {
 
 ChosenLogits chosen_logits(Tape& t, Tensor* h, Tensor* w, Tensor* b, Tensor* bias, Ints groups, Ints slots, Ints tokens,
                            const std::string& name) {
-    const DType a = arithmetic_of(h->dtype);
-    const std::int64_t K = h->columns() / std::max<std::int64_t>(w->columns(), 1);
-    Tensor *z = t.declare(name, {slots.count, K}, a), *lse = t.declare(name + ".lse", {h->rows(), K}, a);
-    t.run(Record("chosen_logits")
-              .reads({h, w, b, bias})
-              .makes({z, lse}, 2)
-              .by(chosen_logits_forward, chosen_logits_backward, groups, slots, tokens));
-    return {z, lse};
+    Tensor* z = run_op(t, name, chosen_logits_forward, chosen_logits_backward, {h, w, b, bias}, groups, slots, tokens);
+    return {z, t.records().back().out[1]};
 }
 
 Tensor* slot_loss(Tape& t, const ChosenLogits& logits, Tensor* mix, Tensor* place, const SlotChoices& choices,

@@ -61,8 +61,7 @@ Tensor* token_losses(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, con
 }
 
 Tensor* weighted_sum(Tape& t, Tensor* x, Tensor* weights, const std::string& name) {
-    Tensor* y = t.declare(name, {1}, x->dtype);
-    return t.run(Record("weighted_sum").reads({x, weights}).makes({y}).by(weighted_sum_forward, weighted_sum_backward));
+    return run_op(t, name, weighted_sum_forward, weighted_sum_backward, {x, weights});
 }
 
 }  // namespace masquerade

@@ -35,23 +35,16 @@ void side_by_side_record_backward(const Record& r) {
 }  // namespace
 
 Tensor* embedding(Tape& t, Ints ids, Tensor* w, const std::string& name) {
-    Tensor* y = t.declare(name, {ids.count, w->columns()}, w->dtype);
-    return t.run(Record("embedding").reads({w}).makes({y}).by(embedding_forward, embedding_backward, ids));
+    return run_op(t, name, embedding_forward, embedding_backward, {w}, ids);
 }
 
 Tensor* rotary(Tape& t, Tensor* x, Ints positions, Tensor* rotary_table, int columns, const std::string& name) {
-    Tensor* y = t.declare(name, x->shape, x->dtype);
-    return t.run(
-        Record("rotary").reads({x, rotary_table}).makes({y}).by(rotary_forward, rotary_backward, positions, columns));
+    return run_op(t, name, rotary_forward, rotary_backward, {x, rotary_table}, positions, columns);
 }
 
 Tensor* linear_rotary(Tape& t, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* rotary_table, int columns,
                       const std::string& name) {
-    Tensor* y = t.declare(name, {x->rows(), w->shape[0]}, x->dtype);
-    return t.run(Record("linear_rotary")
-                     .reads({x, w, b, rotary_table})
-                     .makes({y})
-                     .by(linear_rotary_forward, linear_rotary_backward, positions, columns));
+    return run_op(t, name, linear_rotary_forward, linear_rotary_backward, {x, w, b, rotary_table}, positions, columns);
 }
 
 Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
@@ -64,14 +57,11 @@ Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const Segm
 }
 
 Tensor* gather_rows(Tape& t, Tensor* x, Ints rows, const std::string& name) {
-    Tensor* y = t.declare(name, {rows.count, x->columns()}, x->dtype);
-    return t.run(Record("gather_rows").reads({x}).makes({y}).by(gather_rows_forward, gather_rows_backward, rows));
+    return run_op(t, name, gather_rows_forward, gather_rows_backward, {x}, rows);
 }
 
 Tensor* replace_rows(Tape& t, Tensor* x, Ints which, Tensor* u, const std::string& name) {
-    Tensor* y = t.declare(name, x->shape, x->dtype);
-    return t.run(
-        Record("replace_rows").reads({x, u}).makes({y}).by(replace_rows_forward, replace_rows_backward, which));
+    return run_op(t, name, replace_rows_forward, replace_rows_backward, {x, u}, which);
 }
 
 Tensor* side_by_side(Tape& t, Tensor* x, std::vector<int> first, std::vector<int> second, const std::string& name) {
@@ -94,18 +84,17 @@ Tensor* side_by_side(Tape& t, Tensor* x, std::vector<int> first, std::vector<int
 }
 
 Tensor* twice(Tape& t, Tensor* x, const std::string& name) {
-    std::vector<int> rows(std::size_t(x->rows()));
+    std::vector<int> rows(x->rows());
     std::iota(rows.begin(), rows.end(), 0);
     return side_by_side(t, x, rows, rows, name);
 }
 
 std::vector<double> make_rotary_table(int P, int D, double base) {
-    std::vector<double> rotary_table(std::size_t(P) * std::size_t(D));
+    std::vector<double> rotary_table;
     for (int p = 0; p < P; p++)
         for (int i = 0; i < D; i += 2) {
             double angle = p * std::pow(base, -double(i) / D);
-            rotary_table[std::size_t(p) * std::size_t(D) + std::size_t(i)] = std::cos(angle);
-            rotary_table[std::size_t(p) * std::size_t(D) + std::size_t(i) + 1] = std::sin(angle);
+            rotary_table.insert(rotary_table.end(), {std::cos(angle), std::sin(angle)});
         }
     return rotary_table;
 }

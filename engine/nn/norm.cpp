@@ -7,9 +7,7 @@
 namespace masquerade {
 
 Tensor* rms_norm(Tape& t, Tensor* x, Tensor* w, double eps, const std::string& name) {
-    Tensor *y = t.declare(name, x->shape, x->dtype),
-           *inverse = t.declare(name + ".inverse", {x->rows()}, arithmetic_of(x->dtype));
-    return t.run(Record("rms_norm").reads({x, w}).makes({y, inverse}).by(rms_norm_forward, rms_norm_backward, eps));
+    return run_op(t, name, rms_norm_forward, rms_norm_backward, {x, w}, eps);
 }
 
 namespace {

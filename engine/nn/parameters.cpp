@@ -47,8 +47,7 @@ void truncated_normals(T* x, float deviation, const Stream& stream, std::int64_t
 }
 
 template <class T>
-void start_values(const View& view, const Init& init, const Stream& stream, std::uint64_t seed) {
-    T* x = view.as<T>();
+void start_values(T* x, const View& view, const Init& init, const Stream& stream, std::uint64_t seed) {
     if (init.kind == Init::made) {
         const std::vector<double> numbers = init.make(seed, 0);
         for (std::size_t i = 0; i < numbers.size(); i++) x[i] = T(float(numbers[i]));
@@ -104,24 +103,18 @@ void Parameters::lay_out() {
 void Parameters::allocate(std::uint64_t seed, bool drawn) {
     lay_out();
     seed_ = seed;
-    std::size_t bytes = std::size_t(length_) * bytes_of(dtype_);
+    const std::size_t bytes = length_ * bytes_of(dtype_);
     values_ = Buffer::zeros(bytes, device_);  // the alignment gaps between parameters stay 0
     gradients_ = Buffer::zeros(bytes, device_);
     const OnHost first_values(values());
-    if (storage_ != dtype_) rounded_ = Buffer(std::size_t(matrices_) * bytes_of(storage_), device_);
+    if (storage_ != dtype_) rounded_ = Buffer(matrices_ * bytes_of(storage_), device_);
     for (std::size_t i = 0; i < tensors_.size(); i++) {
         Tensor& t = tensors_[i];
-        const Buffer& holds = t.dtype == dtype_ ? values_ : rounded_;
-        t.value = static_cast<char*>(holds.data()) + std::size_t(starts_[i]) * bytes_of(t.dtype);
-        t.grad = static_cast<char*>(gradients_.data()) + std::size_t(starts_[i]) * bytes_of(dtype_);
+        t.value = (t.dtype == dtype_ ? values() : rounded()).at(starts_[i]);
+        t.grad = gradients().at(starts_[i]);
         if (!drawn) continue;
-        Stream stream = make_stream(seed, t.path, 0);
         const View start = slice(first_values.view(), t);
-        switch (dtype_) {
-            case DType::f64: start_values<double>(start, inits_[i], stream, seed); break;
-            case DType::c128: start_values<complex>(start, inits_[i], stream, seed); break;
-            default: start_values<float>(start, inits_[i], stream, seed); break;
-        }
+        with_numbers(start, [&](auto* x) { start_values(x, start, inits_[i], make_stream(seed, t.path, 0), seed); });
     }
     first_values.store();
     round();
@@ -159,11 +152,7 @@ View Parameters::matrices(const View& all) const {
 }
 
 View Parameters::vectors(const View& all) const {
-    return View{static_cast<char*>(all.data) + std::size_t(matrices_) * bytes_of(all.dtype),
-                all.dtype,
-                all.device,
-                {trained_ - matrices_},
-                "vectors"};
+    return View{all.at(matrices_), all.dtype, all.device, {trained_ - matrices_}, "vectors"};
 }
 
 View Parameters::rounded() const { return View{rounded_.data(), storage_, device_, {matrices_}, "rounded"}; }
@@ -172,8 +161,7 @@ View Parameters::slice(const View& flat_view, const Tensor& parameter) const {
     if (find(parameter.path) != &parameter)
         throw Error(text("parameter ", parameter.path, " belongs to another model"));
     const std::int64_t start = starts_[places_.at(parameter.path)];
-    return View{static_cast<char*>(flat_view.data) + std::size_t(start) * bytes_of(flat_view.dtype), flat_view.dtype,
-                flat_view.device, parameter.shape, parameter.path.c_str()};
+    return View{flat_view.at(start), flat_view.dtype, flat_view.device, parameter.shape, parameter.path.c_str()};
 }
 
 Tensor* Parameters::find(const std::string& path) {

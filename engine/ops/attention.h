@@ -38,7 +38,7 @@ inline std::uint32_t attention_threshold(const AttentionRule& rule) {
 }
 
 inline void check_attention_tensors(const char* op, const View& q, const Views& kv, const AttentionRule& rule,
-                                    const View& y, const View& lse) {
+                                    const View& lse) {
     if (rule.heads < 1 || q.columns() % rule.heads != 0)
         throw Error(text(op, ": ", seen("q", q), ", not divisible into ", rule.heads, " heads"));
     const AttentionHeads all = attention_heads(q, kv, rule.heads);
@@ -47,7 +47,6 @@ inline void check_attention_tensors(const char* op, const View& q, const Views& 
             throw Error(
                 text(op, ": ", seen("kv", kv[s]), " but ", seen("q", q), " of ", rule.heads,
                      " heads; kv holds keys and values, of as many heads or a divisor, each as wide as one of q"));
-    expect_same_shape(op, "y", y, "q", q);
     expect_shape(op, "lse", lse, {q.rows(), rule.heads}, arithmetic_of(q.dtype));
     if (!(rule.dropout >= 0 && rule.dropout < 1))
         throw Error(text(op, ": dropout is ", rule.dropout, ", expected in [0, 1)"));
@@ -106,16 +105,13 @@ inline void check_attention_query(const char* op, const View& q, const Views& kv
 
 // Throws Error if shapes or types do not match, or if a segment of the graph is not valid for these tensors.
 inline void check_attention(const char* op, const View& q, const Views& kv, const SegmentGraph& graph,
-                            const AttentionRule& rule, const View& y, const View& lse) {
-    check_attention_tensors(op, q, kv, rule, y, lse);
+                            const AttentionRule& rule, const View& lse) {
+    check_attention_tensors(op, q, kv, rule, lse);
     check_attention_keys(op, kv, graph);
     for (std::size_t i = 0; i < graph.queries.size(); i++) check_attention_query(op, q, kv, graph, int(i));
 }
 
-inline void check_attention_gradients(const char* op, const View& dy, const View& q, const Views& kv, const View& y,
-                                      const Grad& dq, const Grads& dkv) {
-    expect_same_shape(op, "dy", dy, "y", y);
-    expect_grad(op, "dq", dq, q);
+inline void check_attention_gradients(const char* op, const Views& kv, const Grads& dkv) {
     if (dkv.count > kv.count) throw Error(text(op, ": ", dkv.count, " gradients for ", kv.count, " key/value tensors"));
     for (int s = 0; s < dkv.count; s++) {
         expect_grad(op, "dkv", dkv[s], kv[s]);
@@ -127,7 +123,7 @@ inline void check_attention_gradients(const char* op, const View& dy, const View
 
 // Sets covered[n] to 1 if a query segment contains row n of q, else to 0. Throws Error if two segments contain row n.
 inline void find_covered_rows(const char* op, const View& q, const SegmentGraph& graph, std::vector<char>& covered) {
-    covered.assign(std::size_t(q.rows()), 0);
+    covered.assign(q.rows(), 0);
     for (const QuerySegment& s : graph.queries)
         for (int row = s.begin; row < s.end; row++) {
             if (covered[row]) throw Error(text(op, ": two query segments hold row ", row, " of q ", q.path));

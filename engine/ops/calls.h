@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // row_call() and point_call() turn a function of one row, or of one number, into a function object for for_each_row()
 // and store_points() (launch.h, which includes this file):
-//     for_each_row(N, row_call<normalise_row<S, A, Lanes>>(by_row<S>(x), by_row<S>(y), by_row<A>(inverse), C));
-//     store_points(n, y, add, point_call<times<A>>(A(scale), by_point<S>(x)));
-// An argument without by_row(), by_point(), one() or Number is the same for every row or number. The function is part
-// of the type of the function object, so that compilers inline it. On the CPU a lambda would do the same, but nvcc
-// accepts no generic lambda in a kernel.
+//     for_each_row(N, row_call<normalise_row<S, A, Lanes>>(x, y, inverse, C));
+//     store_points<S>(dx, point_call<S, times<A>>(A(scale), x));
+// A tensor moves on with the row: the function receives the address of the row's first number, or null if the tensor is
+// absent. If the function's parameter is a number, it receives the row's first number. A Grad is two parameters of the
+// function: the address, and whether to add. In point_call(), a tensor passes one number. Arguments of other types are
+// the same for every row or number, such as w.as<A>(). The function is part of the type of the function object, so that
+// compilers inline it. On the CPU a lambda would do the same, but nvcc accepts no generic lambda in a kernel.
 #pragma once
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -14,28 +17,21 @@
 
 namespace masquerade::DEVICE {
 
-// An argument that depends on the row. If the function's parameter is a pointer, it receives the address of the row's
-// first number, or null if the tensor is absent. If the parameter is a number, it receives the row's first number.
+// An argument that depends on the row: `data` moves on by `step` numbers. For row n, by_row() passes row n of a matrix or
+// number n of a vector. If `step` is given, row n begins at number n * step of the tensor.
 template <class T>
 struct ByRow {
     T* data;
     std::int64_t step;
 };
-// For row n, by_row() passes row n of a matrix or number n of a vector. If `step` is given, row n begins at number n *
-// step of the tensor.
-template <class T>
-ByRow<T> by_row(const View& v) {
-    return {v.as<T>(), v.shape.rank > 1 ? v.columns() : 1};
-}
 template <class T>
 ByRow<T> by_row(const View& v, std::int64_t step) {
     return {v.as<T>(), step};
 }
 template <class T>
-ByRow<T> by_row(const Grad& g) {
-    return by_row<T>(g.view);
+ByRow<T> by_row(const View& v) {
+    return by_row<T>(v, v.shape.rank > 1 ? v.columns() : 1);
 }
-inline ByRow<const int> by_row(const Ints& list) { return {list.data, 1}; }
 
 // An argument that depends on the index i of a number in a tensor: it passes number i. A ByPoint is also a function of
 // i, so it can be passed to store_points() without point_call().
@@ -104,13 +100,50 @@ struct FunctionCall<A (*)(P...), function, std::index_sequence<I...>, T...> : He
     HD A operator()(std::int64_t i) const { return function(argument_at<P>(Held<I, T>::value, i)...); }
 };
 
-template <auto function, class... T>
-FunctionCall<decltype(function), function, std::index_sequence_for<T...>, T...> row_call(T... arguments) {
-    return {{arguments}...};
+// Returns the arguments of the function that belong to one argument of row_call(). `Parameter` is the function's
+// parameter.
+template <class T>
+std::tuple<T> parts_of(const T& x) {
+    return {x};
+}
+inline std::tuple<View, bool> parts_of(const Grad& grad) { return {grad.view, grad.add}; }
+template <class Parameter, class T>
+auto row_argument(const T& x) {
+    using Element = std::remove_const_t<std::remove_pointer_t<Parameter>>;
+    if constexpr (std::is_same_v<T, View>)
+        return by_row<Element>(x);
+    else if constexpr (std::is_same_v<T, Ints>)
+        return ByRow<const int>{x.data, 1};
+    else
+        return x;
+}
+template <class Function, Function function, class Places, class... T>
+auto function_call(T... arguments) {
+    return FunctionCall<Function, function, Places, T...>{{arguments}...};
+}
+template <auto function, class Tuple, class... P, std::size_t... I>
+auto call_of_parts(const Tuple& all, void (*)(Lanes, P...), std::index_sequence<I...> places) {
+    return function_call<decltype(function), function, decltype(places)>(row_argument<P>(std::get<I>(all))...);
 }
 template <auto function, class... T>
-FunctionCall<decltype(function), function, std::index_sequence_for<T...>, T...> point_call(T... arguments) {
-    return {{arguments}...};
+auto row_call(const T&... arguments) {
+    const auto all = std::tuple_cat(parts_of(arguments)...);
+    return call_of_parts<function>(all, function, std::make_index_sequence<std::tuple_size_v<decltype(all)>>());
+}
+template <class S, class T>
+auto point_argument(const T& x) {
+    if constexpr (std::is_same_v<T, View>)
+        return by_point<S>(x);
+    else
+        return x;
+}
+template <auto function, class... T>
+auto point_call(const T&... arguments) {
+    return function_call<decltype(function), function, std::index_sequence_for<T...>>(arguments...);
+}
+template <class S, auto function, class... T>
+auto point_call(const T&... arguments) {
+    return point_call<function>(point_argument<S>(arguments)...);
 }
 
 }  // namespace masquerade::DEVICE

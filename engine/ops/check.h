@@ -20,14 +20,9 @@ inline void expect_shape(const char* op, const char* role, const View& v, const 
         throw Error(text(op, ": ", seen(role, v), ", expected ", shape, " ", name_of(dtype)));
 }
 
-// A gradient that is not absent must have the shape and type of its tensor, `like`. The gradient of a weight matrix
-// has the shape of the matrix, but its arithmetic type (arithmetic_of()), because gradients of weights are not
-// rounded.
+// A gradient that is not absent must have the shape and type of its tensor, `like`.
 inline void expect_grad(const char* op, const char* role, const Grad& g, const View& like) {
     if (g) expect_shape(op, role, g.view, like.shape, like.dtype);
-}
-inline void expect_weight_grad(const char* op, const char* role, const Grad& g, const View& like) {
-    if (g) expect_shape(op, role, g.view, like.shape, arithmetic_of(like.dtype));
 }
 
 inline void expect_count(const char* op, const char* role, const Ints& ints, std::int64_t count) {

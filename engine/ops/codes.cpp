@@ -2,7 +2,6 @@
 // Ops of discrete latents: nearest_code (the nearest row of a codebook), nearest_level, straight_through, distance (to
 // the code), and learn_codes (the moving-average update of codebooks). All tensors have the arithmetic type.
 #include "engine/ops/check.h"
-#include "engine/ops/latent_type.h"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
@@ -89,81 +88,53 @@ struct LearnCodes {
     }
 };
 
-// Checks the shapes, and returns M, the number of codes per group.
-int rows_of_part(const char* op, const View& y, const View& codes, int groups, const View& code) {
-    if (groups < 1 || y.columns() % groups || codes.rows() % groups || codes.rows() == 0 ||
-        codes.columns() * groups != y.columns())
-        throw Error(text(op, ": ", seen("y", y), ", ", seen("codes", codes), ", ", groups,
-                         " groups; expected (B,Z) and (groups M, Z / groups)"));
-    expect_shape(op, "codes", codes, codes.shape, y.dtype);
-    expect_shape(op, "code", code, {y.rows(), groups}, y.dtype);
-    return int(codes.rows() / groups);
-}
-
 }  // namespace
 
 void nearest_code_forward(View y, View codes, int groups, View q, View code) {
-    const int M = rows_of_part("nearest_code", y, codes, groups, code);
-    expect_same_shape("nearest_code", "y", y, "q", q);
-    for_latent("nearest_code", y, [&]<class A>(A) {
-        for_each_row(y.rows(), row_call<nearest_code_row<A>>(by_row<A>(y), codes.as<A>(), by_row<A>(code), by_row<A>(q),
-                                                             int(y.columns()), groups, M));
+    if (groups < 1 || codes.rows() < groups)
+        throw Error(
+            text("nearest_code: ", groups, " groups, expected ", seen("codes", codes), " to have rows for each"));
+    for_latent(y, [&]<class A>(A) {
+        for_each_row(y.rows(), row_call<nearest_code_row<A>>(y, codes.as<A>(), code, q, int(y.columns()), groups,
+                                                             int(codes.rows()) / groups));
     });
 }
 
 void nearest_level_forward(View t, int levels, View q) {
-    expect_same_shape("nearest_level", "t", t, "q", q);
     if (levels < 2) throw Error(text("nearest_level: ", levels, " levels, expected 2 at least"));
-    for_latent("nearest_level", t, [&]<class A>(A) {
-        store_points(t.count(), q.as<A>(), false, point_call<nearest_level_point<A>>(by_point<A>(t), levels));
-    });
+    for_latent(t, [&]<class A>(A) { store_points<A>({q}, point_call<A, nearest_level_point<A>>(t, levels)); });
 }
 
 void straight_through_forward(View y, View q, View z) {
-    expect_same_shape("straight_through", "y", y, "q", q);
-    expect_same_shape("straight_through", "y", y, "z", z);
-    for_latent("straight_through", y, [&]<class A>(A) {
-        store_points(y.count(), z.as<A>(), false,
-                     point_call<straight_through_point<A>>(by_point<A>(y), by_point<A>(q)));
-    });
+    for_latent(y, [&]<class A>(A) { store_points<A>({z}, point_call<A, straight_through_point<A>>(y, q)); });
 }
 
 void straight_through_backward(View dz, Grad dy) {
-    expect_grad("straight_through backward", "dy", dy, dz);
-    if (!dy) return;
-    for_latent("straight_through backward", dz,
-               [&]<class A>(A) { store_points(dz.count(), dy.view.as<A>(), dy.add, by_point<A>(dz)); });
+    for_latent(dz, [&]<class A>(A) { store_points<A>(dy, by_point<A>(dz)); });
 }
 
 void distance_forward(View y, View q, double weight, View distance) {
-    expect_same_shape("distance", "y", y, "q", q);
-    expect_shape("distance", "distance", distance, {y.rows()}, y.dtype);
-    for_latent("distance", y, [&]<class A>(A) {
-        for_each_row(y.rows(), row_call<distance_row<A>>(by_row<A>(y), by_row<A>(q), A(weight), by_row<A>(distance),
-                                                         int(y.columns())));
+    for_latent(y, [&]<class A>(A) {
+        for_each_row(y.rows(), row_call<distance_row<A>>(y, q, A(weight), distance, int(y.columns())));
     });
 }
 
 void distance_backward(View ddistance, View y, View q, double weight, Grad dy) {
-    expect_shape("distance backward", "ddistance", ddistance, {y.rows()}, y.dtype);
-    expect_same_shape("distance backward", "y", y, "q", q);
-    expect_grad("distance backward", "dy", dy, y);
     if (!dy) return;
-    for_latent("distance backward", y, [&]<class A>(A) {
-        for_each_row(y.rows(), row_call<distance_row_grad<A>>(by_row<A>(ddistance), by_row<A>(y), by_row<A>(q),
-                                                              A(weight), by_row<A>(dy), dy.add, int(y.columns())));
+    for_latent(y, [&]<class A>(A) {
+        for_each_row(y.rows(), row_call<distance_row_grad<A>>(ddistance, y, q, A(weight), dy, int(y.columns())));
     });
 }
 
 void learn_codes(View y, View code, View weights, CodeRule rule, View codes, View counts, View sums) {
-    const int M = rows_of_part("learn_codes", y, codes, rule.groups, code);
-    expect_shape("learn_codes", "weights", weights, {y.rows()}, y.dtype);
-    expect_shape("learn_codes", "counts", counts, {codes.rows()}, y.dtype);
-    expect_same_shape("learn_codes", "codes", codes, "sums", sums);
-    for_latent("learn_codes", y, [&]<class A>(A) {
-        for_each_row(codes.rows(),
-                     LearnCodes<A>{y.as<A>(), code.as<A>(), weights.as<A>(), codes.as<A>(), counts.as<A>(),
-                                   sums.as<A>(), rule, int(y.rows()), int(y.columns()), M});
+    expect_shape("learn_codes", "code", code, {y.rows(), rule.groups}, y.dtype);
+    if (rule.groups < 1 || codes.rows() < rule.groups || codes.columns() * rule.groups != y.columns())
+        throw Error(text("learn_codes: ", seen("y", y), ", ", seen("codes", codes), ", ", rule.groups,
+                         " groups; expected (B,Z) and (groups M, Z / groups)"));
+    for_latent(y, [&]<class A>(A) {
+        for_each_row(codes.rows(), LearnCodes<A>{y.as<A>(), code.as<A>(), weights.as<A>(), codes.as<A>(),
+                                                 counts.as<A>(), sums.as<A>(), rule, int(y.rows()), int(y.columns()),
+                                                 int(codes.rows()) / rule.groups});
     });
 }
 

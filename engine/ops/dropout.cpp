@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Forward and backward are the same function, y = x * keep / (1 - rate), where keep is 0 or 1. The backward draws the
 // same `keep` again, because random numbers depend only on the stream, the name of the row (RowNames) and the channel.
-#include "engine/ops/check.h"
 #include "engine/ops/drop.h"
 #include "engine/ops/launch.h"
 
@@ -14,11 +13,9 @@ HD void drop_row(Lanes lanes, const Drop<A>& drop, std::int64_t n, const S* x, S
 }
 
 void drop_rows(const View& x, const RowNames& rows, const DropoutRule& rule, const Grad& y) {
-    expect_shape("dropout", "y", y.view, x.shape, x.dtype);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         Drop<A> drop = checked_drop<A>("dropout", x, rows, rule);
-        for_each_row(x.rows(),
-                     row_call<drop_row<S, A>>(drop, Number(), by_row<S>(x), by_row<S>(y), y.add, int(x.columns())));
+        for_each_row(x.rows(), row_call<drop_row<S, A>>(drop, Number(), x, y, int(x.columns())));
     });
 }
 

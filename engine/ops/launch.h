@@ -152,7 +152,7 @@ template <class A, class F, class... Terms>
 void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Terms>... sums) {
     constexpr std::int64_t chunk = 64;
     const std::int64_t chunks = (rows + chunk - 1) / chunk, width = std::int64_t(sizeof...(sums)) * columns;
-    A* parts = workspace<ColumnParts, A>(std::size_t(chunks * width));
+    A* parts = workspace<ColumnParts, A>(chunks * width);
     parallel_each(chunks, [&](std::int64_t k) {
         for (std::int64_t i = k * width; i < (k + 1) * width; i++) parts[i] = A(0);
         for (std::int64_t n = k * chunk; n < rows && n < (k + 1) * chunk; n++) {
@@ -164,6 +164,31 @@ void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Ter
     ((sums.to ? add_parts(sums, parts, chunks, width, columns) : void(), parts += columns), ...);
 }
 #endif
+
+// Sets each number i of `to` to f(i), or adds f(i), as `to` says. Does nothing if `to` is absent.
+template <class S, class F>
+void store_points(const Grad& to, F f) {
+    if (to) store_points(to.view.count(), to.view.as<S>(), to.add, f);
+}
+
+// Returns how many of the first `count` numbers of an ascending list are below `value`.
+HD std::int64_t count_below(const int* ascending, std::int64_t count, std::int64_t value) {
+    std::int64_t low = 0, high = count;
+    while (low < high) {
+        const std::int64_t middle = (low + high) / 2;
+        if (ascending[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+// Calls f(A()), where A is the type of `v`, an arithmetic type.
+template <class F>
+void for_latent(const View& v, F f) {
+    for_type(v.dtype, [&]<class S, class A>(Types<S, A>) { f(A()); });
+}
 
 }  // namespace DEVICE
 }  // namespace masquerade

@@ -2,7 +2,6 @@
 // The ops layernorm and residual_norm. residual_norm computes s = x + dropout(f), y = layernorm(s) in one pass over
 // the rows. In a post-LN Transformer layer, it follows the attention and the feed-forward part, whose output is f.
 #include "engine/math/row.h"
-#include "engine/ops/check.h"
 #include "engine/ops/drop.h"
 #include "engine/ops/launch.h"
 
@@ -53,75 +52,40 @@ void run_backward(std::int64_t rows, F f, const WeightTerm<S, A>& term, const Gr
                           ColumnSum<A, BiasTerm<S, A>>{db.view.as<A>(), db.add, {term.dy, term.C}});
 }
 
-void check_forward(const char* op, const View& x, const View& w, const View& b, const View& y, const View& mean,
-                   const View& rstd) {
-    DType a = arithmetic_of(x.dtype);
-    expect_shape(op, "w", w, {x.columns()}, a);
-    expect_shape(op, "b", b, {x.columns()}, a);
-    expect_same_shape(op, "x", x, "y", y);
-    expect_shape(op, "mean", mean, {x.rows()}, a);
-    expect_shape(op, "rstd", rstd, {x.rows()}, a);
-}
-
-void check_backward(const char* op, const View& dy, const View& x, const View& w, const View& mean, const View& rstd,
-                    const Grad& dw, const Grad& db) {
-    DType a = arithmetic_of(x.dtype);
-    expect_same_shape(op, "dy", dy, "x", x);
-    expect_shape(op, "w", w, {x.columns()}, a);
-    expect_shape(op, "mean", mean, {x.rows()}, a);
-    expect_shape(op, "rstd", rstd, {x.rows()}, a);
-    expect_grad(op, "dw", dw, w);
-    expect_grad(op, "db", db, w);
-}
-
 }  // namespace
 
 void layernorm_forward(View x, View w, View b, double eps, View y, View mean, View rstd) {
-    check_forward("layernorm", x, w, b, y, mean, rstd);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(x.rows(),
-                     row_call<layernorm_row<S, A, Lanes>>(by_row<S>(x), w.as<A>(), b.as<A>(), by_row<S>(y),
-                                                          by_row<A>(mean), by_row<A>(rstd), int(x.columns()), eps));
+        for_each_row(x.rows(), row_call<layernorm_row<S, A, Lanes>>(x, w.as<A>(), b.as<A>(), y, mean, rstd,
+                                                                    int(x.columns()), eps));
     });
 }
 
 void layernorm_backward(View dy, View x, View w, View mean, View rstd, Grad dx, Grad dw, Grad db) {
-    check_backward("layernorm backward", dy, x, w, mean, rstd, dw, db);
-    expect_grad("layernorm backward", "dx", dx, x);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         const WeightTerm<S, A> term{dy.as<S>(), x.as<S>(), mean.as<A>(), rstd.as<A>(), int(x.columns())};
-        const auto row = row_call<store_layernorm_grad<S, A>>(by_row<S>(dy), by_row<S>(x), w.as<A>(), by_row<A>(mean),
-                                                              by_row<A>(rstd), by_row<S>(dx), dx.add, term.C);
+        const auto row = row_call<store_layernorm_grad<S, A>>(dy, x, w.as<A>(), mean, rstd, dx, term.C);
         run_backward(x.rows(), row, term, dw, db);
     });
 }
 
 void residual_norm_forward(View x, View f, RowNames rows, DropoutRule rule, View w, View b, double eps, View y, View s,
                            View mean, View rstd) {
-    expect_same_shape("residual_norm", "x", x, "f", f);
-    expect_same_shape("residual_norm", "x", x, "s", s);
-    check_forward("residual_norm", x, w, b, y, mean, rstd);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         const int C = int(x.columns());
         const Drop<A> drop = checked_drop<A>("residual_norm", f, rows, rule);
-        for_each_row(x.rows(),
-                     row_call<residual_row<S, A>>(by_row<S>(x), by_row<S>(f), drop, Number(), by_row<S>(s), C),
-                     row_call<layernorm_row<S, A, Lanes>>(by_row<S>(s), w.as<A>(), b.as<A>(), by_row<S>(y),
-                                                          by_row<A>(mean), by_row<A>(rstd), C, eps));
+        for_each_row(x.rows(), row_call<residual_row<S, A>>(x, f, drop, Number(), s, C),
+                     row_call<layernorm_row<S, A, Lanes>>(s, w.as<A>(), b.as<A>(), y, mean, rstd, C, eps));
     });
 }
 
 void residual_norm_backward(View dy, View s, RowNames rows, DropoutRule rule, View w, View mean, View rstd, Grad dx,
                             Grad df, Grad dw, Grad db) {
-    check_backward("residual_norm backward", dy, s, w, mean, rstd, dw, db);
-    expect_grad("residual_norm backward", "dx", dx, s);
-    expect_grad("residual_norm backward", "df", df, s);
     for_type(s.dtype, [&]<class S, class A>(Types<S, A>) {
         const WeightTerm<S, A> term{dy.as<S>(), s.as<S>(), mean.as<A>(), rstd.as<A>(), int(s.columns())};
         const Drop<A> drop = checked_drop<A>("residual_norm backward", s, rows, rule);
         const auto row =
-            row_call<residual_row_grad<S, A>>(by_row<S>(dy), by_row<S>(s), w.as<A>(), by_row<A>(mean), by_row<A>(rstd),
-                                              drop, Number(), by_row<S>(dx), dx.add, by_row<S>(df), df.add, term.C);
+            row_call<residual_row_grad<S, A>>(dy, s, w.as<A>(), mean, rstd, drop, Number(), dx, df, term.C);
         run_backward(s.rows(), row, term, dw, db);
     });
 }

@@ -20,21 +20,20 @@ inline std::vector<int> near_keys(const SegmentGraph& graph, int rows, int reach
         const std::uint32_t* bits;
     } tables{graph.keys.data(), graph.query_rank.data(), graph.key_rank.data(), graph.bits.data()};
     const int W = 2 * reach + 1;
-    std::vector<int> near(std::size_t(rows) * std::size_t(W), -1);
+    std::vector<int> near(std::int64_t(rows) * W, -1);
     for (QuerySegment q : graph.queries) {
         if (has_pattern(q)) throw Error("local_lambda: the mask has a window already");
         if (q.begin < 0 || q.end > rows) throw Error(text("local_lambda: query rows up to ", q.end, " of ", rows));
         q.window = reach, q.dilation = 1, q.stride = q.globals = 0, q.window_all = false;
         for (int row = q.begin; row < q.end; row++)
             for (int i = q.sees_begin; i < q.sees_end; i++) {
-                const int k = graph.sees[std::size_t(i)];
+                const int k = graph.sees[i];
                 if (!has_pattern(q, k)) continue;
-                const KeySegment& key = graph.keys[std::size_t(k)];
+                const KeySegment& key = graph.keys[k];
                 const Places at = places_of(tables, q, row, k);
                 each_run(tables, q, row, k, [&](int begin, int end) {
                     for (int j = begin; j < end; j++)
-                        near[std::size_t(row * W + at.first_key + j - key.begin - at.middle + reach)] =
-                            4 * j + key.source;
+                        near[row * W + at.first_key + j - key.begin - at.middle + reach] = 4 * j + key.source;
                 });
             }
     }
@@ -47,14 +46,14 @@ inline std::vector<int> near_keys(const SegmentGraph& graph, int rows, int reach
 inline std::vector<int> queries_near(const std::vector<int>& near, const Views& keys) {
     std::vector<int> base = {0}, at;
     for (int s = 0; s < keys.count; s++) base.push_back(base.back() + int(keys[s].rows()));
-    at.assign(std::size_t(base.back()) + 1, 0);
-    const auto place = [&](int key) { return std::size_t(base[std::size_t(key & 3)] + (key >> 2)); };
+    at.assign(base.back() + 1, 0);
+    const auto place = [&](int key) { return base[key & 3] + (key >> 2); };
     for (int key : near)
         if (key >= 0) at[place(key) + 1]++;
     for (std::size_t k = 1; k < at.size(); k++) at[k] += at[k - 1];
-    std::vector<int> next(at.begin(), at.end() - 1), found(std::size_t(at.back()));
+    std::vector<int> next(at.begin(), at.end() - 1), found(at.back());
     for (std::size_t i = 0; i < near.size(); i++)
-        if (near[i] >= 0) found[std::size_t(next[place(near[i])]++)] = int(i);
+        if (near[i] >= 0) found[next[place(near[i])]++] = int(i);
     at.insert(at.end(), found.begin(), found.end());
     return at;
 }

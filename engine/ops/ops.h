@@ -8,7 +8,13 @@
 // The contract of every op: It writes all elements of its outputs and changes no input; only ops without a backward
 // may update a tensor in place. It stores or adds a Grad, as Grad::add says, and computes no Grad that is absent. It
 // allocates nothing that a captured CUDA graph could not replay, reads nothing back to the host, and uses one stream.
-// It checks shapes once, on entry.
+// It checks what shapes cannot say: sizes that depend on a rule, and the numbers in lists.
+//
+// The string of an OP line states the shapes and types that checks.cpp checks at each call: "x y(N,C) w b?(C)A" means
+// that x and y are (N,C) of type S, and that w and b are (C) of type A; b may be absent. The type E means S or A. A size
+// is a product of digits and letters: "2Z", "HD". H is also the value of the int parameter heads, G that of groups. (*)
+// is any shape, the same for all. For lists, the size is their length. A gradient dx has the shape and type of x, unless
+// dx is stated, too. A line without a string has that of the line before.
 //
 // S is the storage type of activations and matrices (f32, bf16, f64, c128). A is its arithmetic type (f32, f32, f64,
 // c128), which is also the type of biases, norms, statistics, losses, latents and their noise. Below, "x, w: S" means
@@ -19,71 +25,74 @@
 #else
 
 // y(M,O) = x(M,I) w(O,I)^T + b(O);  b may be absent.  x, w: S;  b: A;  y, dy: S or A (unrounded)
-OP(linear_forward, (View x, View w, View b, View y))
+OP(linear_forward, (View x, View w, View b, View y), "x(M,I) w(O,I) b?(O)A y(M,O)E dw(O,I)A")
 // dx(M,I) = dy w,  dw(O,I) = dy^T x,  db(O) = column sums of dy.  dw: A
 OP(linear_backward, (View dy, View x, View w, Grad dx, Grad dw, Grad db))
 
 // y(N,C) = (x - mean) rstd w + b,  rstd = 1 / sqrt(variance + eps).  w, b (C), mean, rstd (N): A.   Ba et al. 2016
-OP(layernorm_forward, (View x, View w, View b, double eps, View y, View mean, View rstd))
+OP(layernorm_forward, (View x, View w, View b, double eps, View y, View mean, View rstd),
+   "x y(N,C) w b(C)A mean rstd(N)A")
 OP(layernorm_backward, (View dy, View x, View w, View mean, View rstd, Grad dx, Grad dw, Grad db))
 
 // y(N,C) = x inverse w,  inverse = 1 / sqrt(mean(x^2) + eps).  w (C), inverse (N): A           Zhang & Sennrich 2019
-OP(rms_norm_forward, (View x, View w, double eps, View y, View inverse))
+OP(rms_norm_forward, (View x, View w, double eps, View y, View inverse), "x y(N,C) w(C)A inverse(N)A")
 OP(rms_norm_backward, (View dy, View x, View w, View inverse, Grad dx, Grad dw))
 
 // y = x, converted to the type of y.  x, y: S or A
-OP(convert_forward, (View x, View y))
+OP(convert_forward, (View x, View y), "x y(*)E")
 OP(convert_backward, (View dy, Grad dx))
 
 // y = tanh(x)
-OP(tanh_forward, (View x, View y))
+OP(tanh_forward, (View x, View y), "x y(*)")
 OP(tanh_backward, (View dy, View y, Grad dx))
 
 // y = x Phi(x), where Phi is the normal distribution function, or its tanh approximation.   Hendrycks & Gimpel 2016
-OP(gelu_forward, (View x, GeluKind kind, View y))
+OP(gelu_forward, (View x, GeluKind kind, View y), "x y(*)")
 OP(gelu_backward, (View dy, View x, GeluKind kind, Grad dx))
 
 // y = x / (1 + exp(-x))                                                                       Elfwing et al. 2017
-OP(silu_forward, (View x, View y))
+OP(silu_forward, (View x, View y), "x y(*)")
 OP(silu_backward, (View dy, View x, Grad dx))
 
 // y = max(x, 0)^2                                                                                  So et al. 2021
-OP(squared_relu_forward, (View x, View y))
+OP(squared_relu_forward, (View x, View y), "x y(*)")
 OP(squared_relu_backward, (View dy, View x, Grad dx))
 
 // y(N,F) = g(a) b. A row of x(N,2F) holds a, then b; g is the activation that `kind` names.            Shazeer 2020
-OP(glu_forward, (View x, GateKind kind, View y))
+OP(glu_forward, (View x, GateKind kind, View y), "x(N,2F) y(N,F)")
 OP(glu_backward, (View dy, View x, GateKind kind, Grad dx))
 
 // u(M,O) = x w^T + b and a(M,O) = gelu(u), on the CPU computed while u is in cache;  b may be absent. Its backward is
 // linear_backward, called with the gradient of u.
-OP(linear_gelu_forward, (View x, View w, View b, GeluKind kind, View u, View a))
+OP(linear_gelu_forward, (View x, View w, View b, GeluKind kind, View u, View a), "x(M,I) w(O,I) b?(O)A u a(M,O)")
 // The backward of y(M,O) = a w^T + b with a(M,I) = gelu(u), whose forward is linear_forward:
 //     du(M,I) = gelu'(u) (dy w),  dw = dy^T a,  db = column sums of dy
-OP(gelu_linear_backward, (View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db))
+OP(gelu_linear_backward, (View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db),
+   "dy(M,O)E u a(M,I) w(O,I) dw(O,I)A db(O)A")
 
 // y(N,C) = x(N,C) w(C), one factor per column.  x, y: S;  w: A
-OP(scale_columns_forward, (View x, View w, View y))
+OP(scale_columns_forward, (View x, View w, View y), "x y(N,C) w(C)A")
 OP(scale_columns_backward, (View dy, View x, View w, Grad dx, Grad dw))
 
 // y = a + b
-OP(add_forward, (View a, View b, View y))
+OP(add_forward, (View a, View b, View y), "a b y(*)")
 OP(add_backward, (View dy, Grad da, Grad db))
 
 // y(N,C) = x keep / (1 - rate). keep is 0 or 1, drawn from (stream, document and position of the row, channel).
 //                                                                                            Srivastava et al. 2014
-OP(dropout_forward, (View x, RowNames rows, DropoutRule rule, View y))
+OP(dropout_forward, (View x, RowNames rows, DropoutRule rule, View y), "x y(*)")
 OP(dropout_backward, (View dy, RowNames rows, DropoutRule rule, Grad dx))
 
 // s = x + dropout(f), y = layernorm(s), as in the ops dropout and layernorm.  x, f, s, y (N,C): S;  w, b (C), mean,
 // rstd (N): A
 OP(residual_norm_forward,
-   (View x, View f, RowNames rows, DropoutRule rule, View w, View b, double eps, View y, View s, View mean, View rstd))
+   (View x, View f, RowNames rows, DropoutRule rule, View w, View b, double eps, View y, View s, View mean, View rstd),
+   "x f y s(N,C) w b(C)A mean rstd(N)A")
 OP(residual_norm_backward,
    (View dy, View s, RowNames rows, DropoutRule rule, View w, View mean, View rstd, Grad dx, Grad df, Grad dw, Grad db))
 
 // y(N,C) = w(V,C)[ids(N)]
-OP(embedding_forward, (Ints ids, View w, View y))
+OP(embedding_forward, (Ints ids, View w, View y), "ids(N) w(V,C) y(N,C) dw(V,C)A")
 // Row v of dw(V,C) is the sum of those rows n of dy for which ids[n] = v, added in the order of n.  dw: A
 OP(embedding_backward, (View dy, Ints ids, Grad dw))
 
@@ -91,10 +100,12 @@ OP(embedding_backward, (View dy, Ints ids, Grad dw))
 // columns. Row p of rotary_table (P,D) contains cos, sin, cos, sin ... of the angles p base^(-2i/D), i = 0 .. D/2 - 1.
 // Row n of x is rotated by the angles of p = positions[n].  rotary_table: A
 //                                                                            Su et al. 2021, equation 34
-OP(rotary_forward, (View x, Ints positions, View rotary_table, int columns, View y))
+OP(rotary_forward, (View x, Ints positions, View rotary_table, int columns, View y),
+   "x y(N,W) positions(N) rotary_table(P,D)A")
 OP(rotary_backward, (View dy, Ints positions, View rotary_table, int columns, Grad dx))
 // y(M,O) = x(M,I) w(O,I)^T + b(O), rotated as by rotary, on the CPU while in cache;  b may be absent.  y, dy: S
-OP(linear_rotary_forward, (View x, View w, View b, Ints positions, View rotary_table, int columns, View y))
+OP(linear_rotary_forward, (View x, View w, View b, Ints positions, View rotary_table, int columns, View y),
+   "x(M,I) w(O,I) b?(O)A y(M,O) positions(M) rotary_table(P,D)A dw(O,I)A")
 OP(linear_rotary_backward,
    (View dy, View x, View w, Ints positions, View rotary_table, int columns, Grad dx, Grad dw, Grad db))
 
@@ -103,7 +114,8 @@ OP(linear_rotary_backward,
 // keys of G heads, then their values; H / G consecutive query heads share one of these heads.  lse (Nq,H): the log of
 // the sum of exp(q_i . k_j / sqrt(D)), or minus infinity if row i sees no key. lse: A.
 //                                                       Vaswani et al. 2017, equation 1; Ainslie et al. 2023
-OP(attention_forward, (View q, Views kv, const SegmentGraph& graph, AttentionRule rule, View y, View lse))
+OP(attention_forward, (View q, Views kv, const SegmentGraph& graph, AttentionRule rule, View y, View lse),
+   "q y(N,C) lse(N,H)A")
 OP(attention_backward,
    (View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph, AttentionRule rule, Grad dq, Grads dkv))
 
@@ -122,7 +134,8 @@ OP(state_attention_backward, (View dy, View x, Views pack, Views kv, Views gate,
 // see and that are at most (W-1)/2 positions away. The vector e_d is row d + (W-1)/2 of e. If QuerySegment::along is
 // true, distances are counted in the whole document, and j may be in other segments, too.  q (Nq,C), de: A;  e (W,C),
 // each v[s] (Nk,C), y (Nq,C): S
-OP(local_lambda_forward, (View q, View e, Views v, const SegmentGraph& graph, int heads, View y))
+OP(local_lambda_forward, (View q, View e, Views v, const SegmentGraph& graph, int heads, View y),
+   "q(N,C)A e(W,C) y(N,C) de(W,C)A")
 OP(local_lambda_backward,
    (View dy, View q, View e, Views v, const SegmentGraph& graph, int heads, Grad dq, Grad de, Grads dv))
 
@@ -148,86 +161,87 @@ OP(sinkhorn_backward, (View dy, View q, View kv, const SegmentGraph& graph, Sink
 
 // For each head h and r < R: y(N,H R)[n, hR+r] = scale sum_d x(N,C)[n, hD+d] p(R,C)[r, hD+d].  x, p, dx: S;  y: A;
 // dp: A or S
-OP(head_scores_forward, (View x, View p, int heads, double scale, View y))
+OP(head_scores_forward, (View x, View p, int heads, double scale, View y), "x(N,HD) p(R,HD) y(N,HR)A dp(R,HD)E")
 OP(head_scores_backward, (View dy, View x, View p, int heads, double scale, Grad dx, Grad dp))
 // y(N,H F): for each head of x(N,C), its F features (engine/math/features.h) or their logarithms, computed from the
 // projections t(N,H R) of the head. x may be absent if the features of this kind do not depend on |x|.  x: S;  t, y: A
-OP(feature_map_forward, (View t, View x, int heads, double scale, FeatureKind kind, View y))
+OP(feature_map_forward, (View t, View x, int heads, double scale, FeatureKind kind, View y), "t(N,HR)A x?(N,HD)")
 OP(feature_map_backward, (View dy, View t, View x, int heads, double scale, FeatureKind kind, Grad dt, Grad dx))
 
 // y(M,C) = x(N,C)[rows(M)]. rows must not contain a row twice; for repeated rows, use embedding.
-OP(gather_rows_forward, (View x, Ints rows, View y))
+OP(gather_rows_forward, (View x, Ints rows, View y), "x(N,C) rows(M) y(M,C)")
 // dx(N,C)[rows[m]] = dy[m]; the other rows of dx are 0
 OP(gather_rows_backward, (View dy, Ints rows, Grad dx))
 
 // Row n of y(N,C) is row which[n] of u(B,C) if which[n] >= 0, else row n of x(N,C). which(N) contains every row of u
 // exactly once.
-OP(replace_rows_forward, (View x, Ints which, View u, View y))
+OP(replace_rows_forward, (View x, Ints which, View u, View y), "x y(N,C) which(N) u(B,C)")
 OP(replace_rows_backward, (View dy, Ints which, Grad dx, Grad du))
 
 // Row b of y(B,C) is the maximum, in each column, of the rows [first[b], first[b+1]) of x(N,C); 0 if there are none.
 // first (B+1) ascends from 0 to N.
-OP(max_rows_forward, (View x, Ints first, View y))
+OP(max_rows_forward, (View x, Ints first, View y), "x(N,C) y(B,C)")
 // In each column, dx is dy[b] at the first row of [first[b], first[b+1]) that has the maximum, and 0 at other rows.
 OP(max_rows_backward, (View dy, View x, Ints first, Grad dx))
 
 // y[rows[m]] = x(M,C)[m]; the other rows of y are unchanged. Decoding stores keys and values in the KV cache by this
 // op. No backward.
-OP(store_rows, (View x, Ints rows, View y))
+OP(store_rows, (View x, Ints rows, View y), "y(N,C) x(M,C) rows(M)")
 
 // For each head x of a row: y(N,C) = x inverse,  inverse(N,H) = 1 / max(|x|, 1e-6).  inverse: A
-OP(normalise_forward, (View x, int heads, View y, View inverse))
+OP(normalise_forward, (View x, int heads, View y, View inverse), "x y(N,HZ) inverse(N,H)A")
 OP(normalise_backward, (View dy, View y, View inverse, int heads, Grad dx))
 
 // z(B,Z) = w mu + sqrt(1 - w^2) nu, a sample of the von Mises-Fisher distribution with mean direction mu(B,Z). w(B) is
 // drawn by the caller. nu is the unit vector along e - (e.mu) mu; e(B,Z) is normal noise and has no gradient.  all A
 //                                                                            Davidson et al. 2018, section 3
-OP(vmf_sample_forward, (View mu, View w, View e, View z))
+OP(vmf_sample_forward, (View mu, View w, View e, View z), "mu e z(B,Z)A w(B)A")
 OP(vmf_sample_backward, (View dz, View mu, View w, View e, Grad dmu, Grad dw))
 
 // A row of x(B,2Z) holds mu, then the log variance l, which is clamped to [-8, 8]:  z(B,Z) = mu + exp(l / 2) e.  all A
 //                                                                            Kingma & Welling 2013
-OP(gaussian_sample_forward, (View x, View e, View z))
+OP(gaussian_sample_forward, (View x, View e, View z), "x(B,2Z)A e z(B,Z)A")
 OP(gaussian_sample_backward, (View dz, View x, View e, Grad dx))
 // kl(B) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1), where l and p are clamped to [-8, 8]. A row of
 // x(B,2Z) holds mu, then l; a row of prior(B,2Z) holds m, then p. If prior is absent, m = p = 0. If kl is (B,Z), it
 // receives the terms instead of their sum.  all A
-OP(gaussian_kl_forward, (View x, View prior, View kl))
+OP(gaussian_kl_forward, (View x, View prior, View kl), "x prior?(B,2Z)A")
 OP(gaussian_kl_backward, (View dkl, View x, View prior, Grad dx, Grad dprior))
 // y = max(x, least); the gradient is 0 if x <= least.  all A
-OP(at_least_forward, (View x, double least, View y))
+OP(at_least_forward, (View x, double least, View y), "x y(*)A")
 OP(at_least_backward, (View dy, View x, double least, Grad dx))
 
 // Affine coupling, a block of a flow. A row of x(B,Z) holds a, then b, the last Z/2 numbers; a row of st(B,2 (Z/2))
 // holds r, then t. With s = 2 tanh(r / 2), a row of y(B,Z) holds a, then b exp(s) + t, and log_det(B) is the sum of s.
 // all A
 //                                            Dinh et al. 2016, section 3; Kingma & Dhariwal 2018, section 3
-OP(coupling_forward, (View x, View st, View y, View log_det))
+OP(coupling_forward, (View x, View st, View y, View log_det), "x y(B,Z)A log_det(B)A")
 OP(coupling_backward, (View dy, View dlog_det, View x, View st, Grad dx, Grad dst))
 // log_det(1) = log |det w|, w(Z,Z); inverse(Z,Z) is the inverse of w; left(Z,Z) is scratch memory.
 // dw = dlog_det inverse^T.  all A
-OP(log_det_forward, (View w, View log_det, View left, View inverse))
+OP(log_det_forward, (View w, View log_det, View left, View inverse), "w left inverse(Z,Z)A log_det(1)A")
 OP(log_det_backward, (View dlog_det, View inverse, Grad dw))
 // kl(B) = log q(z) - log p(z) at one sample z = mu + exp(l/2) e, an estimate of the KL divergence. A row of x(B,2Z)
 // holds mu, then l, clamped to [-8, 8]; they define the normal distribution q. The prior is p(z) = N(u; 0, 1) |du/dz|,
 // where u(B,Z) is the result of the flow for z, and log |du/dz| = log_dets(B) + log_det(1). Therefore
 //     kl = 1/2 sum(u^2 - e^2 - l) - log_dets - log_det;  e has no gradient.  all A
-OP(flow_kl_forward, (View x, View e, View u, View log_dets, View log_det, View kl))
+OP(flow_kl_forward, (View x, View e, View u, View log_dets, View log_det, View kl),
+   "x(B,2Z)A e u(B,Z)A log_dets kl(B)A log_det(1)A")
 OP(flow_kl_backward, (View dkl, View x, View u, Grad dx, Grad du, Grad dlog_dets, Grad dlog_det))
 
 // A row of y(B,Z) has `groups` groups of D = Z / groups numbers; codes(groups M, D) has M rows for each group. For
 // each group, q(B,Z) contains the row of codes that is nearest to the numbers of y, and code(B,groups) the number of
 // this row, 0 to M-1. If several rows are equally near, the first is taken. No backward.  all A
 //                                                                            van den Oord et al. 2017
-OP(nearest_code_forward, (View y, View codes, int groups, View q, View code))
+OP(nearest_code_forward, (View y, View codes, int groups, View q, View code), "y q(B,GD)A codes(GM,D)A code(B,G)A")
 // q(B,Z): t rounded to the nearest of `levels` equally spaced numbers from -1 to 1. No backward.  all A
 //                                                                            Mentzer et al. 2023
-OP(nearest_level_forward, (View t, int levels, View q))
+OP(nearest_level_forward, (View t, int levels, View q), "t q(*)A")
 // z(B,Z) = q, but the gradient is that of z = y:  dy = dz.  all A                 Bengio et al. 2013
-OP(straight_through_forward, (View y, View q, View z))
+OP(straight_through_forward, (View y, View q, View z), "y q z(*)A")
 OP(straight_through_backward, (View dz, Grad dy))
 // distance(B) = weight |y - q|^2;  q(B,Z) has no gradient.  all A
-OP(distance_forward, (View y, View q, double weight, View distance))
+OP(distance_forward, (View y, View q, double weight, View distance), "y q(B,Z)A distance(B)A")
 OP(distance_backward, (View ddistance, View y, View q, double weight, Grad dy))
 // One moving-average step of codes(groups M, D), counts(groups M) and sums (in the shape of codes). It uses only the
 // documents with weights(B) > 0, which must come first. For each row of codes, n is the number of the documents that
@@ -235,7 +249,8 @@ OP(distance_backward, (View ddistance, View y, View q, double weight, Grad dy))
 //     count = decay count + (1-decay) n,  sum = decay sum + (1-decay) s,  row = sum / count
 // A dead row (CodeRule) becomes the numbers of a randomly drawn document, and its count (used documents) / M.  all A
 //                                                                             van den Oord et al. 2017, appendix A.1
-OP(learn_codes, (View y, View code, View weights, CodeRule rule, View codes, View counts, View sums))
+OP(learn_codes, (View y, View code, View weights, CodeRule rule, View codes, View counts, View sums),
+   "y(B,Z)A weights(B)A codes sums(K,D)A counts(K)A")
 
 // logits = h(N,C) w(V,C)^T + b(V), which are never stored all at once;  b may be absent. For each row of logits:
 // lse(N) = log sum exp logits,  loss(N) = lse - (1-e) logits[target] - e/V sum logits, where e in [0,1) is
@@ -245,10 +260,13 @@ OP(learn_codes, (View y, View code, View weights, CodeRule rule, View codes, Vie
 // The same pass computes h1(N,C), w1(V,C), b1(V), the gradients of total with respect to h, w and b. total, h1, w1 and
 // b1 may each be absent; if all four are absent, weights may be absent, too.  h, w, h1: S;  b, weights, loss, lse,
 // total, w1, b1: A
-OP(cross_entropy_forward, (View h, View w, View b, Ints targets, View weights, double smoothing, View loss, View lse,
-                           View total, View h1, View w1, View b1))
+OP(cross_entropy_forward,
+   (View h, View w, View b, Ints targets, View weights, double smoothing, View loss, View lse, View total, View h1,
+    View w1, View b1),
+   "h h1?(N,C) w(V,C) b? b1?(V)A w1?(V,C)A targets(N) weights?(N)A loss lse(N)A total?(1)A")
 // dh = dtotal h1, dw = dtotal w1, db = dtotal b1
-OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Grad dw, Grad db))
+OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Grad dw, Grad db),
+   "h1? dh(N,C) w1? dw(V,C)A b1? db(V)A dtotal(1)A")
 
 // Slot m of M slots has K rows of h(M,K E), row r = m K + k for k < K. Row r has the logits[r,c] = h_r . w(V,E)_c +
 // b(V)_c + bias(G,V)[groups(M)_m, c], which are never stored all at once. Pair j of J pairs of a slot and a token has
@@ -256,7 +274,8 @@ OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Gra
 // ascend; a pair may occur more than once. b and bias may be absent; groups is read only if there is a bias.  h, w: S;
 // b, bias, z, lse: A
 //                                                                                     Stern et al. 2019, equations 2-8
-OP(chosen_logits_forward, (View h, View w, View b, View bias, Ints groups, Ints slots, Ints tokens, View z, View lse))
+OP(chosen_logits_forward, (View h, View w, View b, View bias, Ints groups, Ints slots, Ints tokens, View z, View lse),
+   "w(V,E) h(M,KE) b?(V)A bias?(B,V)A slots tokens(J) z(J,K)A lse(M,K)A dw(V,E)A")
 // dlogits[r,c] = dlse_r exp(logits[r,c] - lse_r) + the sum of dz_jk over the pairs j of row r and token c.  dw, db,
 // dbias: A
 OP(chosen_logits_backward, (View dz, View dlse, View h, View w, View b, View bias, View lse, Ints groups, Ints slots,
@@ -271,29 +290,33 @@ OP(chosen_logits_backward, (View dz, View dlse, View h, View w, View b, View bia
 // absent. If joint is false, place(M) may be absent. mix has the shape of base, and may be absent if K is 1. z(J,K);
 // inner(J) = log sum_k exp(base_k + z_jk).
 //                                                                            Stern et al. 2019
-OP(slot_loss_forward, (View z, View lse, View mix, View place, Ints first, Ints begin, View shares, bool joint,
-                       View loss, View base, View inner))
+OP(slot_loss_forward,
+   (View z, View lse, View mix, View place, Ints first, Ints begin, View shares, bool joint, View loss, View base,
+    View inner),
+   "z(J,K)A lse(M,K)A mix? base(R,K)A place?(M)A shares(J)A loss(B)A inner(J)A")
 OP(slot_loss_backward, (View dloss, View z, View lse, View mix, View place, Ints first, Ints begin, View shares,
                         bool joint, View base, View inner, Grad dz, Grad dlse, Grad dmix, Grad dplace))
 
 // y(1) = sum_i weight_i x_i, summed in a fixed order;  weights have no gradient.  all A
-OP(weighted_sum_forward, (View x, View weights, View y))
+OP(weighted_sum_forward, (View x, View weights, View y), "x weights(*)A y(1)A")
 OP(weighted_sum_backward, (View dy, View weights, Grad dx))
 
 // norm(1) = sqrt(sum g_i^2) over a whole gradient buffer g(n), summed in chunks of fixed size, in order.  all A
-OP(global_norm, (View g, View norm))
+OP(global_norm, (View g, View norm), "g(*)A norm(1)A")
 // One AdamW step over a slice of the parameters. If rule.clip > 0, g is first scaled by min(1, clip / norm). Then
 //     m = beta1 m + (1-beta1) g,  v = beta2 v + (1-beta2) g^2,  p -= rate (m c1 / (sqrt(v c2) + eps) + decay p)
 // control(3) = rate, c1 = 1 / (1 - beta1^t), c2 = 1 / (1 - beta2^t) of step t; it is a tensor, so that a captured
 // graph can be replayed with other numbers. `rounded`, if present, receives p rounded to bf16, for the ops that read
 // matrices in bf16.
 //                                                                            Loshchilov & Hutter 2017
-OP(adamw, (View p, View g, View m, View v, View norm, View control, OptimiserRule rule, View rounded))
+OP(adamw, (View p, View g, View m, View v, View norm, View control, OptimiserRule rule, View rounded),
+   "p g m v(*)A norm(1)A control(3)A")
 // One Apollo step of one parameter tensor. g is scaled as by adamw, then decay p is added to g.
 //     den = (sum d^4)^(1/4) + eps / 0.01
 //     B += change d^2,  m += alpha (g - m),  d = m / max(|B|, 0.01),  p -= rate d
 //     change = -(alpha sum (g - m) d + sum B d^2) / den^4, from the old m, B and d
 // control(2) = rate, alpha = (1-beta) / (1 - beta^t) of step t, a tensor as in adamw.   Ma 2020
-OP(apollo, (View p, View g, View m, View b, View d, View norm, View control, OptimiserRule rule, View rounded))
+OP(apollo, (View p, View g, View m, View b, View d, View norm, View control, OptimiserRule rule, View rounded),
+   "p g m b d(*)A norm(1)A control(2)A")
 
 #endif

@@ -15,13 +15,11 @@ HD void turn_row(Lanes lanes, const S* x, int position, const A* rotary_table, A
 void turn(const View& x, const Ints& positions, const View& rotary_table, int columns, double direction,
           const Grad& y) {
     check_rotary(x, positions, rotary_table, columns);
-    expect_shape("rotary", "y", y.view, x.shape, x.dtype);
     const int D = int(rotary_table.columns()), C = int(x.columns());
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         auto run = [&](auto adds) {
-            for_each_row(x.rows(),
-                         row_call<turn_row<S, A, adds()>>(by_row<S>(x), by_row(positions), rotary_table.as<A>(),
-                                                          A(direction), by_row<S>(y), columns, D, C));
+            for_each_row(x.rows(), row_call<turn_row<S, A, adds()>>(x, positions, rotary_table.as<A>(), A(direction),
+                                                                    y.view, columns, D, C));
         };
         if (y.add)
             run(std::true_type{});

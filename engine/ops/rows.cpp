@@ -81,63 +81,50 @@ HD void max_row_grad(Lanes lanes, const S* dy, const S* x, const int* first, S* 
 }  // namespace
 
 void gather_rows_forward(View x, Ints rows, View y) {
-    expect_shape("gather_rows", "y", y, {rows.count, x.columns()}, x.dtype);
     expect_rows("gather_rows", "row", rows, x);
     move(rows.count, x, rows.data, nullptr, y, false);
 }
 
 void gather_rows_backward(View dy, Ints rows, Grad dx) {
     if (!dx) return;
-    expect_shape("gather_rows backward", "dy", dy, {rows.count, dx.view.columns()}, dx.view.dtype);
     expect_rows("gather_rows backward", "row", rows, dx.view);
     if (!dx.add) move(dx.view.rows(), View{}, nullptr, nullptr, dx.view, false);
     move(rows.count, dy, nullptr, rows.data, dx.view, dx.add);
 }
 
 void max_rows_forward(View x, Ints first, View y) {
-    expect_shape("max_rows", "y", y, {y.rows(), x.columns()}, x.dtype);
     expect_parts("max_rows", "first rows", first, y.rows(), x.rows(), x);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(y.rows(), row_call<max_row<S, A>>(x.as<S>(), by_row(first), by_row<S>(y), int(x.columns())));
+        for_each_row(y.rows(), row_call<max_row<S, A>>(x.as<S>(), first, y, int(x.columns())));
     });
 }
 
 void max_rows_backward(View dy, View x, Ints first, Grad dx) {
-    expect_shape("max_rows backward", "dy", dy, {dy.rows(), x.columns()}, x.dtype);
     expect_parts("max_rows backward", "first rows", first, dy.rows(), x.rows(), x);
-    expect_grad("max_rows backward", "dx", dx, x);
     if (!dx) return;
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(dy.rows(), row_call<max_row_grad<S, A>>(by_row<S>(dy), x.as<S>(), by_row(first), dx.view.as<S>(),
-                                                             dx.add, int(x.columns())));
+        for_each_row(dy.rows(),
+                     row_call<max_row_grad<S, A>>(dy, x.as<S>(), first, dx.view.as<S>(), dx.add, int(x.columns())));
     });
 }
 
 void store_rows(View x, Ints rows, View y) {
-    expect_shape("store_rows", "x", x, {rows.count, y.columns()}, y.dtype);
     expect_rows("store_rows", "row", rows, y);
     move(rows.count, x, nullptr, rows.data, y, false);
 }
 
 void replace_rows_forward(View x, Ints which, View u, View y) {
-    expect_same_shape("replace_rows", "x", x, "y", y);
-    expect_shape("replace_rows", "u", u, {u.rows(), x.columns()}, x.dtype);
-    expect_count("replace_rows", "entries of which", which, x.rows());
     expect_rows("replace_rows", "row of u", which, u, true);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(x.rows(),
-                     row_call<replace_row<S>>(by_row<S>(x), u.as<S>(), by_row(which), by_row<S>(y), int(x.columns())));
+        for_each_row(x.rows(), row_call<replace_row<S>>(x, u.as<S>(), which, y, int(x.columns())));
     });
 }
 
 void replace_rows_backward(View dy, Ints which, Grad dx, Grad du) {
-    if (dx) expect_same_shape("replace_rows backward", "dy", dy, "dx", dx.view);
-    if (du) expect_shape("replace_rows backward", "du", du.view, {du.view.rows(), dy.columns()}, dy.dtype);
-    expect_count("replace_rows backward", "entries of which", which, dy.rows());
     if (du) expect_rows("replace_rows backward", "row of du", which, du.view, true);
     for_type(dy.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(dy.rows(), row_call<replace_row_grad<S>>(by_row<S>(dy), by_row(which), by_row<S>(dx), dx.add,
-                                                              du.view.as<S>(), du.add, int(dy.columns())));
+        for_each_row(dy.rows(),
+                     row_call<replace_row_grad<S>>(dy, which, dx, du.view.as<S>(), du.add, int(dy.columns())));
     });
 }
 

@@ -90,11 +90,11 @@ constexpr LibraryStamp this_stamp() {
     for (int i = 0; version[i]; i++) stamp.version[i] = version[i];
     stamp.edition = interface_edition;
     stamp.interface = mixed(hash_of(
-#define OP(name, parameters) #name #parameters ";"
+#define OP(name, parameters, ...) #name #parameters ";"
 #include "engine/ops/ops.h"
 #undef OP
         )
-#define OP(name, parameters) , Mark<decltype(OpTable::name)>::of
+#define OP(name, parameters, ...) , Mark<decltype(OpTable::name)>::of
 #include "engine/ops/ops.h"
 #undef OP
     );

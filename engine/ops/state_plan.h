@@ -53,19 +53,18 @@ inline StateGroup keys_of_group(const SegmentGraph& g, const QuerySegment& q) {
     StateGroup group;
     std::vector<int> own;
     for (int i = q.sees_begin; i < q.sees_end; i++) {
-        const KeySegment& k = g.keys[std::size_t(g.sees[std::size_t(i)])];
-        if (g.sees[std::size_t(i)] == q.self) own.resize(q.rule == Rule::none ? 0 : std::size_t(k.end - k.begin));
-        for (int row = k.begin; g.sees[std::size_t(i)] != q.self && row < k.end; row++)
+        const KeySegment& k = g.keys[g.sees[i]];
+        if (g.sees[i] == q.self) own.resize(q.rule == Rule::none ? 0 : k.end - k.begin);
+        for (int row = k.begin; g.sees[i] != q.self && row < k.end; row++)
             group.source.push_back(k.source), group.row.push_back(row);
     }
     group.whole = int(group.row.size());
     if (own.empty()) return group;
-    const KeySegment& self = g.keys[std::size_t(q.self)];
+    const KeySegment& self = g.keys[q.self];
     std::iota(own.begin(), own.end(), self.begin);
     if (q.rule == Rule::anticausal) std::reverse(own.begin(), own.end());
     if (q.rule == Rule::rank || q.rule == Rule::strict_rank)
-        std::stable_sort(own.begin(), own.end(),
-                         [&](int a, int b) { return g.key_rank[std::size_t(a)] < g.key_rank[std::size_t(b)]; });
+        std::stable_sort(own.begin(), own.end(), [&](int a, int b) { return g.key_rank[a] < g.key_rank[b]; });
     group.source.insert(group.source.end(), own.size(), self.source);
     group.row.insert(group.row.end(), own.begin(), own.end());
     return group;
@@ -77,15 +76,15 @@ inline int own_keys_seen(const SegmentGraph& g, const StateGroup& group, const Q
     const auto own = group.row.begin() + group.whole, end = group.row.end();
     const int count = int(end - own), place = q.offset + row - q.begin;
     const auto of_rank_below = [&](int rank) {
-        return int(std::partition_point(own, end, [&](int k) { return g.key_rank[std::size_t(k)] < rank; }) - own);
+        return int(std::partition_point(own, end, [&](int k) { return g.key_rank[k] < rank; }) - own);
     };
     switch (q.rule) {
         case Rule::full: return count;
         case Rule::causal: return std::min(place + 1, count);
         case Rule::strict_causal: return std::min(place, count);
         case Rule::anticausal: return std::max(count - place, 0);
-        case Rule::rank: return count == 0 ? 0 : of_rank_below(g.query_rank[std::size_t(row)] + 1);
-        case Rule::strict_rank: return count == 0 ? 0 : of_rank_below(g.query_rank[std::size_t(row)]);
+        case Rule::rank: return count == 0 ? 0 : of_rank_below(g.query_rank[row] + 1);
+        case Rule::strict_rank: return count == 0 ? 0 : of_rank_below(g.query_rank[row]);
         default: return 0;
     }
 }
@@ -104,7 +103,7 @@ inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& g
                                            bool forward) {
     if (const std::string why = state_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
     std::vector<std::vector<int>> owner;
-    for (int s = 0; s < keys.count; s++) owner.emplace_back(std::size_t(keys[s].rows()), -1);
+    for (int s = 0; s < keys.count; s++) owner.emplace_back(keys[s].rows(), -1);
     std::vector<std::vector<detail::StateGroup>> waves;
     std::vector<std::size_t> groups_of;  // number of groups of each document so far
     for (std::size_t i = 0; i < graph.queries.size();) {
@@ -116,14 +115,14 @@ inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& g
         std::stable_sort(group.queries.begin(), group.queries.end(),
                          [](const auto& a, const auto& b) { return a.first < b.first; });
         for (std::size_t k = 0; k < group.row.size(); k++) {
-            int& document = owner.at(std::size_t(group.source[k])).at(std::size_t(group.row[k]));
+            int& document = owner.at(group.source[k]).at(group.row[k]);
             if (!forward && document >= 0 && document != q.document)
                 throw Error(text(op, ": documents ", document, " and ", q.document, " share key row ", group.row[k]));
             document = q.document;
         }
         group.document = q.document;
-        if (int(groups_of.size()) <= q.document) groups_of.resize(std::size_t(q.document) + 1, 0);
-        const std::size_t wave = groups_of[std::size_t(q.document)]++;
+        if (int(groups_of.size()) <= q.document) groups_of.resize(q.document + 1, 0);
+        const std::size_t wave = groups_of[q.document]++;
         if (waves.size() <= wave) waves.resize(wave + 1);
         waves[wave].push_back(std::move(group));
     }

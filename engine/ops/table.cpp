@@ -13,7 +13,7 @@ const OpTable* cuda_ops = nullptr;
 
 const OpTable& op_table(Device device) {
     static const OpTable cpu_table = {
-#define OP(name, parameters) &cpu::name,
+#define OP(name, parameters, ...) &cpu::name,
 #include "engine/ops/ops.h"
 #undef OP
     };
@@ -23,14 +23,6 @@ const OpTable& op_table(Device device) {
 }
 
 const OpTable* set_cuda_ops(const OpTable* table) { return std::exchange(cuda_ops, table); }
-
-void CallDevice::take(const View& view) {
-    if (!found_ || (view && !*found_)) found_ = &view;
-    if (view && view.device != found_->device)
-        throw Error(text(op_, ": ", found_->path, ' ', found_->shape, " is on ", name_of(found_->device), " but ",
-                         view.path, ' ', view.shape, " is on ", name_of(view.device),
-                         "; expected all tensors on one device"));
-}
 
 std::string missing_cuda_ops() {
     std::string names;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The declarations and tables that are generated from the OP lines of ops.h, and the small types of op arguments.
 #pragma once
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "engine/base/random.h"
 #include "engine/ops/segments.h"
@@ -100,30 +102,35 @@ struct Grads {
 };
 
 namespace cpu {
-#define OP(name, parameters) void name parameters;
+#define OP(name, parameters, ...) void name parameters;
 #include "engine/ops/ops.h"
 #undef OP
 }  // namespace cpu
 namespace cuda {  // defined only in the CUDA library, which may not have all ops
-#define OP(name, parameters) void name parameters;
+#define OP(name, parameters, ...) void name parameters;
 #include "engine/ops/ops.h"
 #undef OP
 }  // namespace cuda
 
 // OpNumber numbers the ops, and op_count is the number of ops. For each op, op_names contains the name, and
-// op_parameters the parameter list as written in ops.h.
+// op_parameters the parameter list and op_shapes the shapes, as written in ops.h.
 enum class OpNumber : int {
-#define OP(name, parameters) name,
+#define OP(name, parameters, ...) name,
 #include "engine/ops/ops.h"
 #undef OP
 };
 inline constexpr const char* op_names[] = {
-#define OP(name, parameters) #name,
+#define OP(name, parameters, ...) #name,
 #include "engine/ops/ops.h"
 #undef OP
 };
 inline constexpr const char* op_parameters[] = {
-#define OP(name, parameters) #parameters,
+#define OP(name, parameters, ...) #parameters,
+#include "engine/ops/ops.h"
+#undef OP
+};
+inline constexpr const char* op_shapes[] = {
+#define OP(name, parameters, ...) "" __VA_ARGS__,
 #include "engine/ops/ops.h"
 #undef OP
 };
@@ -139,7 +146,7 @@ constexpr std::string_view name_of_parameter(std::string_view parameters, std::s
 
 // One function pointer, or slot, per op. The CUDA library provides such a table (ops/library.h).
 struct OpTable {
-#define OP(name, parameters) void(*name) parameters;
+#define OP(name, parameters, ...) void(*name) parameters;
 #include "engine/ops/ops.h"
 #undef OP
 };
@@ -149,27 +156,42 @@ const OpTable& op_table(Device device);
 // Sets the table of Device::cuda, and returns the previous table. A null pointer means that there is no table.
 const OpTable* set_cuda_ops(const OpTable* table);
 
-// Finds the one device on which all tensors of a call lie.
-class CallDevice {
-  public:
-    explicit CallDevice(const char* op) : op_(op) {}
-    // Throws Error if the tensor has data, but on another device than an earlier tensor of the call.
-    void take(const View& view);
-    void take(const Grad& grad) { take(grad.view); }
-    void take(const Views& views) {
-        for (int i = 0; i < views.count; i++) take(views[i]);
-    }
-    void take(const Grads& grads) {
-        for (int i = 0; i < grads.count; i++) take(grads[i]);
-    }
-    template <class Other>
-    void take(const Other&) {}
-    Device device() const { return found_ ? found_->device : Device::cpu; }
-
-  private:
-    const char* op_;
-    const View* found_ = nullptr;  // the first tensor with data; if no tensor has data, the first tensor
+// What the checks of a call need to know about one argument.
+struct Argument {
+    const View* views[4] = {};
+    int count = 0;                       // number of views
+    std::optional<std::int64_t> number;  // the value of an int, or the length of a list
 };
+inline Argument argument_of(const View& view) { return {{&view}, 1, {}}; }
+inline Argument argument_of(const Grad& grad) { return argument_of(grad.view); }
+inline Argument argument_of(const Ints& list) { return {{}, 0, list.count}; }
+inline Argument argument_of(int number) { return {{}, 0, number}; }
+inline Argument argument_of(const Views& all) { return {{&all[0], &all[1], &all[2], &all[3]}, all.count, {}}; }
+inline Argument argument_of(const Grads& all) {
+    return {{&all[0].view, &all[1].view, &all[2].view, &all[3].view}, all.count, {}};
+}
+template <class Other>
+Argument argument_of(const Other&) {
+    return {};
+}
+
+// The checks of a call (checks.cpp). There is an argument for each parameter of the op.
+// Returns the one device on which all tensors lie. Throws Error if there are several.
+Device device_of(OpNumber op, const std::vector<Argument>& arguments);
+// Throws Error if a tensor does not have the shape and type that ops.h states.
+void check_shapes(OpNumber op, const std::vector<Argument>& arguments);
+
+// Returns the name of an op without _forward: "layernorm".
+const char* base_name(OpNumber op);
+
+// A tensor that an op writes.
+struct Output {
+    std::string parameter;
+    Shape shape;
+    DType dtype;
+};
+// Returns the outputs that ops.h states for these inputs. `others` are the arguments that are not tensors.
+std::vector<Output> outputs_of(OpNumber op, const std::vector<View>& inputs, const std::vector<Argument>& others);
 
 // A callable for one OP line of ops.h: runs the op on the device of its tensors.
 template <OpNumber number, auto slot, class Function>
@@ -178,11 +200,13 @@ template <OpNumber number, auto slot, class... P>
 struct OpCall<number, slot, void (*)(P...)> {
     using Parameters = std::tuple<P...>;
     using Places = std::index_sequence_for<P...>;
+    static constexpr OpNumber op = number;
     static constexpr const char *name = op_names[int(number)], *parameters = op_parameters[int(number)];
     void operator()(P... arguments) const {
-        CallDevice call(name);
-        (call.take(arguments), ...);
-        (op_table(call.device()).*slot)(arguments...);
+        const std::vector<Argument> all = {argument_of(arguments)...};
+        const auto run = op_table(device_of(number, all)).*slot;
+        check_shapes(number, all);
+        run(arguments...);
     }
     // Calls the op in a constructor, because InOrder{...} evaluates its arguments from left to right. In a function
     // call, their order is unspecified.
@@ -191,7 +215,8 @@ struct OpCall<number, slot, void (*)(P...)> {
     };
 };
 
-#define OP(name, parameters) inline constexpr OpCall<OpNumber::name, &OpTable::name, decltype(OpTable::name)> name{};
+#define OP(name, parameters, ...) \
+    inline constexpr OpCall<OpNumber::name, &OpTable::name, decltype(OpTable::name)> name{};
 #include "engine/ops/ops.h"
 #undef OP
 

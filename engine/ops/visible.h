@@ -70,8 +70,7 @@ HD bool visible(const Graph& graph, const QuerySegment& q, int query_row, int ke
     if (q.rule == Rule::rank) return graph.key_rank[key_row] <= graph.query_rank[query_row];
     if (q.rule == Rule::strict_rank) return graph.key_rank[key_row] < graph.query_rank[query_row];
     if (q.rule == Rule::bits) {
-        std::size_t bit = std::size_t(q.bits_begin) +
-                          std::size_t(query_row - q.begin) * std::size_t(key.end - key.begin) + std::size_t(j);
+        const std::int64_t bit = q.bits_begin + std::int64_t(query_row - q.begin) * (key.end - key.begin) + j;
         return graph.bits[bit / 32] >> bit % 32 & 1u;
     }
     return rule_allows(q.rule, q.offset + query_row - q.begin, j);

@@ -54,37 +54,35 @@ inline std::int64_t whole_blocks(const SegmentGraph& graph, std::int64_t rows, i
 inline std::vector<int> whole_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
                                            std::int64_t queries, int block) {
     if (const std::string why = whole_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
-    std::vector<int> begin, end, first_block = {0}, segment_of, segment(std::size_t(rows), -1),
-                                 query(std::size_t(rows), -1), row(std::size_t(queries), -1);
+    std::vector<int> begin, end, first_block = {0}, segment_of, segment(rows, -1), query(rows, -1), row(queries, -1);
     std::vector<char> known(graph.keys.size(), 0);
     int most = 0;
     for (const QuerySegment& q : graph.queries) {
-        const KeySegment& key = graph.keys.at(std::size_t(q.self));
+        const KeySegment& key = graph.keys.at(q.self);
         if (key.source != 0 || key.begin < 0 || key.end > rows || q.begin < 0 || q.end > queries || q.offset < 0 ||
             q.offset + q.end - q.begin > key.end - key.begin || key.end - key.begin >= 1 << 20)
             throw Error(text(op, ": query rows ", q.begin, " to ", q.end, " of ", queries, " at place ", q.offset,
                              " of rows ", key.begin, " to ", key.end, " of source ", key.source, ", which has ", rows,
                              "; expected places within, fewer than 2^20"));
-        if (!known[std::size_t(q.self)] && key.begin < key.end) {
+        if (!known[q.self] && key.begin < key.end) {
             const int s = int(begin.size()), blocks = (key.end - key.begin + block - 1) / block;
             for (int r = key.begin; r < key.end; r++) {
-                if (segment[std::size_t(r)] >= 0) throw Error(text(op, ": two segments hold row ", r));
-                segment[std::size_t(r)] = s;
+                if (segment[r] >= 0) throw Error(text(op, ": two segments hold row ", r));
+                segment[r] = s;
             }
             begin.push_back(key.begin), end.push_back(key.end);
-            segment_of.insert(segment_of.end(), std::size_t(blocks), s);
+            segment_of.insert(segment_of.end(), blocks, s);
             first_block.push_back(int(segment_of.size()));
             most = std::max(most, blocks);
         }
-        known[std::size_t(q.self)] = 1;
+        known[q.self] = 1;
         for (int i = q.begin; i < q.end; i++) {
             const int r = key.begin + q.offset + i - q.begin;
-            if (row[std::size_t(i)] >= 0 || query[std::size_t(r)] >= 0)
-                throw Error(text(op, ": two segments ask for row ", r));
-            row[std::size_t(i)] = r, query[std::size_t(r)] = i;
+            if (row[i] >= 0 || query[r] >= 0) throw Error(text(op, ": two segments ask for row ", r));
+            row[i] = r, query[r] = i;
         }
     }
-    segment_of.resize(std::size_t(whole_blocks(graph, rows, block)), -1);
+    segment_of.resize(whole_blocks(graph, rows, block), -1);
     std::vector<int> all = {int(begin.size()), int(rows), int(queries), int(segment_of.size()), most, block};
     for (const auto* part : {&begin, &end, &first_block, &segment_of, &segment, &query, &row})
         all.insert(all.end(), part->begin(), part->end());

@@ -7,6 +7,8 @@
 // A parameter of type Views stands for its own and all following inputs. Record::by() also fills Record::keep, the
 // list of tensors that the backward reads.
 #pragma once
+#include <algorithm>
+
 #include "engine/ops/ops.h"
 #include "engine/tape/tape.h"
 
@@ -114,12 +116,14 @@ struct Parameter {
         }
     }
     static void keep(Record& r) {
+        if constexpr (std::is_same_v<T, View> && tensor < 0)  // dy
+            r.differentiable = std::max(r.differentiable, std::size_t(of_d + 1 - Forward<F>::first_output(r)));
         if constexpr (holds_tensors<T> && tensor >= 0) {
             const int first_output = Forward<F>::first_output(r);
             const auto place = r.in.begin() + tensor;
             if constexpr (std::is_same_v<T, Views>)
                 r.keep.insert(r.keep.end(), place, r.in.end());
-            else if (Tensor* t = tensor < first_output ? *place : r.out[std::size_t(tensor - first_output)])
+            else if (Tensor* t = tensor < first_output ? *place : r.out[tensor - first_output])
                 r.keep.push_back(t);
         }
     }
@@ -163,6 +167,24 @@ Record&& Record::by(F, B b, Attributes... a) && {
     else
         detail::set_backward<F, B>(*this, typename B::Places());
     return std::move(*this);
+}
+
+// Declares the outputs of an op, as ops.h states them for these inputs and attributes.
+Record::Tensors declare_outputs(Tape& tape, OpNumber op, const std::string& name, const Record::Tensors& in,
+                                const std::vector<Argument>& attributes);
+
+// Returns a record of an op whose outputs ops.h states: declares them, and sets the inputs, the two ops, and the
+// attributes of the forward. The first output has the path `name`, and any other output y the path name.y.
+template <class F, class B, class... Attributes>
+Record op_record(Tape& tape, const std::string& name, F f, B b, Record::Tensors in, Attributes... a) {
+    Record r(base_name(F::op));
+    r.out = declare_outputs(tape, F::op, name, in, {argument_of(a)...});
+    return std::move(r).reads(std::move(in)).by(f, b, a...);
+}
+// Computes the record, and returns its first output.
+template <class F, class B, class... Attributes>
+Tensor* run_op(Tape& tape, const std::string& name, F f, B b, Record::Tensors in, Attributes... a) {
+    return tape.run(op_record(tape, name, f, b, std::move(in), a...));
 }
 
 }  // namespace masquerade

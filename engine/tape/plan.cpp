@@ -72,15 +72,15 @@ void* Arena::take(std::size_t bytes, int* block) {
 }
 
 void Arena::touch(int block) {
-    if (block >= 0 && !plan_) log_[std::size_t(block)].last = std::max(log_[std::size_t(block)].last, clock_);
+    if (block >= 0 && !plan_) log_[block].last = std::max(log_[block].last, clock_);
 }
 
 void Arena::retain(int block) {
     constexpr int end = std::numeric_limits<int>::max();
     if (block < 0) return;
     if (!plan_)
-        log_[std::size_t(block)].last = end;
-    else if ((*plan_)[std::size_t(block)].last != end)
+        log_[block].last = end;
+    else if ((*plan_)[block].last != end)
         throw Error(text("arena: block ", block, " was not retained when bucket ", bucket_,
                          " was planned, and its place is used again; retain it in every step"));
 }

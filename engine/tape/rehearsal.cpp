@@ -14,7 +14,7 @@ struct Silent<void (*)(Parameters...)> {
     static void call(Parameters...) {}
 };
 const OpTable silent_ops = {
-#define OP(name, parameters) &Silent<decltype(OpTable::name)>::call,
+#define OP(name, parameters, ...) &Silent<decltype(OpTable::name)>::call,
 #include "engine/ops/ops.h"
 #undef OP
 };

@@ -12,7 +12,7 @@
 namespace masquerade {
 
 Grad Record::dx(int i) const {
-    Tensor* t = in[std::size_t(i)];
+    Tensor* t = in[i];
     if (!t || !t->needs_grad) return Grad{};
     bool add = t->grad_written;
     t->grad_written = true;

@@ -86,9 +86,9 @@ struct Record {
     std::shared_ptr<const void> attributes;
     const std::type_info* attributes_type = nullptr;
 
-    View x(int i = 0) const { return in[std::size_t(i)] ? in[std::size_t(i)]->view() : View{}; }
-    View y(int i = 0) const { return out[std::size_t(i)]->view(); }
-    View dy(int i = 0) const { return out[std::size_t(i)]->grad_view(); }
+    View x(int i = 0) const { return in[i] ? in[i]->view() : View{}; }
+    View y(int i = 0) const { return out[i]->view(); }
+    View dy(int i = 0) const { return out[i]->grad_view(); }
     // Returns the gradient of input i for the backward to write, and marks this gradient as written. Returns an empty
     // Grad if the gradient is not needed.
     Grad dx(int i = 0) const;

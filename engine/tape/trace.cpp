@@ -21,6 +21,16 @@ void check_finite(const View& view, const char* what, const Record& r, bool back
     }
 }
 
+// Calls f(path, view) for every value that the forward of a record has written, or every gradient that its backward has.
+template <class F>
+void each_written(const Record& r, bool backward, F f) {
+    for (const Tensor* t : backward ? r.in : r.out)
+        if (!backward)
+            f(t->path, t->view());
+        else if (t && t->needs_grad)
+            f(t->path + ".grad", t->grad_view());
+}
+
 }  // namespace
 
 void write_npy(const std::string& file, const View& view) {
@@ -41,23 +51,16 @@ void write_npy(const std::string& file, const View& view) {
 }
 
 void NanTrace::after(const Record& r, bool backward) {
-    if (!backward) {
-        for (std::size_t i = 0; i < r.out.size(); i++) check_finite(r.out[i]->view(), "value", r, false, i > 0);
-        return;
-    }
-    for (const Tensor* t : r.in)
-        if (t && t->needs_grad) check_finite(t->grad_view(), "gradient", r, true, false);
+    each_written(r, backward, [&](const std::string& path, const View& view) {
+        check_finite(view, backward ? "gradient" : "value", r, backward, !backward && path != r.path);
+    });
 }
 
 Dump::Dump(const std::string& folder) : folder_(folder) { make_folder(folder); }
 
 void Dump::after(const Record& r, bool backward) {
-    if (!backward) {
-        for (const Tensor* t : r.out) write_npy(folder_ + "/" + t->path + ".npy", t->view());
-        return;
-    }
-    for (const Tensor* t : r.in)
-        if (t && t->needs_grad) write_npy(folder_ + "/" + t->path + ".grad.npy", t->grad_view());
+    each_written(r, backward,
+                 [&](const std::string& path, const View& view) { write_npy(folder_ + "/" + path + ".npy", view); });
 }
 
 void Dump::write_program(const Tape& tape) const { replace_file(folder_ + "/program.txt", tape.program()); }

@@ -8,6 +8,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace masquerade {
 
@@ -34,25 +35,10 @@ void round_to_bfloat16(const float* from, bfloat16* to, int n);
 using complex = std::complex<double>;
 
 template <class T>
-struct dtype_of_type;
-template <>
-struct dtype_of_type<float> {
-    static constexpr DType value = DType::f32;
-};
-template <>
-struct dtype_of_type<bfloat16> {
-    static constexpr DType value = DType::bf16;
-};
-template <>
-struct dtype_of_type<double> {
-    static constexpr DType value = DType::f64;
-};
-template <>
-struct dtype_of_type<complex> {
-    static constexpr DType value = DType::c128;
-};
-template <class T>
-constexpr DType dtype_of = dtype_of_type<T>::value;
+constexpr DType dtype_of = std::is_same_v<T, float>      ? DType::f32
+                           : std::is_same_v<T, bfloat16> ? DType::bf16
+                           : std::is_same_v<T, double>   ? DType::f64
+                                                         : DType::c128;
 
 constexpr std::size_t bytes_of(DType t) {
     return t == DType::bf16 ? 2 : t == DType::f32 ? 4 : t == DType::f64 ? 8 : 16;

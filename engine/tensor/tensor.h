@@ -27,7 +27,7 @@ struct Tensor {
     DType grad_dtype() const { return parameter ? arithmetic_of(dtype) : dtype; }
     std::int64_t rows() const { return shape.rows(); }
     std::int64_t columns() const { return shape.columns(); }
-    std::size_t bytes() const { return std::size_t(shape.count()) * bytes_of(dtype); }
+    std::size_t bytes() const { return shape.count() * bytes_of(dtype); }
 };
 
 }  // namespace masquerade

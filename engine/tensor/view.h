@@ -19,7 +19,9 @@ struct View {
     std::int64_t rows() const { return shape.rows(); }
     std::int64_t columns() const { return shape.columns(); }
     std::int64_t count() const { return shape.count(); }
-    std::size_t bytes() const { return std::size_t(shape.count()) * bytes_of(dtype); }
+    std::size_t bytes() const { return shape.count() * bytes_of(dtype); }
+    // The address of number i.
+    void* at(std::int64_t i) const { return static_cast<char*>(data) + i * std::int64_t(bytes_of(dtype)); }
 
     // The elements as type T: null if the view is absent. Error if the type differs.
     template <class T>
@@ -33,7 +35,7 @@ struct View {
 
 // Rows [begin, begin + count) of a matrix.
 inline View rows_of(View v, std::int64_t begin, std::int64_t count) {
-    v.data = static_cast<char*>(v.data) + std::size_t(begin * v.columns()) * bytes_of(v.dtype);
+    v.data = v.at(begin * v.columns());
     v.shape = {count, v.columns()};
     return v;
 }

@@ -17,7 +17,7 @@ planted() {
 quoted() { planted quotations "$@"; }
 
 quoted 'a name'                   docs/ops/layernorm.md 's/`layernorm_row_grad`:/`layernorm_row_gradient`:/' 'layernorm_row_gradient'
-quoted 'a name of another file'   docs/ops/gelu.md 's/\| `gelu_forward`/| `rotary_forward`/' 'not in engine/ops/gelu.cpp'
+quoted 'a name of another file'   docs/ops/gelu.md 's/\| `gelu_forward`/| `rotary_forward`/' 'not in engine/ops/points.cpp'
 quoted 'a path'                   docs/ops/layernorm.md 's|`engine/math/row.h`|`engine/math/rows.h`|' 'no such file'
 quoted 'a setting'                README.md 's/train latent=gaussian/train latents=gaussian/' 'no setting is called latents'
 quoted 'an option'                README.md 's/kappa=150 --minutes/kappa=150 --minute/' 'has not the option --minute'
@@ -29,7 +29,7 @@ quoted 'test cases'               docs/debugging.md "s/ONLY='\*layernorm/ONLY='*
 quoted 'a page'                   docs/debugging.md 's|\(ops/layernorm.md\)|(ops/layer_norm.md)|' 'no file docs/ops/layer_norm.md'
 quoted 'an anchor'                docs/labs/01-free-functions.md 's|README.md#the-ops|README.md#ops|' 'makes #ops'
 quoted 'a line of code'           docs/ops/layernorm.md 's/w\[i\] - mean_g - /w[i] + mean_g - /' 'no file of the code has this line'
-quoted 'what own code calls'      docs/add-an-op.md 's/    expect_same_shape\(op, /    expect_equal_shape(op, /' 'expect_equal_shape'
+quoted 'what own code calls'      docs/add-an-op.md 's/    return run_op\(t, /    return run_an_op(t, /' 'run_an_op'
 quoted 'code that is changed'     docs/labs/02-break-a-backward.md 's/`- h_mu \* e\[i\]`/`- h_nu * e[i]`/' 'not in engine/math/row.h'
 quoted 'the file of a report'     docs/add-a-mask.md 's/mask_test.cpp:[0-9]+/mask.h:1/' 'no check stands in'
 quoted 'a file that nothing makes' docs/results/univae-default.md 's|^\./evaluate ten|./evaluate eleven|' 'nothing on this page makes eleven'
@@ -56,7 +56,7 @@ else
     echo 'book: no python3: derivations are not planted'
 fi
 own_op() { python3 "$root/tests/book/own_op.py"; }
-planted own_op 'code that does not compile' docs/add-an-op.md 's/\.reads\(\{x, w\}\)/.read({x, w})/' 'has no member named'
+planted own_op 'code that does not compile' docs/add-an-op.md 's/\{x, w\}, eps\);/{x, v}, eps);/' 'was not declared'
 
 typed() { "$root/tests/book/typed.sh" "$@" 2>&1; }
 if [ -x build/release/corpus ] && [ -x train ]; then

@@ -107,7 +107,8 @@ TEST_CASE("cuda device: what is thrown in the library is caught here as what it 
     CHECK(caught(3) == "memory");
     Numbers a(3, Device::cuda), b(4, Device::cuda);  // the check at an op's door
     CHECK_THROWS_WITH_AS(gelu_forward(a.view, GeluKind::erf, b.view),
-                         "gelu: x numbers is (3) f32 but y numbers is (4) f32; they must be alike", Error);
+                         "gelu_forward: y does not fit: x numbers is (3) f32, y numbers is (4) f32; expected x y(*)",
+                         Error);
 }
 
 TEST_CASE("cuda device: time between two moments") {

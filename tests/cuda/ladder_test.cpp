@@ -43,7 +43,7 @@ std::string fault_of_linear(void (*forward)(View, View, View, View), RowsAlone r
 
 }  // namespace
 
-#define OP(name, parameters)                                                    \
+#define OP(name, parameters, ...)                                               \
     TEST_CASE("gpu: " #name* doctest::description("runs where a GPU answers") * \
               doctest::skip(!gpu_has(OpNumber::name))) {                        \
         CHECK(climb_on_gpu(#name) > 0);                                         \

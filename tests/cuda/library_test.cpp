@@ -154,9 +154,9 @@ TEST_CASE("cuda library: the real one is taken, lacks no slot, and answers for i
     CHECK(dlsym(handle, "cudaMalloc") == nullptr);
     // A door's check, its Error thrown there and caught here.
     float x = 0;
-    View one{&x, DType::f32, Device::cuda, {1}, "one"}, two{&x, DType::f32, Device::cuda, {2}, "two"};
-    CHECK_THROWS_WITH_AS(library.ops->gelu_forward(one, GeluKind::erf, two),
-                         "gelu: x one is (1) f32 but y two is (2) f32; they must be alike", Error);
+    View one{&x, DType::f32, Device::cuda, {1}, "one"};
+    CHECK_THROWS_WITH_AS(library.ops->nearest_level_forward(one, 1, one),
+                         "nearest_level: 1 levels, expected 2 at least", Error);
     if (!library.has[int(OpNumber::attention_forward)])
         CHECK_THROWS_WITH_AS(library.ops->attention_forward({}, {}, {}, {}, {}, {}),
                              "op attention_forward has no CUDA form yet", Error);

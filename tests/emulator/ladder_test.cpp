@@ -12,7 +12,7 @@ namespace {
 const OpTable& kernels_first() {
     static const OpTable table = [] {
         OpTable all = op_table(Device::cpu);
-#define OP(name, parameters) \
+#define OP(name, parameters, ...) \
     if (emulator::kernels().name) all.name = emulator::kernels().name;
 #include "engine/ops/ops.h"
 #undef OP
@@ -31,7 +31,7 @@ void climb_with_kernels(const std::string& line) {
 
 }  // namespace
 
-#define OP(name, parameters)                                                            \
+#define OP(name, parameters, ...)                                                       \
     TEST_CASE("kernels: " #name* doctest::description("runs where there is a kernel") * \
               doctest::skip(!emulator::kernels().name)) {                               \
         climb_with_kernels(#name);                                                      \

@@ -6,7 +6,7 @@
 namespace masquerade {
 
 namespace fibers {
-#define OP(name, parameters) __attribute__((weak)) void name parameters;
+#define OP(name, parameters, ...) __attribute__((weak)) void name parameters;
 #include "engine/ops/ops.h"
 #undef OP
 }  // namespace fibers
@@ -14,7 +14,7 @@ namespace fibers {
 namespace emulator {
 const OpTable& kernels() {
     static const OpTable table = {
-#define OP(name, parameters) &fibers::name,
+#define OP(name, parameters, ...) &fibers::name,
 #include "engine/ops/ops.h"
 #undef OP
     };
@@ -24,7 +24,7 @@ const OpTable& kernels() {
 const OpTable& ops() {
     static const OpTable table = [] {
         OpTable all = kernels();
-#define OP(name, parameters) \
+#define OP(name, parameters, ...) \
     if (!all.name) all.name = &Missing<int(OpNumber::name), decltype(OpTable::name)>::call;
 #include "engine/ops/ops.h"
 #undef OP

@@ -163,5 +163,5 @@ TEST_CASE("insertion: what does not fit is refused") {
     CHECK(said([](Decoder& d) { d.tokens[5] = V; }).find("token 4 at place 5, expected in [0, 4)") !=
           std::string::npos);
     CHECK(said([](Decoder& d) { d.begin[6] = 23; }) == "slot_loss: first choices from 0 to 23, expected from 0 to 24");
-    CHECK(said([](Decoder& d) { d.slots.pop_back(); }) == "chosen_logits: 24 tokens, expected 23");
+    CHECK(said([](Decoder& d) { d.slots.pop_back(); }).find("slots of 23, tokens of 24") != std::string::npos);
 }

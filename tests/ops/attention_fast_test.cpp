@@ -126,7 +126,7 @@ TEST_CASE("attention: the plan of a document says what visible() says, in order"
         Call<float> call = as<float>(random_call(random, layout, 1, 1));
         const Views kv{call.kv[0].view(), call.kv[1].view()};
         const View q = call.q.view(), lse = q;
-        const cpu::AttentionCall checked("plan", q, kv, graph, call.rule, q, lse);
+        const cpu::AttentionCall checked("plan", q, kv, graph, call.rule, lse);
         for (const cpu::DocumentRange& document : checked.documents) {
             const cpu::DocumentPlan& plan = cpu::plan_document(checked, document);
             std::vector<Seen> packed;

@@ -73,5 +73,5 @@ TEST_CASE("embedding: an id outside the table is named") {
         CHECK_THROWS_AS(cpu::embedding_backward(y.view(), {list, 3}, w.grad()), Error);
     }
     int list[] = {0, 4};
-    CHECK_THROWS_AS(cpu::embedding_forward({list, 2}, w.view(), y.view()), Error);
+    CHECK_THROWS_AS(embedding_forward({list, 2}, w.view(), y.view()), Error);
 }

@@ -111,7 +111,7 @@ Op planted(const char* kind) {
 
 }  // namespace
 
-#define OP(name, parameters) \
+#define OP(name, parameters, ...) \
     TEST_CASE("ladder: " #name) { climb(#name); }
 #include "engine/ops/ops.h"
 #undef OP

@@ -78,17 +78,16 @@ TEST_CASE("linear gelu: wrong shapes are refused at the door, absent gradients s
     cpu::gelu_linear_backward(n.dy.view(), n.u.view(), n.activated.view(), n.w2.view(), GeluKind::erf, n.du.grad(), {},
                               {});
     CHECK(n.dw.bytes == weights.bytes);
-    CHECK_THROWS_WITH_AS(cpu::linear_gelu_forward(n.x.view(), n.w1.view(), n.b1.view(), GeluKind::erf, n.u.view("up"),
-                                                  n.x.view("active")),
-                         "linear gelu: u up is (4,5) f32 but a active is (4,3) f32; they must be alike", Error);
-    CHECK_THROWS_WITH_AS(cpu::gelu_linear_backward(n.dy.view(), n.u.view("up"), n.x.view("active"), n.w2.view(),
-                                                   GeluKind::erf, n.du.grad(), n.dw.grad(), n.db.grad()),
-                         "gelu linear backward: u up is (4,5) f32 but a active is (4,3) f32; they must be alike",
-                         Error);
-    CHECK_THROWS_AS(cpu::gelu_linear_backward(n.dy.view(), n.u.view(), n.activated.view(), n.w2.view(), GeluKind::erf,
-                                              n.dy.grad(), {}, {}),
+    CHECK_THROWS_WITH_AS(linear_gelu_forward(n.x.view(), n.w1.view(), n.b1.view(), GeluKind::erf, n.u.view("up"),
+                                             n.x.view("active")),
+                         doctest::Contains("a does not fit: x"), Error);
+    CHECK_THROWS_WITH_AS(gelu_linear_backward(n.dy.view(), n.u.view("up"), n.x.view("active"), n.w2.view(),
+                                              GeluKind::erf, n.du.grad(), n.dw.grad(), n.db.grad()),
+                         doctest::Contains("u up is (4,5) f32, a active is (4,3) f32"), Error);
+    CHECK_THROWS_AS(gelu_linear_backward(n.dy.view(), n.u.view(), n.activated.view(), n.w2.view(), GeluKind::erf,
+                                         n.dy.grad(), {}, {}),
                     Error);
-    CHECK_THROWS_AS(cpu::gelu_linear_backward(n.x.view(), n.u.view(), n.activated.view(), n.w1.view(), GeluKind::erf,
-                                              n.du.grad(), {}, {}),
+    CHECK_THROWS_AS(gelu_linear_backward(n.x.view(), n.u.view(), n.activated.view(), n.w1.view(), GeluKind::erf,
+                                         n.du.grad(), {}, {}),
                     Error);
 }

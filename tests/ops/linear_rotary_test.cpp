@@ -87,7 +87,7 @@ TEST_CASE("linear rotary: what does not fit is refused at the door") {
     CHECK_THROWS_WITH_AS(cpu::linear_rotary_forward(n.x.view(), n.w.view(), n.b.view(), n.positions(),
                                                     n.rotary_table.view("rotary_table"), 8, n.y.view()),
                          "rotary: position 40 at place 2, expected in [0, 40), the rows of rotary_table", Error);
-    CHECK_THROWS_AS(cpu::linear_rotary_backward(n.dy.view(), n.x.view(), n.w.view(), n.positions(),
-                                                n.rotary_table.view(), 8, n.dx.grad(), {}, {}),
+    CHECK_THROWS_AS(linear_rotary_backward(n.dy.view(), n.x.view(), n.w.view(), n.positions(), n.rotary_table.view(), 8,
+                                           n.dx.grad(), {}, {}),
                     Error);
 }

@@ -95,10 +95,12 @@ TEST_CASE("linear: absent bias, absent gradients, wrong shapes") {
     CHECK(l.dw[0] != 7);
 
     Values narrow(DType::f32, {2, 4}), half(DType::bf16, {2, 3});
-    CHECK_THROWS_WITH_AS(cpu::linear_forward(l.x.view("enc.0"), narrow.view("enc.0.w"), {}, l.y.view()),
-                         "linear: x enc.0 is (4,3) f32 but w enc.0.w is (2,4) f32; last sizes and types must agree",
-                         Error);
-    CHECK_THROWS_AS(cpu::linear_forward(l.x.view(), half.view(), {}, l.y.view()), Error);
-    CHECK_THROWS_AS(cpu::linear_forward(l.x.view(), l.w.view(), {}, l.x.view()), Error);
-    CHECK_THROWS_AS(cpu::linear_backward(l.dy.view(), l.x.view(), l.w.view(), l.dw.grad(), {}, {}), Error);
+    CHECK_THROWS_WITH_AS(
+        linear_forward(l.x.view("enc.0"), narrow.view("enc.0.w"), {}, l.y.view("u")),
+        "linear_forward: w does not fit: x enc.0 is (4,3) f32, w enc.0.w is (2,4) f32, y u is (4,2) f32; "
+        "expected x(M,I) w(O,I) b?(O)A y(M,O)E dw(O,I)A",
+        Error);
+    CHECK_THROWS_AS(linear_forward(l.x.view(), half.view(), {}, l.y.view()), Error);
+    CHECK_THROWS_AS(linear_forward(l.x.view(), l.w.view(), {}, l.x.view()), Error);
+    CHECK_THROWS_AS(linear_backward(l.dy.view(), l.x.view(), l.w.view(), l.dw.grad(), {}, {}), Error);
 }

@@ -229,7 +229,8 @@ std::string faults_of(const Op& op, Records& records) {
 
 // The names in the sources of the engine and the models: of functions written for records, and of ops of records.
 std::set<std::string> names_in_sources() {
-    const std::regex function("void (\\w+)_record_(forward|backward)\\(const Record& "), op("(Record)\\(\"(\\w+)\"\\)");
+    const std::regex function("void (\\w+)_record_(forward|backward)\\(const Record& "),
+        op("(Record\\(\"|run_op\\(t, name, )(\\w+?)(\"\\)|_forward)");
     std::set<std::string> names;
     for (const char* folder : {"engine", "models"})
         for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {

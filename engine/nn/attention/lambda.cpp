@@ -104,18 +104,18 @@ Tensor* LambdaAttention::next_near(Tape& tape, const SegmentGraph& graph, const 
     const int n = int(values.back()->rows()), W = 2 * reach_ + 1, own = int(values.size()) - 1;
     const bool back = !graph.queries.empty() && graph.queries[0].rule == Rule::anticausal;
     const std::vector<int> near = near_keys(graph, n, reach_);
-    std::vector<int> from, of_before(std::size_t(n * reach_), -1), of_own = of_before;
+    std::vector<int> from, of_before(n * reach_, -1), of_own = of_before;
     for (int row = 0; row < n; row++)
         for (int j = 0; j < reach_; j++) {
-            const int key = near[std::size_t(row * W + (back ? reach_ : 1) + j)];
-            const auto to = std::size_t(row * reach_ + j);
+            const int key = near[row * W + (back ? reach_ : 1) + j];
+            const int to = row * reach_ + j;
             if (key >= 0 && (key & 3) == own)
                 of_own[to] = key >> 2;
             else if (key >= 0)
                 of_before[to] = int(from.size()), from.push_back(key >> 2);
         }
     const auto held = [&](std::vector<int>& numbers) { return tape.ints(tape.hold(std::move(numbers))); };
-    const std::vector<double> nothing(std::size_t(n) * std::size_t(reach_ * shape_.width), 0.0);
+    const std::vector<double> nothing(std::int64_t(n) * reach_ * shape_.width, 0.0);
     Tensor* next = tape.constant(name_ + ".near.none", {n * reach_, shape_.width}, tape.dtype, nothing.data());
     if (!from.empty())
         next = replace_rows(tape, next, held(of_before), embedding(tape, held(from), values[0], name_ + ".near.old"),

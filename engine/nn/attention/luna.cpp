@@ -86,8 +86,8 @@ Groups slots_of(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         SlotGroup group{q.document, {}};
         for (int i = q.sees_begin; i < q.sees_end; i++) {
-            const int k = graph.sees[std::size_t(i)];
-            const KeySegment& key = graph.keys[std::size_t(k)];
+            const int k = graph.sees[i];
+            const KeySegment& key = graph.keys[k];
             if (k != q.self || q.rule != Rule::none) group.keys.push_back({key.source, key.begin, key.end});
         }
         if (s.groups.empty() || s.groups.back().document != q.document) first = std::ptrdiff_t(s.groups.size());
@@ -159,11 +159,10 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
         const QuerySegment& q = context.graph->queries[i];
         const int g = slots.of[i];
         int count = 0;
-        for (const auto& [source, begin, end] : slots.groups[std::size_t(g)].keys)
-            count = std::min(l, count + end - begin);
+        for (const auto& [source, begin, end] : slots.groups[g].keys) count = std::min(l, count + end - begin);
         look(unpack, q.begin, q.end, q.document, {});
         if (count == 0) continue;
-        int& key = read[std::size_t(g)];
+        int& key = read[g];
         if (key < 0) key = int(unpack.keys.size()), unpack.keys.push_back({0, g * l, g * l + count, 0});
         unpack.sees.push_back(key);
         unpack.queries.back().sees_end++;
@@ -214,13 +213,12 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext
     graph.documents = context.graph->documents;
     std::vector<int> document, position;  // names of the rows of P, for the random numbers of dropout
     for (int g = 0; g < G; g++) {
-        const SlotGroup& group = slots.groups[std::size_t(g)];
+        const SlotGroup& group = slots.groups[g];
         std::vector<KeySegment> seen;
         for (const auto& [source, begin, end] : group.keys) seen.push_back({source, begin, end, 0});
         look(graph, g * l, (g + 1) * l, group.document, seen);
-        document.resize(std::size_t(g + 1) * std::size_t(l),
-                        context.documents ? (*context.documents)[std::size_t(group.document)] : 0);
-        for (int i = 0; i < l; i++) position.push_back(slots.place[std::size_t(g)] * l + i);
+        document.resize((g + 1) * l, context.documents ? (*context.documents)[group.document] : 0);
+        for (int i = 0; i < l; i++) position.push_back(slots.place[g] * l + i);
     }
     const RowNames names{tape.ints(tape.hold(std::move(document))), tape.ints(tape.hold(std::move(position)))};
     Tensor* p = pack_queries(tape, slots, context, names);

@@ -39,7 +39,7 @@ class LunaCausalAttention : public StateAttention {
                         const LunaCausalOptions& o)
         : StateAttention(p, layer, name, s, rule_of(s, o)),
           options_(o),
-          rows_(std::size_t(o.slots)),
+          rows_(o.slots),
           slots_(p.add(layer + "." + name + ".slots", {o.slots, s.width}, {Init::normal, 1})),
           pack_query_(part(p, layer, "pack_query", s.width)),
           pack_key_(part(p, layer, "pack_key", s.width)),

@@ -14,8 +14,8 @@ SegmentGraph graph_of_step(const SegmentGraph& graph, bool first) {
             q.begin = row, q.end = row + 1, q.document = step.documents++, q.offset = 0;
             q.sees_begin = int(step.sees.size());
             for (int i = all.sees_begin; i < all.sees_end; i++) {
-                KeySegment key = graph.keys[std::size_t(graph.sees[std::size_t(i)])];
-                const bool self = graph.sees[std::size_t(i)] == all.self;
+                KeySegment key = graph.keys[graph.sees[i]];
+                const bool self = graph.sees[i] == all.self;
                 if (!self && !first) continue;
                 if (self) key.begin = row, key.end = row + 1, key.source = first ? key.source : 0;
                 if (self) q.self = int(step.keys.size());

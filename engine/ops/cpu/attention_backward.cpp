@@ -43,8 +43,8 @@ template <class S>
 void backward_heads(const AttentionCall& call, const KeyOwners& owners, const DocumentPlan& plan, int group,
                     const View& dy, const View& lse, const Grad& dq, const Grads& dkv) {
     const bool drops = call.rule.dropout > 0;
-    const std::size_t P = std::size_t(padded(call.D)), keys_size = std::size_t(plan.rows + overhang) * P,
-                      block_size = lanes * P, visits_size = std::size_t(plan.most_visits + overhang) * lanes;
+    const std::int64_t P = padded(call.D), keys_size = (plan.rows + overhang) * P, block_size = lanes * P,
+                       visits_size = std::int64_t(plan.most_visits + overhang) * lanes;
     float* keys = workspace<Memory>(4 * keys_size + 5 * block_size + (drops ? 4 : 2) * visits_size);
     float *values = keys + keys_size, *dkeys = values + keys_size, *dvalues = dkeys + keys_size,
           *q_rows = dvalues + keys_size, *q_columns = q_rows + block_size, *dy_rows = q_columns + block_size,
@@ -71,7 +71,7 @@ void backward_heads(const AttentionCall& call, const KeyOwners& owners, const Do
                 sum_over_keys(plan, block, int(P), ds, keys, sums);
                 for (int i = 0; i < block.count; i++) {
                     S* row = dq.view.as<S>() + at + std::ptrdiff_t(i) * call.C;
-                    put_row(row, sums + std::size_t(i) * P, call.D, float(call.scale), dq.add);
+                    put_row(row, sums + i * P, call.D, float(call.scale), dq.add);
                     fetch(row + next, call.D);
                 }
             }
@@ -83,7 +83,7 @@ void backward_heads(const AttentionCall& call, const KeyOwners& owners, const Do
         const KeySegment& segment = call.graph.keys[index];
         if (segment.source >= dkv.count || !dkv[segment.source]) continue;
         const Grad& to = dkv[segment.source];
-        std::size_t from = std::size_t(plan.first_row[index]) * P;
+        std::int64_t from = plan.first_row[index] * P;
         for (int j = segment.begin; j < segment.end; j++, from += P) {
             S* row = to.view.as<S>() + j * kv_columns + group * call.D;
             bool add = to.add || (*owners.of[segment.source])[j] != index;

@@ -37,16 +37,9 @@ void dot_span(int D, std::ptrdiff_t P, const float* columns, const float* packed
     for (; t < count; t += 8) dot_tile<8, W>(D, P, columns, packed + t * P, products + t * lanes);
 }
 
-// sum[a][...] += weights[a * stride] * x[...] for all rows a of the tile or, in the form with `bits`, for the rows a
-// whose bit is set.
-template <int Rows, int Vectors>
-inline void add_tile(Vector (&sum)[Rows][Vectors], const float* weights, int stride, const float* x) {
-#pragma GCC unroll 8
-    for (int a = 0; a < Rows; a++)
-#pragma GCC unroll 4
-        for (int v = 0; v < Vectors; v++)
-            sum[a][v] = multiply_add(splat(weights[a * stride]), load(x + v * lanes), sum[a][v]);
-}
+// sum[a][...] += weights[a * stride] * x[...] for the rows a of the tile whose bit is set. If `bits` is a constant, the
+// compiled code has no branches.
+constexpr unsigned all_rows = ~0u;
 template <int Rows, int Vectors>
 inline void add_tile(Vector (&sum)[Rows][Vectors], unsigned bits, const float* weights, int stride, const float* x) {
 #pragma GCC unroll 8
@@ -75,7 +68,7 @@ void sum_tile_over_keys(const KeyRun* run, const KeyRun* end, int i, int P, cons
         const unsigned bits = run->seen_by >> i & all;
         const float *x = packed + std::ptrdiff_t(run->key) * P, *next = weights + run->count * lanes;
         if (bits == all)
-            for (; weights != next; weights += lanes, x += P) add_tile(sum, weights, 1, x);
+            for (; weights != next; weights += lanes, x += P) add_tile(sum, all_rows, weights, 1, x);
         else if (bits != 0)
             for (; weights != next; weights += lanes, x += P) add_tile(sum, bits, weights, 1, x);
         weights = next;
@@ -96,11 +89,11 @@ void add_tile_to_keys(const std::uint16_t* seen_by, unsigned everyone, int count
     unsigned all = everyone, any = 0;
     for (int a = 0; a < Keys; a++) all &= seen_by[a], any |= seen_by[a];
     if (all == everyone) {
-        for (int i = 0; i < count; i++) add_tile(sum, weights + i, lanes, from + i * P);
+        for (int i = 0; i < count; i++) add_tile(sum, all_rows, weights + i, lanes, from + i * P);
     } else {
         for (int i = 0; i < count; i++) {
             if (all >> i & 1)
-                add_tile(sum, weights + i, lanes, from + i * P);
+                add_tile(sum, all_rows, weights + i, lanes, from + i * P);
             else if (any >> i & 1) {
                 unsigned bits = 0;
 #pragma GCC unroll 8
@@ -167,7 +160,7 @@ void sum_over_keys(const DocumentPlan& plan, const QueryBlock& block, int P, con
 void add_to_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* from,
                  float* packed) {
     struct Memory;
-    std::uint16_t* seen_by = workspace<Memory, std::uint16_t>(std::size_t(block.visits));
+    std::uint16_t* seen_by = workspace<Memory, std::uint16_t>(block.visits);
     for (int r = block.first_run, t = 0; r < block.last_run; t += plan.runs[r].count, r++)
         std::fill_n(seen_by + t, plan.runs[r].count, std::uint16_t(plan.runs[r].seen_by));
     each_span(plan, block, [&](int key, int count, int visit) {

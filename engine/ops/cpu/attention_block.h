@@ -33,7 +33,7 @@ void each_document_and_head(const AttentionCall& call, F f) {
     parallel_each(pieces, [&](std::int64_t piece) {
         const DocumentPlan* plan = nullptr;
         for (std::int64_t i = all * piece / pieces; i < all * (piece + 1) / pieces; i++) {
-            DocumentRange document = call.documents[std::size_t(i / heads)];
+            DocumentRange document = call.documents[i / heads];
             int head = int(i % heads);
             if (!plan || head == 0) plan = &plan_document(call, document);
             f(*plan, head);

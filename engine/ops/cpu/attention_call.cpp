@@ -18,8 +18,8 @@ const std::vector<DocumentRange>& find_documents(const SegmentGraph& graph) {
 }
 
 std::uint32_t checked(const char* op, const View& q, const Views& kv, const SegmentGraph& graph,
-                      const AttentionRule& rule, const View& y, const View& lse) {
-    check_attention(op, q, kv, graph, rule, y, lse);
+                      const AttentionRule& rule, const View& lse) {
+    check_attention(op, q, kv, graph, rule, lse);
     return attention_threshold(rule);
 }
 
@@ -32,7 +32,7 @@ const std::vector<char>& covered_rows(const char* op, const View& q, const Segme
 }  // namespace
 
 AttentionCall::AttentionCall(const char* op, const View& queries, const Views& sources, const SegmentGraph& segments,
-                             const AttentionRule& r, const View& y, const View& lse)
+                             const AttentionRule& r, const View& lse)
     : q(queries),
       kv(sources),
       graph(segments),
@@ -41,7 +41,7 @@ AttentionCall::AttentionCall(const char* op, const View& queries, const Views& s
       C(int(q.columns())),
       D(heads.D),
       scale(1 / std::sqrt(double(D))),
-      threshold(checked(op, q, kv, graph, rule, y, lse)),
+      threshold(checked(op, q, kv, graph, rule, lse)),
       documents(find_documents(graph)),
       covered(covered_rows(op, q, graph)) {}
 
@@ -50,7 +50,7 @@ KeyOwners::KeyOwners(const char* op, const AttentionCall& call) {
         document;  // for each key segment: index into call.documents of the document that sees it; -1 if none does
     const SegmentGraph& graph = call.graph;
     for (int s = 0; s < 4; s++) {
-        owner[s].assign(s < call.kv.count ? std::size_t(call.kv[s].rows()) : 0, -1);
+        owner[s].assign(s < call.kv.count ? call.kv[s].rows() : 0, -1);
         of[s] = &owner[s];
     }
     document.assign(graph.keys.size(), -1);

@@ -29,7 +29,7 @@ struct AttentionCall {
     // Throws Error if the shapes or the segment graph are not valid. An AttentionCall is valid until the same thread
     // constructs another one, because both use the same memory.
     AttentionCall(const char* op, const View& q, const Views& kv, const SegmentGraph& graph, const AttentionRule& rule,
-                  const View& y, const View& lse);
+                  const View& lse);
 };
 
 // (*of[s])[row] is the index of the first key segment that contains this row of key/value tensor s and that a query

@@ -47,8 +47,8 @@ struct Memory;
 template <class S>
 void forward_heads(const AttentionCall& call, const DocumentPlan& plan, int group, const View& y, const View& lse) {
     const bool drops = call.rule.dropout > 0;
-    const std::size_t P = std::size_t(padded(call.D)), keys_size = std::size_t(plan.rows + overhang) * P,
-                      block_size = lanes * P, visits_size = std::size_t(plan.most_visits + overhang) * lanes;
+    const std::int64_t P = padded(call.D), keys_size = (plan.rows + overhang) * P, block_size = lanes * P,
+                       visits_size = std::int64_t(plan.most_visits + overhang) * lanes;
     float* keys = workspace<Memory>(2 * keys_size + 2 * block_size + (drops ? 3 : 1) * visits_size);
     float *values = keys + keys_size, *rows = values + keys_size, *columns = rows + block_size,
           *weights = columns + block_size, *factors = drops ? weights + visits_size : nullptr;
@@ -71,7 +71,7 @@ void forward_heads(const AttentionCall& call, const DocumentPlan& plan, int grou
             store(log_sum, top + load(log_sum));  // minus infinity for a row that sees no key
             for (int i = 0; i < block.count; i++) {
                 S* row = y.as<S>() + at + std::ptrdiff_t(i) * call.C;
-                put_row(row, rows + std::size_t(i) * P, call.D, factor[i], false);
+                put_row(row, rows + i * P, call.D, factor[i], false);
                 fetch(row + next, call.D);
                 lse.as<float>()[std::ptrdiff_t(block.row + i) * call.rule.heads + head] = log_sum[i];
             }

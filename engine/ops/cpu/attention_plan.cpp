@@ -53,26 +53,26 @@ void add_toggled_runs(const SegmentGraph& graph, const QuerySegment& segment, in
     const KeySegment& key = graph.keys[index];
     const int size = key.end - key.begin;
     if (int(plan.toggled.size()) <= size) {
-        plan.toggled.resize(std::size_t(size) + 1, 0);
-        plan.changes.resize(std::size_t(size) / 64 + 1, 0);
+        plan.toggled.resize(size + 1, 0);
+        plan.changes.resize(size / 64 + 1, 0);
     }
     int first = size, last = 0;
     for (int i = 0; i < block.count; i++)
         each_run(graph, segment, block.row + i, index, [&](int begin, int end) {
             for (int place : {begin - key.begin, end - key.begin}) {
-                plan.toggled[std::size_t(place)] ^= std::uint16_t(1u << i);
-                plan.changes[std::size_t(place) / 64] |= std::uint64_t(1) << place % 64;
+                plan.toggled[place] ^= std::uint16_t(1u << i);
+                plan.changes[place / 64] |= std::uint64_t(1) << place % 64;
             }
             first = std::min(first, begin - key.begin);
             last = std::max(last, end - key.begin);
         });
     unsigned now = 0;
     for (int word = first / 64, begin = first; word <= last / 64; word++)
-        for (std::uint64_t& bits = plan.changes[std::size_t(word)]; bits; bits &= bits - 1) {
+        for (std::uint64_t& bits = plan.changes[word]; bits; bits &= bits - 1) {
             const int place = word * 64 + __builtin_ctzll(bits);
             if (now) add_run(plan, block, plan.first_row[index] + begin, place - begin, now);
-            now ^= plan.toggled[std::size_t(place)];
-            plan.toggled[std::size_t(place)] = 0;
+            now ^= plan.toggled[place];
+            plan.toggled[place] = 0;
             begin = place;
         }
 }

@@ -66,7 +66,7 @@ void turn_into_dlogits(float* logits, int count, int target, const Label& label,
                        float* columns) {
     S* dlogits = reinterpret_cast<S*>(logits);
     if (weight == 0) {
-        std::memset(logits, 0, std::size_t(count) * sizeof(S));
+        std::memset(logits, 0, count * sizeof(S));
         return;
     }
     float at_target = (exp_of(logits[target] - lse) - label.target) * weight;
@@ -79,7 +79,7 @@ void turn_into_dlogits(float* logits, int count, int target, const Label& label,
         for (int i = 0; i < count; i += at_once) {
             int words = std::min(at_once, count - i);
             weigh_probabilities(logits + i, words, lse, label.other, weight, rounded, columns + i);
-            std::memcpy(dlogits + i, rounded, std::size_t(words) * sizeof(S));
+            std::memcpy(dlogits + i, rounded, words * sizeof(S));
         }
     }
     S rounded(at_target);
@@ -108,10 +108,10 @@ void run_block(const View& h, const View& w, const View& b, const int* targets, 
                const Label& label, float* loss, float* lse, const Shares& shares, bool first) {
     const std::int64_t rows = h.rows(), C = h.columns(), V = w.rows();
     const std::int64_t chunks = (rows + chunk_rows - 1) / chunk_rows;
-    float* logits = workspace<Logits>(std::size_t(rows * V));
+    float* logits = workspace<Logits>(rows * V);
     gemm(rows, V, C, factor(h), transposed(factor(w)), {logits, DType::f32, V, false, b.as<float>()});
 
-    float* sums = shares ? workspace<ColumnSums>(std::size_t(chunks * V)) : nullptr;
+    float* sums = shares ? workspace<ColumnSums>(chunks * V) : nullptr;
     parallel_each(chunks, [&](std::int64_t chunk) {
         float* columns = shares ? sums + chunk * V : nullptr;
         if (shares) std::fill(columns, columns + V, 0.0f);
@@ -168,7 +168,7 @@ void forward_reference(View h, View w, View b, Ints targets, const A* weights, d
 
 void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, double smoothing, View loss, View lse,
                            View total, View h1, View w1, View b1) {
-    check_cross_entropy(h, w, b, targets, weights, smoothing, loss, lse, total, h1, w1, b1);
+    check_cross_entropy(h, w, targets, weights, smoothing, total || h1 || w1 || b1);
     const Shares shares{h1, w1, b1};
     if (runs_fast(h.dtype))
         forward_fast(h, w, b, targets, weights.as<float>(), smoothing, loss.as<float>(), lse.as<float>(), shares);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Looks up rows of a table by id. The backward sums the gradients of rows with the same id, always in row order. The
 // bits of the sums therefore do not depend on the number of threads.
-#include "engine/ops/check_products.h"
+#include "engine/ops/check.h"
 #include "engine/ops/cpu/workspace.h"
 #include "engine/ops/launch.h"
 
@@ -34,18 +34,18 @@ void sum_rows(const S* dy, const int* rows, std::int64_t count, std::int64_t C, 
 }  // namespace
 
 void embedding_forward(Ints ids, View w, View y) {
-    check_embedding(ids, w, y);
+    expect_rows("embedding", "id", ids, w);
     gather_rows_forward(w, ids, y);
 }
 
 void embedding_backward(View dy, Ints ids, Grad dw) {
     if (!dw) return;
-    check_embedding_backward(dy, ids, dw);
+    expect_rows("embedding backward", "id", ids, dw.view);
     std::int64_t V = dw.view.rows(), C = dw.view.columns();
 
     // Stable counting sort: the entries [starts[v], starts[v + 1]) of `order` are the rows of id v, in row order.
-    int* starts = workspace<Starts, int>(std::size_t(V + 2));
-    int* order = workspace<Order, int>(std::size_t(ids.count));
+    int* starts = workspace<Starts, int>(V + 2);
+    int* order = workspace<Order, int>(ids.count);
     std::fill_n(starts, V + 2, 0);
     for (std::int64_t n = 0; n < ids.count; n++) starts[ids[n] + 2]++;
     for (std::int64_t v = 0; v < V; v++) starts[v + 2] += starts[v + 1];

@@ -3,9 +3,11 @@
 // sums themselves are computed by gemm_block.h or, if the CPU can multiply bf16 factors directly, by gemm_bf16.cpp.
 #include "engine/ops/cpu/gemm.h"
 
+#include "engine/math/matrix.h"
 #include "engine/ops/cpu/gemm_bf16.h"
 #include "engine/ops/cpu/gemm_kernel.h"
 #include "engine/ops/cpu/parallel.h"
+#include "engine/ops/cpu/reference.h"
 #include "engine/ops/cpu/workspace.h"
 
 #include <unistd.h>
@@ -38,7 +40,7 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b
     const GemmKernel& kernel = *chosen_kernel();
     GemmProblem problem{m, n, k, a, b, c, static_cast<float*>(c.data), c.row, second_level_cache()};
     if (c.dtype != DType::f32) {
-        problem.sums = k > gemm_depth ? workspace<Sums>(std::size_t(m * n)) : nullptr;
+        problem.sums = k > gemm_depth ? workspace<Sums>(m * n) : nullptr;
         problem.sums_row = n;
     }
     const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());
@@ -47,7 +49,7 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b
     parallel_each((m + rows - 1) / rows * across, [&](std::int64_t i) {
         const std::int64_t m0 = i / across * rows, m1 = std::min(m, m0 + rows);
         const std::int64_t n0 = i % across * columns, n1 = std::min(n, n0 + columns);
-        float* packed = workspace<Packed>(std::size_t(kernel.scratch(n1 - n0, problem.cache)));
+        float* packed = workspace<Packed>(kernel.scratch(n1 - n0, problem.cache));
         kernel.block(problem, m0, m1, n0, n1, packed);
     });
 }
@@ -71,7 +73,17 @@ GemmGrid choose_grid(std::int64_t m, std::int64_t n, std::int64_t most, std::int
 }
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
-    if (m > 0 && n > 0) multiply(m, n, k, a, b, c);
+    if (!runs_fast(a.dtype))
+        for_reference_type(a.dtype, [&]<class A>(A) {
+            const auto *of_a = static_cast<const A*>(a.data), *of_b = static_cast<const A*>(b.data);
+            parallel_for(m, 16, [&](std::int64_t begin, std::int64_t end) {
+                product_reference<A>(end - begin, n, k, {of_a + begin * a.row, a.row, a.column},
+                                     {of_b, b.row, b.column}, static_cast<const A*>(c.bias),
+                                     {static_cast<A*>(c.data) + begin * c.row, c.row, 1}, c.add);
+            });
+        });
+    else if (m > 0 && n > 0)
+        multiply(m, n, k, a, b, c);
 }
 
 const char* instruction_set() { return chosen_kernel()->name; }

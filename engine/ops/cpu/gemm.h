@@ -57,14 +57,14 @@ struct Product {
     void* data;
     DType dtype;
     std::int64_t row;
-    bool add = false;             // add the product to the old C instead of replacing it
-    const float* bias = nullptr;  // (N), added to every row
+    bool add = false;            // add the product to the old C instead of replacing it
+    const void* bias = nullptr;  // (N), in arithmetic type; added to every row
     Epilogue then = {};
 };
 
 inline Product product(const View& v, bool add = false) { return {v.data, v.dtype, v.columns(), add, nullptr, {}}; }
 
-// Computes C(M,N) = A(M,K) B(K,N). Adds the old C if c.add is set, and c.bias if it is not null. Then calls the
+// Computes C(M,N) = A(M,K) B(K,N), for f64 and c128 by the definition (engine/math/matrix.h). Adds the old C if c.add is set, and c.bias if it is not null. Then calls the
 // epilogue, c.then. A thread allocates memory only if its part of the product needs more than all earlier products.
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c);
 

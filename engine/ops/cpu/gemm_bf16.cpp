@@ -64,7 +64,7 @@ class Part {
 
         std::int64_t waiting = part_ < depth_ ? 32 * width_ : 0, sums = depth_ < p_.k ? height_ * width_ : 0;
         std::int64_t left = 32 * part_, right = depth_ * width_;
-        float* room = workspace<Scratch>(std::size_t(2 * 1024 + waiting + sums + (left + right) / 2));
+        float* room = workspace<Scratch>(2 * 1024 + waiting + sums + (left + right) / 2);
         block_[0] = room, block_[1] = room + 1024;
         waiting_ = room + 2048, sums_ = waiting_ + waiting;
         left_ = reinterpret_cast<std::uint16_t*>(sums_ + sums), right_ = left_ + left;
@@ -133,7 +133,8 @@ class Part {
         if (first && (c.dtype != DType::f32 || (!c.add && !c.bias))) {
             block.start = nullptr;
         } else if (first && !c.add && at.columns == 32) {
-            block.start = c.bias + at.column, block.start_row = 0;  // distance 0: every row begins with the bias
+            block.start = static_cast<const float*>(c.bias) + at.column,
+            block.start_row = 0;  // distance 0: every row begins with the bias
         } else if (first && in_place && !c.bias) {
             block.start = in_place, block.start_row = 4 * c.row;
         } else if (first) {

@@ -8,6 +8,8 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 
+#include <utility>
+
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma")
 
@@ -23,29 +25,28 @@ typedef std::uint32_t FourWords __attribute__((vector_size(16), aligned(2), may_
 inline Words load(__mmask32 there, const std::uint16_t* p) { return (Words)_mm512_maskz_loadu_epi16(there, p); }
 inline void store(std::uint16_t* p, Words v) { _mm512_storeu_si512(p, (__m512i)v); }
 
-// Shuffles within the quarters of a register. Each function is one instruction, and interleaves the numbers of a and b,
-// of 16, 32 or 64 bits, from the lower or the upper half of every quarter.
-inline Words zip_16_low(Words a, Words b) {
-    return (Words)__builtin_shuffle((Halves)a, (Halves)b,
-                                    Halves{0,  32, 1,  33, 2,  34, 3,  35, 8,  40, 9,  41, 10, 42, 11, 43,
-                                           16, 48, 17, 49, 18, 50, 19, 51, 24, 56, 25, 57, 26, 58, 27, 59});
+// Interleaves the numbers of a and b in units of `unit` numbers. The register is cut into parts of `part` numbers, and
+// the units come from the lower (half = 0) or the upper (half = 1) half of every part. Each zip is one instruction.
+constexpr int zipped(int e, int numbers, int part, int unit, int half) {
+    const int place = e % part, from_b = place / unit % 2;
+    return e - place + half * part / 2 + place / (2 * unit) * unit + place % unit + from_b * numbers;
 }
-inline Words zip_16_high(Words a, Words b) {
-    return (Words)__builtin_shuffle((Halves)a, (Halves)b,
-                                    Halves{4,  36, 5,  37, 6,  38, 7,  39, 12, 44, 13, 45, 14, 46, 15, 47,
-                                           20, 52, 21, 53, 22, 54, 23, 55, 28, 60, 29, 61, 30, 62, 31, 63});
+template <class Numbers, int part, int unit, int half, int... e>
+inline Words zip(Words a, Words b, std::integer_sequence<int, e...>) {
+    return (Words)__builtin_shuffle((Numbers)a, (Numbers)b, Numbers{zipped(e, sizeof...(e), part, unit, half)...});
 }
-inline Words zip_32_low(Words a, Words b) {
-    return __builtin_shuffle(a, b, Words{0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29});
+// Zips within the 16-byte quarters of a register, in units of 16, 32 or 64 bits.
+template <int half>
+inline Words zip_16(Words a, Words b) {
+    return zip<Halves, 8, 1, half>(a, b, std::make_integer_sequence<int, 32>{});
 }
-inline Words zip_32_high(Words a, Words b) {
-    return __builtin_shuffle(a, b, Words{2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31});
+template <int half>
+inline Words zip_32(Words a, Words b) {
+    return zip<Words, 4, 1, half>(a, b, std::make_integer_sequence<int, 16>{});
 }
-inline Words zip_64_low(Words a, Words b) {
-    return __builtin_shuffle(a, b, Words{0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29});
-}
-inline Words zip_64_high(Words a, Words b) {
-    return __builtin_shuffle(a, b, Words{2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31});
+template <int half>
+inline Words zip_64(Words a, Words b) {
+    return zip<Words, 4, 2, half>(a, b, std::make_integer_sequence<int, 16>{});
 }
 
 // Loads 16 bytes from each of four addresses, which are `apart` numbers apart.
@@ -67,20 +68,20 @@ inline void turn(std::uint16_t* to, std::int64_t to_row, const std::uint16_t* fr
         for (int i = 0; i < 8; i++) v[i] = gather_quarters(from + i * from_row, 8 * from_row);
 #pragma GCC unroll 8
         for (int i = 0; i < 4; i++) {
-            t[2 * i] = zip_16_low(v[2 * i], v[2 * i + 1]);
-            t[2 * i + 1] = zip_16_high(v[2 * i], v[2 * i + 1]);
+            t[2 * i] = zip_16<0>(v[2 * i], v[2 * i + 1]);
+            t[2 * i + 1] = zip_16<1>(v[2 * i], v[2 * i + 1]);
         }
 #pragma GCC unroll 8
         for (int i = 0; i < 8; i += 4)
 #pragma GCC unroll 2
             for (int h = 0; h < 2; h++) {
-                v[i + 2 * h] = zip_32_low(t[i + h], t[i + 2 + h]);
-                v[i + 2 * h + 1] = zip_32_high(t[i + h], t[i + 2 + h]);
+                v[i + 2 * h] = zip_32<0>(t[i + h], t[i + 2 + h]);
+                v[i + 2 * h + 1] = zip_32<1>(t[i + h], t[i + 2 + h]);
             }
 #pragma GCC unroll 8
         for (int i = 0; i < 4; i++) {
-            store(to + 2 * i * to_row, zip_64_low(v[i], v[i + 4]));
-            store(to + (2 * i + 1) * to_row, zip_64_high(v[i], v[i + 4]));
+            store(to + 2 * i * to_row, zip_64<0>(v[i], v[i + 4]));
+            store(to + (2 * i + 1) * to_row, zip_64<1>(v[i], v[i + 4]));
         }
     }
 }
@@ -93,13 +94,13 @@ inline void turn_pairs(std::uint16_t* to, const std::uint16_t* from, std::int64_
         for (int i = 0; i < 4; i++) v[i] = gather_quarters(from + i * from_row, 4 * from_row);
 #pragma GCC unroll 2
         for (int i = 0; i < 2; i++) {
-            t[2 * i] = zip_32_low(v[2 * i], v[2 * i + 1]);
-            t[2 * i + 1] = zip_32_high(v[2 * i], v[2 * i + 1]);
+            t[2 * i] = zip_32<0>(v[2 * i], v[2 * i + 1]);
+            t[2 * i + 1] = zip_32<1>(v[2 * i], v[2 * i + 1]);
         }
 #pragma GCC unroll 2
         for (int i = 0; i < 2; i++) {
-            store(to + 64 * i, zip_64_low(t[i], t[i + 2]));
-            store(to + 64 * i + 32, zip_64_high(t[i], t[i + 2]));
+            store(to + 64 * i, zip_64<0>(t[i], t[i + 2]));
+            store(to + 64 * i + 32, zip_64<1>(t[i], t[i + 2]));
         }
     }
 }
@@ -121,10 +122,9 @@ inline std::uint16_t number(const std::uint16_t* from, std::int64_t i, std::int6
 
 // Interleaves two rows of 32 numbers into 32 pairs, and stores 16 pairs into each of two tiles.
 inline void store_pairs(std::uint16_t* to, Words even, Words odd) {
-    const Halves low = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
-                        8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
-    store(to, (Words)__builtin_shuffle((Halves)even, (Halves)odd, low));
-    store(to + 512, (Words)__builtin_shuffle((Halves)even, (Halves)odd, low + 16));
+    const std::make_integer_sequence<int, 32> all;
+    store(to, zip<Halves, 32, 1, 0>(even, odd, all));
+    store(to + 512, zip<Halves, 32, 1, 1>(even, odd, all));
 }
 
 }  // namespace
@@ -197,7 +197,7 @@ void begin_bf16_block(float* block, const Product& c, const Bf16Place& at) {
     for (int half = 0; half < 2; half++, block += 16, from += 16) {
         __mmask16 there = __mmask16(first_of_32(at.columns - 16 * half));
         __m512 bias = _mm512_setzero_ps();
-        if (c.bias) bias = _mm512_maskz_loadu_ps(there, c.bias + at.column + 16 * half);
+        if (c.bias) bias = _mm512_maskz_loadu_ps(there, static_cast<const float*>(c.bias) + at.column + 16 * half);
         for (int i = 0; i < 32; i++) {
             __m512 start = bias;
             if (c.add && i < at.rows) {

@@ -30,8 +30,9 @@ class RowWriter {
         rows_ = f->at.rows;
         there_ = first_of_32(f->at.columns);
         if (!bf16_ || !f->c.bias) return;
-        bias_low_ = _mm512_maskz_loadu_ps(__mmask16(there_), f->c.bias + f->at.column);
-        bias_high_ = _mm512_maskz_loadu_ps(__mmask16(there_ >> 16), f->c.bias + f->at.column + 16);
+        const float* bias = static_cast<const float*>(f->c.bias) + f->at.column;
+        bias_low_ = _mm512_maskz_loadu_ps(__mmask16(there_), bias);
+        bias_high_ = _mm512_maskz_loadu_ps(__mmask16(there_ >> 16), bias + 16);
     }
     std::int64_t rows() const { return rows_; }
 

@@ -111,7 +111,7 @@ void run_tile(const GemmProblem& g, const Part& at, std::int64_t depth, const fl
     auto sizes = std::make_integer_sequence<int, tile_rows * vectors>{};
     Tile run = lies_across(g.a) ? tile_of<true>(rows, columns, sizes) : tile_of<false>(rows, columns, sizes);
     bool add = !at.first || g.c.add, f32 = g.c.dtype == DType::f32;
-    const float* bias = at.first && g.c.bias ? g.c.bias + at.n0 : nullptr;
+    const float* bias = at.first && g.c.bias ? static_cast<const float*>(g.c.bias) + at.n0 : nullptr;
     std::int64_t in_c = at.m0 * g.c.row + at.n0, in_sums = at.m0 * g.sums_row + at.n0;
     if (f32 && columns % lanes == 0) return run(depth, a, b, {g.sums + in_sums, g.c.row, add, bias}, soon);
 

@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(tile_threads)
 
 void attention_forward(View q, Views kv, const SegmentGraph& graph, AttentionRule rule, View y, View lse) {
     const char* op = "attention_forward";
-    check_attention(op, q, kv, graph, rule, y, lse);
+    check_attention(op, q, kv, graph, rule, lse);
     const int D = int(q.columns()) / rule.heads;
     for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
         for_width(D, [&](auto width) {

@@ -72,7 +72,7 @@ struct TilePlanner {
         for (const KeySegment& key : graph.keys)
             if (key.source == source) cuts.insert(cuts.end(), {key.begin, key.end});
         std::sort(cuts.begin(), cuts.end());
-        tile_of[source].resize(std::size_t(rows));
+        tile_of[source].resize(rows);
         for (std::size_t c = 1; c < cuts.size(); c++)
             for (int row = cuts[c - 1]; row < cuts[c]; row += keys_a_tile) {
                 const int count = std::min(keys_a_tile, cuts[c] - row);
@@ -82,41 +82,40 @@ struct TilePlanner {
     }
 
     void visit(int query_tile, int key_tile, int key_segment, const int* seen, std::vector<int>& seen_so_far) {
-        const int rows = plan.query_tiles[std::size_t(query_tile)].rows,
-                  keys = plan.key_tiles[std::size_t(key_tile)].rows;
+        const int rows = plan.query_tiles[query_tile].rows, keys = plan.key_tiles[key_tile].rows;
         int all = 0;
         for (int i = 0; i < rows; i++) all += seen ? seen[i] : keys;
         if (all == 0) return;
         plan.visits.push_back({query_tile, key_tile, key_segment, all == rows * keys});
         if (!counts) return;
         plan.seen_before.insert(plan.seen_before.end(), seen_so_far.begin(), seen_so_far.end());
-        for (int i = 0; i < rows; i++) seen_so_far[std::size_t(i)] += seen ? seen[i] : keys;
+        for (int i = 0; i < rows; i++) seen_so_far[i] += seen ? seen[i] : keys;
     }
 
     void add_queries(int row, int rows, int segment) {
         const int index = int(plan.query_tiles.size()), first = int(plan.visits.size());
         plan.query_tiles.push_back({row, rows, segment, first, first});
         if (segment < 0) return;
-        const QuerySegment& q = graph.queries[std::size_t(segment)];
-        std::vector<int> seen_so_far(std::size_t(queries_a_tile), 0);
+        const QuerySegment& q = graph.queries[segment];
+        std::vector<int> seen_so_far(queries_a_tile, 0);
         for (int v = q.sees_begin; v < q.sees_end; v++) {
-            const int k = graph.sees[std::size_t(v)];
-            const KeySegment& key = graph.keys[std::size_t(k)];
+            const int k = graph.sees[v];
+            const KeySegment& key = graph.keys[k];
             if (key.begin == key.end) continue;
             const std::vector<int>& tiles = tile_of[key.source];
-            const int begin = tiles[std::size_t(key.begin)], end = tiles[std::size_t(key.end) - 1] + 1;
+            const int begin = tiles[key.begin], end = tiles[key.end - 1] + 1;
             const bool whole = sees_whole(q, k);
             if (!whole) {
                 seen_in_tile.resize(plan.key_tiles.size());
                 for (int i = 0; i < rows; i++)
                     each_run(view, q, row + i, k, [&](int from, int to) {
                         while (from < to) {
-                            const int t = tiles[std::size_t(from)];
-                            const KeyTile& tile = plan.key_tiles[std::size_t(t)];
+                            const int t = tiles[from];
+                            const KeyTile& tile = plan.key_tiles[t];
                             const int stop = std::min(to, tile.row + tile.rows);
-                            std::vector<int>& seen = seen_in_tile[std::size_t(t)];
-                            if (seen.empty()) seen.assign(std::size_t(rows), 0), touched.push_back(t);
-                            seen[std::size_t(i)] += stop - from;
+                            std::vector<int>& seen = seen_in_tile[t];
+                            if (seen.empty()) seen.assign(rows, 0), touched.push_back(t);
+                            seen[i] += stop - from;
                             from = stop;
                         }
                     });
@@ -124,8 +123,8 @@ struct TilePlanner {
             for (int t = begin; whole && t < end; t++) visit(index, t, k, nullptr, seen_so_far);
             std::sort(touched.begin(), touched.end());
             for (int t : touched) {
-                visit(index, t, k, seen_in_tile[std::size_t(t)].data(), seen_so_far);
-                seen_in_tile[std::size_t(t)].clear();
+                visit(index, t, k, seen_in_tile[t].data(), seen_so_far);
+                seen_in_tile[t].clear();
             }
             touched.clear();
         }
@@ -134,7 +133,7 @@ struct TilePlanner {
 
     void list_by_key() {
         plan.by_key.resize(plan.visits.size());
-        for (const Visit& v : plan.visits) plan.key_tiles[std::size_t(v.key_tile)].last++;
+        for (const Visit& v : plan.visits) plan.key_tiles[v.key_tile].last++;
         int next = 0;
         for (KeyTile& tile : plan.key_tiles) {
             tile.first = next;
@@ -142,7 +141,7 @@ struct TilePlanner {
             tile.last = tile.first;
         }
         for (std::size_t v = 0; v < plan.visits.size(); v++)
-            plan.by_key[std::size_t(plan.key_tiles[std::size_t(plan.visits[v].key_tile)].last++)] = int(v);
+            plan.by_key[plan.key_tiles[plan.visits[v].key_tile].last++] = int(v);
     }
 };
 
@@ -157,7 +156,7 @@ inline TilePlan plan_tiles(const SegmentGraph& graph, const Views& kv, const std
             planner.add_queries(row, std::min(queries, graph.queries[s].end - row), int(s));
     const int rows = int(covered.size());
     for (int row = 0, end; row < rows; row = end + 1) {
-        for (end = row; end < rows && !covered[std::size_t(end)]; end++) {
+        for (end = row; end < rows && !covered[end]; end++) {
         }
         for (; row < end; row += queries) planner.add_queries(row, std::min(queries, end - row), -1);
     }

@@ -2,7 +2,7 @@
 // Looks up rows of a table by id. The backward sums the gradients of rows with the same id. It first sorts the rows
 // by id with a stable sort, so that each sum runs in row order. In f32, the sums therefore have the same bits as on
 // the CPU.
-#include "engine/ops/check_products.h"
+#include "engine/ops/check.h"
 #include "engine/ops/cuda/workspace.cuh"
 #include "engine/ops/launch.h"
 
@@ -142,17 +142,7 @@ struct Start {
     const int* ids;
     std::int64_t n;
     int* starts;
-    HD void operator()(std::int64_t v) const {
-        std::int64_t low = 0, high = n;
-        while (low < high) {
-            const std::int64_t middle = (low + high) / 2;
-            if (ids[middle] < v)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        starts[v] = int(low);
-    }
+    HD void operator()(std::int64_t v) const { starts[v] = int(count_below(ids, n, v)); }
 };
 
 // Computes row v of dw, the sum of the rows of dy with id v. A warp sums only 32 columns, so that several warps share
@@ -182,13 +172,13 @@ struct SumRows {
 }  // namespace
 
 void embedding_forward(Ints ids, View w, View y) {
-    check_embedding(ids, w, y);
+    expect_rows("embedding", "id", ids, w);
     gather_rows_forward(w, ids, y);
 }
 
 void embedding_backward(View dy, Ints ids, Grad dw) {
     if (!dw) return;
-    check_embedding_backward(dy, ids, dw);
+    expect_rows("embedding backward", "id", ids, dw.view);
     const std::int64_t V = dw.view.rows(), n = ids.count;
     const int C = int(dw.view.columns()), parts = (C + 31) / 32;
     const Sorted sorted = n > 0 ? sort(ids.data, n, V) : Sorted{};

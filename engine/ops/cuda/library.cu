@@ -10,7 +10,7 @@
 
 namespace masquerade {
 namespace cuda {
-#define OP(name, parameters) __attribute__((weak, visibility("hidden"))) void name parameters;
+#define OP(name, parameters, ...) __attribute__((weak, visibility("hidden"))) void name parameters;
 #include "engine/ops/ops.h"
 #undef OP
 }  // namespace cuda
@@ -18,13 +18,13 @@ namespace cuda {
 namespace {
 
 const bool has[] = {
-#define OP(name, parameters) &cuda::name != nullptr,
+#define OP(name, parameters, ...) &cuda::name != nullptr,
 #include "engine/ops/ops.h"
 #undef OP
 };
 
 const OpTable table = {
-#define OP(name, parameters) \
+#define OP(name, parameters, ...) \
     &cuda::name != nullptr ? &cuda::name : &Missing<int(OpNumber::name), decltype(OpTable::name)>::call,
 #include "engine/ops/ops.h"
 #undef OP

@@ -198,12 +198,12 @@ constexpr OpNumber without = OpNumber(-1);
 #endif
 
 const bool has[] = {
-#define OP(name, parameters) OpNumber::name != without,
+#define OP(name, parameters, ...) OpNumber::name != without,
 #include "engine/ops/ops.h"
 #undef OP
 };
 const OpTable table = {
-#define OP(name, parameters)                                                                                \
+#define OP(name, parameters, ...)                                                                           \
     OpNumber::name != without ? &Backed<int(OpNumber::name), &OpTable::name, decltype(OpTable::name)>::call \
                               : &Missing<int(OpNumber::name), decltype(OpTable::name)>::call,
 #include "engine/ops/ops.h"

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// The checks of every call of an op: all tensors are on one device, and have the shapes and types that ops.h states.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <sstream>
+
+#include "engine/ops/check.h"
+#include "engine/ops/table.h"
+
+namespace masquerade {
+namespace {
+
+// A tensor or list as ops.h states it: "w?(V,C)A" may be absent, and has the sizes "V" and "C" and the type 'A'.
+struct Stated {
+    std::string name;
+    bool optional = false;
+    std::vector<std::string> sizes;
+    char type = 'S';
+    bool any_shape() const { return sizes[0] == "*"; }
+};
+
+// The shapes of an op, as ops.h states them, and the parameters of the op.
+struct Shapes {
+    struct Parameter {
+        std::string name;
+        bool tensor, gradient, number;
+        int stated;  // index in `all` of what is stated for it; -1 if nothing is
+    };
+    std::string base, text;
+    std::vector<Stated> all;
+    std::vector<Parameter> parameters;
+
+    explicit Shapes(int op) : base(op_names[op]), text(*op_shapes[op] || op == 0 ? op_shapes[op] : op_shapes[op - 1]) {
+        base.resize(std::min(base.size(), base.find("_forward")));
+        std::istringstream in(text);
+        for (std::string group; std::getline(in, group, ')');) {
+            Stated one;
+            if (std::isalpha(in.peek())) in >> one.type;
+            const std::size_t open = group.find('(');
+            std::istringstream names(group.substr(0, open)), sizes(group.substr(open + 1));
+            for (std::string size; std::getline(sizes, size, ',');) one.sizes.push_back(size);
+            while (names >> one.name) {
+                one.optional = one.name.back() == '?';
+                if (one.optional) one.name.pop_back();
+                all.push_back(one);
+            }
+        }
+        std::istringstream list(op_parameters[op]);
+        for (std::string type; std::getline(list, type, ',');) {
+            const std::string name(name_of_parameter(op_parameters[op], parameters.size()));
+            const int own = find(name), stated = own < 0 && name[0] == 'd' ? find(name.substr(1)) : own;
+            parameters.push_back({name, type.find("View") != type.npos, type.find("Grad") != type.npos,
+                                  type.find("int ") != type.npos, stated});
+        }
+    }
+    int find(const std::string& name) const {
+        for (std::size_t i = 0; i < all.size(); i++)
+            if (all[i].name == name) return int(i);
+        return -1;
+    }
+};
+
+const Shapes& shapes_of(OpNumber op) {
+    static const std::vector<Shapes> all = [] {
+        std::vector<Shapes> made;
+        for (int i = 0; i < op_count; i++) made.emplace_back(i);
+        return made;
+    }();
+    return all[int(op)];
+}
+
+// The values of the letters and types in the shapes of an op, as the arguments of a call determine them. The
+// constructor throws Error if an argument contradicts what is known from others.
+class Call {
+  public:
+    Call(OpNumber op, const std::vector<Argument>& arguments) : shapes_(shapes_of(op)) {
+        for (std::size_t i = 0; i < arguments.size(); i++)  // heads is H
+            if (const auto& p = shapes_.parameters[i]; p.number)
+                letters_[std::toupper(p.name[0])] = arguments[i].number;
+        for (int k = 0; k < int(shapes_.all.size()); k++)
+            for (std::size_t i = 0; i < arguments.size(); i++)
+                if (const auto& p = shapes_.parameters[i]; p.stated == k && !fits(p, arguments[i]))
+                    throw Error(text(op_names[int(op)], ": ", p.name, " does not fit:", seen_in(arguments),
+                                     "; expected ", shapes_.text));
+    }
+    Output output(const std::string& name) const {
+        const Stated& stated = shapes_.all[shapes_.find(name)];
+        Shape shape = stated.any_shape() ? *any_ : Shape();
+        for (std::size_t i = 0; !stated.any_shape() && i < stated.sizes.size(); i++)
+            shape.size[shape.rank++] = product(stated.sizes[i]).first;
+        return {name, shape, stated.type == 'S' && storage_ ? *storage_ : *arithmetic_};
+    }
+
+  private:
+    bool fits(const Shapes::Parameter& p, const Argument& a) {
+        const Stated& stated = shapes_.all[p.stated];
+        if (a.number) return fits(stated.sizes[0], *a.number);
+        if (a.count == 0) return true;  // outputs_of() asks for this tensor
+        const View& view = *a.views[0];
+        if (!view && (stated.optional || p.gradient)) return true;
+        if (stated.any_shape() && !any_) any_ = view.shape;
+        bool good = stated.any_shape() ? view.shape == *any_ : view.shape.rank == int(stated.sizes.size());
+        for (int i = 0; good && !stated.any_shape() && i < view.shape.rank; i++)
+            good = fits(stated.sizes[i], view.shape[i]);
+        const DType a_type = arithmetic_of(view.dtype);
+        const bool stored = stated.type == 'S' || (stated.type == 'E' && view.dtype != a_type);
+        if (!arithmetic_) arithmetic_ = a_type;
+        if (stored && !storage_) storage_ = view.dtype;
+        return good && a_type == arithmetic_ && view.dtype == (stored ? storage_ : arithmetic_);
+    }
+    // Returns the product of the known factors of a size such as "2Z" or "HD", and a letter that is not known, or 0.
+    std::pair<std::int64_t, char> product(const std::string& size) const {
+        std::pair<std::int64_t, char> all(1, 0);
+        for (char c : size)
+            if (std::isdigit(c))
+                all.first *= c - '0';
+            else if (const auto& value = letters_[c])
+                all.first *= *value;
+            else
+                all.second = c;
+        return all;
+    }
+    bool fits(const std::string& size, std::int64_t found) {
+        const auto [known, letter] = product(size);
+        const std::int64_t value = !letter ? 1 : known == 0 ? 0 : found / known;
+        if (letter) letters_[letter] = value;
+        return known * value == found;
+    }
+    // Returns the arguments as text: ", x head is (2,3) f32, ids of 4".
+    std::string seen_in(const std::vector<Argument>& arguments) const {
+        std::string all;
+        for (std::size_t i = 0; i < arguments.size(); i++) {
+            const Argument& a = arguments[i];
+            const char* name = shapes_.parameters[i].name.c_str();
+            if (a.number) all += text(all.empty() ? " " : ", ", name, " of ", *a.number);
+            if (a.count > 0 && *a.views[0]) all += text(all.empty() ? " " : ", ", seen(name, *a.views[0]));
+        }
+        return all;
+    }
+
+    const Shapes& shapes_;
+    std::array<std::optional<std::int64_t>, 128> letters_;
+    std::optional<DType> storage_, arithmetic_;
+    std::optional<Shape> any_;
+};
+
+}  // namespace
+
+Device device_of(OpNumber op, const std::vector<Argument>& arguments) {
+    const View* found = nullptr;  // the first tensor with data; if no tensor has data, the first tensor
+    for (const Argument& a : arguments)
+        for (int v = 0; v < a.count; v++) {
+            const View& view = *a.views[v];
+            if (!found || (view && !*found)) found = &view;
+            if (view && view.device != found->device)
+                throw Error(text(op_names[int(op)], ": ", found->path, ' ', found->shape, " is on ",
+                                 name_of(found->device), " but ", view.path, ' ', view.shape, " is on ",
+                                 name_of(view.device), "; expected all tensors on one device"));
+        }
+    return found ? found->device : Device::cpu;
+}
+
+const char* base_name(OpNumber op) { return shapes_of(op).base.c_str(); }
+
+void check_shapes(OpNumber op, const std::vector<Argument>& arguments) { Call(op, arguments); }
+
+std::vector<Output> outputs_of(OpNumber op, const std::vector<View>& inputs, const std::vector<Argument>& others) {
+    std::vector<Argument> arguments;
+    std::vector<std::string> names;
+    std::size_t tensor = 0, other = 0;
+    for (const auto& p : shapes_of(op).parameters) {
+        const bool output = p.tensor && tensor >= inputs.size();
+        if (output) names.push_back(p.name);
+        arguments.push_back(output ? Argument() : p.tensor ? argument_of(inputs[tensor++]) : others[other++]);
+    }
+    const Call call(op, arguments);
+    std::vector<Output> outputs;
+    for (const std::string& name : names) outputs.push_back(call.output(name));
+    return outputs;
+}
+
+}  // namespace masquerade
