@@ -7,7 +7,7 @@
 namespace masquerade {
 
 // A file or folder that the program writes, and the option that names it.
-struct Output {
+struct OutputFile {
     std::string option, path;
 };
 
@@ -17,6 +17,6 @@ struct Output {
 //     only to files with names that runs use, but also to files that do not exist yet.
 // Standard input counts as an input, and standard output as an output. Also sets before_reading (input/input.h), so
 // that later attempts of the program to read an output throw.
-void refuse_to_read(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
+void refuse_to_read(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs);
 
 }  // namespace masquerade

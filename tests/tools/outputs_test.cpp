@@ -15,7 +15,7 @@ namespace {
 // While it lives, reading refuses what `outputs` would lose.
 struct Guarded {
     const std::function<void(const std::string&)> nobody = before_reading;
-    explicit Guarded(const std::vector<Output>& outputs, const std::vector<std::string>& inputs = {}) {
+    explicit Guarded(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs = {}) {
         refuse_to_read(outputs, inputs);
     }
     ~Guarded() { before_reading = nobody; }

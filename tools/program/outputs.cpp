@@ -28,7 +28,7 @@ struct File {
     }
 };
 
-[[noreturn]] void refuse(const Output& output, const std::string& what) {
+[[noreturn]] void refuse(const OutputFile& output, const std::string& what) {
     const std::string given = output.path.empty() ? output.option : output.option + " " + output.path;
     throw BadUsage(text(given, " ", what, " as well, and would be lost: give ", output.option, " another file"));
 }
@@ -52,7 +52,7 @@ bool holds(const std::string& folder, bool run, const File& file) {
     return false;
 }
 
-void refuse_if_lost(const Output& output, const std::string& read) {
+void refuse_if_lost(const OutputFile& output, const std::string& read) {
     std::error_code none;
     if (fs::is_directory(output.path, none)) return;
     const File file(output.path);
@@ -64,9 +64,9 @@ void refuse_if_lost(const Output& output, const std::string& read) {
 
 }  // namespace
 
-void refuse_to_read(const std::vector<Output>& outputs, const std::vector<std::string>& inputs) {
+void refuse_to_read(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs) {
     const File in(STDIN_FILENO), out(STDOUT_FILENO);
-    for (const Output& output : outputs) {
+    for (const OutputFile& output : outputs) {
         const File file(output.path);
         if (file.same(in)) refuse(output, "is standard input");
         if (file.same(out)) refuse(output, "is standard output");
@@ -74,7 +74,7 @@ void refuse_to_read(const std::vector<Output>& outputs, const std::vector<std::s
     if (in.same(out)) refuse({"standard output", ""}, "is standard input");
     before_reading = [outputs, out](const std::string& path) {
         if (out.same(File(path))) refuse({"standard output", ""}, "is read as " + path);
-        for (const Output& output : outputs) refuse_if_lost(output, path);
+        for (const OutputFile& output : outputs) refuse_if_lost(output, path);
     };
     std::error_code none;
     for (const std::string& input : inputs) {

@@ -66,7 +66,7 @@ struct FileOption {
 std::vector<FileOption> file_options;
 
 void guard_files() {
-    std::vector<Output> outputs;
+    std::vector<OutputFile> outputs;
     std::vector<std::string> inputs;
     for (const FileOption& o : file_options) {
         if (!o.counts()) continue;
