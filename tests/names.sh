@@ -112,6 +112,9 @@ row_generate() {
     shows 'generate, a strange token' generate "$lm" --count 1 --forbid "$hostile" --device cpu
     shows 'generate, no run' generate "$hostile.none"
     shows 'generate, options of others' generate "$lm" --interpolate
+    input=$hostile.txt shows 'generate, neighbours' generate "$univae" --nearest "$hostile.labelled" --vectors "$hostile.npy" --device cpu
+    is 'generate, neighbours: status' '' "$(cat err.$commands | grep '^error: ')"
+    shows 'generate, neighbours of none' generate "$lm" --nearest "$hostile.none"
 }
 row_evaluate() {
     shows 'evaluate' evaluate "$univae" --data "$hostile.txt" --labelled "$hostile.labelled" --judge "$lm" --samples 5 --device cpu

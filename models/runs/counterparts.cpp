@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "models/runs/counterparts.h"
 
+#include <algorithm>
 #include <cstdlib>
+
+#include "engine/base/named.h"
 
 namespace masquerade {
 namespace {
+
+constexpr const char *of_keys = " (keys)", *of_values = " (values)";
 
 bool has(const std::string& path, const char* part) { return path.find(part) != path.npos; }
 
@@ -29,9 +34,19 @@ std::vector<ParameterPart> parts_of(const std::string& path, std::int64_t rows, 
         if (what.substr(stem) != "key_value") return {{key(what), site + what}};
         const std::string keys = what.substr(0, stem) + "key", values = what.substr(0, stem) + "value";
         if (rows == key_width) return {{key(keys), site + what}};  // tied: the keys are also the values
-        return {{key(keys), site + what + " (keys)", {0, 2}}, {key(values), site + what + " (values)", {1, 2}}};
+        return {{key(keys), site + what + of_keys, {0, 2}}, {key(values), site + what + of_values, {1, 2}}};
     }
     return {{path, path}};
+}
+
+std::string joined_parts(std::set<std::string> names) {
+    for (const std::string& name : std::set<std::string>(names)) {
+        const std::string whole = name.substr(0, name.find(of_keys));
+        if (whole == name || names.erase(whole + of_values) == 0) continue;
+        names.erase(name);
+        names.insert(whole);
+    }
+    return joined({names.begin(), names.end()});
 }
 
 int layer_of(const std::string& path) {

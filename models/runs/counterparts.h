@@ -2,7 +2,7 @@
 // Finds the counterparts of the parameters of a new model in the weights of another model, whose kind of attention may
 // differ.
 #pragma once
-#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +22,9 @@ struct ParameterPart {
 // that it belongs to (attention_of), or null. `key_width` is the number of rows of a projection of keys.
 std::vector<ParameterPart> parts_of(const std::string& path, std::int64_t rows, const AttentionKind* kind,
                                     int key_width);
+
+// Returns these names of parts with commas between. The keys and the values of one parameter become the parameter.
+std::string joined_parts(std::set<std::string> names);
 
 // Returns the kind of attention that a parameter belongs to, or null.
 const AttentionKind* attention_of(const std::string& path, const Stacks& stacks);

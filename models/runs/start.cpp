@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <set>
 
 #include "engine/base/log.h"
-#include "engine/base/named.h"
 #include "engine/ops/check.h"
 #include "engine/tensor/copy.h"
 #include "engine/tensor/numbers.h"
@@ -300,7 +300,7 @@ std::string Start::give_weights(Run& run, std::string* warning) const {
         left.insert(attention_of(path, theirs) || added.empty() ? from.part.name : added);
     }
     if (!lost.empty() && warning)
-        *warning = text(source(), ": the attention of this model has no place for ", joined({lost.begin(), lost.end()}),
+        *warning = text(source(), ": the attention of this model has no place for ", joined_parts(std::move(lost)),
                         "; what these parameters have learned is lost");
 
     std::string taken = layers(ours.first.layers, theirs.first.layers), made;
@@ -310,7 +310,7 @@ std::string Start::give_weights(Run& run, std::string* warning) const {
     taken += ", embedding";
     if (gives_head()) taken += ", head";
     const auto list = [&](const char* what, const std::set<std::string>& names) {
-        if (!names.empty()) made += text("; ", what, ": ", joined({names.begin(), names.end()}));
+        if (!names.empty()) made += text("; ", what, ": ", joined_parts(names));
     };
     list("attention", replaced);
     list("new", fresh);

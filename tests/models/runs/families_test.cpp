@@ -67,7 +67,7 @@ TEST_CASE("families: a vocabulary of special tokens, and segment ids without a r
                    "the vocabulary holds 5 special tokens and nothing else");
         Config keys;
         settings->declare(keys);
-        if (!keys.has("types")) continue;
+        if (!keys.has("types") || keys.value("types") == "1") continue;  // classify has rows of one segment id
         keys.set("types=1");
         CHECK_SAYS(message_of<BadUsage>([&] { fresh(learn_vocabulary(*settings, text_for(kind))); }), "types=1");
     }
