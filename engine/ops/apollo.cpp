@@ -32,7 +32,6 @@ struct Tensor {
 template <class A>
 struct SumBlock {
     Tensor<A> x;
-    template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t block) const {
         const A scale = x.scale(), alpha = x.control[1];
         const std::int64_t begin = block * at_once;
@@ -48,7 +47,6 @@ struct SumBlock {
 template <class A>
 struct SumTensor {
     Tensor<A> x;
-    template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t) const {
         const Two<A> two = sums(
             lanes, int(x.blocks), [&](int k) { return x.parts[2 * k]; }, [&](int k) { return x.parts[2 * k + 1]; });
@@ -59,7 +57,6 @@ struct SumTensor {
 template <class A>
 struct Update {
     Tensor<A> x;
-    template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t block) const {
         const A scale = x.scale(), rate = x.control[0], alpha = x.control[1], change = x.parts[2 * x.blocks];
         const std::int64_t begin = block * at_once;

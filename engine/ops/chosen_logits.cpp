@@ -27,7 +27,6 @@ struct Block {
     std::int64_t begin;
     int V, K;
     // If there is a bias, adds the bias of the row's group to the logits of row r. Returns these logits.
-    template <class Lanes>
     HD A* row(Lanes lanes, std::int64_t r) const {
         A* x = logits + r * V;
         const A* more = bias ? bias + std::int64_t(groups.data[(begin + r) / K]) * V : nullptr;
@@ -46,7 +45,6 @@ template <class A>
 struct Forward {
     Block<A> of;
     A *z, *lse;
-    template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t r) const {
         const A* x = of.row(lanes, r);
         A all;
@@ -67,7 +65,6 @@ struct Backward {
     Block<A> of;
     const A *dz, *dlse, *lse;
     S* rounded;
-    template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t r) const {
         A* x = of.row(lanes, r);
         const A g = dlse[of.begin + r], all = lse[of.begin + r];
@@ -93,7 +90,6 @@ struct GroupSums {
     bool add;
     int parts;
     static constexpr int columns = 256;
-    template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t item) const {
         const std::int64_t g = item / parts, c = item % parts * columns, V = of.V;
         const int width = int(V - c < columns ? V - c : columns);

@@ -63,7 +63,6 @@ struct LearnCodes {
     A *codes, *counts, *sums;
     CodeRule rule;
     int B, Z, M;
-    template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t r) const {
         const int D = Z / rule.groups, g = int(r) / M, m = int(r) % M;
         const A keep(rule.decay), give(1 - rule.decay);

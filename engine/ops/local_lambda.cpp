@@ -17,7 +17,6 @@ struct Forward {
     LocalRows<S, A> of;
     A* weights;  // (N,H,W): factors of the values, for each distance
     S* y;
-    template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t row) const {
         of.weigh(lanes, row, weights + row * of.W);
         of.read(lanes, row, weights + row * of.W, y + row * of.D);
@@ -30,7 +29,6 @@ struct Backward {
     const S* dy;
     A *weights, *asked, *dq;
     bool add;
-    template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
         for (std::int64_t row = n * of.H; row < (n + 1) * of.H; row++) {
             of.weigh(lanes, row, weights + row * of.W);
@@ -60,7 +58,6 @@ struct Values {
     const A* weights;
     S* dv;
     bool add;
-    template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t row) const {
         const std::int64_t key = row / of.H, head = row % of.H;
         store(lanes, of.D, dv + row * of.D, add, [&](int i) {

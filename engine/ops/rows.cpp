@@ -16,7 +16,6 @@ struct Move {
     S* y;
     bool add;
     int C;
-    template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t m) const {
         const S* source = x ? x + (from ? from[m] : m) * C : nullptr;
         S* target = y + (to ? to[m] : m) * C;

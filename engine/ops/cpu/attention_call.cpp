@@ -6,28 +6,8 @@
 namespace masquerade::cpu {
 namespace {
 
-const std::vector<DocumentRange>& find_documents(const SegmentGraph& graph) {
-    thread_local std::vector<DocumentRange> documents;
-    documents.clear();
-    int count = int(graph.queries.size());
-    for (int first = 0, last; first < count; first = last) {
-        for (last = first + 1; last < count && graph.queries[last].document == graph.queries[first].document;) last++;
-        documents.push_back({first, last});
-    }
-    return documents;
-}
-
-std::uint32_t checked(const char* op, const View& q, const Views& kv, const SegmentGraph& graph,
-                      const AttentionRule& rule, const View& lse) {
-    check_attention(op, q, kv, graph, rule, lse);
-    return attention_threshold(rule);
-}
-
-const std::vector<char>& covered_rows(const char* op, const View& q, const SegmentGraph& graph) {
-    thread_local std::vector<char> covered;
-    find_covered_rows(op, q, graph, covered);
-    return covered;
-}
+thread_local std::vector<DocumentRange> documents_of_call;
+thread_local std::vector<char> covered_by_call;
 
 }  // namespace
 
@@ -41,9 +21,18 @@ AttentionCall::AttentionCall(const char* op, const View& queries, const Views& s
       C(int(q.columns())),
       D(heads.D),
       scale(1 / std::sqrt(double(D))),
-      threshold(checked(op, q, kv, graph, rule, lse)),
-      documents(find_documents(graph)),
-      covered(covered_rows(op, q, graph)) {}
+      threshold(attention_threshold(rule)),
+      documents(documents_of_call),
+      covered(covered_by_call) {
+    check_attention(op, q, kv, graph, rule, lse);
+    find_covered_rows(op, q, graph, covered_by_call);
+    documents_of_call.clear();
+    const int count = int(graph.queries.size());
+    for (int first = 0, last; first < count; first = last) {
+        for (last = first + 1; last < count && graph.queries[last].document == graph.queries[first].document;) last++;
+        documents_of_call.push_back({first, last});
+    }
+}
 
 KeyOwners::KeyOwners(const char* op, const AttentionCall& call) {
     thread_local std::vector<int> owner[4],

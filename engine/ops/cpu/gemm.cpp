@@ -50,7 +50,7 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b
         const std::int64_t m0 = i / across * rows, m1 = std::min(m, m0 + rows);
         const std::int64_t n0 = i % across * columns, n1 = std::min(n, n0 + columns);
         float* packed = workspace<Packed>(kernel.scratch(n1 - n0, problem.cache));
-        kernel.block(problem, m0, m1, n0, n1, packed);
+        kernel.block(problem, {m0, m1, n0, n1}, packed);
     });
 }
 

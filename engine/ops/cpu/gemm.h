@@ -26,8 +26,12 @@ struct Factor {
 inline Factor factor(const View& v) { return {v.data, v.dtype, v.columns(), 1}; }
 inline Factor transposed(Factor f) { return {f.data, f.dtype, f.column, f.row}; }
 
-// A function f that is called for each part of C when this part is complete: f(m0, m1, n0, n1) for rows [m0, m1) and
-// columns [n0, n1). The thread that has written the part calls f while the part is still in a cache. Every element of
+// Rows [m0, m1) and columns [n0, n1) of a matrix.
+struct Area {
+    std::int64_t m0, m1, n0, n1;
+};
+
+// A function f(const Area&) that is called for each part of C when this part is complete. The thread that has written the part calls f while the part is still in a cache. Every element of
 // C belongs to exactly one part. f must outlive the call of gemm(). If f reads or writes another matrix of C's shape,
 // pass it as `matrix`, so that the same part of it is prefetched.
 class Epilogue {
@@ -35,21 +39,15 @@ class Epilogue {
     Epilogue() = default;
     template <class F>
     explicit Epilogue(const F& f, const Factor& matrix = {})
-        : beside(matrix),
-          f_(&f),
-          run_([](const void* p, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1) {
-              (*static_cast<const F*>(p))(m0, m1, n0, n1);
-          }) {}
+        : beside(matrix), f_(&f), run_([](const void* p, const Area& part) { (*static_cast<const F*>(p))(part); }) {}
     explicit operator bool() const { return run_ != nullptr; }
-    void operator()(std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1) const {
-        run_(f_, m0, m1, n0, n1);
-    }
+    void operator()(const Area& part) const { run_(f_, part); }
 
     Factor beside = {};
 
   private:
     const void* f_ = nullptr;
-    void (*run_)(const void*, std::int64_t, std::int64_t, std::int64_t, std::int64_t) = nullptr;
+    void (*run_)(const void*, const Area&) = nullptr;
 };
 
 // The matrix to write, f32 or bf16: element (i, j) is at data[i * row + j].

@@ -82,7 +82,7 @@ class Part {
 
   private:
     void multiply_slab(Range rows, Range columns, Range depth) {
-        pack_bf16_right(right_, 32 * depth_, p_.b, depth.begin, depth.size(), columns.begin, columns.size());
+        pack_bf16_right(right_, 32 * depth_, p_.b, {depth.begin, depth.end, columns.begin, columns.end});
         for (std::int64_t m = rows.begin; m < rows.end; m += 32)
             for (std::int64_t k = depth.begin; k < depth.end; k += part_) {
                 Range now = depth.cut(k, part_);
@@ -100,7 +100,7 @@ class Part {
             static_cast<const std::uint16_t*>(p_.a.data) + rows.begin * p_.a.row + depth.begin * p_.a.column;
         std::int64_t left_row = 2 * p_.a.row;
         if (!serves_unpacked(left, rows, depth)) {
-            pack_bf16_left(left_, part_, p_.a, rows.begin, rows.size(), depth.begin, depth.size());
+            pack_bf16_left(left_, part_, p_.a, {rows.begin, rows.end, depth.begin, depth.end});
             left = left_, left_row = 2 * part_;
         }
         for (std::int64_t column = columns.begin; column < columns.end; column += 32) {
@@ -122,7 +122,7 @@ class Part {
         if (!p_.c.then || depth.end < p_.k) return;
         if (unfinished_) finish_bf16_block(*unfinished_);
         unfinished_ = nullptr;
-        p_.c.then(rows.begin, rows.end, columns.begin, columns.end);
+        p_.c.then({rows.begin, rows.end, columns.begin, columns.end});
     }
 
     void multiply_block(Bf16Block& block, const Bf16Place& at, bool first, bool last) {

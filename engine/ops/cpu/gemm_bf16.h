@@ -57,15 +57,11 @@ struct Bf16Form {
 const Bf16Form* bf16_amx();
 const Bf16Form* bf16_avx512();
 
-// Packs `rows` rows and `depth` columns of f, from element (row, k) on, into `to`, whose rows are `to_row` numbers
-// apart. rows <= 32. Pads with zeros to a multiple of 16 rows and of 32 columns.
-void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, std::int64_t row, std::int64_t rows,
-                    std::int64_t k, std::int64_t depth);
-// Packs `depth` rows and `columns` columns of f, from element (k, column) on, into panels, which are `panel` numbers
-// apart. Pads with zeros to a multiple of 32 rows and at least to a multiple of 16 columns. A tile that has no column
+// Packs an area of f with at most 32 rows into `to`, whose rows are `to_row` numbers apart. Pads with zeros to a multiple of 16 rows and of 32 columns.
+void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, const Area& at);
+// Packs an area of f into panels, which are `panel` numbers apart. Pads with zeros to a multiple of 32 rows and at least to a multiple of 16 columns. A tile that has no column
 // of f may stay unset, because it is not read.
-void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std::int64_t k, std::int64_t depth,
-                     std::int64_t column, std::int64_t columns);
+void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, const Area& at);
 
 // Sets block(32,32) to the values with which its sums begin if C is f32: the old C (if c.add is set) plus the bias.
 // Columns outside C become 0. Rows outside C are set too, but not used.

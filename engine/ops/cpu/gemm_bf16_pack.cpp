@@ -129,10 +129,9 @@ inline void store_pairs(std::uint16_t* to, Words even, Words odd) {
 
 }  // namespace
 
-void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, std::int64_t row, std::int64_t rows,
-                    std::int64_t k, std::int64_t depth) {
-    const auto* from = static_cast<const std::uint16_t*>(f.data) + row * f.row + k * f.column;
-    std::int64_t all_rows = rows > 16 ? 32 : 16;
+void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, const Area& at) {
+    const auto* from = static_cast<const std::uint16_t*>(f.data) + at.m0 * f.row + at.n0 * f.column;
+    const std::int64_t rows = at.m1 - at.m0, depth = at.n1 - at.n0, all_rows = rows > 16 ? 32 : 16;
     if (f.column == 1) {
         for (std::int64_t i = 0; i < all_rows; i++) {
             std::int64_t p = 0;
@@ -157,9 +156,9 @@ void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, std
     }
 }
 
-void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std::int64_t k, std::int64_t depth,
-                     std::int64_t column, std::int64_t columns) {
-    const auto* from = static_cast<const std::uint16_t*>(f.data) + k * f.row + column * f.column;
+void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, const Area& at) {
+    const auto* from = static_cast<const std::uint16_t*>(f.data) + at.m0 * f.row + at.n0 * f.column;
+    const std::int64_t depth = at.m1 - at.m0, columns = at.n1 - at.n0;
     if (f.column == 1) {
         std::int64_t all_depth = (depth + 31) / 32 * 32;
         for (std::int64_t p = 0; p < all_depth; p += 2) {  // row by row, so that few memory pages are read at a time
@@ -216,10 +215,8 @@ void finish_bf16_block(const Bf16Finish& finish) { RowWriter(&finish).write(fini
 
 #else
 namespace masquerade {  // on other processors, no form calls these functions
-void pack_bf16_left(std::uint16_t*, std::int64_t, const Factor&, std::int64_t, std::int64_t, std::int64_t,
-                    std::int64_t) {}
-void pack_bf16_right(std::uint16_t*, std::int64_t, const Factor&, std::int64_t, std::int64_t, std::int64_t,
-                     std::int64_t) {}
+void pack_bf16_left(std::uint16_t*, std::int64_t, const Factor&, const Area&) {}
+void pack_bf16_right(std::uint16_t*, std::int64_t, const Factor&, const Area&) {}
 void begin_bf16_block(float*, const Product&, const Bf16Place&) {}
 void finish_bf16_block(const Bf16Finish&) {}
 }  // namespace masquerade

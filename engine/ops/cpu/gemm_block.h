@@ -99,10 +99,9 @@ void deliver(S* to, const float* from, std::int64_t row, std::int64_t rows, std:
         for (std::int64_t j = 0; j < columns; j++) narrow(to[i * row + j], from[i * tile_columns + j]);
 }
 
-// Rows [m0, m1) and columns [n0, n1) of C, at most one tile. `first` and `last` say whether the tile is now computed
+// An area of C, at most one tile. `first` and `last` say whether the tile is now computed
 // for the first or the last block of K.
-struct Part {
-    std::int64_t m0, m1, n0, n1;
+struct Part : Area {
     bool first, last;
 };
 
@@ -144,39 +143,38 @@ std::int64_t scratch(std::int64_t n, std::int64_t cache) {
     return a_room + block_columns(n, cache) / tile_columns * b_panel;
 }
 
-void block(const GemmProblem& g, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, std::int64_t n_end,
-           float* packed_b) {
-    const std::int64_t width = block_columns(n_end - n_begin, g.cache);
+void block(const GemmProblem& g, const Area& area, float* packed_b) {
+    const std::int64_t width = block_columns(area.n1 - area.n0, g.cache);
     float* packed_a = packed_b + width / tile_columns * b_panel;
     // `height` rows of A are packed together. These are the rows of one tile, because they fit into the first-level
     // cache. But if the columns of A are contiguous, more rows are packed, because longer contiguous pieces are read
     // faster.
     const bool across = lies_across(g.a);
     const std::int64_t height = across ? block_rows : tile_rows;
-    for (std::int64_t n0 = n_begin; n0 < n_end; n0 += width) {
-        std::int64_t n1 = smaller(n0 + width, n_end), n2 = smaller(n1 + width, n_end), k0 = 0;
+    for (std::int64_t n0 = area.n0; n0 < area.n1; n0 += width) {
+        std::int64_t n1 = smaller(n0 + width, area.n1), n2 = smaller(n1 + width, area.n1), k0 = 0;
         do {  // runs once even if K = 0, because C must be written
             std::int64_t k1 = smaller(k0 + gemm_depth, g.k), k2 = smaller(k1 + gemm_depth, g.k);
-            pack_b(packed_b, g.b, k0, k1, n0, n1);
+            pack_b(packed_b, g.b, {k0, k1, n0, n1});
             Walk soon_b =
-                k1 < g.k ? walk_over(g.b, k1, k2, n0, n1) : walk_over(g.b, 0, smaller(gemm_depth, g.k), n1, n2);
-            for (std::int64_t m0 = m_begin; m0 < m_end; m0 += height) {
-                std::int64_t m1 = smaller(m0 + height, m_end), m2 = smaller(m1 + height, m_end);
-                pack_a(packed_a, g.a, g.m, m0, m1, k0, k1);
-                Walk soon_a = m1 < m_end ? walk_over(g.a, m1, m2, k0, k1)
-                                         : walk_over(g.a, m_begin, smaller(m_begin + height, m_end), k1, k2);
+                k1 < g.k ? walk_over(g.b, {k1, k2, n0, n1}) : walk_over(g.b, {0, smaller(gemm_depth, g.k), n1, n2});
+            for (std::int64_t m0 = area.m0; m0 < area.m1; m0 += height) {
+                std::int64_t m1 = smaller(m0 + height, area.m1), m2 = smaller(m1 + height, area.m1);
+                pack_a(packed_a, g.a, g.m, {m0, m1, k0, k1});
+                Walk soon_a = m1 < area.m1 ? walk_over(g.a, {m1, m2, k0, k1})
+                                           : walk_over(g.a, {area.m0, smaller(area.m0 + height, area.m1), k1, k2});
                 const bool done = k1 == g.k && g.c.then;
-                Walk beside = done && g.c.then.beside.data ? walk_over(g.c.then.beside, m0, m1, n0, n1) : Walk{};
+                Walk beside = done && g.c.then.beside.data ? walk_over(g.c.then.beside, {m0, m1, n0, n1}) : Walk{};
                 for (std::int64_t m = m0; m < m1; m += tile_rows)
                     for (std::int64_t n = n0; n < n1; n += tile_columns)
-                        run_tile(g,
-                                 {m, smaller(m + tile_rows, m1), n, smaller(n + tile_columns, n1), k0 == 0, k1 == g.k},
-                                 k1 - k0, packed_a + (m - m0) / tile_rows * panel_across,
-                                 packed_b + (n - n0) / tile_columns * b_panel,
-                                 beside.rows > 0   ? beside
-                                 : soon_a.rows > 0 ? soon_a
-                                                   : soon_b);
-                if (done) g.c.then(m0, m1, n0, n1);
+                        run_tile(
+                            g, {{m, smaller(m + tile_rows, m1), n, smaller(n + tile_columns, n1)}, k0 == 0, k1 == g.k},
+                            k1 - k0, packed_a + (m - m0) / tile_rows * panel_across,
+                            packed_b + (n - n0) / tile_columns * b_panel,
+                            beside.rows > 0   ? beside
+                            : soon_a.rows > 0 ? soon_a
+                                              : soon_b);
+                if (done) g.c.then({m0, m1, n0, n1});
             }
             k0 = k1;
         } while (k0 < g.k);

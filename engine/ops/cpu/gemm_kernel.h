@@ -22,8 +22,7 @@ struct GemmKernel {
     bool (*machine_has)();
     std::int64_t rows, columns;                                   // C is cut into parts at multiples of these numbers
     std::int64_t (*scratch)(std::int64_t n, std::int64_t cache);  // floats of scratch that block() needs for n columns
-    void (*block)(const GemmProblem&, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
-                  std::int64_t n_end, float* scratch);  // scratch is 64-byte aligned
+    void (*block)(const GemmProblem&, const Area&, float* scratch);  // scratch is 64-byte aligned
 };
 
 // All kernels that the compiler supports, the fastest first; the last one runs on any machine.

@@ -87,8 +87,6 @@ void copy_row(float* to, const S* from, std::int64_t count) {
     for (; i < count; i++) to[i] = widen(from[i]);
 }
 
-// A block of a factor is given by ranges: rows m0 to m1 of A, columns n0 to n1 of B, k0 to k1 of A and B.
-//
 // Let i count the rows of a block of A, and p its columns, which run along K. Unless only the columns of A are
 // contiguous, the block is copied row by row: element (i, p) is at to[i * row_along + p]. If only the columns are
 // contiguous (lies_across()), the block becomes panels of tile_rows rows: element (i, p) of a panel is at to[panel][p
@@ -160,22 +158,22 @@ void pack_b(float* to, const S* from, const Factor& b, std::int64_t depth, std::
     }
 }
 
-void pack_a(float* to, const Factor& a, std::int64_t m, std::int64_t m0, std::int64_t m1, std::int64_t k0,
-            std::int64_t k1) {
-    if (k0 == k1) return;
-    std::int64_t first = m0 * a.row + k0 * a.column;
+// `at` is the block: rows m0 to m1 of A and its columns n0 to n1, which run along K; for B, rows and columns of B.
+void pack_a(float* to, const Factor& a, std::int64_t m, const Area& at) {
+    if (at.n0 == at.n1) return;
+    const std::int64_t first = at.m0 * a.row + at.n0 * a.column, rows = at.m1 - at.m0, depth = at.n1 - at.n0;
     if (a.dtype == DType::f32)
-        pack_a(to, static_cast<const float*>(a.data) + first, a, m1 - m0, m - m0, k1 - k0);
+        pack_a(to, static_cast<const float*>(a.data) + first, a, rows, m - at.m0, depth);
     else
-        pack_a(to, static_cast<const std::uint16_t*>(a.data) + first, a, m1 - m0, m - m0, k1 - k0);
+        pack_a(to, static_cast<const std::uint16_t*>(a.data) + first, a, rows, m - at.m0, depth);
 }
-void pack_b(float* to, const Factor& b, std::int64_t k0, std::int64_t k1, std::int64_t n0, std::int64_t n1) {
-    if (k0 == k1) return;
-    std::int64_t first = k0 * b.row + n0 * b.column;
+void pack_b(float* to, const Factor& b, const Area& at) {
+    if (at.m0 == at.m1) return;
+    const std::int64_t first = at.m0 * b.row + at.n0 * b.column, depth = at.m1 - at.m0, columns = at.n1 - at.n0;
     if (b.dtype == DType::f32)
-        pack_b(to, static_cast<const float*>(b.data) + first, b, k1 - k0, n1 - n0);
+        pack_b(to, static_cast<const float*>(b.data) + first, b, depth, columns);
     else
-        pack_b(to, static_cast<const std::uint16_t*>(b.data) + first, b, k1 - k0, n1 - n0);
+        pack_b(to, static_cast<const std::uint16_t*>(b.data) + first, b, depth, columns);
 }
 
 // A walk over memory that will be read next, for example by packing. While a tile is computed, the cache lines of
@@ -196,12 +194,12 @@ inline void ask(Walk& walk) {
     walk.rows--;
 }
 
-// Returns a walk over rows [i0, i1) and columns [j0, j1) of f, in the direction in which f is contiguous.
-inline Walk walk_over(const Factor& f, std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) {
-    if (i0 >= i1 || j0 >= j1) return {};
-    std::int64_t size = f.dtype == DType::f32 ? 4 : 2;
-    const char* first = static_cast<const char*>(f.data) + (i0 * f.row + j0 * f.column) * size;
-    bool along = f.column == 1;
-    std::int64_t length = (along ? j1 - j0 : i1 - i0) * size, stride = (along ? f.row : f.column) * size;
-    return {first, first + length, length, stride, along ? i1 - i0 : j1 - j0};
+// Returns a walk over an area of f, in the direction in which f is contiguous.
+inline Walk walk_over(const Factor& f, const Area& at) {
+    const std::int64_t rows = at.m1 - at.m0, columns = at.n1 - at.n0, size = f.dtype == DType::f32 ? 4 : 2;
+    if (rows <= 0 || columns <= 0) return {};
+    const char* first = static_cast<const char*>(f.data) + (at.m0 * f.row + at.n0 * f.column) * size;
+    const bool along = f.column == 1;
+    const std::int64_t length = (along ? columns : rows) * size, stride = (along ? f.row : f.column) * size;
+    return {first, first + length, length, stride, along ? rows : columns};
 }

@@ -21,37 +21,30 @@ void forward(const View& x, const View& w, const View& b, const View& y, const E
     gemm(x.rows(), w.rows(), x.columns(), factor(x), transposed(factor(w)), to);
 }
 
-// Replaces each element of `to` in rows [m0, m1) and columns [n0, n1) by f(the same element of u, the element of
-// `to`). u and `to` have the same shape.
+// Replaces each element of `to` in an area by f(the same element of u, the element of `to`). u and `to` have the same
+// shape.
 template <class S, class F>
-void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1,
-                F f) {
-    for (std::int64_t m = m0; m < m1; m++) {
-        const S* from = u.as<S>() + m * u.columns() + n0;
-        S* row = to.as<S>() + m * u.columns() + n0;
-        store(OneLane{}, n1 - n0, row, false, [=](std::int64_t i) { return f(float(from[i]), row[i]); });
+void each_point(const View& u, const View& to, const Area& at, F f) {
+    for (std::int64_t m = at.m0; m < at.m1; m++) {
+        const S* from = u.as<S>() + m * u.columns() + at.n0;
+        S* row = to.as<S>() + m * u.columns() + at.n0;
+        store(OneLane{}, at.n1 - at.n0, row, false, [=](std::int64_t i) { return f(float(from[i]), row[i]); });
     }
 }
 template <class F>
-void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1,
-                F f) {
-    if (u.dtype == DType::f32)
-        each_point<float>(u, to, m0, m1, n0, n1, f);
-    else
-        each_point<bfloat16>(u, to, m0, m1, n0, n1, f);
+void each_point(const View& u, const View& to, const Area& at, F f) {
+    u.dtype == DType::f32 ? each_point<float>(u, to, at, f) : each_point<bfloat16>(u, to, at, f);
 }
 
-// Applies the rotary embedding to rows [m0, m1) and columns [n0, n1) of y, in place. Column n0 need not be the first
-// column of a head.
+// Applies the rotary embedding to an area of y, in place. Column n0 need not be the first column of a head.
 template <class S>
-void turn(const View& y, const Ints& positions, const View& rotary_table, std::int64_t m0, std::int64_t m1,
-          std::int64_t n0, std::int64_t n1) {
+void turn(const View& y, const Ints& positions, const View& rotary_table, const Area& at) {
     const std::int64_t D = rotary_table.columns();
-    for (std::int64_t m = m0; m < m1; m++) {
+    for (std::int64_t m = at.m0; m < at.m1; m++) {
         S* row = y.as<S>() + m * y.columns();
         const float* turn = rotary_table.as<float>() + positions[m] * D;
-        for (std::int64_t n = n0, next; n < n1; n = next) {
-            next = std::min(n1, n / D * D + D);
+        for (std::int64_t n = at.n0, next; n < at.n1; n = next) {
+            next = std::min(at.n1, n / D * D + D);
             rotary_pairs(OneLane{}, row + n, turn + n % D, 1.0f, row + n, false, int(next - n) / 2);
         }
     }
@@ -80,11 +73,11 @@ void linear_gelu_forward(View x, View w, View b, GeluKind kind, View u, View a) 
         forward(x, w, b, u, {});
         return gelu_forward(u, kind, a);
     }
-    auto activate = [&](std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1) {
+    auto activate = [&](const Area& at) {
         if (kind == GeluKind::tanh)
-            each_point(u, a, m0, m1, n0, n1, [](float v, auto) { return gelu_tanh(v); });
+            each_point(u, a, at, [](float v, auto) { return gelu_tanh(v); });
         else
-            each_point(u, a, m0, m1, n0, n1, [](float v, auto) { return gelu(v); });
+            each_point(u, a, at, [](float v, auto) { return gelu(v); });
     };
     forward(x, w, b, u, Epilogue(activate, factor(a)));
 }
@@ -107,11 +100,11 @@ void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad d
         linear_backward(dy, a, w, {da, false}, {}, {});
         return gelu_backward(da, u, kind, du);
     }
-    auto slope = [&](std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1) {
+    auto slope = [&](const Area& at) {
         if (kind == GeluKind::tanh)
-            each_point(u, du.view, m0, m1, n0, n1, [](float v, auto da) { return float(da) * gelu_tanh_grad(v); });
+            each_point(u, du.view, at, [](float v, auto da) { return float(da) * gelu_tanh_grad(v); });
         else
-            each_point(u, du.view, m0, m1, n0, n1, [](float v, auto da) { return float(da) * gelu_grad(v); });
+            each_point(u, du.view, at, [](float v, auto da) { return float(da) * gelu_grad(v); });
     };
     Product to = product(du.view);
     to.then = Epilogue(slope, factor(u));
@@ -124,12 +117,9 @@ void linear_rotary_forward(View x, View w, View b, Ints positions, View rotary_t
         forward(x, w, b, y, {});
         return rotary_forward(y, positions, rotary_table, columns, y);
     }
-    auto turn_part = [&](std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1) {
-        n1 = std::min<std::int64_t>(n1, columns);
-        if (y.dtype == DType::f32)
-            turn<float>(y, positions, rotary_table, m0, m1, n0, n1);
-        else
-            turn<bfloat16>(y, positions, rotary_table, m0, m1, n0, n1);
+    auto turn_part = [&](const Area& at) {
+        const Area turned{at.m0, at.m1, at.n0, std::min<std::int64_t>(at.n1, columns)};
+        (y.dtype == DType::f32 ? turn<float> : turn<bfloat16>)(y, positions, rotary_table, turned);
     };
     forward(x, w, b, y, Epilogue(turn_part));
 }
