@@ -109,17 +109,22 @@ void each_spans(const std::vector<Ids>& words, int wanted, const std::vector<dou
     const auto visible = [&](std::size_t w) { return std::count(hidden.begin(), hidden.end(), words[w][0]) == 0; };
     double starts = 0;
     for (std::size_t w = 0; w < words.size(); w++) starts += visible(w);
-    for (std::size_t start = 0; start < words.size(); start++)
-        for (std::size_t length = 1; length <= shares.size() && visible(start); length++) {
-            Ids span = words[start];
-            for (std::size_t w = start + 1; w < std::min(words.size(), start + length); w++) {
-                if (!visible(w) || words[w][0] != span.back() + 1 || int(hidden.size() + span.size()) >= wanted) break;
-                span.insert(span.end(), words[w].begin(), words[w].end());
-            }
+    for (std::size_t start = 0; start < words.size(); start++) {
+        if (!visible(start)) continue;
+        Ids span;
+        double left = 1;  // the probability of this length or a larger one
+        for (std::size_t w = start, length = 0, ends = 0; !ends; left -= shares[length++]) {
+            span.insert(span.end(), words[w].begin(), words[w].end());
+            w++;
+            ends = length + 1 == shares.size() || w == words.size() || !visible(w) || words[w][0] != span.back() + 1 ||
+                   int(hidden.size() + span.size()) >= wanted;
+            const double p = ends ? left : shares[length];
+            if (p < 1e-12) continue;
             spans.push_back(span);
-            each_spans(words, wanted, shares, probability / starts * shares[length - 1], spans, f);
+            each_spans(words, wanted, shares, probability / starts * p, spans, f);
             spans.pop_back();
         }
+    }
 }
 // Calls f(probability, readings) for all that may be read in the places of these spans, span by span.
 void each_reading(const std::vector<Ids>& spans, const Whole& all, const ObjectiveOptions& o, double probability,
@@ -566,6 +571,12 @@ TEST_CASE("objective draws: every objective draws what its definition enumerates
                 check(objective, *s, o, 6000);
                 if (s == &pair) check(objective, *s, options(), 6000);
             }
+}
+
+TEST_CASE("objective draws: pmlm draws blocks of two to six tokens, each length as often") {
+    ObjectiveOptions o = options();
+    o.hidden = 0.85, o.blocks = 1;  // six of seven tokens
+    check(find_objective("pmlm"), {{cls, 5, 6, 7, 5, 6, 7, 5, sep}, 7, {}}, o, 6000);
 }
 
 TEST_CASE("objective draws: mlm hides whole words, and spans of SpanBERT's lengths, each with one fate") {
