@@ -3,11 +3,39 @@
 #pragma once
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "engine/check/ladder.h"
 
 namespace masquerade::ladder {
+
+// True if the environment variable MASQUERADE_SMALL_LADDER is set. The checks below then use only the smallest sizes, so
+// that they can run under slow tools that check every memory access.
+inline bool small_ladder() { return std::getenv("MASQUERADE_SMALL_LADDER") != nullptr; }
+
+// True if a check at these sizes is fast enough. A GPU runs all sizes. Without a GPU, the tests run the kernels on the
+// CPU, with a fiber for each CUDA thread. For a costly op, rows * columns * other may then be at most `most`, and rows at
+// most 300.
+inline bool fits_fibers(const Op& op, Sizes s, std::int64_t most) {
+    return !op.costly || lies_apart(Device::cuda) ||
+           (s.rows <= 300 && std::int64_t(s.rows) * s.columns * s.other <= most);
+}
+
+inline void check_cuda_precision(const Op& op, Findings& findings) {
+    std::vector<Sizes> sizes = small_ladder() ? op.small : op.all;
+    if (!small_ladder()) sizes.insert(sizes.end(), op.far.begin(), op.far.end());
+    for (Sizes s : sizes)
+        if (fits_fibers(op, s, 5200)) check_precision_on(Device::cuda, op, s, findings);
+}
+
+inline void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows = RowsAlone::same_bits) {
+    std::vector<Sizes> some;  // the large sizes are left out: they take long without a GPU and find nothing new
+    for (Sizes s : op.all)
+        if (s.rows * s.columns <= 33 * 33 && fits_fibers(op, s, 1100)) some.push_back(s);
+    check_contract_on(Device::cuda, op, small_ladder() ? op.small : some, {DType::f32, DType::bf16}, findings, rows);
+    if (!small_ladder() && !op.costly) check_contract_on(Device::cuda, op, op.far, {DType::f32}, findings, rows, true);
+}
 
 // All rows of the op that the line names: a backward by contract, the rest with its forward. Returns how many.
 inline int climb(const std::string& line, const std::string& who, RowsAlone rows_alone = RowsAlone::same_bits) {

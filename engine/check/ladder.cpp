@@ -39,7 +39,7 @@ Draw uniform(double low, double high) {
 }
 
 Operand& Case::add(const std::string& name, Role role, const Shape& shape, Kind kind) {
-    Operand o;
+    Operand& o = operands.emplace_back(usual);
     o.name = name;
     o.path = "path.of." + name;
     o.role = role;
@@ -48,8 +48,7 @@ Operand& Case::add(const std::string& name, Role role, const Shape& shape, Kind 
     // Cotangents vary and are not centred at 0. With a constant cotangent, errors in softmax and layernorm would not be
     // found, because the sum of the outputs of a row is constant.
     o.draw = role == Role::output ? uniform(-1, 1.7) : uniform(-1.5, 1.5);
-    operands.push_back(o);
-    return operands.back();
+    return o;
 }
 
 bool Case::has_storage() const {

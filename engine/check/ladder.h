@@ -46,9 +46,9 @@ Draw uniform(double low, double high);
 // tensor with Role::output.
 struct Operand {
     std::string name, path;
-    Role role;
+    Role role = Role::input;
     Shape shape;
-    Kind kind;
+    Kind kind = Kind::storage;
     Draw draw;
     std::vector<double> numbers;
     bool weight = false;     // the gradient has type A, even if the value has type S
@@ -113,10 +113,8 @@ struct Case {
     // Calls the function of nn/functions.h that records the op. If the op draws random numbers, their stream is named
     // "ladder".
     std::function<void(const OnTape&)> record;
-    // Computes the outputs by plain loops in double. Only for ops without a backward, which check_calculus() cannot
-    // check.
-    std::function<void(const Call&)> definition;
-    int rows = 0;  // number of rows of the operands with of_row = true
+    int rows = 0;   // number of rows of the operands with of_row = true
+    Operand usual;  // the properties of the operands that are declared next, unless the row says otherwise
 
     Operand& input(const std::string& name, const Shape& shape, Kind kind = Kind::storage) {
         return add(name, Role::input, shape, kind);
@@ -159,7 +157,7 @@ struct Op {
     std::vector<Sizes> middle = {{33, 65, 17}};                    // calculus, along random directions; records
     std::vector<Sizes> all = boundary_sizes();                     // precision and contract
     std::vector<Sizes> far = far_sizes();                          // precision, contract in f32, calculus if not costly
-    bool costly = false;                                           // many operations per number; see fits_fibers()
+    bool costly = false;                                           // many operations per number
 };
 
 // Returns the case of a row of the op table at the given sizes, with random numbers.
@@ -194,6 +192,8 @@ void set_number(const View& view, std::int64_t i, complex x);
 // Returns x rounded to `type`; x itself for f64 and c128.
 double rounded(double x, DType type);
 
+// Sets `worst` to the error if the error is larger, or NaN.
+void keep_largest(double& worst, double error);
 // Returns the largest absolute error of `found`, divided by the largest absolute value in `exact` or by `floor`,
 // whichever is larger. Returns NaN if any error is NaN.
 double error_of(const View& found, const View& exact, double floor);
@@ -281,16 +281,11 @@ void check_contract(const Op& op, Findings& findings);
 // How exactly the results of an op for some rows alone must agree with its results for the same rows in a batch: in all
 // bits, or within the allowed errors. `near` is for cuBLASLt, whose algorithm may depend on the number of rows.
 enum class RowsAlone { same_bits, near };
-// The checks of the ops on Device::cuda. Precision is checked against f64 on the CPU.
-void check_cuda_precision(const Op& op, Findings& findings);
-void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows = RowsAlone::same_bits);
-// True if the environment variable MASQUERADE_SMALL_LADDER is set. check_cuda_precision() and check_cuda_contract()
-// then use only the smallest sizes, so that they can run under slow tools that check every memory access.
-bool small_ladder();
-// True if a CUDA check at these sizes is fast enough. A GPU runs all sizes. Without a GPU, the tests run the kernels on
-// the CPU, with a fiber for each CUDA thread. For a costly op, rows * columns * other may then be at most `most`, and
-// rows at most 300.
-bool fits_fibers(const Op& op, Sizes sizes, std::int64_t most);
+// The same checks on a device. Precision is checked in f32 and bf16 against f64 on the CPU. If `far` is true, fewer sets
+// of gradients are tried, because calls take long.
+void check_precision_on(Device device, const Op& op, Sizes sizes, Findings& findings);
+void check_contract_on(Device device, const Op& op, std::vector<Sizes> sizes, const std::vector<DType>& types,
+                       Findings& findings, RowsAlone rows = RowsAlone::same_bits, bool far = false);
 
 // Returns all rows of the op table.
 const std::vector<Op>& ops_table();

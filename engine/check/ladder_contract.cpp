@@ -31,36 +31,32 @@ struct Contract : Check {
     // Checks that results contain no NaN, and that all other memory, including the guards, is unchanged. Returns the
     // call with all results.
     Call check_writes() const {
-        const Call fresh = call_of(c);
         Call call = call_of(c);
-        call.forward();
-        auto expect_untouched = [&](bool after_backward) {
+        std::vector<std::string> values, others;  // the bytes of call.values and call.others so far
+        const auto check = [&](const Guarded& tensor, std::string& before, const std::string& name, bool result,
+                               const std::string& when) {
+            if (result)
+                expect(!tensor.has_nan(), name, when.empty() ? "is not fully written" : "is not fully stored");
+            else
+                expect(tensor.bytes() == before, name, "is written to" + when);
+            expect(tensor.guards_intact(), name, "is written past its ends");
+            before = tensor.bytes();
+        };
+        const auto check_all = [&](bool backward, const std::string& when) {
             for (std::size_t i = 0; i < c.operands.size(); i++) {
                 const Operand& o = c.operands[i];
-                if (!o.written()) expect(call.values[i].bytes() == fresh.values[i].bytes(), o.name, "is written to");
-                if (call.others[i] && (o.role == Role::output || !after_backward))
-                    expect(call.others[i]->bytes() == fresh.others[i]->bytes(), "d" + o.name, "is written to");
+                check(call.values[i], values[i], o.name, o.written() && !backward, when);
+                if (call.others[i])
+                    check(*call.others[i], others[i], "d" + o.name, c.has_gradient(o) && backward, when);
             }
         };
-        expect_untouched(false);
-        for (std::size_t i = 0; i < c.operands.size(); i++)
-            if (c.operands[i].written()) expect(!call.values[i].has_nan(), c.operands[i].name, "is not fully written");
-        std::vector<std::string> results;
-        for (const Guarded& value : call.values) results.push_back(value.bytes());
-        if (c.backward) {
-            call.backward();
-            expect_untouched(true);
-            for (std::size_t i = 0; i < results.size(); i++)
-                expect(call.values[i].bytes() == results[i], c.operands[i].name, "is written to by the backward");
-            each_gradient([&](std::size_t i, const std::string& name) {
-                expect(!call.others[i]->has_nan(), name, "is not fully stored");
-            });
-        }
         for (std::size_t i = 0; i < c.operands.size(); i++) {
-            expect(call.values[i].guards_intact(), c.operands[i].name, "is written past its ends");
-            if (call.others[i])
-                expect(call.others[i]->guards_intact(), "d" + c.operands[i].name, "is written past its ends");
+            values.push_back(call.values[i].bytes());
+            others.push_back(call.others[i] ? call.others[i]->bytes() : "");
         }
+        call.forward();
+        check_all(false, "");
+        if (c.backward) call.backward(), check_all(true, " by the backward");
         return call;
     }
     void fill_gradients_with_nan(const Call& call) const {
@@ -85,11 +81,8 @@ struct Contract : Check {
             call.add(i);
             call.backward();
             call.add(i, false);
-            for (std::int64_t k = 0; k < g.count(); k++) {
-                double expected = before[std::size_t(k)] + number(g, k).real();
-                double error = std::fabs(number(to, k).real() - expected);
-                worst = error > worst || error != error ? error : worst;
-            }
+            for (std::int64_t k = 0; k < g.count(); k++)
+                keep_largest(worst, std::fabs(number(to, k).real() - (before[std::size_t(k)] + number(g, k).real())));
             expect(worst <= 4 * bound_of(c.operands[i], type) * size, name, "is not added to what was there");
             expect(call.others[i]->guards_intact(), name, "is written past its ends when added");
             each_gradient([&](std::size_t j, const std::string& other) {
@@ -224,8 +217,10 @@ struct Contract : Check {
     }
 };
 
-void check(const Op& op, Device device, RowsAlone rows, std::vector<Sizes> sizes, std::vector<DType> types,
-           Findings& findings, bool far = false) {
+}  // namespace
+
+void check_contract_on(Device device, const Op& op, std::vector<Sizes> sizes, const std::vector<DType>& types,
+                       Findings& findings, RowsAlone rows, bool far) {
     sizes.push_back({0, sizes.front().columns, sizes.front().other});  // an empty batch
     bool has_storage = prepared(op, op.all.front()).has_storage();
     for (DType type : types) {
@@ -248,19 +243,9 @@ void check(const Op& op, Device device, RowsAlone rows, std::vector<Sizes> sizes
     }
 }
 
-}  // namespace
-
 void check_contract(const Op& op, Findings& findings) {
-    check(op, Device::cpu, RowsAlone::same_bits, op.all, {DType::f32, DType::bf16, DType::f64}, findings);
-    check(op, Device::cpu, RowsAlone::same_bits, op.far, {DType::f32}, findings, true);
-}
-
-void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows) {
-    std::vector<Sizes> some;  // the large sizes are left out: they take long without a GPU and find nothing new
-    for (Sizes s : op.all)
-        if (s.rows * s.columns <= 33 * 33 && fits_fibers(op, s, 1100)) some.push_back(s);
-    check(op, Device::cuda, rows, small_ladder() ? op.small : some, {DType::f32, DType::bf16}, findings);
-    if (!small_ladder() && !op.costly) check(op, Device::cuda, rows, op.far, {DType::f32}, findings, true);
+    check_contract_on(Device::cpu, op, op.all, {DType::f32, DType::bf16, DType::f64}, findings);
+    check_contract_on(Device::cpu, op, op.far, {DType::f32}, findings, RowsAlone::same_bits, true);
 }
 
 }  // namespace masquerade::ladder

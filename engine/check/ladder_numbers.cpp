@@ -3,25 +3,26 @@
 #include "engine/ops/cpu/gemm.h"
 #include "engine/check/ladder.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 namespace masquerade::ladder {
+
+void keep_largest(double& worst, double error) {
+    if (error > worst || std::isnan(error)) worst = error;
+}
 
 double error_of(const View& found, const View& exact, double floor) {
     double worst = 0, scale = floor > 0 ? floor : 1e-300;
     for (std::int64_t i = 0; i < exact.count(); i++) {
-        double a = number(found, i).real(), b = number(exact, i).real();
-        double error = a == b ? 0 : std::fabs(a - b);
-        worst = error > worst || error != error ? error : worst;
-        if (std::isfinite(b)) scale = std::fabs(b) > scale ? std::fabs(b) : scale;
+        const double a = number(found, i).real(), b = number(exact, i).real();
+        if (a != b) keep_largest(worst, std::fabs(a - b));
+        if (std::isfinite(b)) scale = std::max(scale, std::fabs(b));
     }
     return worst / scale;
 }
 
 namespace {
-
-void note(double& worst, double error) { worst = error > worst || error != error ? error : worst; }
 
 // Runs the forward and returns the scalar whose gradient the backward computes: the sum of all outputs times their
 // cotangents.
@@ -41,52 +42,51 @@ constexpr double step = 1e-30, near = 1e-12;
 void expect_calculus(Findings& findings, const Operand& o, double error, const std::string& how) {
     std::string tensor = "d" + o.name;
     Errors& errors = findings.of(tensor);
-    note(errors.complex_step, error);
-    note(errors.share, error / near);
+    keep_largest(errors.complex_step, error);
+    keep_largest(errors.share, error / near);
     findings.expect(error <= near, tensor, "complex step", text(error, " > ", near, how));
 }
 
+// Calls check(operand, its gradient, its value in a call on complex numbers, this call) for each input.
+template <class F>
+void each_input(const Op& op, Sizes sizes, F check) {
+    const Case c = prepared(op, sizes);
+    const Call exact(c, DType::f64), shifted(c, DType::c128);
+    exact.both();
+    for (std::size_t i = 0; i < c.operands.size(); i++)
+        if (const Operand& o = c.operands[i]; o.role == Role::input && o.shape.count() > 0)
+            check(o, exact.others[i]->view(), shifted.values[i].view(), shifted);
+}
+
 void check_elements(const Op& op, Sizes sizes, Findings& findings) {
-    Case c = prepared(op, sizes);
-    Call exact(c, DType::f64), shifted(c, DType::c128);
-    exact.forward(), exact.backward();
-    for (std::size_t i = 0; i < c.operands.size(); i++) {
-        const Operand& o = c.operands[i];
-        if (o.role != Role::input) continue;
-        Guarded gradient(o.shape, DType::f64, "complex step");
-        const View& x = shifted.values[i].view();
+    each_input(op, sizes, [&](const Operand& o, const View& g, const View& x, const Call& shifted) {
+        const Guarded gradient(o.shape, DType::f64, "complex step");
         for (std::int64_t k = 0; k < x.count(); k++) {
-            complex before = number(x, k);
+            const complex before = number(x, k);
             set_number(x, k, before + complex(0, step));
             set_number(gradient.view(), k, scalar_of(shifted).imag() / step);
             set_number(x, k, before);
         }
-        expect_calculus(findings, o, error_of(exact.others[i]->view(), gradient.view(), o.floor), at(sizes));
-    }
+        expect_calculus(findings, o, error_of(g, gradient.view(), o.floor), at(sizes));
+    });
 }
 
 void check_directions(const Op& op, Sizes sizes, Findings& findings) {
-    Case c = prepared(op, sizes);
-    Call exact(c, DType::f64), shifted(c, DType::c128);
-    exact.forward(), exact.backward();
-    for (std::size_t i = 0; i < c.operands.size(); i++) {
-        const Operand& o = c.operands[i];
-        if (o.role != Role::input || o.shape.count() == 0) continue;
-        const View &x = shifted.values[i].view(), &g = exact.others[i]->view();
+    each_input(op, sizes, [&](const Operand& o, const View& g, const View& x, const Call& shifted) {
         for (std::uint32_t direction = 0; direction < 8; direction++) {
             Sequence random(hash_of(op.name), o.name + ".direction", direction);
             double along = 0, size = o.floor * o.floor;
             for (std::int64_t k = 0; k < x.count(); k++) {
-                double d = 2 * random.uniform_double() - 1, term = d * number(g, k).real();
+                const double d = 2 * random.uniform_double() - 1, term = d * number(g, k).real();
                 set_number(x, k, complex(o.numbers[std::size_t(k)], step * d));
                 along += term;
                 size += term * term;
             }
-            double error = std::fabs(scalar_of(shifted).imag() / step - along) / std::sqrt(size + 1e-300);
+            const double error = std::fabs(scalar_of(shifted).imag() / step - along) / std::sqrt(size + 1e-300);
             expect_calculus(findings, o, error, " along a direction" + at(sizes));
         }
         for (std::int64_t k = 0; k < x.count(); k++) set_number(x, k, o.numbers[std::size_t(k)]);
-    }
+    });
 }
 
 // Returns a call with outputs and all gradients in double, computed from numbers that are rounded to `type`.
@@ -104,8 +104,8 @@ void compare(const Call& exact, Sizes sizes, DType type, Device device, const st
     each_result(fast, exact, [&](const Operand& o, const std::string& tensor, const Guarded& a, const Guarded& b) {
         double error = error_of(a.view(), b.view(), o.floor), bound = bound_of(o, type);
         Errors& errors = findings.of(tensor);
-        note(type == DType::bf16 ? errors.bf16 : errors.f32, error);
-        note(errors.share, error / bound);
+        keep_largest(type == DType::bf16 ? errors.bf16 : errors.f32, error);
+        keep_largest(errors.share, error / bound);
         findings.expect(error <= bound, tensor, text(name_of(type), " on ", how),
                         text("is off by ", error, " > ", bound, at(sizes)));
     });
@@ -114,16 +114,6 @@ void compare(const Call& exact, Sizes sizes, DType type, Device device, const st
 void check_against_double(const Op& op, Sizes sizes, DType type, Findings& findings) {
     const Case c = prepared(op, sizes);
     const Call exact = exact_call(c, type);
-    if (c.definition) {
-        Call plain(c, DType::f64, type);
-        c.definition(plain);
-        for (std::size_t i = 0; i < c.operands.size(); i++) {
-            const Operand& o = c.operands[i];
-            if (!o.written()) continue;
-            double error = error_of(exact.values[i].view(), plain.values[i].view(), o.floor);
-            findings.expect(error <= near, o.name, "definition", text(error, " > ", near, at(sizes)));
-        }
-    }
     std::string first = instruction_set();
     for (const char* set : {"generic", "avx2", "avx512"})
         if (set_instruction_set(set)) compare(exact, sizes, type, Device::cpu, set, findings);
@@ -160,25 +150,13 @@ void check_precision(const Op& op, Findings& findings) {
         });
 }
 
-bool fits_fibers(const Op& op, Sizes s, std::int64_t most) {
-    return !op.costly || lies_apart(Device::cuda) ||
-           (s.rows <= 300 && std::int64_t(s.rows) * s.columns * s.other <= most);
-}
-
-bool small_ladder() { return std::getenv("MASQUERADE_SMALL_LADDER") != nullptr; }
-
-void check_cuda_precision(const Op& op, Findings& findings) {
-    std::vector<Sizes> sizes = small_ladder() ? op.small : op.all;
-    if (!small_ladder()) sizes.insert(sizes.end(), op.far.begin(), op.far.end());
-    for (Sizes s : sizes) {
-        if (!fits_fibers(op, s, 5200)) continue;
-        for (DType type : {DType::f32, DType::bf16})
-            findings.attempt(s, [&] {
-                const Case c = prepared(op, s);
-                if (type == DType::f32 || c.has_storage())
-                    compare(exact_call(c, type), s, type, Device::cuda, "cuda", findings);
-            });
-    }
+void check_precision_on(Device device, const Op& op, Sizes sizes, Findings& findings) {
+    for (DType type : {DType::f32, DType::bf16})
+        findings.attempt(sizes, [&] {
+            const Case c = prepared(op, sizes);
+            if (type == DType::f32 || c.has_storage())
+                compare(exact_call(c, type), sizes, type, device, name_of(device), findings);
+        });
 }
 
 }  // namespace masquerade::ladder

@@ -54,14 +54,19 @@ Op costly_op(const std::string& name, const std::function<Case(Sizes)>& make, co
 
 namespace {
 
-// x may have no columns (I = 0). Every sum is then 0, and y is the bias.
-Case linear_case(Sizes n, bool bias, Kind of_y) {
-    const int M = n.rows, I = n.columns, O = n.other;
+// Returns a case with the inputs of x(M,I) w(O,I)^T + b(O). M, I and O are the sizes.
+Case product_case(Sizes n, bool bias) {
     Case c;
-    c.input("x", {M, I}).by_row().sums(O);
-    c.input("w", {O, I}).as_weight().sums(M);
-    if (bias) c.input("b", {O}, arithmetic).sums(M);
-    c.output("y", {M, O}, of_y).by_row().sums(I).at_least(1);
+    c.input("x", {n.rows, n.columns}).by_row().sums(n.other);
+    c.input("w", {n.other, n.columns}).as_weight().sums(n.rows);
+    if (bias) c.input("b", {n.other}, arithmetic).sums(n.rows);
+    return c;
+}
+
+// x may have no columns. Every sum is then 0, and y is the bias.
+Case linear_case(Sizes n, bool bias, Kind of_y) {
+    Case c = product_case(n, bias);
+    c.output("y", {n.rows, n.other}, of_y).by_row().sums(n.columns).at_least(1);
     set_calls(c, linear_forward, linear_backward, of_y == arithmetic ? linear_unrounded : linear);
     return c;
 }
@@ -105,13 +110,10 @@ Case activation_case(Sizes n, bool gated, Calls... calls) {
 
 // u = x w^T + b, a = gelu(u). a has no gradient here, because the backward of gelu_linear covers the gelu.
 Case linear_gelu_case(Sizes n, GeluKind kind, bool bias) {
-    const int M = n.rows, I = n.columns, O = n.other;
-    Case c;
-    c.input("x", {M, I}).by_row().sums(O);
-    c.input("w", {O, I}).as_weight().sums(M);
-    if (bias) c.input("b", {O}, arithmetic).sums(M);
-    c.output("u", {M, O}).by_row().sums(I).at_least(1);
-    c.statistic("a", {M, O}, Kind::storage).by_row().from_rounded().sums(I).at_least(1);
+    Case c = product_case(n, bias);
+    c.usual.by_row().sums(n.columns).at_least(1);
+    c.output("u", {n.rows, n.other});
+    c.statistic("a", {n.rows, n.other}, Kind::storage).from_rounded();
     c.forward = by_names(linear_gelu_forward, kind);
     c.backward = [bias](const Call& a) {
         linear_backward(a.d("u"), a("x"), a("w"), a.grad("x"), a.grad("w"), bias ? a.grad("b") : Grad{});
@@ -225,11 +227,12 @@ Case rotary_case(Sizes n) {
 Case linear_rotary_case(Sizes n) {
     const int M = n.rows, I = n.columns, D = 2 * n.other, O = 2 * D + 3, P = 50;
     Case c;
-    c.input("x", {M, I}).by_row().from_rounded().sums(O).at_least(1);
-    c.input("w", {O, I}).as_weight().from_rounded().sums(M).at_least(1);
-    c.input("b", {O}, arithmetic).from_rounded().sums(M).at_least(1);
+    c.usual.from_rounded().at_least(1);
+    c.input("x", {M, I}).by_row().sums(O);
+    c.input("w", {O, I}).as_weight().sums(M);
+    c.input("b", {O}, arithmetic).sums(M);
     c.constant("rotary_table", {P, D}, arithmetic).with_any_rows().drawn(uniform(-0.7, 0.7));
-    c.output("y", {M, O}).by_row().from_rounded().sums(I).at_least(1);
+    c.output("y", {M, O}).by_row().sums(I);
     c.ints("positions", some_below(M, P, 4));
     set_calls(c, linear_rotary_forward, linear_rotary_backward, linear_rotary, 2 * D);
     return c;
@@ -265,10 +268,6 @@ Case store_rows_case(Sizes n) {
     c.updated("y", {n.rows + n.other, n.columns}, Kind::storage).with_any_rows();
     c.ints("rows", different_below(n.rows, n.rows + n.other));
     c.forward = by_names(store_rows);
-    c.definition = [C = n.columns](const Call& a) {
-        for (std::int64_t i = 0; i < a("x").count(); i++)
-            numbers(a, "y")[a.ints("rows")[i / C] * C + i % C] = numbers(a, "x")[i];
-    };
     return c;
 }
 
@@ -302,10 +301,10 @@ Case scale_columns_case(Sizes n) {
 Case head_scores_case(Sizes n, bool weight) {
     const int C = 2 * n.columns;
     Case c;
-    c.input("x", {n.rows, C}).by_row().sums(n.other).at_least(1);
-    Operand& p = c.input("p", {n.other, C}).sums(n.rows).at_least(1);
-    p.weight = weight;
-    c.output("y", {n.rows, 2 * n.other}, arithmetic).by_row().sums(n.columns).at_least(1);
+    c.usual.at_least(1);
+    c.input("x", {n.rows, C}).by_row().sums(n.other);
+    c.input("p", {n.other, C}).sums(n.rows).weight = weight;
+    c.output("y", {n.rows, 2 * n.other}, arithmetic).by_row().sums(n.columns);
     set_calls(c, head_scores_forward, head_scores_backward, head_scores, 2, 0.7);
     return c;
 }
@@ -394,8 +393,7 @@ Case cross_entropy_case(Sizes n, bool bias, double smoothing) {
     const double least = smoothing > 0 ? 1 : 0.1;
     const int N = n.rows, C = n.columns, V = n.other;
     Case c;
-    Operand& h = c.input("h", {N, C}).by_row().from_rounded().sums(C + V).at_least(1);
-    h.drawn(scaled(1 / std::sqrt(C)));
+    c.input("h", {N, C}).by_row().from_rounded().sums(C + V).at_least(1).drawn(scaled(1 / std::sqrt(C)));
     c.input("w", {V, C}).as_weight().from_rounded().drawn(scaled(1)).sums(C + N).at_least(least);
     if (bias) c.input("b", {V}, arithmetic).drawn(scaled(1)).sums(C + N).at_least(least);
     c.constant("weights", {N}, arithmetic).by_row().drawn(with_zeros(-1, 1));
@@ -427,20 +425,6 @@ Case token_losses_case(Sizes n) {
     c.ints("targets", some_below(N, V, 5));
     c.forward = by_names(cross_entropy_forward, 0.0);
     c.record = in_order(token_losses);
-    c.definition = [N, C, V](const Call& a) {
-        const double *h = numbers(a, "h"), *w = numbers(a, "w"), *b = numbers(a, "b");
-        for (int row = 0; row < N; row++) {
-            double sum = 0, wanted = 0;
-            for (int v = 0; v < V; v++) {
-                double logit = b[v];
-                for (int i = 0; i < C; i++) logit += h[row * C + i] * w[v * C + i];
-                sum += std::exp(logit);
-                if (v == a.ints("targets")[row]) wanted = logit;
-            }
-            numbers(a, "lse")[row] = std::log(sum);
-            numbers(a, "loss")[row] = std::log(sum) - wanted;
-        }
-    };
     return c;
 }
 
@@ -458,11 +442,6 @@ Case global_norm_case(Sizes n) {
     c.constant("g", {n.rows * n.columns}, arithmetic).with_any_shape();
     c.statistic("norm", {1}).sums(n.rows * n.columns);
     c.forward = by_names(global_norm);
-    c.definition = [](const Call& a) {
-        double square = 0;
-        for (std::int64_t i = 0; i < a("g").count(); i++) square += std::pow(numbers(a, "g")[i], 2);
-        *numbers(a, "norm") = std::sqrt(square);
-    };
     return c;
 }
 
@@ -479,16 +458,6 @@ Case adamw_case(Sizes n, double clip) {
     rule.decay = 0.1;
     rule.clip = clip;
     c.forward = by_names(adamw, rule);
-    c.definition = [rule](const Call& a) {
-        const double *control = numbers(a, "control"), norm = *numbers(a, "norm");
-        for (std::int64_t i = 0; i < a("p").count(); i++) {
-            double &p = numbers(a, "p")[i], &m = numbers(a, "m")[i], &v = numbers(a, "v")[i];
-            double g = numbers(a, "g")[i] * (rule.clip > 0 ? std::min(1.0, rule.clip / norm) : 1);
-            m = rule.beta1 * m + (1 - rule.beta1) * g;
-            v = rule.beta2 * v + (1 - rule.beta2) * g * g;
-            p -= control[0] * (m * control[1] / (std::sqrt(v * control[2]) + rule.eps) + rule.decay * p);
-        }
-    };
     return c;
 }
 
@@ -520,6 +489,9 @@ const std::vector<Op>& ops_table() {
         const auto gate = [](GateKind kind) {
             return [=](Sizes n) { return activation_case(n, true, glu_forward, glu_backward, glu, kind); };
         };
+        Op embedding{"embedding", embedding_case};
+        // With this size, the CUDA radix sort needs two passes and several blocks in its scan.
+        embedding.far.push_back({4700, 2, 300});
         std::vector<Op> all = {
             {"linear", with(linear_case, true, Kind::storage)},
             {"linear, no bias", with(linear_case, false, Kind::storage)},
@@ -550,7 +522,7 @@ const std::vector<Op>& ops_table() {
             {"dropout", dropout_case},
             {"residual_norm", with(residual_norm_case, 0.5f)},
             {"residual_norm, no dropout", with(residual_norm_case, 0)},
-            {"embedding", embedding_case},
+            embedding,
             {"rotary", rotary_case},
             {"linear_rotary", linear_rotary_case},
             {"gather_rows", with(gather_rows_case, false)},
@@ -587,10 +559,6 @@ const std::vector<Op>& ops_table() {
             {"apollo", with(apollo_case, 0)},
             {"apollo, clipped", with(apollo_case, 1)},
         };
-        for (Op& op : all)
-            if (op.name == "embedding")
-                op.far.push_back(
-                    {4700, 2, 300});  // the CUDA radix sort then needs two passes and several blocks in its scan
         for (const auto& more : {attention_ops(), state_ops(), bucket_ops(), insertion_ops(), code_ops()})
             all.insert(all.end(), more.begin(), more.end());
         return all;

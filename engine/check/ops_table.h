@@ -2,10 +2,24 @@
 // Declarations shared by the files of the op table.
 #pragma once
 #include "engine/nn/functions.h"
-#include "engine/check/ladder_record.h"
+#include "engine/check/ladder.h"
 #include "engine/tape/op_record.h"
 
 namespace masquerade::ladder {
+
+// What Case::record, the function of the op table, sees of the tape on which it records its op. The test of the records,
+// tests/ops/records_test.cpp, makes the tape.
+class OnTape {
+  public:
+    OnTape(Tape& on, const Call& call) : tape(on), memory(call) {}
+    virtual ~OnTape() = default;
+    virtual Tensor* operator()(const std::string& name) const = 0;
+    Ints ints(const std::string& name) const { return memory.ints(name); }
+    RowNames rows() const { return memory.rows(); }
+
+    Tape& tape;
+    const Call& memory;
+};
 
 constexpr Kind arithmetic = Kind::arithmetic;
 
@@ -18,8 +32,6 @@ Draw with_zeros(double low, double high);  // uniform numbers, but those with in
 Draw given(const std::vector<double>& numbers);
 
 inline Shape matrix(Sizes n) { return {n.rows, n.columns}; }
-// The numbers of a tensor in a double call, for Case::definition.
-inline double* numbers(const Call& a, const std::string& name) { return a(name).as<double>(); }
 
 // Adds the lists "document" and "position", from which dropout derives the random numbers of each row.
 void name_rows(Case& c, int rows, std::uint32_t salt = 1, bool of_row = true);
@@ -56,7 +68,7 @@ List of_sources(const Call& a, const std::string& name, const One& one) {
     return {one(name), one(name + "1")};
 }
 inline std::vector<Tensor*> all_of(const OnTape& a, const std::string& name) {
-    return of_sources<std::vector<Tensor*>>(a.memory, name, a);
+    return of_sources<std::vector<Tensor*>>(a.memory, name, [&](const std::string& one) { return a(one); });
 }
 
 // Returns an argument of type T that is neither a tensor nor a list. RowNames come from the lists "document" and

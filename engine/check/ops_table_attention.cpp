@@ -144,13 +144,13 @@ Op attention_op(const std::string& use, const Build& build, float dropout = 0, i
     const auto make = [=](Sizes n) {
         const int N = n.rows, D = n.columns, H = readers * n.other, C = H * D, kv_columns = 2 * n.other * D;
         const auto layout = std::make_shared<Layout>(build(N));
-        const int sum = D + longest(N);
         Case c;
-        c.input("q", {N, C}).sums(sum);
+        c.usual.sums(D + longest(N));
+        c.input("q", {N, C});
         for (int s = 0; s < layout->sources(); s++)
             c.input(s ? "kv1" : "kv", {layout->keys[s], kv_columns}).with_any_rows().sums(D + longest(N) * readers);
-        c.output("y", {N, C}).sums(sum);
-        c.statistic("lse", {N, H}).sums(sum).at_least(1);
+        c.output("y", {N, C});
+        c.statistic("lse", {N, H}).at_least(1);
         if (dropout > 0) name_rows(c, N, 6, false);
         const AttentionRule rule{H, dropout, make_stream(5, "ladder", 2), {}};
         set_calls(c, attention_forward, attention_backward, attention, layout, rule, H, dropout);

@@ -94,15 +94,16 @@ Case chosen_logits_case(Sizes n, bool biases, int K) {
     const int M = n.rows, E = n.columns, V = n.other, J = M > 0 ? M + M / 2 + 1 : 0, G = M / 3 + 2;
     std::vector<int> groups = some_below(biases ? M : 0, G, 1), slots = some_below(J, M, 2);
     std::sort(groups.begin(), groups.end()), std::sort(slots.begin(), slots.end());
-    const auto input = [sum = E + K * (M + J)](Case& c, const char* name, const Shape& shape, Kind kind) -> Operand& {
-        return c.input(name, shape, kind).drawn(scaled(1)).sums(sum).at_least(1);
-    };
     Case c;
-    input(c, "h", {M, K * E}, Kind::storage).from_rounded().drawn(scaled(1 / std::sqrt(E))).sums(E + V);
-    input(c, "w", {V, E}, Kind::storage).as_weight().from_rounded().at_least(3).any_rows = !biases;
-    if (biases) input(c, "b", {V}, arithmetic), input(c, "bias", {G, V}, arithmetic).with_any_rows();
-    c.output("z", {J, K}, arithmetic).sums(E).at_least(1);
-    c.output("lse", {M, K}, arithmetic).sums(E + V).at_least(1).drawn(with_zeros(-0.6, 1.4));
+    c.usual.sums(E + K * (M + J)).at_least(1);
+    c.input("h", {M, K * E}).from_rounded().drawn(scaled(1 / std::sqrt(E))).sums(E + V);
+    c.input("w", {V, E}).as_weight().from_rounded().drawn(scaled(1)).at_least(3).any_rows = !biases;
+    if (biases) {
+        c.input("b", {V}, arithmetic).drawn(scaled(1));
+        c.input("bias", {G, V}, arithmetic).drawn(scaled(1)).with_any_rows();
+    }
+    c.output("z", {J, K}, arithmetic).sums(E);
+    c.output("lse", {M, K}, arithmetic).sums(E + V).drawn(with_zeros(-0.6, 1.4));
     c.ints("groups", groups, false);
     c.ints("slots", slots, false);
     c.ints("tokens", some_below(J, V < 3 ? V : V / 2, 3), false);
@@ -117,14 +118,16 @@ Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
               const int B = n.rows, M = first.back(), J = begin.back(), K = mixed ? n.other : 1, mixes = joint ? B : M;
               const int sum = 3 * n.columns + K;
               Case c;
-              for (const auto& [name, shape] : {std::pair<const char*, Shape>{"z", {J, K}}, {"lse", {M, K}}})
-                  c.input(name, shape, arithmetic).sums(sum, 6).at_least(1);
-              if (mixed) c.input("mix", {mixes, K}, arithmetic).sums(sum, 6).at_least(1);
-              if (placed) c.input("place", {M}, arithmetic).sums(sum, 6).at_least(1);
+              c.usual.sums(sum, 6).at_least(1);
+              c.input("z", {J, K}, arithmetic);
+              c.input("lse", {M, K}, arithmetic);
+              if (mixed) c.input("mix", {mixes, K}, arithmetic);
+              if (placed) c.input("place", {M}, arithmetic);
               c.constant("shares", {J}, arithmetic).drawn(uniform(0, 1));
-              c.output("loss", {B}, arithmetic).sums(sum, 6).at_least(3);
-              c.statistic("base", {mixes, K}).sums(sum, 4).at_least(3);
-              c.statistic("inner", {J}).sums(sum, 4).at_least(3);
+              c.usual.at_least(3);
+              c.output("loss", {B}, arithmetic);
+              c.statistic("base", {mixes, K}).sums(sum, 4);
+              c.statistic("inner", {J}).sums(sum, 4);
               c.ints("first", first, false);
               c.ints("begin", begin, false);
               c.forward = by_names(slot_loss_forward, joint);

@@ -3,7 +3,6 @@
 // group or latent, and codes per group.
 #include "engine/check/ops_table.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace masquerade::ladder {
@@ -20,21 +19,6 @@ Case nearest_code_case(Sizes n) {
     c.statistic("code", {B, groups}).by_row();
     c.forward = by_names(nearest_code_forward, groups);
     c.record = in_order(nearest_code, groups);
-    c.definition = [=](const Call& a) {
-        const double *y = numbers(a, "y"), *codes = numbers(a, "codes");
-        for (int b = 0; b < B * groups; b++) {
-            double least = INFINITY;
-            for (int m = 0; m < M; m++) {
-                const double* row = codes + (b % groups * M + m) * D;
-                double distance = 0;
-                for (int i = 0; i < D; i++) distance += (y[b * D + i] - row[i]) * (y[b * D + i] - row[i]);
-                if (distance >= least) continue;
-                least = distance;
-                numbers(a, "code")[b] = m;
-                std::copy(row, row + D, numbers(a, "q") + b * D);
-            }
-        }
-    };
     return c;
 }
 
@@ -44,16 +28,6 @@ Case nearest_level_case(Sizes n, int levels) {
     c.output("q", matrix(n), arithmetic).by_row();
     c.forward = by_names(nearest_level_forward, levels);
     c.record = in_order(nearest_level, levels);
-    c.definition = [levels](const Call& a) {
-        for (std::int64_t i = 0; i < a("t").count(); i++) {
-            double best = -1;
-            for (int k = 1; k < levels; k++)
-                if (const double at = -1 + 2.0 * k / (levels - 1), t = numbers(a, "t")[i];
-                    std::fabs(at - t) < std::fabs(best - t))
-                    best = at;
-            numbers(a, "q")[i] = best;
-        }
-    };
     return c;
 }
 
@@ -93,43 +67,17 @@ Case learn_codes_case(Sizes n) {
     c.updated("counts", {groups * M}).drawn(uniform(0, 2.0 * there / M)).sums(B);
     c.updated("sums", {groups * M, D}).drawn(scaled(1)).sums(B, 4).at_least(1);
     c.forward = by_names(learn_codes, rule);
-    c.definition = [=](const Call& a) {
-        const double *y = numbers(a, "y"), *code = numbers(a, "code");
-        for (int r = 0; r < groups * M; r++) {
-            const int g = r / M;
-            double *row = numbers(a, "codes") + r * D, *sum = numbers(a, "sums") + r * D,
-                   &count = numbers(a, "counts")[r];
-            std::vector<double> near(std::size_t(D), 0);
-            double met = 0;
-            for (int b = 0; b < there; b++) {
-                if (code[b * groups + g] != r % M) continue;
-                met++;
-                for (int i = 0; i < D; i++) near[std::size_t(i)] += y[(b * groups + g) * D + i];
-            }
-            count = rule.decay * count + (1 - rule.decay) * met;
-            const double even = double(there) / M;
-            const int drawn = std::min(
-                there - 1,
-                int(masquerade::uniform(rule.stream.at(std::uint32_t(r % M), std::uint32_t(g), 0)[0]) * float(there)));
-            const bool dead = count < rule.dead * even;
-            if (dead) count = even;
-            for (int i = 0; i < D; i++) {
-                const double new_row = y[(drawn * groups + g) * D + i];
-                sum[i] = dead ? count * new_row : rule.decay * sum[i] + (1 - rule.decay) * near[std::size_t(i)];
-                row[i] = dead ? new_row : sum[i] / count;
-            }
-        }
-    };
     return c;
 }
 
 Case coupling_case(Sizes n) {
     const int B = n.rows, Z = n.columns + 1, half = Z / 2;
     Case c;
-    c.input("x", {B, Z}, arithmetic).by_row().sums(1, 8);
-    c.input("st", {B, 2 * half}, arithmetic).by_row().sums(1, 16).at_least(1);
-    c.output("y", {B, Z}, arithmetic).by_row().sums(1, 8);
-    c.output("log_det", {B}, arithmetic).by_row().sums(half, 4).at_least(1);
+    c.usual.by_row();
+    c.input("x", {B, Z}, arithmetic).sums(1, 8);
+    c.input("st", {B, 2 * half}, arithmetic).sums(1, 16).at_least(1);
+    c.output("y", {B, Z}, arithmetic).sums(1, 8);
+    c.output("log_det", {B}, arithmetic).sums(half, 4).at_least(1);
     set_calls(c, coupling_forward, coupling_backward, coupling);
     return c;
 }
@@ -138,13 +86,13 @@ Case coupling_case(Sizes n) {
 Case log_det_case(Sizes n) {
     const int Z = n.columns;
     Case c;
-    c.input("w", {Z, Z}, arithmetic).sums(Z, 16).at_least(1).drawn([Z](std::vector<double>& numbers, Sequence& random) {
+    c.usual.sums(Z, 16).at_least(1);
+    c.input("w", {Z, Z}, arithmetic).drawn([Z](std::vector<double>& numbers, Sequence& random) {
         for (int i = 0; i < Z * Z; i++)
             numbers[std::size_t(i)] = ((i / Z + 1) % Z == i % Z ? -1 : 0) + 0.3 * normal(random) / std::sqrt(Z);
     });
-    c.output("log_det", {1}, arithmetic).sums(Z, 16).at_least(1);
-    c.statistic("left", {Z, Z}).sums(Z, 16).at_least(1);
-    c.statistic("inverse", {Z, Z}).sums(Z, 16).at_least(1);
+    c.output("log_det", {1}, arithmetic);
+    for (const char* name : {"left", "inverse"}) c.statistic(name, {Z, Z});
     set_calls(c, log_det_forward, log_det_backward, log_det);
     return c;
 }

@@ -39,11 +39,11 @@ Op lsh_op(const std::string& use, int rounds, int buckets, int chunk, bool some,
         const auto layout = std::make_shared<Layout>(whole(n.rows, some));
         const int N = layout->keys[0], M = some ? asking(*layout) : N;
         Case c;
-        for (const char* name : {"q", "k", "v"})
-            c.input(name, {N, C}).from_rounded().sums(D + 4 * rounds * chunk, 4).at_least(1);
-        c.constant("rotations", {rounds * buckets / 2, C}, Kind::arithmetic);
-        c.output("y", {M, C}).with_any_rows().sums(D + 4 * rounds * chunk, 4).at_least(1);
-        c.statistic("lse", {M, n.other}).sums(D + 4 * rounds * chunk, 4).at_least(1);
+        c.usual.sums(D + 4 * rounds * chunk, 4).at_least(1);
+        for (const char* name : {"q", "k", "v"}) c.input(name, {N, C}).from_rounded();
+        c.constant("rotations", {rounds * buckets / 2, C}, arithmetic);
+        c.output("y", {M, C}).with_any_rows();
+        c.statistic("lse", {M, n.other});
         if (dropout > 0) name_rows(c, M, 6, false);
         const LshRule rule{{n.other, dropout, make_stream(5, "ladder", 2), {}}, rounds, buckets, chunk};
         set_calls(c, lsh_attention_forward, lsh_attention_backward, lsh_attention, layout, rule, std::int64_t(M));
@@ -56,9 +56,10 @@ Case sinkhorn_case(Sizes n) {
     const auto layout = std::make_shared<Layout>(whole(n.rows, false));
     const SinkhornRule rule{n.other, 4, 3, 0.75};
     Case c;
-    c.input("q", {N, C}).sums(n.columns + 40, 8).at_least(1);
-    c.input("kv", {N, 2 * C}).sums(n.columns + 40, 8).at_least(1);
-    c.output("y", {whole_blocks(layout->graph, N, rule.block) * rule.block, 2 * C}).sums(n.columns + 40, 8).at_least(1);
+    c.usual.sums(n.columns + 40, 8).at_least(1);
+    c.input("q", {N, C});
+    c.input("kv", {N, 2 * C});
+    c.output("y", {whole_blocks(layout->graph, N, rule.block) * rule.block, 2 * C});
     set_calls(c, sinkhorn_forward, sinkhorn_backward, sinkhorn, layout, rule);
     return c;
 }

@@ -16,20 +16,17 @@ Op state_op(const std::string& use, StatePack pack, StateRead read, const Build&
         const bool gated = pack == StatePack::gated, positive = (gated || pack == StatePack::sum) && kernel;
         const auto layout = std::make_shared<Layout>(build(N));
         Case c;
-        const auto input = [&, sum = D + 2 * longest(N)](const std::string& name, const Shape& shape,
-                                                         Kind kind) -> Operand& {
-            return c.input(name, shape, kind).sums(sum, 4).at_least(1);
-        };
-        Operand& x = input("x", {N, attends ? C : H * R}, attends ? Kind::storage : arithmetic);
+        c.usual.sums(D + 2 * longest(N), 4).at_least(1);
+        Operand& x = c.input("x", {N, attends ? C : H * R}, attends ? Kind::storage : arithmetic);
         if (positive && floor == 0) x.drawn(uniform(0.2, 1.2));
         for (int s = 0; s < layout->sources(); s++) {
             const int keys = layout->keys[s];
-            Operand& w = input(s ? "pack1" : "pack", {keys, H * R}, arithmetic);
+            Operand& w = c.input(s ? "pack1" : "pack", {keys, H * R}, arithmetic);
             if (positive) w.drawn(uniform(0.2, 1.2));
-            input(s ? "kv1" : "kv", {keys, attends && !tied ? 2 * C : C}, Kind::storage).from_rounded();
-            if (gated) input(s ? "gate1" : "gate", {keys, H}, arithmetic);
+            c.input(s ? "kv1" : "kv", {keys, attends && !tied ? 2 * C : C}).from_rounded();
+            if (gated) c.input(s ? "gate1" : "gate", {keys, H}, arithmetic);
         }
-        c.output("y", {N, C}).sums(D + 2 * longest(N), 4).at_least(1);
+        c.output("y", {N, C});
         const StateRule rule{H, R, pack, read, 0.7, floor, piece};
         c.forward = by_names(state_attention_forward, layout, rule);
         c.backward = by_names(state_attention_backward, layout, rule);
@@ -61,11 +58,11 @@ Op local_op(const std::string& use, const Build& build) {
         const int N = n.rows, D = n.columns, H = n.other, C = H * D, W = 2 * (D % 3) + 3;
         const auto layout = std::make_shared<Layout>(build(N));
         Case c;
-        c.input("q", {N, C}, arithmetic).sums(D + W, 4).at_least(1);
-        c.input("e", {W, C}).as_weight().sums(D + N, 4).at_least(1);
-        for (int s = 0; s < layout->sources(); s++)
-            c.input(s ? "v1" : "v", {layout->keys[s], C}).with_any_rows().sums(D + W, 4).at_least(1);
-        c.output("y", {N, C}).sums(D + W, 4).at_least(1);
+        c.usual.sums(D + W, 4).at_least(1);
+        c.input("q", {N, C}, arithmetic);
+        c.input("e", {W, C}).as_weight().sums(D + N, 4);
+        for (int s = 0; s < layout->sources(); s++) c.input(s ? "v1" : "v", {layout->keys[s], C}).with_any_rows();
+        c.output("y", {N, C});
         set_calls(c, local_lambda_forward, local_lambda_backward, local_lambda, layout, H);
         return c;
     };

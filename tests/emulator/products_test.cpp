@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/emulator/products.h"
+#include "tests/ladder_climb.h"
 
 using namespace masquerade;
 using namespace masquerade::ladder;

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// The ops without a backward against plain loops in double, in every size of the ladder. The complex step cannot check
+// them, and the ladder compares an op only with its own formula.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "engine/check/ladder.h"
+
+using namespace masquerade;
+using namespace masquerade::ladder;
+
+namespace {
+
+// The tensors of a call in double.
+struct Doubles {
+    const Call& call;
+    double* operator[](const char* name) const { return call(name).as<double>(); }
+    std::int64_t rows(const char* name) const { return call(name).rows(); }
+    std::int64_t columns(const char* name) const { return call(name).columns(); }
+    std::int64_t count(const char* name) const { return call(name).count(); }
+};
+
+void store_rows_defined(const Doubles& a) {
+    const std::int64_t C = a.columns("x");
+    for (std::int64_t i = 0; i < a.count("x"); i++) a["y"][a.call.ints("rows")[i / C] * C + i % C] = a["x"][i];
+}
+
+void token_losses_defined(const Doubles& a) {
+    const std::int64_t C = a.columns("h"), V = a.rows("w");
+    for (std::int64_t row = 0; row < a.rows("h"); row++) {
+        double sum = 0, wanted = 0;
+        for (std::int64_t v = 0; v < V; v++) {
+            double logit = a["b"][v];
+            for (std::int64_t i = 0; i < C; i++) logit += a["h"][row * C + i] * a["w"][v * C + i];
+            sum += std::exp(logit);
+            if (v == a.call.ints("targets")[row]) wanted = logit;
+        }
+        a["lse"][row] = std::log(sum);
+        a["loss"][row] = std::log(sum) - wanted;
+    }
+}
+
+void global_norm_defined(const Doubles& a) {
+    double square = 0;
+    for (std::int64_t i = 0; i < a.count("g"); i++) square += std::pow(a["g"][i], 2);
+    *a["norm"] = std::sqrt(square);
+}
+
+// The rule of the rows "adamw": the decay is 0.1, all other numbers are those of OptimiserRule.
+void adamw_defined(const Doubles& a, double clip) {
+    const OptimiserRule rule;
+    const double *control = a["control"], factor = clip > 0 ? std::min(1.0, clip / *a["norm"]) : 1;
+    for (std::int64_t i = 0; i < a.count("p"); i++) {
+        double &p = a["p"][i], &m = a["m"][i], &v = a["v"][i];
+        const double g = a["g"][i] * factor;
+        m = rule.beta1 * m + (1 - rule.beta1) * g;
+        v = rule.beta2 * v + (1 - rule.beta2) * g * g;
+        p -= control[0] * (m * control[1] / (std::sqrt(v * control[2]) + rule.eps) + 0.1 * p);
+    }
+}
+
+constexpr int groups = 2;
+
+void nearest_code_defined(const Doubles& a) {
+    const std::int64_t D = a.columns("codes"), M = a.rows("codes") / groups;
+    for (std::int64_t b = 0; b < a.rows("y") * groups; b++) {
+        double least = INFINITY;
+        for (std::int64_t m = 0; m < M; m++) {
+            const double *row = a["codes"] + (b % groups * M + m) * D, *y = a["y"] + b * D;
+            double distance = 0;
+            for (std::int64_t i = 0; i < D; i++) distance += (y[i] - row[i]) * (y[i] - row[i]);
+            if (distance >= least) continue;
+            least = distance;
+            a["code"][b] = double(m);
+            std::copy(row, row + D, a["q"] + b * D);
+        }
+    }
+}
+
+void nearest_level_defined(const Doubles& a, int levels) {
+    for (std::int64_t i = 0; i < a.count("t"); i++) {
+        double best = -1;
+        for (int k = 1; k < levels; k++)
+            if (const double at = -1 + 2.0 * k / (levels - 1), t = a["t"][i]; std::fabs(at - t) < std::fabs(best - t))
+                best = at;
+        a["q"][i] = best;
+    }
+}
+
+// The rule of the row "learn_codes": decay 0.9, dead below 0.3 of the mean, drawn from the stream of step 2.
+void learn_codes_defined(const Doubles& a) {
+    constexpr double decay = 0.9, least = 0.3;
+    const Stream stream = make_stream(5, "ladder", 2);
+    const std::int64_t D = a.columns("codes"), M = a.rows("codes") / groups;
+    const std::int64_t there = std::count(a["weights"], a["weights"] + a.count("weights"), 1.0);
+    for (std::int64_t r = 0; r < groups * M; r++) {
+        const std::int64_t g = r / M;
+        double *row = a["codes"] + r * D, *sum = a["sums"] + r * D, &count = a["counts"][r], met = 0;
+        std::vector<double> near(std::size_t(D), 0);
+        for (std::int64_t b = 0; b < there; b++) {
+            if (a["code"][b * groups + g] != double(r % M)) continue;
+            met++;
+            for (std::int64_t i = 0; i < D; i++) near[std::size_t(i)] += a["y"][(b * groups + g) * D + i];
+        }
+        count = decay * count + (1 - decay) * met;
+        const double even = double(there) / double(M);
+        const float some = masquerade::uniform(stream.at(std::uint32_t(r % M), std::uint32_t(g), 0)[0]);
+        const std::int64_t drawn = std::min(there - 1, std::int64_t(some * float(there)));
+        const bool dead = count < least * even;
+        if (dead) count = even;
+        for (std::int64_t i = 0; i < D; i++) {
+            const double fresh = a["y"][(drawn * groups + g) * D + i];
+            sum[i] = dead ? count * fresh : decay * sum[i] + (1 - decay) * near[std::size_t(i)];
+            row[i] = dead ? fresh : sum[i] / count;
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("plain loops: every op without a backward") {
+    const std::pair<const char*, std::function<void(const Doubles&)>> defined[] = {
+        {"store_rows", store_rows_defined},
+        {"cross_entropy, losses only", token_losses_defined},
+        {"global_norm", global_norm_defined},
+        {"adamw", [](const Doubles& a) { adamw_defined(a, 0); }},
+        {"adamw, clipped", [](const Doubles& a) { adamw_defined(a, 1); }},
+        {"nearest_code", nearest_code_defined},
+        {"nearest_level, 5", [](const Doubles& a) { nearest_level_defined(a, 5); }},
+        {"nearest_level, 2", [](const Doubles& a) { nearest_level_defined(a, 2); }},
+        {"learn_codes", learn_codes_defined},
+    };
+    std::set<std::string> names;
+    for (const auto& [name, define] : defined) names.insert(name);
+    for (const Op& op : ops_table()) {
+        CAPTURE(op.name);
+        // apollo has a test of its own, tests/train/apollo_test.cpp
+        const bool has_backward = prepared(op, op.small.front()).backward != nullptr;
+        CHECK((has_backward || names.count(op.name) || op.name.rfind("apollo", 0) == 0));
+        for (const auto& [name, define] : defined) {
+            if (op.name != name) continue;
+            std::vector<Sizes> sizes = op.all;
+            sizes.insert(sizes.end(), op.far.begin(), op.far.end());
+            for (Sizes s : sizes) {
+                CAPTURE(at(s));
+                const Case c = prepared(op, s);
+                const Call found(c, DType::f64), plain(c, DType::f64);
+                found.forward();
+                define({plain});
+                for (std::size_t i = 0; i < c.operands.size(); i++)
+                    if (const Operand& o = c.operands[i]; o.written())
+                        CHECK(error_of(found.values[i].view(), plain.values[i].view(), o.floor) <= 1e-12);
+            }
+        }
+    }
+}
