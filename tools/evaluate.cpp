@@ -13,8 +13,7 @@
 #include "models/runs/measures.h"
 #include "models/runs/run.h"
 #include "models/scoring/probe.h"
-#include "tools/insertion_options.h"
-#include "tools/sample_options.h"
+#include "tools/run_options.h"
 #include "tools/say.h"
 
 using namespace masquerade;
@@ -79,9 +78,9 @@ struct LabelMeasuring {
         Options own = app.group("of labelled lines, for univae and unilm");
         const Option file = own.input("--labelled", lines, "FILE",
                                       "text<TAB>label on every line: how well the model's vectors predict the labels");
-        own.value("--labels", labels, "N,...", "train the classifiers on N lines of each label (default: 0, all)")
+        own.number("--labels", labels, 0, 1000000, "train the classifiers on N lines of each label (default: 0, all)",
+                   "N,...")
             .list()
-            .between(std::int64_t(0), std::int64_t(1000000))
             .needs(file);
         own.number("--draws", draws, 1, 1000, "repeat with N random splits: mean, lowest and highest (default: 1)")
             .needs(file);

@@ -6,7 +6,8 @@
 #include <algorithm>
 
 #include "data/text.h"
-#include "tools/generate/generate.h"
+#include "models/runs/writer.h"
+#include "tools/run_options.h"
 
 using namespace masquerade;
 
@@ -33,11 +34,87 @@ void each_batch_of_lines(Use use) {
     reader.finish();
 }
 
+// Groups of options that only some models support.
+struct Groups {
+    Options search;
+    Option maximum;
+    std::vector<std::pair<Options, unsigned>> others;  // each with the model families that support it (Family::Options)
+};
+
+Groups declare(Options& app, Writing& w) {
+    app.number("--count", w.count, 1, 100000000, "number of samples (default of univae: 10)");
+    app.number("--temperature", w.temperature, 0.0, 100.0, "0: the most likely token (default)", "T");
+    app.number("--top-k", w.search.top_k, 1, 100000000, "sample from the K most likely tokens", "K");
+    app.number("--top-p", w.search.top_p, 0.0, 1.0, "sample from the smallest set of tokens with total probability P",
+               "P");
+
+    Options search = app.group("how text is searched");
+    search.number("--beam", w.search.beams, 1, 1024, "beam search of this width (default: 1, greedy)", "K");
+    search.number("--n-best", w.search.n_best, 1, 1024, "write the best N of the beam, separated by tabs (default: 1)");
+    search.number("--samples", w.search.samples, 1, 10000, "sample N targets for each source, separated by tabs");
+    search.flag("--scores", w.scores, "each target is followed by a tab and its score");
+    search.number("--length-penalty", w.search.length_penalty, -100.0, 100.0,
+                  "alpha of the score, sum / length^alpha (default: 1)", "ALPHA");
+    search.number("--no-repeat", w.search.no_repeat_ngram, 1, 1024, "never repeat a sequence of N tokens in a target");
+    search.number("--repetition-penalty", w.search.repetition_penalty, 0.01, 100.0,
+                  "above 1: make tokens that were already written less likely", "X");
+    search.number("--minimum", w.search.minimum, 0, 65536, "minimum number of tokens before a target may end");
+    const Option maximum = search.number("--maximum", w.search.maximum, 1, 65536,
+                                         "maximum number of tokens of a target, including its end");
+    search.value("--forbid", w.forbidden, "TOKEN", "a token that is never written; may be given several times")
+        .one_at_a_time();
+    search.flag("--bert4keras", w.search.bert4keras, "beam search as bert4keras does it");
+
+    Options latents = app.group("of univae");
+    const Option ways[] = {
+        latents.flag("--reconstruct", w.reconstruct, "reconstruct every input line"),
+        latents.value("--resample", w.resample, "SLICE",
+                      "reconstruct with these latents sampled again, given the others: A:B or layers:A:B"),
+        latents.value("--swap", w.swap, "SLICE", "lines A<TAB>B: reconstruct A with these latents of B"),
+        latents.flag("--interpolate", w.interpolate, "lines A<TAB>B: sentences between A and B, separated by tabs"),
+    };
+    for (const Option& one : ways)
+        for (const Option& other : ways)
+            if (&one != &other) one.excludes(other);
+    latents.number("--each", w.each, 1, 1000, "samples of --resample for each line, separated by tabs (default: 1)")
+        .needs(ways[1]);
+    latents.number("--points", w.points, 2, 1000, "number of points of an interpolation (default: 5)").needs(ways[3]);
+    declare_samples(latents, w.sampling);
+    latents.number("--length", w.length, 1, 65536,
+                   "wanted length in pieces, if free_length=true (default: drawn from the lengths in training)");
+
+    Options targets = app.group("of unilm and seq2seq");
+    targets.flag("--backward", w.backward,
+                 "lines are endings: write what precedes them; for a unilm trained on lm-reverse (default "
+                 "if it was trained on no other objective that writes)");
+
+    Options insertion = declare_insertion(app, w.search.canvas);
+    insertion.flag("--canvas", w.from_canvas,
+                   "lines are source<TAB>words to start with, in order; _ between two words: insert nothing there");
+    insertion.flag("--show-rounds", w.show_rounds, "write each target as its rounds, with new words in [brackets]");
+    return {search,
+            maximum,
+            {{latents, Family::of_latents}, {targets, Family::of_search}, {insertion, Family::of_insertion}}};
+}
+
+// Throws BadUsage if the user gave an option that this kind of model does not support.
+void expect_only_of(const Family& kind, const Groups& groups, const std::string& run) {
+    if (kind.options == Family::no_options) return;  // a later check reports that this model does not generate
+    for (const auto& [group, families] : groups.others)
+        if (!(kind.options & families)) refuse_options(group, run, kind.name);
+    if (kind.options != Family::of_insertion) return;
+    for (const Option& option : groups.search.given())
+        if (option.name() != "--maximum" && option.name() != "--forbid")
+            throw BadUsage(text(
+                option.name(),
+                " applies to models that write token by token; insertion takes --maximum, --forbid and its own options"));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    GenerateOptions options;
-    Writing& how = options.writing;
+    Writing how;
+    Groups groups;
     int average = 1;
     return run_program(
         argc, argv, "generate",
@@ -46,15 +123,15 @@ int main(int argc, char** argv) {
         [&](Options& app) {
             app.input("run", how.run, "RUN", "run folder, or one of its steps").required();
             app.number("--average", average, 1, 1000000, "use the mean weights of the last N checkpoints");
-            options.declare(app);
+            groups = declare(app, how);
         },
         [&](const Common& common) {
             const Family& kind = family_of_run(how.run);
             const std::unique_ptr<Run> run = kind.load(how.run, false, common.device);
             if (average > 1) run->average_checkpoints(average);
-            options.expect_only_of(kind);
+            expect_only_of(kind, groups, how.run);
             how.seed = common.seed;
-            how.has_maximum = options.maximum.given();
+            how.has_maximum = groups.maximum.given();
             const std::unique_ptr<RunWriter> writer = run->writer(how);
             const auto write = [&](std::vector<std::string> lines, std::uint32_t first) {
                 write_out(writer->write(std::move(lines), first));

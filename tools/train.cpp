@@ -2,7 +2,6 @@
 // ./train: trains a model. Without arguments, it trains UniVAE on the default corpus for ten minutes.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <set>

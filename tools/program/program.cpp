@@ -49,18 +49,11 @@ Option Options::flag(const std::string& name, bool& value, const std::string& wh
 }
 namespace {
 
-bool names_files(const std::string& shown) {
-    constexpr const char* all[] = {"FILE", "DIR", "FOLDER", "PATH", "RUN", "[RUN]", "RUN ..."};
-    return std::count(std::begin(all), std::end(all), shown) > 0;
-}
-
-// An option that names files or folders. The path is in *one or, if the option can have several paths, in *some.
-// Default values are there, too.
+// An option that names files or folders. paths() returns those that the user gave, or the default.
 struct FileOption {
     CLI::App* app;
     std::string name;
-    const std::string* one;
-    const std::vector<std::string>* some;
+    std::function<std::vector<std::string>()> paths;
     bool written;
 
     // Whether the option belongs to the program itself or to the command that the user gave, also if it is in a group.
@@ -77,12 +70,11 @@ void guard_files() {
     std::vector<std::string> inputs;
     for (const FileOption& o : file_options) {
         if (!o.counts()) continue;
-        if (o.some)
-            inputs.insert(inputs.end(), o.some->begin(), o.some->end());
-        else if (o.written && !o.one->empty())
-            outputs.push_back({o.name, *o.one});
-        else if (!o.one->empty())
-            inputs.push_back(*o.one);
+        for (const std::string& path : o.paths())
+            if (o.written && !path.empty())
+                outputs.push_back({o.name, path});
+            else if (!path.empty())
+                inputs.push_back(path);
     }
     refuse_to_read(outputs, inputs);
 }
@@ -91,21 +83,20 @@ void guard_files() {
 
 template <class T>
 Option Options::value(const std::string& name, T& value, const std::string& shown, const std::string& what) {
-    if (names_files(shown)) throw Error(text(name, " names a file or a folder: declare it as an input or an output"));
     return Option(app_->add_option(name, value, what)->option_text(shown));
 }
 Option Options::input(const std::string& name, std::string& path, const std::string& shown, const std::string& what) {
-    file_options.push_back({app_, name, &path, nullptr, false});
-    return Option(app_->add_option(name, path, what)->option_text(shown));
+    file_options.push_back({app_, name, [&] { return std::vector{path}; }, false});
+    return value(name, path, shown, what);
 }
 Option Options::input(const std::string& name, std::vector<std::string>& paths, const std::string& shown,
                       const std::string& what) {
-    file_options.push_back({app_, name, nullptr, &paths, false});
-    return Option(app_->add_option(name, paths, what)->option_text(shown));
+    file_options.push_back({app_, name, [&] { return paths; }, false});
+    return value(name, paths, shown, what);
 }
 Option Options::output(const std::string& name, std::string& path, const std::string& shown, const std::string& what) {
-    file_options.push_back({app_, name, &path, nullptr, true});
-    return Option(app_->add_option(name, path, what)->option_text(shown));
+    file_options.push_back({app_, name, [&] { return std::vector{path}; }, true});
+    return value(name, path, shown, what);
 }
 #define OPTION_OF(T) template Option Options::value(const std::string&, T&, const std::string&, const std::string&);
 OPTION_OF(std::string)

@@ -1,12 +1,28 @@
 // SPDX-License-Identifier: MIT
-// The options for models that generate a text by inserting words into it, shared by ./generate and ./evaluate.
+// Groups of options for runs of some families, shared by ./generate and ./evaluate.
 #pragma once
+#include <fmt/format.h>
+
+#include "models/density/prior.h"
+#include "models/runs/measures.h"
 #include "models/writing/canvas.h"
 #include "tools/program.h"
 
 namespace masquerade {
 
-// Declares these options as one group, whose title in --help is "of insertion", and returns the group.
+// Declares the options for drawing samples from a UniVAE.
+inline void declare_samples(Options& group, SampleOptions& o) {
+    group.choice("--prior", o.prior, {"fitted", "uniform"},
+                 "prior of the latents: fitted after training (default, if there is one), or uniform, as in training");
+    group.number("--latent-temperature", o.latent_temperature, 0.0, 100.0,
+                 fmt::format("how far latents from the fitted prior may be from known ones (default: {})",
+                             LatentPrior::default_temperature),
+                 "T");
+    group.number("--refine", o.refine, 0, 1000, "how often each sample is encoded and reconstructed (default: 0)");
+}
+
+// Declares the options for models that insert words into a text. Returns their group, whose title in --help is "of
+// insertion".
 inline Options declare_insertion(Options& app, CanvasOptions& o) {
     Options group = app.group("of insertion");
     group.flag("--parallel", o.parallel, "insert into all open slots each round (default: only the best)");
