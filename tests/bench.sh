@@ -27,6 +27,10 @@ is 'a row for each kind and length' $((2 * kinds_there)) "$(grep -c '"inside_ms"
 is 'softmax is faster than itself' 0 "$(grep -c '^softmax .* here$' "$folder/said")"
 "${kinds[@]}" --kinds luna --mask lm >"$folder/said"
 is 'a kind that cannot' 'luna refuses:' "$(grep ^luna "$folder/said" | head -n 1 | awk '{ print $1, $2 }')"
+"${kinds[@]}" --kinds luna --alone >"$folder/said"
+is 'one row alone' '1 16' "$(grep -c '"kind":"luna"' "$folder/said") $(grep -o '"length":[0-9]*' "$folder/said" | cut -d : -f 2)"
+refuses 'a row that needs too much memory' 1 'softmax on 16 tokens was not measured: error: out of memory' \
+    "$bench" attention --lengths 16 --repeats 1 --heads 1024 --size 1024 --kinds softmax
 refuses 'no such kind' 2 'moon not in' "${kinds[@]}" --kinds moon
 refuses 'no such picture' 2 'neither in .svg nor in .png' "${kinds[@]}" --kinds luna --plot "$folder/picture.jpg"
 if command -v gnuplot >/dev/null; then

@@ -112,8 +112,13 @@ cksum pairs.tsv lm/*.* pairs/*.* > before
 inspect checkpoint pairs/latest --save model > /dev/null
 is 'a model for others' 'config.json model.safetensors tokenizer.json tokenizer_config.json vocab.txt' "$(ls -A model | xargs)"
 logits() { inspect checkpoint model "$@" < sentences.txt; }
-refuses 'inspect: a file that was saved just now' 2 '--logits both/vocab.txt is a file of both as well' \
-    logits --save both --logits both/vocab.txt
+mkdir beside
+ln -s .. beside/up
+for inside in both/vocab.txt both/new "$PWD/both/new" beside/up/both/new both; do
+    refuses "inspect: $inside is in the folder that is saved" 2 "--logits $inside lies in the folder of --save" \
+        logits --save both --logits "$inside"
+done
+is 'inspect: nothing was saved' no "$([ -e both ] && echo yes || echo no)"
 
 # ---- what cannot be written leaves what was there ----
 echo old > outputs.tsv

@@ -22,7 +22,7 @@ Json row_of(Device device, DType storage, bool graph = true, bool deterministic 
     Common common;
     common.device = device;
     Bench bench("train", options, common);
-    measure_training(bench, mark, storage, {graph, deterministic, true});
+    measure_training(bench, mark, storage, {!graph, deterministic, true});
     return bench.json()["rows"][0];
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ./bench attention: measures attention alone, forward and backward.
+#include "tools/bench/attention.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -10,7 +12,6 @@
 #include "engine/ops/visible.h"
 #include "engine/tensor/numbers.h"
 #include "models/masks/mask.h"
-#include "tools/bench/attention.h"
 #include "tools/bench/measure.h"
 
 namespace masquerade {
@@ -24,21 +25,14 @@ SegmentGraph graph_of(const AttentionSizes& s) {
     return s.mask == "causal" ? causal_mask(documents) : unilm_mask(documents);
 }
 
-struct CaseOptions {
-    std::vector<int> lengths;
-    int tokens = 0, heads = 0, size = 64;
-    std::string precision = "both";
-    KindsOptions kinds;
-};
-
 void measure(Bench& bench, const AttentionSizes& s) {
     constexpr double run_seconds = 0.3;
     const Device device = bench.common.device;
     const std::string precision = name_of(s.type);
-    AttentionWork work(s, device);
+    const AttentionWork work(s, device);
     work.forward();
     work.backward();
-    const Json check = {{"y", work.mean_output()}, {"dq", work.mean_gradient()}};
+    const Json check = {{"y", mean_size(work.y)}, {"dq", mean_size(work.dq)}};
     for (const bool both : {false, true}) {
         auto call = [&] {
             work.forward();
@@ -47,7 +41,7 @@ void measure(Bench& bench, const AttentionSizes& s) {
         call();
         bench.measure({{"name",
                         fmt::format("{} {} {} {}", s.mask, precision, s.length, both ? "both ways" : "forward")},
-                       {"amount", 2e-9 * (both ? 6 : 2) * work.product_work()},
+                       {"amount", 2e-9 * (both ? 6 : 2) * work.product_work},
                        {"unit", "GFLOP"},
                        {"mask", s.mask},
                        {"precision", precision},
@@ -61,13 +55,8 @@ void measure(Bench& bench, const AttentionSizes& s) {
     }
 }
 
-void run(Bench& bench, CaseOptions o) {
-    if (KindsOptions& k = o.kinds; !k.kinds.empty()) {
-        k.heads = o.heads ? o.heads : 4, k.width = k.heads * o.size;
-        if (!o.lengths.empty()) k.lengths = o.lengths;
-        if (o.precision == "bf16") k.type = DType::bf16;
-        return measure_kinds(bench, k);
-    }
+void run(Bench& bench, AttentionCase o) {
+    if (!o.kinds.empty()) return measure_kinds(bench, o);
     if (o.lengths.empty()) o.lengths = {128, 512, 2048};
     if (o.heads == 0) o.heads = 12;
     if (o.tokens == 0) o.tokens = bench.common.device == Device::cuda ? 16384 : 2048;
@@ -81,44 +70,35 @@ void run(Bench& bench, CaseOptions o) {
 
 }  // namespace
 
-AttentionWork::AttentionWork(const AttentionSizes& s, Device device)
-    : sizes_(s),
-      device_(device),
-      graph_(graph_of(s)),
-      pairs_(double(visible_pairs(graph_))),
-      rule_{s.heads, 0, {}, {}},
-      q_(block(s.width(), s.type, {0})),
-      kv_(block(2 * s.width(), s.type, {1, 2})),
-      y_(block(s.width(), s.type)),
-      lse_(block(s.heads, arithmetic_of(s.type))),
-      dy_(block(s.width(), s.type, {3})),
-      dq_(block(s.width(), s.type)),
-      dkv_(block(2 * s.width(), s.type)) {}
-
-AttentionWork::Block AttentionWork::block(std::int64_t columns, DType type, const std::vector<int>& salts) const {
-    Buffer memory(std::size_t(sizes_.rows() * columns) * bytes_of(type), device_);
-    const View view{memory.data(), type, device_, {sizes_.rows(), columns}, "attention"};
-    const std::int64_t C = sizes_.width();
-    std::vector<float> numbers;
-    for (std::int64_t row = 0; row < sizes_.rows(); row++)
-        for (int salt : salts)
-            for (std::int64_t c = 0; c < C; c++)
-                numbers.push_back(float((37 * (row * C + c) + 11 * salt) % 97) / 48 - 1);
-    if (!numbers.empty()) write_numbers(view, numbers.data());
-    return {std::move(memory), view};
+AttentionWork::AttentionWork(const AttentionSizes& s, Device device) : graph(graph_of(s)), rule{s.heads, 0, {}, {}} {
+    const std::int64_t N = s.documents * s.length, C = s.heads * s.size;
+    product_work = double(visible_pairs(graph) * C);
+    // Returns a tensor with a part of C columns for each salt.
+    const auto filled = [&](const std::vector<int>& salts) {
+        std::vector<float> numbers;
+        for (std::int64_t row = 0; row < N; row++)
+            for (int salt : salts)
+                for (std::int64_t i = row * C; i < (row + 1) * C; i++)
+                    numbers.push_back(float((37 * i + 11 * salt) % 97) / 48 - 1);
+        return make_tensor({N, std::int64_t(salts.size()) * C}, s.type, device, numbers);
+    };
+    q = filled({0}), kv = filled({1, 2}), dy = filled({3});
+    for (OwnedTensor* tensor : {&y, &dq}) *tensor = make_tensor({N, C}, s.type, device);
+    dkv = make_tensor({N, 2 * C}, s.type, device);
+    lse = make_tensor({N, s.heads}, arithmetic_of(s.type), device);
 }
 
-void AttentionWork::forward() { attention_forward(q_.view, Views{kv_.view}, graph_, rule_, y_.view, lse_.view); }
+void AttentionWork::forward() const { attention_forward(q.view, Views{kv.view}, graph, rule, y.view, lse.view); }
 
-void AttentionWork::backward() {
-    attention_backward(dy_.view, q_.view, Views{kv_.view}, y_.view, lse_.view, graph_, rule_, Grad{dq_.view, false},
-                       Grads{Grad{dkv_.view, false}});
+void AttentionWork::backward() const {
+    attention_backward(dy.view, q.view, Views{kv.view}, y.view, lse.view, graph, rule, Grad{dq.view, false},
+                       Grads{Grad{dkv.view, false}});
 }
 
-double AttentionWork::mean_of(const Block& block) {
+double mean_size(const OwnedTensor& tensor) {
     double sum = 0;
-    for (double x : numbers_of(block.view)) sum += std::fabs(x);
-    return sum / double(block.view.count());
+    for (double x : numbers_of(tensor.view)) sum += std::fabs(x);
+    return sum / double(tensor.view.count());
 }
 
 std::int64_t visible_pairs(const SegmentGraph& graph) {
@@ -131,7 +111,7 @@ std::int64_t visible_pairs(const SegmentGraph& graph) {
 }
 
 RunCase attention_case(Options& app) {
-    auto o = std::make_shared<CaseOptions>();
+    auto o = std::make_shared<AttentionCase>();
     app.number("--lengths", o->lengths, 2, 1 << 20,
                "tokens per document (default: 128,512,2048; with --kinds 256,1024,4096,16384,65536)", "N,...")
         .list();
@@ -140,17 +120,19 @@ RunCase attention_case(Options& app) {
     app.number("--heads", o->heads, 1, 1024, "heads (default: 12; with --kinds 4)");
     app.number("--size", o->size, 1, 1024, "numbers per head (default: 64)");
     app.choice("--precision", o->precision, {"f32", "bf16", "both"}, "f32, bf16 or both (default: both)");
-    KindsOptions& k = o->kinds;
     std::vector<std::string> names = names_of(attention_kinds());
     names.push_back("all");
-    app.value("--kinds", k.kinds, "NAME,...",
-              "measure time and memory of softmax and these kinds of attention, or all, against the length")
-        .list()
-        .one_of(names);
-    app.value("--mask", k.mask, "MASK", "with --kinds: a mask by name or in words (default: bert, a full mask)");
-    app.number("--limit", k.limit, 0.0, 1e6,
+    const Option kinds =
+        app.value("--kinds", o->kinds, "NAME,...",
+                  "measure time and memory of softmax and these kinds of attention, or all, against the length")
+            .list()
+            .one_of(names);
+    app.value("--mask", o->mask, "MASK", "with --kinds: a mask by name or in words (default: bert, a full mask)");
+    app.number("--limit", o->limit, 0.0, 1e6,
                "with --kinds: skip lengths whose call would take more than S seconds (default: 60)", "S");
-    app.output("--plot", k.plot, "FILE", "with --kinds: draw the curves with gnuplot, .svg or .png");
+    app.flag("--alone", o->alone, "with --kinds: measure only one kind on one length, and print the row as JSON")
+        .needs(kinds);
+    app.output("--plot", o->plot, "FILE", "with --kinds: draw the curves with gnuplot, .svg or .png");
     return [o](Bench& bench) { run(bench, *o); };
 }
 

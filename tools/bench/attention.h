@@ -3,7 +3,6 @@
 // The inputs follow a formula, so that another program can compute the same inputs.
 #pragma once
 #include "engine/ops/ops.h"
-#include "engine/tensor/buffer.h"
 #include "tools/bench/bench.h"
 
 namespace masquerade {
@@ -14,57 +13,40 @@ struct AttentionSizes {
     int documents = 1, length = 1;  // length: tokens per document
     int heads = 12, size = 64;      // size: numbers per head
     DType type = DType::f32;
-
-    int rows() const { return documents * length; }
-    int width() const { return heads * size; }
 };
 
-class AttentionWork {
-  public:
+struct AttentionWork {
     AttentionWork(const AttentionSizes& sizes, Device device);
-    AttentionWork(const AttentionWork&) = delete;
+    void forward() const;
+    void backward() const;  // computes the gradients of queries, keys and values; call after forward()
 
-    void forward();
-    void backward();  // computes the gradients of queries, keys and values; call after forward()
-    // Returns the multiply-adds of one matrix product, such as q k^T, over the visible pairs of a query and a key. The
-    // forward has two such products, the backward four.
-    double product_work() const { return pairs_ * sizes_.width(); }
-    // The mean absolute value of the output, and that of the gradient of the queries. They show whether another
-    // program computes the same results.
-    double mean_output() const { return mean_of(y_); }
-    double mean_gradient() const { return mean_of(dq_); }
-
-  private:
-    struct Block {
-        Buffer memory;
-        View view;
-    };
-    // Allocates a block with `columns` numbers per token. The block has one part of C = width() columns per salt.
-    // Number i of a part, counted row by row, is ((37 i + 11 salt) mod 97) / 48 - 1. Without salts, the numbers are
-    // not initialised.
-    Block block(std::int64_t columns, DType type, const std::vector<int>& salts = {}) const;
-    static double mean_of(const Block& block);
-
-    AttentionSizes sizes_;
-    Device device_;
-    SegmentGraph graph_;
-    double pairs_;
-    AttentionRule rule_;
-    Block q_, kv_, y_, lse_, dy_, dq_, dkv_;
+    SegmentGraph graph;
+    AttentionRule rule;
+    // Multiply-adds of one matrix product, such as q k^T, over the visible pairs of a query and a key. The forward has
+    // two such products, the backward four.
+    double product_work;
+    // Number i of q, of the keys, of the values and of dy, counted row by row, is ((37 i + 11 salt) mod 97) / 48 - 1,
+    // where salt is 0, 1, 2 and 3.
+    OwnedTensor q, kv, y, lse, dy, dq, dkv;
 };
-
-// Which kinds of attention to measure, and how. Each kind is measured on one document of each length.
-struct KindsOptions {
-    std::vector<std::string> kinds;  // names of attention_kinds(), or "all"; empty: none are measured
-    std::vector<int> lengths = {256, 1024, 4096, 16384, 65536};
-    std::string mask = "bert", plot;
-    int width = 256, heads = 4;
-    DType type = DType::f32;
-    double limit = 60;  // seconds; if a call is predicted to take longer, its length and all later ones are skipped
-};
-void measure_kinds(Bench& bench, const KindsOptions& options);
+// Returns the mean absolute value of the numbers. It shows whether another program computes the same results.
+double mean_size(const OwnedTensor& tensor);
 
 // Returns the number of pairs (query row, key row) in which the query sees the key.
 std::int64_t visible_pairs(const SegmentGraph& graph);
+
+// The options of ./bench attention. 0 and an empty list stand for the default.
+struct AttentionCase {
+    std::vector<int> lengths;
+    int tokens = 0, heads = 0, size = 64;
+    std::string precision = "both";
+    // Only for --kinds:
+    std::vector<std::string> kinds;  // names of attention_kinds(), or "all"
+    std::string mask = "bert", plot;
+    bool alone = false;  // whether to measure the first kind and length in this process, and to print only this row
+    double limit = 60;   // seconds; if a call is predicted to take longer, its length and all later ones are skipped
+};
+// Measures time and memory of softmax and of the chosen kinds of attention, for one document of each length.
+void measure_kinds(Bench& bench, const AttentionCase& options);
 
 }  // namespace masquerade

@@ -1,41 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include "tools/bench/bench.h"
 
-#include <sys/utsname.h>
+#include <malloc.h>
 
 #include <fmt/format.h>
 
 #include <fstream>
 #include <memory>
 
+#include "engine/base/memory.h"
 #include "engine/base/wrap.h"
 #include "engine/base/write_file.h"
 #include "input/input.h"
 #include "engine/ops/cpu/gemm.h"
+#include "engine/tensor/numbers.h"
 #include "tools/bench/measure.h"
 
 namespace masquerade {
 namespace {
 
-namespace fs = std::filesystem;
-
-// Runs a shell command. Returns the first line that it prints, or "" if it prints nothing.
-std::string first_line_of(const char* command) {
-    std::unique_ptr<FILE, int (*)(FILE*)> out(popen(command, "r"), pclose);
-    char line[200] = "";
-    if (!out || !std::fgets(line, sizeof line, out.get())) return "";
-    const std::string text = line;
-    return text.substr(0, text.find('\n'));
-}
-
-std::string processor_name() {
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);)
-        if (line.rfind("model name", 0) == 0 && line.find(": ") != line.npos) return line.substr(line.find(": ") + 2);
-    utsname name;
-    return uname(&name) == 0 ? name.machine : "unknown";
-}
-
+// A shell command that prints the name of the processor.
+constexpr const char* print_processor = "sed -n 's/^model name.*: //p' /proc/cpuinfo | grep . || uname -m";
 // A shell command that prints the file `commit` next to the program. If there is no such file, the command prints the
 // commit of the git checkout, with "+" if tracked files differ from the commit.
 constexpr const char* print_commit =
@@ -48,7 +33,7 @@ Json json_of(const std::string& case_name, const Common& common) {
     Json all = {{"case", case_name}, {"device", shown(common.device)}, {"seed", common.seed}};
     if (common.device == Device::cuda)
         all["driver"] = first_line_of("nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null");
-    all["machine"] = {{"processor", processor_name()},
+    all["machine"] = {{"processor", first_line_of(print_processor)},
                       {"threads", threads()},
                       {"instructions", instruction_set()},
                       {"load", load},
@@ -75,19 +60,28 @@ Json json_of(const Spread& s) { return {{"median", s.median}, {"least", s.least}
 
 }  // namespace
 
-SharedFolder::SharedFolder() : path((fs::temp_directory_path() / "masquerade-bench-XXXXXX").string()) {
-    if (!mkdtemp(path.data())) throw BadInput(text("no folder can be made as ", path, "; is there room?"));
+std::string first_line_of(const std::string& command) {
+    std::unique_ptr<FILE, int (*)(FILE*)> out(popen(command.c_str(), "r"), pclose);
+    char line[1000] = "";
+    if (!out || !std::fgets(line, sizeof line, out.get())) return "";
+    const std::string text = line;
+    return text.substr(0, text.find('\n'));
 }
 
-SharedFolder::~SharedFolder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
+OwnedTensor make_tensor(const Shape& shape, DType type, Device device, const std::vector<float>& numbers) {
+    Buffer memory(std::size_t(shape.count()) * bytes_of(type), device);
+    const View view{memory.data(), type, device, shape, "owned tensor"};
+    if (!numbers.empty()) write_numbers(view, numbers.data());
+    return {std::move(memory), view};
 }
 
-std::string SharedFolder::write(const std::string& name, std::string_view bytes) const {
-    std::ofstream file(path + '/' + name, std::ios::binary);
-    if (!file.write(bytes.data(), std::streamsize(bytes.size())).flush()) throw BadInput(text("no room in ", path));
-    return path + '/' + name;
+std::int64_t memory_taken(Device device) {
+    return device == Device::cuda ? -std::int64_t(cuda_runtime().facts().bytes_free) : peak_resident_bytes();
+}
+
+void forget_peak() {
+    malloc_trim(0);
+    std::ofstream("/proc/self/clear_refs") << "5";
 }
 
 Bench::Bench(const std::string& name, const Options& o, const Common& c)

@@ -5,11 +5,15 @@
 // output then consists of JSON messages, one per line: "show" has text to print; "work" and "turn" are requests to the
 // peer. After each request, ./bench reads the answer, one line of JSON, from standard input.
 #pragma once
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "engine/base/write_file.h"
+#include "engine/tensor/buffer.h"
+#include "engine/tensor/view.h"
 #include "tools/program.h"
 
 namespace masquerade {
@@ -19,16 +23,29 @@ using Json = nlohmann::ordered_json;
 struct Stopped {};  // exception: a signal such as Ctrl-C was received, or compare.py has ended
 
 // A temporary folder for files that another program reads. The destructor removes the folder.
-class SharedFolder {
-  public:
-    SharedFolder();
-    SharedFolder(const SharedFolder&) = delete;
-    ~SharedFolder();
+struct SharedFolder : PrivateFolder {
+    SharedFolder() : PrivateFolder(std::filesystem::temp_directory_path().string(), "a temporary folder") {}
     // Writes a file and returns its path.
-    std::string write(const std::string& name, std::string_view bytes) const;
-
-    std::string path;
+    std::string write(const std::string& name, const std::string& bytes) const {
+        write_file(file(name), bytes);
+        return file(name);
+    }
 };
+
+// A tensor with memory of its own. If make_tensor() gets no numbers, the numbers are not initialised.
+struct OwnedTensor {
+    Buffer memory;
+    View view;
+};
+OwnedTensor make_tensor(const Shape& shape, DType type, Device device, const std::vector<float>& numbers = {});
+
+// The difference between two calls of memory_taken(), in bytes, is the memory that was taken in between. On the CPU,
+// memory_taken() is the peak memory of the process since forget_peak(); on a GPU, it is minus the free memory.
+std::int64_t memory_taken(Device device);
+void forget_peak();
+
+// Runs a shell command. Returns the first line that it prints, or "" if it prints nothing.
+std::string first_line_of(const std::string& command);
 
 class Bench {
   public:
@@ -47,9 +64,9 @@ class Bench {
     // that no peer can do this work. more(row) may add values to the row, and returns lines to print after it.
     void measure(Json row, Json about, const std::function<double()>& seconds,
                  const std::function<std::string(Json&)>& more = {});
-    // add() adds a row that the case has measured itself, and prints `line`. table() only prints `line`.
+    // add() adds a row that the case has measured itself, and prints `line`. show() only prints a text.
     void add(const Json& row, const std::string& line);
-    void table(const std::string& line) const { show(line); }
+    void show(const std::string& text) const;
     void end(bool complete);
     // If standard error is a terminal, shows a line there until the next output. Throws Stopped after Ctrl-C.
     void progress(const std::string& line) const;
@@ -62,7 +79,6 @@ class Bench {
   private:
     void say(const char* what, Json message) const;
     Json ask(const char* what, Json message = Json::object()) const;  // returns the answer; null if there is no peer
-    void show(const std::string& text) const;
     std::string line_beside(const Json& row, const Json& one);
     void save() const;
 

@@ -120,8 +120,8 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
     if (bench.options.turns) {
         std::vector<std::string> tokens(std::begin(special_tokens), std::end(special_tokens));
         while (int(tokens.size()) < mark.vocabulary) tokens.push_back(text("w", tokens.size()));
-        save_hugging_face(folder.path, model.backbone, parameters, Vocabulary(tokens));
-        about = {{"folder", folder.path}, {"forbidden", options.forbidden}, {"end", sep}};
+        save_hugging_face(folder.file(""), model.backbone, parameters, Vocabulary(tokens));
+        about = {{"folder", folder.file("")}, {"forbidden", options.forbidden}, {"end", sep}};
         for (const Sentence& s : texts) about["sources"].push_back(s.ids);
         for (const auto& hypotheses : written)
             about["written"].push_back({hypotheses.front().tokens, hypotheses.front().score});

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 // ./bench attention --kinds: measures time and peak memory of the chosen kinds of attention, for each document length.
-#include <sys/wait.h>
-#include <unistd.h>
+#include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
+#include <numeric>
 #include <optional>
 
-#include "engine/base/memory.h"
 #include "engine/nn/attention/attention.h"
 #include "engine/tape/rehearsal.h"
 #include "engine/tape/trace.h"
@@ -19,37 +17,26 @@
 namespace masquerade {
 namespace {
 
-// The cost of one forward and backward. all: milliseconds. inside: milliseconds without linear projections. memory:
-// peak memory in MiB.
-struct Cost {
-    double all, inside, memory;
-};
-
-std::int64_t resident_bytes() {
-    long long pages = 0, all = 0;
-    std::ifstream("/proc/self/statm") >> all >> pages;
-    return pages * sysconf(_SC_PAGESIZE);
-}
-
-// Measures self-attention of one kind on one document of N rows. The rows are a parameter, so that the backward also
-// computes their gradient.
-Cost cost_of(const AttentionKind& kind, const SegmentGraph& graph, int N, int width, int heads, DType type,
-             Device device, int repeats) {
-    const std::int64_t before = resident_bytes();
+// Measures one forward and backward of self-attention of one kind on one document. The rows are a parameter, so that the
+// backward also computes their gradient. shape.positions is the number of rows. In the result, "inside_ms" is the time
+// without linear projections, and "mib" the memory at its peak.
+Json row_of(const AttentionKind& kind, const SegmentGraph& graph, const AttentionShape& shape, DType type,
+            const Bench& bench) {
+    const Device device = bench.common.device;
+    const int N = shape.positions;
+    forget_peak();
+    const std::int64_t before = memory_taken(device);
     Parameters p(type, device);
-    AttentionShape shape{width, heads};
-    shape.positions = N;
-    Tensor* rows = p.add("rows", {N, width}, {Init::normal, 1});
+    Tensor* rows = p.add("rows", {N, shape.width}, {Init::normal, 1});
     const auto attention = kind.make(p, "layer", "attention", shape);
     const std::shared_ptr<Companion> companion = kind.companion ? kind.companion(p, "slots", shape) : nullptr;
-    Tensor* head = p.add("head", {2, width}, {Init::normal, 0.02});
+    Tensor* head = p.add("head", {2, shape.width}, {Init::normal, 0.02});
     p.allocate(1);
     std::vector<int> zeros(std::size_t(N), 0), places = zeros;
-    for (int i = 0; i < N; i++) places[std::size_t(i)] = i;
+    std::iota(places.begin(), places.end(), 0);
     const std::vector<double> ones(std::size_t(N), 1.0 / N);
     Arena arena(device);
     Tape tape(arena, type);
-    Clock clock;
     const auto step = [&](int number) {
         run_step(tape, "one", 1, std::uint32_t(number), false, [&] {
             const std::shared_ptr<Companion> stream = companion ? companion->start() : nullptr;
@@ -65,12 +52,13 @@ Cost cost_of(const AttentionKind& kind, const SegmentGraph& graph, int N, int wi
         tape.end();
     };
     step(0);  // this step plans the memory
-    std::ofstream("/proc/self/clear_refs") << "5";
+    forget_peak();
     step(1);
-    const double memory = double(peak_resident_bytes() - before) / (1 << 20);
+    const double memory = double(memory_taken(device) - before) / (1 << 20);
+    Clock clock;
     tape.observe(&clock);
     std::vector<double> all, inside;
-    for (int i = 0; i < repeats; i++) {
+    for (int i = 0; i < bench.options.repeats; i++) {
         clock.clear();
         step(2 + i);
         double seconds = 0, products = 0;
@@ -81,41 +69,21 @@ Cost cost_of(const AttentionKind& kind, const SegmentGraph& graph, int N, int wi
         }
         all.push_back(1e3 * seconds), inside.push_back(1e3 * (seconds - products));
     }
-    return {spread_of(all).median, spread_of(inside).median, memory};
-}
-
-// Runs measure() in a child process, so that the measured peak memory does not include earlier work.
-Cost apart(const std::function<Cost()>& measure) {
-    int ends[2];
-    if (pipe(ends) != 0) throw BadInput("no pipe can be made");
-    const pid_t child = fork();
-    if (child < 0) throw BadInput("no process can be made");
-    if (child == 0) {
-        int status = 1;
-        try {
-            const Cost cost = measure();
-            status = write(ends[1], &cost, sizeof cost) == sizeof cost ? 0 : 1;
-        } catch (const std::exception& e) {
-            log_line("error: ", e.what());
-        }
-        _exit(status);
-    }
-    close(ends[1]);
-    Cost cost{};
-    const bool whole = read(ends[0], &cost, sizeof cost) == sizeof cost;
-    close(ends[0]);
-    waitpid(child, nullptr, 0);
-    if (!whole) throw Stopped{};
-    return cost;
+    return {{"kind", kind.name},
+            {"length", N},
+            {"ms", spread_of(all).median},
+            {"inside_ms", spread_of(inside).median},
+            {"mib", memory}};
 }
 
 // Returns the slope of log y over log x by least squares: the exponent a if y grows as x^a. Only points with x >= 1024
 // count; if there are fewer than two, returns NaN.
 double slope_of(const Curve& c) {
     double n = 0, x = 0, y = 0, xx = 0, xy = 0;
-    for (const auto& [a, b] : c.points) {
-        if (a < 1024) continue;
-        n++, x += std::log(a), y += std::log(b), xx += std::log(a) * std::log(a), xy += std::log(a) * std::log(b);
+    for (const auto& [length, value] : c.points) {
+        if (length < 1024) continue;
+        const double a = std::log(length), b = std::log(value);
+        n++, x += a, y += b, xx += a * a, xy += a * b;
     }
     return n < 2 ? NAN : (n * xy - x * y) / (n * xx - x * x);
 }
@@ -123,36 +91,46 @@ double slope_of(const Curve& c) {
 // Returns the x from which curve `of` stays below curve `other`. Between two points, the logarithms are interpolated
 // linearly. Empty if `of` does not end below `other`.
 std::optional<double> crossing(const Curve& of, const Curve& other) {
-    const std::size_t n = std::min(of.points.size(), other.points.size());
     const auto gap = [&](std::size_t i) { return std::log(of.points[i].second / other.points[i].second); };
-    if (n == 0 || gap(n - 1) >= 0) return std::nullopt;
-    std::size_t i = n - 1;
+    std::size_t i = std::min(of.points.size(), other.points.size());
     while (i > 0 && gap(i - 1) < 0) i--;
+    if (i == std::min(of.points.size(), other.points.size())) return std::nullopt;
     if (i == 0) return of.points[0].first;
-    const double a = std::log(of.points[i - 1].first), b = std::log(of.points[i].first),
-                 share = gap(i - 1) / (gap(i - 1) - gap(i));
-    return std::exp(a + share * (b - a));
+    const double a = std::log(of.points[i - 1].first), b = std::log(of.points[i].first);
+    return std::exp(a + gap(i - 1) / (gap(i - 1) - gap(i)) * (b - a));
 }
 
 }  // namespace
 
-void measure_kinds(Bench& bench, const KindsOptions& o) {
+void measure_kinds(Bench& bench, const AttentionCase& o) {
     if (!o.plot.empty()) check_picture(o.plot);
-    const std::string mask = printable(o.mask);
-    bench.begin({{"mask", mask}, {"width", o.width}, {"heads", o.heads}, {"precision", name_of(o.type)}},
-                fmt::format("attention   {} mask, width {}, {} heads, {}, forward and backward\n", mask, o.width,
-                            o.heads, name_of(o.type)),
+    const DType type = o.precision == "bf16" ? DType::bf16 : DType::f32;
+    AttentionShape shape;
+    shape.heads = o.heads ? o.heads : 4, shape.width = shape.heads * o.size;
+    const std::vector<int> lengths = o.lengths.empty() ? std::vector<int>{256, 1024, 4096, 16384, 65536} : o.lengths;
+    if (o.alone) {
+        shape.positions = lengths[0];
+        const SegmentGraph graph = make_mask(o.mask, {{shape.positions, 0}});
+        return write_out(row_of(find_attention(o.kinds[0]), graph, shape, type, bench).dump() + '\n');
+    }
+    // Each row is measured in its own process, because the working memory of ops stays allocated.
+    const std::string mask = printable(o.mask),
+                      alone =
+                          text("/proc/$PPID/exe attention --alone --device ", name_of(bench.common.device),
+                               " --threads ", threads(), " --repeats ", bench.options.repeats, " --heads ", shape.heads,
+                               " --size ", o.size, " --precision ", name_of(type), " --mask ", shell_word(o.mask));
+    bench.begin({{"mask", mask}, {"width", shape.width}, {"heads", shape.heads}, {"precision", name_of(type)}},
+                fmt::format("attention   {} mask, width {}, {} heads, {}, forward and backward\n", mask, shape.width,
+                            shape.heads, name_of(type)),
                 fmt::format("{:<12}{:>8}{:>11}{:>11}{:>10}{:>11}\n", "", "length", "ms", "inside ms", "MiB",
                             "softmax /"));
     std::vector<Curve> times, memories;
-    const auto row_of = [&](const AttentionKind& kind) {
+    const auto measure = [&](const AttentionKind& kind) {
         Curve time{kind.name, {}}, memory = time;
-        for (int N : o.lengths) {
+        for (int N : lengths) {
             const SegmentGraph graph = make_mask(o.mask, {{N, 0}});
-            if (const std::string why = kind.refuses(graph); !why.empty()) {
-                bench.table(fmt::format("{:<12}refuses: {}\n", kind.name, why));
-                return;
-            }
+            if (const std::string why = kind.refuses(graph); !why.empty())
+                return bench.show(fmt::format("{:<12}refuses: {}\n", kind.name, why));
             const std::size_t n = time.points.size();
             if (n >= 2) {  // extrapolate the time from two lengths; stop if it exceeds the limit
                 const auto& [x0, y0] = time.points[n - 2];
@@ -160,38 +138,34 @@ void measure_kinds(Bench& bench, const KindsOptions& o) {
                 if (y1 * std::pow(N / x1, std::log(y1 / y0) / std::log(x1 / x0)) > 1e3 * o.limit) break;
             }
             bench.progress(fmt::format("{}: {}", kind.name, N));
-            const Cost cost = apart([&] {
-                return cost_of(kind, graph, N, o.width, o.heads, o.type, bench.common.device, bench.options.repeats);
-            });
-            time.points.emplace_back(N, cost.inside), memory.points.emplace_back(N, cost.memory);
-            const double ratio =
-                !times.empty() && n < times[0].points.size() ? times[0].points[n].second / cost.inside : NAN;
             const std::string line =
-                fmt::format("{:<12}{:>8}{:>11}{:>11}{:>10}{:>11}\n", kind.name, N, figures(cost.all),
-                            figures(cost.inside), figures(cost.memory), std::isnan(ratio) ? "" : figures(ratio));
-            bench.add({{"kind", kind.name},
-                       {"length", N},
-                       {"ms", cost.all},
-                       {"inside_ms", cost.inside},
-                       {"mib", cost.memory}},
-                      line);
+                first_line_of(text(alone, " --kinds ", kind.name, " --lengths ", N, " 2>&1 | grep '^{\\|^error: '"));
+            if (line.substr(0, 1) != "{") {
+                bench.progress("");  // throws Stopped after Ctrl-C, which the other process has received, too
+                throw Error(text(kind.name, " on ", N, " tokens was not measured: ", line));
+            }
+            const Json row = Json::parse(line);
+            const double inside = row["inside_ms"], mib = row["mib"];
+            time.points.emplace_back(N, inside), memory.points.emplace_back(N, mib);
+            const bool compared = !times.empty() && n < times[0].points.size();
+            bench.add(row, fmt::format("{:<12}{:>8}{:>11}{:>11}{:>10}{:>11}\n", kind.name, N,
+                                       figures(row["ms"].get<double>()), figures(inside), figures(mib),
+                                       compared ? figures(times[0].points[n].second / inside) : ""));
         }
         times.push_back(time), memories.push_back(memory);
     };
-    row_of(find_attention("softmax"));
+    const auto asked = [&](const std::string& name) { return std::count(o.kinds.begin(), o.kinds.end(), name) > 0; };
+    measure(find_attention("softmax"));
     for (const AttentionKind& kind : attention_kinds())
-        if (kind.name != std::string("softmax") &&
-            (o.kinds == std::vector<std::string>{"all"} || std::count(o.kinds.begin(), o.kinds.end(), kind.name)))
-            row_of(kind);
-    bench.table(
-        fmt::format("\n{:<12}{:>14}{:>14}{:>26}\n", "", "time ~ N^", "memory ~ N^", "faster than softmax from"));
+        if (kind.name != std::string("softmax") && (asked("all") || asked(kind.name))) measure(kind);
+    bench.show(fmt::format("\n{:<12}{:>14}{:>14}{:>26}\n", "", "time ~ N^", "memory ~ N^", "faster than softmax from"));
     for (std::size_t i = 0; i < times.size(); i++) {
         const auto from = crossing(times[i], times[0]);
-        const double time = slope_of(times[i]), memory = slope_of(memories[i]);
-        bench.table(fmt::format("{:<12}{:>14.2f}{:>14.2f}{:>26}\n", times[i].name, time, memory,
-                                i == 0 ? ""
-                                : from ? fmt::format("{:.0f}", *from)
-                                       : "never here"));
+        bench.show(fmt::format("{:<12}{:>14.2f}{:>14.2f}{:>26}\n", times[i].name, slope_of(times[i]),
+                               slope_of(memories[i]),
+                               i == 0 ? ""
+                               : from ? fmt::format("{:.0f}", *from)
+                                      : "never here"));
     }
     if (!o.plot.empty())
         draw(o.plot, {{"attention without its projections, forward and backward", "length", "ms", true, times},

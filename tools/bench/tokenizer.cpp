@@ -2,7 +2,6 @@
 // ./bench tokenizer: measures encoding, decoding and training of WordPiece. The text is in memory.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <set>

@@ -7,8 +7,6 @@
 namespace masquerade {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr int cls = 2, sep = 3, first_word = 5;
 constexpr int shortest = 8, longest = 20;  // tokens per sentence, including [CLS] and [SEP]
 constexpr int document_tokens = 64;        // tokens per document of a BERT
@@ -74,18 +72,6 @@ Json TrainMark::sizes() const {
             {"max_length", model.max_length}};
 }
 
-Json TrainMark::about() const {
-    return {{"ids", sentences},
-            {"targets", targets},
-            {"rule",
-             {{"rate", learning_rate},
-              {"beta1", rule.beta1},
-              {"beta2", rule.beta2},
-              {"eps", rule.eps},
-              {"decay", rule.decay},
-              {"clip", rule.clip}}}};
-}
-
 std::vector<std::string> train_mark_names(std::optional<Device> device) {
     std::vector<std::string> names;
     for (const Row& row : rows)
@@ -97,11 +83,9 @@ TrainMark train_mark(const std::string& name, std::uint64_t seed) {
     const Row* row = std::find_if(std::begin(rows), std::end(rows), [&](const Row& r) { return name == r.name; });
     if (row == std::end(rows)) throw BadUsage(text("there is no mark ", name, "; ./bench train --help lists them"));
     const UniVaeSettings settings;
-    const TrainOptions& t = settings.train;
     TrainMark m;
     m.name = name;
     m.univae = row->kind != Kind::bert;
-    m.rule = {t.beta1, t.beta2, t.eps, t.weight_decay, t.clip};
     BackboneOptions& b = m.model.backbone;
     int room = row->tokens;
     if (row->kind == Kind::settings) {

@@ -20,7 +20,8 @@ namespace {
 using Names = std::vector<std::string>;
 using Matrix = std::vector<std::vector<double>>;
 
-// The probabilities that one attention op computes: p[head][row][column], or -1 if the row does not see the column.
+// The probabilities that one attention op computes: p[head][row][column], or -1 if the row does not see the column. The
+// mean of the heads follows the last head.
 struct AttentionMap {
     std::string path;
     Names rows, columns;
@@ -70,7 +71,7 @@ class AttentionReader : public Observer {
         const std::int64_t C = r.x(0).columns(), D = C / rule.heads, kv_columns = r.x(1).columns(),
                            readers = 2 * C / kv_columns;  // query heads per key/value head
         const std::vector<double> q = numbers_of(r.x(0)), lse = numbers_of(r.y(1));
-        AttentionMap m{r.path, {}, {}, std::vector<Matrix>(std::size_t(rule.heads))};
+        AttentionMap m{r.path, {}, {}, std::vector<Matrix>(std::size_t(rule.heads) + 1)};
         Matrix kv;
         for (std::size_t i = 1; i < r.in.size(); i++) kv.push_back(numbers_of(r.x(int(i))));
         std::vector<QuerySegment> own;
@@ -100,9 +101,13 @@ class AttentionReader : public Observer {
                 for (int v = segment.sees_begin; v < segment.sees_end; v++) {
                     const int k = graph->sees[std::size_t(v)], source = graph->keys[std::size_t(k)].source;
                     each_run(*graph, segment, row, k, [&](int begin, int end) {
-                        for (int j = begin; j < end; j++)
+                        for (int j = begin; j < end; j++) {
+                            const std::size_t at = column.at({source, j});
+                            double sum = 0;
                             for (int h = 0; h < rule.heads; h++)
-                                m.p[std::size_t(h)].back()[column.at({source, j})] = probability(row, source, j, h);
+                                sum += m.p[std::size_t(h)].back()[at] = probability(row, source, j, h);
+                            m.p.back().back()[at] = sum / rule.heads;
+                        }
                     });
                 }
             }
@@ -122,38 +127,26 @@ std::string picture(const std::string& title, const AttentionMap& m, const Matri
     const double width = left + side * double(m.columns.size()) + (small ? 4 : 30),
                  height = top + side * double(m.rows.size()) + 4;
     std::string s = fmt::format(
-        "<svg viewBox=\"0 0 {0} {1}\" style=\"width:{0}px\" role=\"img\"><title>{2}</title><text x=\"2\" y=\"14\" class=\"title\">{2}</text>",
+        R"(<svg viewBox="0 0 {0} {1}" style="width:{0}px" role="img"><title>{2}</title><text x="2" y="14" class="title">{2}</text>)",
         std::max(width, small ? 60.0 : 320.0), height, letters(title));
     for (std::size_t k = 0; k < m.columns.size() && !small; k++)
         s += fmt::format("<text transform=\"translate({:.0f} {}) rotate(-60)\">{}</text>",
                          left + side * (double(k) + 0.6), top - 5, letters(m.columns[k]));
     for (std::size_t i = 0; i < m.rows.size(); i++) {
         if (!small)
-            s += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", left - 5,
+            s += fmt::format(R"(<text x="{}" y="{}" text-anchor="end">{}</text>)", left - 5,
                              top + side * double(i) + 13, letters(m.rows[i]));
         for (std::size_t k = 0; k < m.columns.size(); k++) {
             if (p[i][k] < 0) continue;
-            s += fmt::format(
-                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#2b5d8a\" fill-opacity=\"{:.2f}\"",
-                left + side * double(k), top + side * double(i), side - 1, side - 1,
-                0.05 + 0.95 * std::min(1.0, p[i][k]));
+            s += fmt::format(R"(<rect x="{}" y="{}" width="{}" height="{}" fill="#2b5d8a" fill-opacity="{:.2f}")",
+                             left + side * double(k), top + side * double(i), side - 1, side - 1,
+                             0.05 + 0.95 * std::min(1.0, p[i][k]));
             s += small ? "/>"
                        : fmt::format("><title>{} reads {}: {:.2f}</title></rect>", letters(m.rows[i]),
                                      letters(m.columns[k]), p[i][k]);
         }
     }
     return s + "</svg>\n";
-}
-
-Matrix mean_of_heads(const AttentionMap& m) {
-    Matrix mean = m.p[0];
-    for (std::size_t i = 0; i < mean.size(); i++)
-        for (std::size_t k = 0; k < mean[i].size(); k++) {
-            double sum = 0;
-            for (const Matrix& head : m.p) sum += head[i][k];
-            mean[i][k] = sum / double(m.p.size());  // a field stays -1 if its row does not see its column
-        }
-    return mean;
 }
 
 }  // namespace
@@ -170,8 +163,8 @@ std::string attention_pictures(Run& run, const TrainingText& text, bool heads) {
     tape.end();
     std::string all;
     for (const AttentionMap& m : reader.maps) {
-        all += picture(heads ? m.path + ", mean of its heads" : m.path, m, mean_of_heads(m), false);
-        for (std::size_t h = 0; heads && h < m.p.size(); h++)
+        all += picture(heads ? m.path + ", mean of its heads" : m.path, m, m.p.back(), false);
+        for (std::size_t h = 0; heads && h + 1 < m.p.size(); h++)
             all += picture(fmt::format("head {}", h), m, m.p[h], true);
         if (heads) all += "<hr>";
     }

@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The commands of ./inspect.
 #pragma once
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "data/training_text.h"
 #include "engine/tensor/device.h"
+#include "tools/plot/plot.h"
 
 namespace masquerade {
 
-class Backbone;
-class Parameters;
 class Run;
-class WordPiece;
 
 // ./inspect program: runs one training step of a small model, and prints the tape or the time of each op. Each path
 // that is not empty requests an output:
@@ -45,7 +40,7 @@ struct PlotSettings {
 };
 void plot_runs(const PlotSettings& settings);
 std::string name_of_folder(const std::string& path);  // last name in the absolute path: "a" for "runs/a/"
-using Curves = std::map<std::string, std::vector<std::pair<double, double>>>;  // for each number: its points (x, y)
+using Curves = std::map<std::string, Points>;         // for each number: its points (x, y)
 // Returns the curves of all numbers in the log.jsonl at `path`, over the number `x`, such as "step".
 Curves curves_of(const std::string& path, const std::string& x);
 
@@ -80,24 +75,8 @@ struct CheckpointSettings {
     std::string save, tokens, logits;
 };
 
-// Returns the columns "type" and "shape" of tensor t in a list of tensors. If the tensor cannot be read, t.unreadable
-// has both as text.
-template <class T>
-std::string type_and_shape(const T& t) {
-    return t.unreadable.empty() ? fmt::format("{:6}{}", name_of(t.element), text(t.shape)) : t.unreadable;
-}
-
 // Lists the tensors of the checkpoint, or does what the settings request. If the checkpoint lacks a head, `seed`
 // initialises a new one.
 void inspect_checkpoint(const CheckpointSettings& settings, std::uint64_t seed);
-
-// Writes a model as a Hugging Face folder. If this fails, none of the files remain in the folder.
-void save_whole(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
-                const WordPiece& tokenizer);
-
-// is_hugging_face() returns whether the path is a Hugging Face folder. inspect_hugging_face() does the work of
-// inspect_checkpoint() for such a folder.
-bool is_hugging_face(const std::string& path);
-void inspect_hugging_face(const CheckpointSettings& settings, std::uint64_t seed);
 
 }  // namespace masquerade

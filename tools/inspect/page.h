@@ -5,23 +5,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "engine/base/printable.h"
+#include "tools/plot/plot.h"
 
 namespace masquerade {
 
-using Points = std::vector<std::array<double, 2>>;
-
-// The range of coordinate k of some points. If all values are equal, the range is 1 wide around this value.
+// The range of a coordinate of some points. If all values are equal, the range is 1 wide around this value.
 struct Range {
     double low = 1e300, high = -1e300;
-    Range(const Points& points, std::size_t k) {
-        for (const auto& p : points) low = std::min(low, p[k]), high = std::max(high, p[k]);
+    Range(const Points& points, double Point::*coordinate) {
+        for (const Point& p : points) low = std::min(low, p.*coordinate), high = std::max(high, p.*coordinate);
         if (!(high > low)) low -= 0.5, high = low + 1;
     }
     // Maps v linearly: the low end of the range becomes 0, and the high end becomes `length`.
@@ -32,21 +30,20 @@ struct Range {
 class Frame {
   public:
     static constexpr int width = 420, height = 260, side = 56;
-    explicit Frame(const Points& points) : across_(points, 0), up_(points, 1) {}
+    explicit Frame(const Points& points) : across_(points, &Point::first), up_(points, &Point::second) {}
     double x(double v) const { return side + across_.place(v, width - side - 10); }
     double y(double v) const { return height - 30 - up_.place(v, height - 60); }
     // Returns the picture as SVG: `inner`, and axes that show the smallest and the largest value of each coordinate.
     std::string picture(const std::string& title, const std::string& inner) const {
         std::string s = fmt::format(
-            "<svg viewBox=\"0 0 {} {}\" role=\"img\"><title>{}</title><text x=\"10\" y=\"18\" class=\"title\">{}</text>",
+            R"(<svg viewBox="0 0 {} {}" role="img"><title>{}</title><text x="10" y="18" class="title">{}</text>)",
             width, height, letters(title), letters(title));
-        s += fmt::format("<path d=\"M{} 26V{}H{}\" class=\"axis\"/>", side, height - 26, width - 6);
+        s += fmt::format(R"(<path d="M{} 26V{}H{}" class="axis"/>)", side, height - 26, width - 6);
         for (const auto& [across, up, anchor] :
              {std::tuple(across_.low, up_.low, "start"), {across_.high, up_.high, "end"}})
-            s += fmt::format(
-                "<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.3g}</text>"
-                "<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{:.4g}</text>",
-                side - 4, y(up) + 4, up, x(across), height - 10, anchor, across);
+            s += fmt::format(R"(<text x="{}" y="{:.1f}" text-anchor="end">{:.3g}</text>)"
+                             R"(<text x="{:.1f}" y="{}" text-anchor="{}">{:.4g}</text>)",
+                             side - 4, y(up) + 4, up, x(across), height - 10, anchor, across);
         return s + inner + "</svg>\n";
     }
 
@@ -63,9 +60,9 @@ inline const char* colour(std::size_t i) {
 inline std::string line_chart(const std::string& title, const Points& points) {
     const Frame frame(points);
     std::string path;
-    for (const auto& p : points)
-        path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", frame.x(p[0]), frame.y(p[1]));
-    return frame.picture(title, fmt::format("<path d=\"{}\" class=\"line\"/>", path));
+    for (const auto& [x, y] : points)
+        path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", frame.x(x), frame.y(y));
+    return frame.picture(title, fmt::format(R"(<path d="{}" class="line"/>)", path));
 }
 
 // Draws points, each in the colour of its group. A browser shows words[i] when the mouse pointer is over point i.
@@ -74,8 +71,8 @@ inline std::string scatter(const std::string& title, const Points& points, const
     const Frame frame(points);
     std::string inner;
     for (std::size_t i = 0; i < points.size(); i++)
-        inner += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\"><title>{}</title></circle>",
-                             frame.x(points[i][0]), frame.y(points[i][1]), colour(group[i]), letters(words[i]));
+        inner += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3.5" fill="{}"><title>{}</title></circle>)",
+                             frame.x(points[i].first), frame.y(points[i].second), colour(group[i]), letters(words[i]));
     return frame.picture(title, inner);
 }
 
@@ -105,7 +102,7 @@ inline std::string section(const std::string& heading, const std::string& what, 
 }
 
 inline std::string page(const std::string& title, const std::string& body) {
-    return "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>" +
+    return R"(<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>)" +
            letters(title) +
            "</title><style>body{font:16px/1.5 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
            "svg{width:100%;max-width:27rem;height:auto;font-size:11px;vertical-align:top}.title{font-size:13px;font-weight:bold}"

@@ -3,7 +3,6 @@
 #include "tools/plot/plot.h"
 
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 

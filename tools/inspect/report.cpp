@@ -20,36 +20,37 @@
 namespace masquerade {
 namespace {
 
-using Vectors = std::vector<std::vector<double>>;
+using Vector = std::vector<double>;
+using Vectors = std::vector<Vector>;
 constexpr std::size_t shown = 8;
 
 // Projects vectors onto the two directions in which they vary most (principal components), which the power method
 // finds.
 Points flattened(Vectors v) {
+    const std::size_t D = v.empty() ? 0 : v[0].size();
+    const auto dot = [&](const Vector& a, const Vector& b) {
+        return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+    };
+    const auto add = [&](Vector& to, double factor, const Vector& some) {
+        for (std::size_t i = 0; i < D; i++) to[i] += factor * some[i];
+    };
+    Vector mean(D);
+    for (const Vector& row : v) add(mean, 1 / double(v.size()), row);
+    for (Vector& row : v) add(row, -1, mean);
     Points places(v.size());
-    if (v.empty()) return places;
-    const std::size_t D = v[0].size();
-    std::vector<double> mean(D);
-    for (const auto& row : v)
-        for (std::size_t i = 0; i < D; i++) mean[i] += row[i] / double(v.size());
-    for (auto& row : v)
-        for (std::size_t i = 0; i < D; i++) row[i] -= mean[i];
-    for (std::size_t k : {0, 1}) {
-        std::vector<double> axis(D);
-        for (std::size_t i = 0; i < D; i++) axis[i] = std::cos(double(i + 1) * double(k + 1));
+    for (auto [start, coordinate] : {std::pair(1, &Point::first), {2, &Point::second}}) {
+        Vector axis(D);
+        for (std::size_t i = 0; i < D; i++) axis[i] = std::cos(double(i + 1) * start);
         for (int round = 0; round < 100; round++) {
-            std::vector<double> next(D);
-            for (const auto& row : v) {
-                const double along = std::inner_product(row.begin(), row.end(), axis.begin(), 0.0);
-                for (std::size_t i = 0; i < D; i++) next[i] += along * row[i];
-            }
-            const double length = std::sqrt(std::inner_product(next.begin(), next.end(), next.begin(), 0.0));
+            Vector next(D);
+            for (const Vector& row : v) add(next, dot(row, axis), row);
+            const double length = std::sqrt(dot(next, next));
             if (!(length > 0)) break;  // the vectors have no further variance
             for (std::size_t i = 0; i < D; i++) axis[i] = next[i] / length;
         }
         for (std::size_t n = 0; n < v.size(); n++) {
-            places[n][k] = std::inner_product(v[n].begin(), v[n].end(), axis.begin(), 0.0);
-            for (std::size_t i = 0; i < D; i++) v[n][i] -= places[n][k] * axis[i];
+            places[n].*coordinate = dot(v[n], axis);
+            add(v[n], -(places[n].*coordinate), axis);
         }
     }
     return places;
@@ -72,12 +73,8 @@ std::string nearest(const std::vector<Sentence>& train, const std::vector<std::s
 
 std::string curves(const std::string& run) {
     std::string all;
-    for (const auto& [name, curve] : curves_of(RunFolder::open(run).file("log.jsonl"), "step")) {
-        if (name == "step" || name == "tokens" || name == "seconds" || curve.size() < 2) continue;
-        Points points;
-        for (const auto& [x, y] : curve) points.push_back({x, y});
-        all += line_chart(name, points);
-    }
+    for (const auto& [name, curve] : curves_of(RunFolder::open(run).file("log.jsonl"), "step"))
+        if (name != "step" && name != "tokens" && name != "seconds" && curve.size() > 1) all += line_chart(name, curve);
     return all;
 }
 

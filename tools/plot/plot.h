@@ -7,17 +7,19 @@
 
 namespace masquerade {
 
+using Point = std::pair<double, double>;
+using Points = std::vector<Point>;
 struct Curve {
     std::string name;
-    std::vector<std::pair<double, double>> points;
+    Points points;
 };
 struct Plot {
     std::string title, x, y;
     bool logarithmic = false;  // whether both axes are logarithmic: x to base 2, y to base 10
     std::vector<Curve> curves;
 };
-// A drawing program. It reads a script from standard input and writes a picture to standard output. It is started
-// without a shell and never receives the name of a file, so special characters in names are harmless.
+// A drawing program. It reads a script from standard input and writes a picture to standard output. It never receives
+// the name of a file, so special characters in names are harmless.
 struct Drawer {
     const char *name, *package, *what;  // package: in Debian; what: start of the message that the program is missing
 };
@@ -27,8 +29,7 @@ constexpr Drawer gnuplot{"gnuplot", "gnuplot-nox", "pictures are"}, dot{"dot", "
 void check_picture(const std::string& file, const Drawer& by = gnuplot);
 // Runs the program `by` on the script and writes the picture to `file`. If this fails, throws BadInput with what the
 // program printed, and `file` is unchanged.
-void draw_by(const Drawer& by, const std::vector<std::string>& arguments, const std::string& file,
-             const std::string& script);
+void draw_by(const Drawer& by, const std::string& options, const std::string& file, const std::string& script);
 // Draws the plots one below the other with gnuplot, into a .svg or .png file.
 void draw(const std::string& file, const std::vector<Plot>& plots);
 

@@ -3,12 +3,12 @@
 """Whether transformers makes of a folder that ./inspect saved what ./inspect makes of it. Needs torch and
 transformers.
 
-    ./inspect checkpoint MODEL --save OUT --logits OUT/logits.safetensors <lines.txt
+    ./inspect checkpoint MODEL --save OUT --logits OUT.logits <lines.txt
     tests/golden/hugging_face/check_saved.py OUT ...
 
 MODEL is any folder with a BERT, RoFormer or NomicBERT, a golden one beside this file for example. Each OUT is loaded by
 AutoModelForMaskedLM, which must neither miss a tensor nor have one too many, and run in float and in double on
-the ids and types of logits.safetensors, as one padded batch with an attention_mask. Prints the largest
+the ids and types of OUT.logits, as one padded batch with an attention_mask. Prints the largest
 differences of the logits; status 1 where that of float is above 1e-5 of the largest logit (at least 1).
 """
 import pathlib
@@ -30,7 +30,7 @@ def logits(folder, dtype, ids, types, mask):
 
 
 def check(folder):
-    ours = load_file(folder / "logits.safetensors")
+    ours = load_file(f"{folder}.logits")
     begin = ours["begin"].astype(int)
     lengths = [int(n) for n in begin[1:] - begin[:-1]]
     ids, types, mask = (torch.zeros(len(lengths), max(lengths), dtype=torch.long) for _ in range(3))
