@@ -12,7 +12,6 @@
 #include "engine/ops/ops.h"
 #include "engine/tensor/buffer.h"
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <set>
@@ -255,7 +254,6 @@ std::string at(Sizes sizes);  // " at 5x4x3"
 // The largest relative errors that the checks found in one tensor; -1 if a check does not apply to it.
 struct Errors {
     double complex_step = -1, f32 = -1, bf16 = -1;
-    double share = 0;  // the largest ratio of an error to the error that is allowed for it
 };
 
 struct Findings {

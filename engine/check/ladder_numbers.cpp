@@ -41,9 +41,7 @@ constexpr double step = 1e-30, near = 1e-12;
 
 void expect_calculus(Findings& findings, const Operand& o, double error, const std::string& how) {
     std::string tensor = "d" + o.name;
-    Errors& errors = findings.of(tensor);
-    keep_largest(errors.complex_step, error);
-    keep_largest(errors.share, error / near);
+    keep_largest(findings.of(tensor).complex_step, error);
     findings.expect(error <= near, tensor, "complex step", text(error, " > ", near, how));
 }
 
@@ -105,7 +103,6 @@ void compare(const Call& exact, Sizes sizes, DType type, Device device, const st
         double error = error_of(a.view(), b.view(), o.floor), bound = bound_of(o, type);
         Errors& errors = findings.of(tensor);
         keep_largest(type == DType::bf16 ? errors.bf16 : errors.f32, error);
-        keep_largest(errors.share, error / bound);
         findings.expect(error <= bound, tensor, text(name_of(type), " on ", how),
                         text("is off by ", error, " > ", bound, at(sizes)));
     });

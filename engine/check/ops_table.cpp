@@ -6,7 +6,6 @@
 #include "engine/base/shuffle.h"
 #include "engine/math/features.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace masquerade::ladder {
@@ -393,16 +392,17 @@ Case cross_entropy_case(Sizes n, bool bias, double smoothing) {
     const double least = smoothing > 0 ? 1 : 0.1;
     const int N = n.rows, C = n.columns, V = n.other;
     Case c;
+    c.usual.sums(C + N).at_least(least);
     c.input("h", {N, C}).by_row().from_rounded().sums(C + V).at_least(1).drawn(scaled(1 / std::sqrt(C)));
-    c.input("w", {V, C}).as_weight().from_rounded().drawn(scaled(1)).sums(C + N).at_least(least);
-    if (bias) c.input("b", {V}, arithmetic).drawn(scaled(1)).sums(C + N).at_least(least);
+    c.input("w", {V, C}).as_weight().from_rounded().drawn(scaled(1));
+    if (bias) c.input("b", {V}, arithmetic).drawn(scaled(1));
     c.constant("weights", {N}, arithmetic).by_row().drawn(with_zeros(-1, 1));
     c.output("total", {1}, arithmetic).sums(C + V + N, 4).at_least(4);
     c.statistic("loss", {N}).by_row().sums(C + V).at_least(1);
     c.statistic("lse", {N}).by_row().sums(C + V).at_least(1);
     c.statistic("h1", {N, C}, Kind::storage).by_row().from_rounded().sums(C + V).at_least(0.5);
-    c.statistic("w1", {V, C}).from_rounded().sums(C + N).at_least(least);
-    if (bias) c.statistic("b1", {V}).sums(C + N).at_least(least);
+    c.statistic("w1", {V, C}).from_rounded();
+    if (bias) c.statistic("b1", {V});
     c.ints("targets", some_below(N, V, 5));
     c.forward = by_names(cross_entropy_forward, smoothing);
     c.backward = by_names(cross_entropy_backward);

@@ -4,7 +4,6 @@
 #include "engine/check/ops_table.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace masquerade::ladder {
 namespace {

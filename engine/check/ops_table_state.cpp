@@ -3,8 +3,6 @@
 // state supports. Sizes are query rows, head size, heads.
 #include "engine/check/ops_table.h"
 
-#include <algorithm>
-
 namespace masquerade::ladder {
 namespace {
 

@@ -99,16 +99,16 @@ class AttentionReader : public Observer {
                 m.rows.push_back(name_of(r.in[0], row));
                 for (Matrix& head : m.p) head.emplace_back(m.columns.size(), -1.0);
                 for (int v = segment.sees_begin; v < segment.sees_end; v++) {
-                    const int k = graph->sees[std::size_t(v)], source = graph->keys[std::size_t(k)].source;
-                    each_run(*graph, segment, row, k, [&](int begin, int end) {
-                        for (int j = begin; j < end; j++) {
-                            const std::size_t at = column.at({source, j});
-                            double sum = 0;
-                            for (int h = 0; h < rule.heads; h++)
-                                sum += m.p[std::size_t(h)].back()[at] = probability(row, source, j, h);
-                            m.p.back().back()[at] = sum / rule.heads;
-                        }
-                    });
+                    const int k = graph->sees[std::size_t(v)];
+                    const KeySegment& key = graph->keys[std::size_t(k)];
+                    for (int j = key.begin; j < key.end; j++) {
+                        if (!visible(*graph, segment, row, k, j)) continue;
+                        const std::size_t at = column.at({key.source, j});
+                        double sum = 0;
+                        for (int h = 0; h < rule.heads; h++)
+                            sum += m.p[std::size_t(h)].back()[at] = probability(row, key.source, j, h);
+                        m.p.back().back()[at] = sum / rule.heads;
+                    }
                 }
             }
         return m;
