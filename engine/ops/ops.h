@@ -127,10 +127,10 @@ OP(local_lambda_backward,
    (View dy, View q, View e, Views v, const SegmentGraph& graph, int heads, Grad dq, Grad de, Grads dv))
 
 // Attention within hash buckets, for each head:  y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)). In each
-// round, the rows of a segment are hashed into buckets, sorted by bucket, and cut into chunks. j runs over the other
-// rows that, in some round, are in the bucket of row i and in the chunk of row i or the chunk before it. If there are
-// no such rows, row i sees only itself.  q, k, v (N,C), y (Nq,C): S;  lse (Nq,H), rotations (rounds * buckets / 2, C):
-// A;  Nq is the number of query rows of the graph.
+// round, the rows that the rows of a segment see are hashed into buckets, sorted by bucket, and cut into chunks
+// (lsh_plan.h). j runs over the other rows that row i sees and that, in some round, are in the bucket of row i and in
+// the chunk of row i or the chunk before it. If there are no such rows, row i sees only itself.  q, k, v (N,C),
+// y (Nq,C): S;  lse (Nq,H), rotations (rounds * buckets / 2, C): A;  Nq is the number of query rows of the graph.
 //                                                                            Kitaev et al. 2020
 OP(lsh_attention_forward,
    (View q, View k, View v, View rotations, const SegmentGraph& graph, LshRule rule, View y, View lse))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The masks that lsh_attention and sinkhorn accept. Both sort rows by content, so all rows of a segment must see each
-// other and nothing else.
+// The masks that sinkhorn accepts. It sorts blocks by content, so all rows of a segment must see each other and nothing
+// else.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -11,8 +11,8 @@
 
 namespace masquerade {
 
-// Returns the reason, as a message for the user, why attention that sorts rows cannot compute this mask. Returns an
-// empty string if it can.
+// Returns the reason, as a message for the user, why sinkhorn cannot compute this mask. Returns an empty string if it
+// can.
 inline std::string whole_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         const auto sees = graph.sees.begin();
@@ -27,7 +27,7 @@ inline std::string whole_refuses(const SegmentGraph& graph) {
 }
 
 // The tables of a graph, as kernels read them. A segment is cut into blocks of `block` rows; its last block may have
-// fewer. Only sinkhorn uses the blocks.
+// fewer.
 struct WholePlan {
     int segments, rows, queries, blocks, most;  // `blocks`: an upper bound; `most`: blocks of the largest segment
     int block;                                  // rows of a block

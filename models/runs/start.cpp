@@ -133,6 +133,7 @@ const AttentionKind* attention_of(const std::string& path, const Stacks& stacks)
     if (!has_part(path, ".attention.") && !has_part(path, ".cross.") && !has_part(path, "norm_packed") &&
         path != "embedding.slots")
         return nullptr;
+    if (has_part(path, ".cross.")) return &cross_attention(stacks.first.attention);
     const bool decoder = stacks.decoder && begins(path, "decoder.") && has_part(path, ".attention.");
     return &self_attention(stacks.first.attention, decoder);
 }

@@ -232,24 +232,28 @@ def grouped_attention(q, k, v, sees, keep, H, G):
                     dv=beside([group("dv", g) for g in range(G)]))
     return beside(ys), backward
 
-def found(q, rotations, chunk):
+def found(q, rotations, chunk, causal):
     """P_i of the rows of a segment: of bucket_i = argmax([q_i R; -q_i R]), sorted by (bucket, place) and cut into chunks."""
     sets, rows = [set() for _ in q], range(len(q))
     for R in rotations:
         hashed = [real(q_i @ R | -(q_i @ R)) for q_i in q]
         bucket = [h.index(max(h)) for h in hashed]
         order = sorted(rows, key=lambda i: bucket[i])
-        chunk_of = [order.index(i) // chunk for i in rows]
+        first = [order.index(bucket.index(bucket[i])) if causal else 0 for i in rows]
+        chunk_of = [(order.index(i) - first[i]) // chunk for i in rows]
         for i in rows:
-            sets[i] |= {j for j in rows if j != i and bucket[i] == bucket[j] and chunk_of[i] - chunk_of[j] in (0, 1)}
+            sets[i] |= {j for j in rows if j != i and bucket[i] == bucket[j] and chunk_of[i] - chunk_of[j] in (0, 1) and
+                        not (causal and j > i)}
     return [sorted(P) or [i] for i, P in enumerate(sets)]
 
-@op("lsh_attention", q=Draw(9, 3), k=Draw(9, 3), v=Draw(9, 3), f=Draw(9, 9, moves=False), rotations=Draw(2, 3, 2, moves=False),
-    chunk=2)
-def lsh_attention(q, k, v, f, rotations, chunk):
+HASHED = dict(q=Draw(9, 3), k=Draw(9, 3), v=Draw(9, 3), f=Draw(9, 9, moves=False), rotations=Draw(2, 3, 2, moves=False), chunk=2)
+
+@op("lsh_attention", causal=False, **HASHED)
+@op("lsh_attention, causal", causal=True, **HASHED)
+def lsh_attention(q, k, v, f, rotations, chunk, causal):
     """p_ij = exp(q_i . k_j / sqrt(D) - lse_i) ds_ij = p_ij dy_i . (f_ij v_j - y_i)
     dq_i = sum_j ds_ij k_j / sqrt(D) dk_j = sum_i ds_ij q_i / sqrt(D) dv_j = sum_i p_ij f_ij dy_i"""
-    P = found(q, rotations, chunk)
+    P = found(q, rotations, chunk, causal)
     lse = [log_sum_exp(Row(score(q_i, k[j]) for j in P_i)) for q_i, P_i in zip(q, P)]
     p = lambda i, j: exp(score(q[i], k[j]) - lse[i])
     y = Row(sum(p(i, j) * f[i][j] * v[j] for j in P_i) for i, P_i in enumerate(P))

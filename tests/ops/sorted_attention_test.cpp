@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Attention that sorts rows by what they hold, against its definition on every pair: lsh_attention by a bit mask of
 // bucket and chunk, sinkhorn by plain division and sums.
+#include "engine/ops/lsh_plan.h"
 #include "engine/ops/whole.h"
 #include "tests/ops/attention_calls.h"
+
+#include <set>
 
 using namespace masquerade;
 using namespace masquerade::attention_calls;
@@ -68,30 +71,74 @@ struct Lsh {
         cpu::lsh_attention_forward(q.view(), k.view(), v.view(), rotations.view(), documents.graph, rule, y.view(),
                                    lse.view());
     }
+    int bucket(int round, int head, int row) const {
+        std::vector<double> turned;
+        for (int sign : {1, -1})
+            for (int c = round * rule.buckets / 2; c < (round + 1) * rule.buckets / 2; c++) {
+                double t = 0;
+                for (int d = head * D; d < head * D + D; d++) t += q(row, d) * rotations(c, d);
+                turned.push_back(sign * t);
+            }
+        return int(std::max_element(turned.begin(), turned.end()) - turned.begin());
+    }
+    // The keys of row m of y: what its mask lets it see, in its bucket, in the chunk of its own row or the one before.
+    // A row precedes another if it is in a segment that the other sees as a whole, or by the rule of both.
+    std::vector<int> found(int m, int head) const {
+        const SegmentGraph& graph = documents.graph;
+        const QuerySegment* asking = graph.queries.data();
+        while (m < asking->begin || m >= asking->end) asking++;
+        const int own = graph.keys[std::size_t(asking->self)].begin + asking->offset + m - asking->begin;
+        std::vector<int> others, selves;
+        std::set<int> seen, all;
+        for (int i = asking->sees_begin; i < asking->sees_end; i++) {
+            const int segment = graph.sees[std::size_t(i)];
+            for (int j = graph.keys[std::size_t(segment)].begin; j < graph.keys[std::size_t(segment)].end; j++) {
+                (segment == asking->self ? selves : others).push_back(j);
+                if (visible(graph, *asking, m, segment, j)) seen.insert(j);
+            }
+        }
+        const bool whole = others.empty() && asking->rule == Rule::full;
+        if (asking->rule == Rule::anticausal)
+            std::reverse(others.begin(), others.end()), std::reverse(selves.begin(), selves.end());
+        if (asking->rule == Rule::rank)
+            std::stable_sort(selves.begin(), selves.end(), [&](int a, int b) {
+                return graph.key_rank[std::size_t(a)] < graph.key_rank[std::size_t(b)];
+            });
+        others.insert(others.end(), selves.begin(), selves.end());
+        for (int r = 0; r < rule.rounds; r++) {
+            const auto chunk = [&](int row) {
+                int before = 0;
+                const int at = bucket(r, head, row);
+                for (std::size_t i = 0, past = 0; i < others.size(); i++) {
+                    past += others[i] == row;
+                    const int other = bucket(r, head, others[i]);
+                    before += (whole && other < at) || (!past && other == at);
+                }
+                return before / rule.chunk;
+            };
+            for (int j : seen) {
+                const int back = chunk(own) - chunk(j);
+                if (j != own && bucket(r, head, j) == bucket(r, head, own) && (back == 0 || back == 1)) all.insert(j);
+            }
+        }
+        return all.empty() ? std::vector<int>{own} : std::vector<int>(all.begin(), all.end());
+    }
     // Whether each row of a segment sees each other one.
     std::vector<std::vector<char>> sees(Documents::Segment s, int head) const {
         const std::size_t n = std::size_t(s.end - s.begin);
         std::vector<std::vector<char>> bits(n, std::vector<char>(n, 0));
         for (int r = 0; r < rule.rounds; r++) {
-            std::vector<int> bucket(n), order(n), chunk(n);
+            std::vector<int> in(n), order(n), chunk(n);
             for (std::size_t i = 0; i < n; i++) {
-                std::vector<double> turned;
-                for (int sign : {1, -1})
-                    for (int c = r * rule.buckets / 2; c < (r + 1) * rule.buckets / 2; c++) {
-                        double t = 0;
-                        for (int d = 0; d < D; d++) t += q(s.begin + int(i), head * D + d) * rotations(c, head * D + d);
-                        turned.push_back(sign * t);
-                    }
-                bucket[i] = int(std::max_element(turned.begin(), turned.end()) - turned.begin());
+                in[i] = bucket(r, head, s.begin + int(i));
                 order[i] = int(i);
             }
             std::stable_sort(order.begin(), order.end(),
-                             [&](int a, int b) { return bucket[std::size_t(a)] < bucket[std::size_t(b)]; });
+                             [&](int a, int b) { return in[std::size_t(a)] < in[std::size_t(b)]; });
             for (std::size_t p = 0; p < n; p++) chunk[std::size_t(order[p])] = int(p) / rule.chunk;
             for (std::size_t i = 0; i < n; i++)
                 for (std::size_t j = 0; j < n; j++)
-                    if (i != j && bucket[i] == bucket[j] && (chunk[j] == chunk[i] || chunk[j] == chunk[i] - 1))
-                        bits[i][j] = 1;
+                    if (i != j && in[i] == in[j] && (chunk[j] == chunk[i] || chunk[j] == chunk[i] - 1)) bits[i][j] = 1;
         }
         for (std::size_t i = 0; i < n; i++) bits[i][i] = std::count(bits[i].begin(), bits[i].end(), 1) == 0;
         return bits;
@@ -138,6 +185,75 @@ TEST_CASE("lsh_attention: softmax over the bit mask of its buckets and chunks") 
     }
     INFO(alone, " ", all, " ", some);
     CHECK((alone > 100 && all > 50 && some > 1000));
+}
+
+namespace {
+
+// Documents of two segments by this rule. The second one sees the first, a row of it, or neither, and some rows ask.
+Documents two_segments(Sequence& random, Rule rule) {
+    Documents all;
+    SegmentGraph& graph = all.graph;
+    const auto upto = [&](int n) { return int(random.below(std::uint32_t(n) + 1)); };
+    for (int d = 0; d < 3; d++) {
+        const int first = int(graph.keys.size()), n = 1 + upto(8), m = upto(12);
+        graph.keys.push_back({0, all.rows, all.rows + n, 0});
+        graph.keys.push_back({0, all.rows + n, all.rows + n + m, n});
+        graph.keys.push_back({0, all.rows, all.rows + 1, 0});
+        all.rows += n + m + upto(1);
+        for (int part : {0, 1}) {
+            const KeySegment own = graph.keys[std::size_t(first + part)];
+            QuerySegment q;
+            q.document = d, q.self = first + part, q.rule = part == 0 && upto(1) ? Rule::full : rule;
+            q.sees_begin = int(graph.sees.size());
+            if (const int other = upto(2); part && other) graph.sees.push_back(other == 1 ? first : first + 2);
+            graph.sees.push_back(q.self);
+            if (upto(1)) std::reverse(graph.sees.begin() + q.sees_begin, graph.sees.end());
+            q.sees_end = int(graph.sees.size());
+            for (int from = 0, to; from < own.end - own.begin; from = to + upto(1)) {
+                to = std::min(own.end - own.begin, from + 1 + upto(9));
+                q.begin = all.queries, q.end = all.queries += to - from, q.offset = from;
+                for (int i = from; i < to; i++) all.row.push_back(own.begin + i);
+                graph.queries.push_back(q);
+            }
+        }
+    }
+    graph.documents = 3;
+    for (int row = 0; row < all.rows; row++) graph.key_rank.push_back(upto(6));
+    for (int row : all.row) graph.query_rank.push_back(graph.key_rank[std::size_t(row)]);
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("lsh_attention: softmax over what a mask lets a row see in its bucket and chunks, by every rule") {
+    Sequence random(9, "masks");
+    for (Rule rule : {Rule::full, Rule::causal, Rule::anticausal, Rule::rank}) {
+        int alone = 0, one = 0, some = 0;
+        for (int round = 0; round < 40; round++) {
+            Lsh c(random, two_segments(random, rule), 1 + int(random.below(3)), 2 * (1 + int(random.below(2))),
+                  1 + int(random.below(4)));
+            c.run();
+            REQUIRE((c.y.guarded() && c.lse.guarded()));
+            for (int m = 0; m < c.documents.queries; m++)
+                for (int head = 0; head < H; head++) {
+                    const int i = c.documents.row[std::size_t(m)];
+                    double total = 0, y[D] = {};
+                    const std::vector<int> keys = c.found(m, head);
+                    for (int j : keys) {
+                        double score = 0;
+                        for (int d = 0; d < D; d++) score += c.q(i, head * D + d) * c.k(j, head * D + d);
+                        const double p = std::exp(score / std::sqrt(double(D)));
+                        total += p;
+                        for (int d = 0; d < D; d++) y[d] += p * c.v(j, head * D + d);
+                    }
+                    (keys == std::vector<int>{i} ? alone : keys.size() == 1 ? one : some)++;
+                    CHECK(std::abs(c.lse(m, head) - std::log(total)) <= 1e-12);
+                    for (int d = 0; d < D; d++) CHECK(std::abs(c.y(m, head * D + d) - y[d] / total) <= 1e-12);
+                }
+        }
+        INFO(int(rule), ": ", alone, " ", one, " ", some);
+        CHECK((alone > 100 && one > 100 && some > 1000));
+    }
 }
 
 TEST_CASE("lsh_attention: dropout drops the share it says, and scales what it keeps") {
@@ -268,24 +384,35 @@ TEST_CASE("sorted attention: masks whose rows do not see each other alone are re
     const std::string
         hidden = "which keys a row sees depends on all rows of its segment, the future and whatever the mask hides",
         apart = "it needs one tensor for queries and keys: rows that see each other and no others";
-    CHECK(whole_refuses(graph) == "");
+    const std::string counted = "chunks would count rows of a bucket that the mask hides from some of its rows",
+                      own = "a row that finds no other key takes its own, which this mask hides";
+    CHECK((whole_refuses(graph) == "" && lsh_refuses(graph) == ""));
     QuerySegment& q = graph.queries[0];
     for (Rule rule : {Rule::causal, Rule::strict_causal, Rule::anticausal, Rule::rank, Rule::strict_rank, Rule::bits}) {
         q.rule = rule;
         CHECK(whole_refuses(graph) == hidden);
+        const bool hides = rule == Rule::strict_causal || rule == Rule::strict_rank;
+        CHECK(lsh_refuses(graph) == (rule == Rule::bits ? counted : hides ? own : ""));
     }
-    CHECK_THROWS_WITH(c.run(), ("lsh_attention: " + hidden).c_str());
+    CHECK_THROWS_WITH(c.run(), ("lsh_attention: " + counted).c_str());
     q.rule = Rule::none;
-    CHECK(whole_refuses(graph) == apart);
+    CHECK((whole_refuses(graph) == apart && lsh_refuses(graph) == own));
     q.rule = Rule::full, q.window = 2;
-    CHECK(whole_refuses(graph) == hidden);
+    CHECK((whole_refuses(graph) == hidden && lsh_refuses(graph) == counted));
     q.window = -1, q.self = -1;
-    CHECK(whole_refuses(graph) == apart);
+    CHECK((whole_refuses(graph) == apart &&
+           lsh_refuses(graph) == "keys are the rows' own normalised queries, and these keys are other rows"));
     q.self = 0, graph.keys.push_back({0, 0, 1, 0}), graph.sees.push_back(int(graph.keys.size()) - 1), q.sees_end++;
-    CHECK(whole_refuses(graph) == apart);
-    q.sees_end--, q.offset = 1;
+    CHECK((whole_refuses(graph) == apart && lsh_refuses(graph) == ""));
+    q.sees_begin++;
+    CHECK(lsh_refuses(graph) == own);
+    q.sees_begin--, q.sees_end--, q.offset = 1;
     CHECK_THROWS_AS(c.run(), Error);
-    q.offset = 0;
+    q.offset = 0, graph.keys[0].source = 1;
+    CHECK_THROWS_WITH(c.run(), doctest::Contains("expected rows of source 0"));
+    graph.keys[0].source = 0, graph.queries.push_back(q);
+    CHECK_THROWS_WITH(c.run(), doctest::Contains("two segments ask for row"));
+    graph.queries.pop_back();
     c.rule.buckets = 3;
     CHECK_THROWS_AS(c.run(), Error);
     Sorting sorting(random, 20, 1, 1);

@@ -130,25 +130,27 @@ class Attention:
 
     def run_lsh(self):
         rounds, buckets, chunk = (self.o.get(k, d) for k, d in (("rounds", 4), ("buckets", 16), ("chunk", 32)))
-        q = self.heads(self.turned(self.linear("query", self.x), self.query_positions))
-        v = self.linear("value", self.x)
-        v = self.heads(self.turned(v, self.query_positions) if self.o.get("rotary_value") else v)
-        k = q / np.linalg.norm(q, axis=2, keepdims=True)
         rotations = self.heads(self.weight("rotations", rounds * buckets // 2, C))
+        def make(rows, positions, turns):
+            q = self.linear("query", rows)
+            return list(zip(self.heads(self.turned(q, positions) if turns else q),
+                            self.heads(self.value(self.linear("value", rows), positions, turns))))
+        query_value = self.all_keys(make)
         y = np.zeros((len(self.x), self.H, self.D))
-        for document in range(len(masks.DOCUMENTS)):
-            rows = [n for n, row in enumerate(self.rows) if row.document == document]
+        for n, row in enumerate(self.rows):
+            whole = all(set(r.seen) == set(r.places) for r in self.rows if r.places == row.places)
+            q, v = ({key: query_value(key)[i] for key in row.seen} for i in (0, 1))
             for h in range(self.H):
-                found = {n: set() for n in rows}
+                found = set()
                 for r in range(rounds):
                     of = rotations[r * buckets // 2:(r + 1) * buckets // 2, h]
-                    bucket = {n: int(np.argmax(np.concatenate([of @ q[n, h], -of @ q[n, h]]))) for n in rows}
-                    ordered = sorted(rows, key=lambda n: (bucket[n], n))
-                    chunk_of = {n: place // chunk for place, n in enumerate(ordered)}
-                    for i in rows:
-                        found[i] |= {j for j in rows if j != i and bucket[i] == bucket[j] and chunk_of[i] - chunk_of[j] in (0, 1)}
-                for i in rows:
-                    y[i, h] = softmax_head(q[i, h], [k[j, h] for j in sorted(found[i]) or [i]], [v[j, h] for j in sorted(found[i]) or [i]])
+                    bucket = {key: int(np.argmax(np.concatenate([of @ q[key][h], -of @ q[key][h]]))) for key in row.seen}
+                    ordered = sorted(row.seen, key=bucket.get)
+                    first = {key: 0 if whole else [bucket[k] for k in ordered].index(bucket[key]) for key in row.seen}
+                    chunk_of = {key: (place - first[key]) // chunk for place, key in enumerate(ordered)}
+                    found |= {j for j in row.seen if j != n and bucket[j] == bucket[n] and chunk_of[n] - chunk_of[j] in (0, 1)}
+                keys = [j for j in row.seen if j in found] or [n]
+                y[n, h] = softmax_head(q[n][h], [q[j][h] / np.linalg.norm(q[j][h]) for j in keys], [v[j][h] for j in keys])
         return y.reshape(len(self.x), C)
 
     def run_sinkhorn(self):
@@ -358,7 +360,7 @@ def main():
         "strided": (softmaxes, {"stride": 3}, [turned, values, one, *grouped, {"stride": 0}, {"stride": 2}]),
         "fixed": (softmaxes, {"stride": 3}, [turned, values, one, *grouped, {"stride": 0}, {"stride": 5}, {"globals": 0}, {"globals": 2}]),
         "local": (softmaxes, {"window": 3}, [turned, values, one, *grouped, {"window": 1}, {"window": 2}]),
-        "lsh": (masks.WHOLE, {"rounds": 2, "buckets": 4, "chunk": 3},
+        "lsh": (masks.PREFIXES, {"rounds": 2, "buckets": 4, "chunk": 3},
                 [turned, values, one, {"rounds": 1}, {"rounds": 4}, {"buckets": 2}, {"buckets": 8}, {"chunk": 1}, {"chunk": 32}]),
         "sinkhorn": (masks.WHOLE, {"chunk": 3},
                      [turned, values, one, {"chunk": 2}, {"chunk": 4}, {"chunk": 32}, {"iterations": 1}, {"iterations": 2}, {"temperature": 0.5},

@@ -74,6 +74,7 @@ BackboneOptions of_kind(const std::string& attention, bool pre_norm, bool rotary
     o.attention = attention;
     AttentionOptions& a = o.attention_options;
     a["window"] = a["dilation"] = a["globals"] = a["reach"] = 2, a["stride"] = 3;
+    a["rounds"] = a["buckets"] = a["chunk"] = 2;
     return o;
 }
 
@@ -127,11 +128,13 @@ TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every kind o
 }
 
 TEST_CASE("unilm: prefixes branch, die and swap; each has the logits it has alone") {
-    Model m(small(false, true));
-    const std::vector<Sentence> text = pairs(2, 5);
-    ReadingOptions reading;
-    reading.longest = longest;
-    check_branches([&] { return UniLmDecoder(m.model, reading); }, 3, text);
+    for (const char* kind : {"softmax", "lsh"}) {
+        Model m(of_kind(kind, false, true));
+        const std::vector<Sentence> text = pairs(2, 5);
+        ReadingOptions reading;
+        reading.longest = longest;
+        check_branches([&] { return UniLmDecoder(m.model, reading); }, 3, text);
+    }
 }
 
 namespace {
@@ -194,7 +197,10 @@ void check_cached_backward(const BackboneOptions& o) {
 
 TEST_CASE("unilm: backward, cached == teacher-forced logits, bit for bit, for every ending of a batch") {
     for (bool pre_norm : {false, true})
-        for (bool rotary : {false, true}) check_cached_backward(small(pre_norm, rotary));
+        for (bool rotary : {false, true}) {
+            check_cached_backward(small(pre_norm, rotary));
+            check_cached_backward(of_kind("lsh", pre_norm, rotary));
+        }
 }
 
 TEST_CASE("unilm: patterns of attention backward: by distances alone") {
