@@ -2,7 +2,7 @@
 // The rows of the op table for attention that sorts rows by content: lsh_attention and sinkhorn. Sizes are rows, head
 // size, heads.
 #include "engine/check/ops_table.h"
-#include "engine/ops/whole.h"
+#include "engine/ops/block_plan.h"
 
 namespace masquerade::ladder {
 namespace {
@@ -51,14 +51,14 @@ Op lsh_op(const std::string& use, const Build& build, int rounds, int buckets, i
     });
 }
 
-Case sinkhorn_case(Sizes n) {
+Case sinkhorn_case(Sizes n, const Build& build, bool some) {
     const int N = n.rows + 1, C = n.columns * n.other;
-    const auto layout = std::make_shared<Layout>(with_one_more(by_rule(Rule::full), n.rows, false));
+    const auto layout = std::make_shared<Layout>(with_one_more(build, n.rows, some));
     const SinkhornRule rule{n.other, 4, 3, 0.75};
     Case c;
     c.input("q", {N, C}).sums(n.columns + 40, 8).at_least(1);
     c.input("kv", {N, 2 * C}).sums(n.columns + 40, 8).at_least(1);
-    c.output("y", {whole_blocks(layout->graph, N, rule.block) * rule.block, 2 * C}).sums(n.columns + 40, 8).at_least(1);
+    c.output("y", {most_blocks(layout->graph, N, rule.block) * rule.block, 2 * C}).sums(n.columns + 40, 8).at_least(1);
     set_calls(c, sinkhorn_forward, sinkhorn_backward, sinkhorn, layout, rule);
     return c;
 }
@@ -75,7 +75,10 @@ std::vector<Op> bucket_ops() {
         lsh_op("anticausal", by_rule(Rule::anticausal), 1, 2, 2, true, 0),
         lsh_op("prefix", prefix, 2, 4, 2, false, 0),
         lsh_op("ranks", by_rule(Rule::rank), 2, 2, 3, false, 0),
-        with_sizes("sinkhorn", sinkhorn_case),
+        with_sizes("sinkhorn", with(sinkhorn_case, by_rule(Rule::full), false)),
+        with_sizes("sinkhorn, causal", with(sinkhorn_case, by_rule(Rule::causal), true)),
+        with_sizes("sinkhorn, anticausal", with(sinkhorn_case, by_rule(Rule::anticausal), false)),
+        with_sizes("sinkhorn, prefix", with(sinkhorn_case, prefix, false)),
     };
 }
 

@@ -5,7 +5,7 @@
 #include "engine/math/scalar.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/launch.h"
-#include "engine/ops/lsh_plan.h"
+#include "engine/ops/list_plan.h"
 
 namespace masquerade::DEVICE {
 namespace {
@@ -15,10 +15,10 @@ struct SortTag {};
 struct RoomTag {};
 
 // The keys of each group in sorted order, by bucket and then by their order in the list, for each round and head. A
-// chunk has `chunk` keys. It begins at every chunk-th key of the sorted list or, unless LshPlan::whole is set, at every
+// chunk has `chunk` keys. It begins at every chunk-th key of the sorted list or, unless ListPlan::whole is set, at every
 // chunk-th key of its bucket; the last chunk of a list, or of a bucket, may be shorter.
 struct Sorted {
-    LshPlan plan;
+    ListPlan plan;
     int heads, rounds, buckets, chunk;
     int* bucket;         // (rounds,H,rows) bucket of a row
     int *order, *start;  // (rounds,H,keys) key at a sorted place; the sorted place at which the chunk of a key begins
@@ -92,7 +92,7 @@ struct Sort {
     Sorted to;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
-        const LshPlan& plan = to.plan;
+        const ListPlan& plan = to.plan;
         const int g = int(i / (to.rounds * to.heads)), begin = plan.first_key[g], end = plan.first_key[g + 1];
         const std::int64_t b = i % (to.rounds * to.heads);
         each(lanes, to.buckets, [&](int c) {
@@ -180,7 +180,7 @@ struct Backward {
     bool add_q, add_k, add_v;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
-        const LshPlan& plan = of.sorted.plan;
+        const ListPlan& plan = of.sorted.plan;
         const int row = int(n / of.sorted.heads), head = int(n % of.sorted.heads), D = of.D;
         A *to_q = of.room_of(n), *to_k = to_q + D, *to_v = to_k + D;
         each(lanes, 3 * D, [&](int d) { to_q[d] = A(0); });
@@ -235,7 +235,7 @@ Pairs<S, A> pairs_of(const std::vector<int>& numbers, const View& q, const View&
                      const View& rotations, std::int64_t queries, const LshRule& rule) {
     const AttentionRule& a = rule.attention;
     const int C = int(q.columns()), D = C / a.heads;
-    Sorted to{lsh_plan(numbers, table_of<PlanTag>(numbers)),
+    Sorted to{list_plan(numbers, table_of<PlanTag>(numbers)),
               a.heads,
               rule.rounds,
               rule.buckets,
@@ -270,7 +270,7 @@ void lsh_attention_forward(View q, View k, View v, View rotations, const Segment
                            View lse) {
     const char* op = "lsh_attention";
     check_call(op, q, k, v, rotations, rule, y, lse);
-    const std::vector<int> numbers = lsh_plan_numbers(op, graph, q.rows(), y.rows());
+    const std::vector<int> numbers = list_plan_numbers(op, graph, q.rows(), y.rows());
     for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
         const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, y.rows(), rule);
         for_each_row(lse.count(), Forward<S, A>{pairs, y.as<S>(), lse.as<A>()});
@@ -285,7 +285,7 @@ void lsh_attention_backward(View dy, View q, View k, View v, View rotations, Vie
     expect_grad(op, "dq", dq, q);
     expect_grad(op, "dk", dk, k);
     expect_grad(op, "dv", dv, v);
-    const std::vector<int> numbers = lsh_plan_numbers(op, graph, q.rows(), y.rows());
+    const std::vector<int> numbers = list_plan_numbers(op, graph, q.rows(), y.rows());
     for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
         const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, y.rows(), rule);
         for_each_row(q.rows() * rule.attention.heads,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Attention that sorts rows by what they hold, against its definition on every pair: lsh_attention by a bit mask of
 // bucket and chunk, sinkhorn by plain division and sums.
-#include "engine/ops/lsh_plan.h"
-#include "engine/ops/whole.h"
+#include "engine/ops/block_plan.h"
 #include "tests/ops/attention_calls.h"
 
 #include <set>
@@ -56,6 +55,41 @@ Array<double> numbers(Sequence& random, int rows, int columns, double deviation 
     return a;
 }
 
+// The keys that the rows of a segment see: the segments that they see as a whole, then their own. A row precedes another
+// in this list if it comes first by the rule of both.
+std::vector<int> list_of(const SegmentGraph& graph, const QuerySegment& q) {
+    std::vector<int> others, selves;
+    for (int i = q.sees_begin; i < q.sees_end; i++) {
+        const int k = graph.sees[std::size_t(i)];
+        for (int j = graph.keys[std::size_t(k)].begin; j < graph.keys[std::size_t(k)].end; j++)
+            (k == q.self ? selves : others).push_back(j);
+    }
+    if (q.rule == Rule::anticausal)
+        std::reverse(others.begin(), others.end()), std::reverse(selves.begin(), selves.end());
+    if (q.rule == Rule::rank)
+        std::stable_sort(selves.begin(), selves.end(),
+                         [&](int a, int b) { return graph.key_rank[std::size_t(a)] < graph.key_rank[std::size_t(b)]; });
+    others.insert(others.end(), selves.begin(), selves.end());
+    return others;
+}
+
+const QuerySegment& segment_of(const SegmentGraph& graph, int query) {
+    const QuerySegment* q = graph.queries.data();
+    while (query < q->begin || query >= q->end) q++;
+    return *q;
+}
+
+// The rows that a query sees, each pair by the rule of the segments.
+std::set<int> seen_by(const SegmentGraph& graph, const QuerySegment& q, int query) {
+    std::set<int> seen;
+    for (int i = q.sees_begin; i < q.sees_end; i++) {
+        const int k = graph.sees[std::size_t(i)];
+        for (int j = graph.keys[std::size_t(k)].begin; j < graph.keys[std::size_t(k)].end; j++)
+            if (visible(graph, q, query, k, j)) seen.insert(j);
+    }
+    return seen;
+}
+
 struct Lsh {
     Documents documents;
     LshRule rule;
@@ -82,36 +116,20 @@ struct Lsh {
         return int(std::max_element(turned.begin(), turned.end()) - turned.begin());
     }
     // The keys of row m of y: what its mask lets it see, in its bucket, in the chunk of its own row or the one before.
-    // A row precedes another if it is in a segment that the other sees as a whole, or by the rule of both.
     std::vector<int> found(int m, int head) const {
-        const SegmentGraph& graph = documents.graph;
-        const QuerySegment* asking = graph.queries.data();
-        while (m < asking->begin || m >= asking->end) asking++;
-        const int own = graph.keys[std::size_t(asking->self)].begin + asking->offset + m - asking->begin;
-        std::vector<int> others, selves;
-        std::set<int> seen, all;
-        for (int i = asking->sees_begin; i < asking->sees_end; i++) {
-            const int segment = graph.sees[std::size_t(i)];
-            for (int j = graph.keys[std::size_t(segment)].begin; j < graph.keys[std::size_t(segment)].end; j++) {
-                (segment == asking->self ? selves : others).push_back(j);
-                if (visible(graph, *asking, m, segment, j)) seen.insert(j);
-            }
-        }
-        const bool whole = others.empty() && asking->rule == Rule::full;
-        if (asking->rule == Rule::anticausal)
-            std::reverse(others.begin(), others.end()), std::reverse(selves.begin(), selves.end());
-        if (asking->rule == Rule::rank)
-            std::stable_sort(selves.begin(), selves.end(), [&](int a, int b) {
-                return graph.key_rank[std::size_t(a)] < graph.key_rank[std::size_t(b)];
-            });
-        others.insert(others.end(), selves.begin(), selves.end());
+        const QuerySegment& asking = segment_of(documents.graph, m);
+        const int own = documents.row[std::size_t(m)];
+        const std::vector<int> list = list_of(documents.graph, asking);
+        const std::set<int> seen = seen_by(documents.graph, asking, m);
+        std::set<int> all;
+        const bool whole = asking.rule == Rule::full;
         for (int r = 0; r < rule.rounds; r++) {
             const auto chunk = [&](int row) {
                 int before = 0;
                 const int at = bucket(r, head, row);
-                for (std::size_t i = 0, past = 0; i < others.size(); i++) {
-                    past += others[i] == row;
-                    const int other = bucket(r, head, others[i]);
+                for (std::size_t i = 0, past = 0; i < list.size(); i++) {
+                    past += list[i] == row;
+                    const int other = bucket(r, head, list[i]);
                     before += (whole && other < at) || (!past && other == at);
                 }
                 return before / rule.chunk;
@@ -285,9 +303,11 @@ struct Sorting {
     int blocks;
     Array<double> q, kv, y;
     Sorting(Sequence& random, int biggest, int block, int iterations, double deviation = 1)
-        : documents(random_documents(random, 3, biggest, true)),
+        : Sorting(random, random_documents(random, 3, biggest, true), block, iterations, deviation) {}
+    Sorting(Sequence& random, Documents of, int block, int iterations, double deviation = 1)
+        : documents(std::move(of)),
           rule{H, block, iterations, 0.6},
-          blocks(int(whole_blocks(documents.graph, documents.rows, block))) {
+          blocks(int(most_blocks(documents.graph, documents.rows, block))) {
         q = numbers(random, documents.rows, C, deviation), kv = numbers(random, documents.rows, 2 * C, deviation);
         y = Array<double>({blocks * block, 2 * C}, "y", 7);
     }
@@ -356,6 +376,70 @@ TEST_CASE(
     CHECK(lacking > 1000);
 }
 
+TEST_CASE("sinkhorn: blocks of rows that see different keys follow from what precedes them, by every rule") {
+    Sequence random(7, "causal");
+    int compared = 0, beside = 0;
+    for (int round = 0; round < 60; round++) {
+        const Rule rule = round % 3 == 0 ? Rule::full : round % 3 == 1 ? Rule::causal : Rule::anticausal;
+        Sorting c(random, two_segments(random, rule), 1 + int(random.below(4)), 1 + int(random.below(5)));
+        c.run();
+        REQUIRE(c.y.guarded());
+        const int b = c.rule.block;
+        int first = 0, self = -1;
+        for (const QuerySegment& q : c.documents.graph.queries) {
+            if (q.self == self || q.rule == Rule::full) {
+                if (q.self != self) first += (int(list_of(c.documents.graph, q).size()) + b - 1) / b;
+                self = q.self;
+                continue;
+            }
+            self = q.self;
+            const std::vector<int> list = list_of(c.documents.graph, q);
+            const auto U = (list.size() + std::size_t(b) - 1) / std::size_t(b);
+            const auto mean = [&](const Array<double>& of, std::size_t begin, std::size_t end, int column) {
+                double total = 0;
+                for (std::size_t i = begin; i < end; i++) total += of(list[i], column) / double(end - begin);
+                return total;
+            };
+            for (int head = 0; head < H; head++) {
+                std::vector<std::vector<double>> E(U, std::vector<double>(U, 0)), columns = E;
+                std::vector<double> r(U, 1);
+                for (std::size_t u = 0; u < U; u++)
+                    for (std::size_t v = 0; v < u; v++) {
+                        double score = 0;
+                        for (int d = head * D; d < head * D + D; d++)
+                            score += mean(c.q, 0, u * std::size_t(b) + 1, d) *
+                                     mean(c.kv, v * std::size_t(b), (v + 1) * std::size_t(b), d);
+                        E[u][v] = std::exp(score / std::sqrt(double(D)) / c.rule.temperature);
+                    }
+                for (int k = 0; k < c.rule.iterations; k++) {
+                    for (std::size_t u = 0; u < U; u++)
+                        for (std::size_t v = 0; v < u; v++)
+                            columns[u][v] = (u > v + 1 ? columns[u - 1][v] : 0) + E[u][v] / r[u];
+                    for (std::size_t u = 1; u < U; u++) {
+                        r[u] = 0;
+                        for (std::size_t v = 0; v < u; v++) r[u] += E[u][v] / columns[u][v];
+                    }
+                }
+                for (std::size_t u = 0; u < U; u++)
+                    for (int t = 0; t < b; t++)
+                        for (int column : {head * D, head * D + D - 1, C + head * D}) {
+                            double sum = 0;
+                            for (std::size_t v = 0; v < u; v++)
+                                sum += E[u][v] / columns[u][v] / r[u] *
+                                       c.kv(list[v * std::size_t(b) + std::size_t(t)], column);
+                            CHECK(std::abs(c.y((first + int(u)) * b + t, column) - sum) <= 1e-12);
+                            compared++;
+                        }
+            }
+            beside += int(list.size()) > c.documents.graph.keys[std::size_t(q.self)].end -
+                                             c.documents.graph.keys[std::size_t(q.self)].begin;
+            first += int(U);
+        }
+        for (int row = first * b; row < c.blocks * b; row++) CHECK((c.y(row, 0) == 0 && c.y(row, 2 * C - 1) == 0));
+    }
+    CHECK((compared > 5000 && beside > 20));
+}
+
 TEST_CASE("sinkhorn: after many iterations every block is taken once; large scores do not overflow") {
     Sequence random(6, "many");
     for (double deviation : {1.0, 60.0}) {
@@ -381,31 +465,32 @@ TEST_CASE("sorted attention: masks whose rows do not see each other alone are re
     Sequence random(8, "refused");
     Lsh c(random, random_documents(random, 1, 5, true), 1, 2, 4);
     SegmentGraph& graph = c.documents.graph;
-    const std::string
-        hidden = "which keys a row sees depends on all rows of its segment, the future and whatever the mask hides",
-        apart = "it needs one tensor for queries and keys: rows that see each other and no others";
-    const std::string counted = "chunks would count rows of a bucket that the mask hides from some of its rows",
-                      own = "a row that finds no other key takes its own, which this mask hides";
-    CHECK((whole_refuses(graph) == "" && lsh_refuses(graph) == ""));
+    const std::string hidden = "which keys a row finds would depend on rows that the mask hides from it",
+                      own = "a row that finds no other key takes its own, which this mask hides",
+                      apart = "it sorts rows that are queries and keys, and these keys are other rows",
+                      scattered = "blocks are neighbours in a text, and ranks scatter them";
+    const auto refuse = [&](const std::string& why) {
+        return list_refuses(graph) == why && block_refuses(graph) == why;
+    };
+    CHECK(refuse(""));
     QuerySegment& q = graph.queries[0];
     for (Rule rule : {Rule::causal, Rule::strict_causal, Rule::anticausal, Rule::rank, Rule::strict_rank, Rule::bits}) {
         q.rule = rule;
-        CHECK(whole_refuses(graph) == hidden);
         const bool hides = rule == Rule::strict_causal || rule == Rule::strict_rank;
-        CHECK(lsh_refuses(graph) == (rule == Rule::bits ? counted : hides ? own : ""));
+        CHECK(list_refuses(graph) == (rule == Rule::bits ? hidden : hides ? own : ""));
+        CHECK(block_refuses(graph) == (rule == Rule::rank ? scattered : list_refuses(graph)));
     }
-    CHECK_THROWS_WITH(c.run(), ("lsh_attention: " + counted).c_str());
+    CHECK_THROWS_WITH(c.run(), ("lsh_attention: " + hidden).c_str());
     q.rule = Rule::none;
-    CHECK((whole_refuses(graph) == apart && lsh_refuses(graph) == own));
+    CHECK(refuse(own));
     q.rule = Rule::full, q.window = 2;
-    CHECK((whole_refuses(graph) == hidden && lsh_refuses(graph) == counted));
+    CHECK(refuse(hidden));
     q.window = -1, q.self = -1;
-    CHECK((whole_refuses(graph) == apart &&
-           lsh_refuses(graph) == "keys are the rows' own normalised queries, and these keys are other rows"));
+    CHECK(refuse(apart));
     q.self = 0, graph.keys.push_back({0, 0, 1, 0}), graph.sees.push_back(int(graph.keys.size()) - 1), q.sees_end++;
-    CHECK((whole_refuses(graph) == apart && lsh_refuses(graph) == ""));
+    CHECK(refuse(""));
     q.sees_begin++;
-    CHECK(lsh_refuses(graph) == own);
+    CHECK(refuse(own));
     q.sees_begin--, q.sees_end--, q.offset = 1;
     CHECK_THROWS_AS(c.run(), Error);
     q.offset = 0, graph.keys[0].source = 1;

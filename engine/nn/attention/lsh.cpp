@@ -7,13 +7,11 @@
 //
 // Under a causal mask, the paper cuts chunks from the sorted rows of the whole text. Later rows then decide in which
 // chunk a row is, so they change what the row sees. Here, chunks are counted within each bucket, and depend on earlier
-// rows only (engine/ops/lsh_plan.h). A text that is generated token by token therefore has the bits of a pass over the
+// rows only (engine/ops/list_plan.h). A text that is generated token by token therefore has the bits of a pass over the
 // whole text. A latent is a key like any other: a row sees it if both are in one bucket.
-#include <numeric>
-
-#include "engine/nn/attention/kept.h"
+#include "engine/nn/attention/kept_rows.h"
 #include "engine/nn/attention/kinds.h"
-#include "engine/ops/lsh_plan.h"
+#include "engine/ops/list_plan.h"
 
 namespace masquerade {
 namespace {
@@ -24,54 +22,6 @@ struct LshOptions {
         s.add("rounds", &rounds, "number of rounds of hashing", 1, 256);
         s.add("buckets", &buckets, "number of buckets, even", 2, 65536);
         s.add("chunk", &chunk, "rows per chunk of the sorted rows", 1, 16384);
-    }
-};
-
-// Queries, keys and values, (N,C) each.
-struct Hashed {
-    Tensor *q = nullptr, *k = nullptr, *v = nullptr;
-};
-
-// Returns the rows of u followed by the rows of x. If one of them is null, returns the other.
-Tensor* stacked(Tape& tape, Tensor* u, Tensor* x, const std::string& name) {
-    if (!u || !x) return u ? u : x;
-    std::vector<int> upper(std::size_t(u->rows() + x->rows()), -1), lower = upper;
-    std::iota(upper.begin(), upper.begin() + u->rows(), 0), std::iota(lower.begin() + u->rows(), lower.end(), 0);
-    const std::vector<double> zeros(upper.size() * std::size_t(x->columns()), 0.0);
-    Tensor* y = tape.constant(name + ".rows", {std::int64_t(upper.size()), x->columns()}, x->dtype, zeros.data());
-    y = replace_rows(tape, y, tape.ints(tape.hold(std::move(lower))), x, name + ".lower");
-    return replace_rows(tape, y, tape.ints(tape.hold(std::move(upper))), u, name);
-}
-
-// Returns the graph in which all keys are rows of one tensor. Source s begins at row first[s] of this tensor.
-SegmentGraph in_one_source(SegmentGraph graph, const std::vector<int>& first) {
-    for (KeySegment& key : graph.keys) {
-        key.begin += first.at(std::size_t(key.source)), key.end += first[std::size_t(key.source)];
-        key.source = 0;
-    }
-    return graph;
-}
-
-// The decoding state: queries, keys and values of the generated tokens, which are rows 0 to `own` - 1, and of the
-// memory, which follow.
-struct KeptHashed : AttentionState {
-    Kept q, k, v;
-    int own = 0;
-    bool memory = false;
-    bool has_memory() override { return memory; }
-    void branch(Tape& tape, const Branches& b) override {
-        for (Kept* each : {&q, &k, &v}) each->copy(tape, b.from_rows, b.to_rows);
-    }
-    void store(Ints rows, const Hashed& x) { q.store(rows, x.q), k.store(rows, x.k), v.store(rows, x.v); }
-    void allocate(std::int64_t rows, std::int64_t columns, DType type, Device device) {
-        for (Kept* each : {&q, &k, &v}) each->allocate({own + rows, columns}, type, device);
-    }
-    void take_memory(Tape& tape, const Hashed& x) {
-        allocate(x.q->rows(), x.q->columns(), x.q->dtype, x.q->device);
-        std::vector<int> rows(std::size_t(x.q->rows()));
-        std::iota(rows.begin(), rows.end(), own);
-        store(tape.ints(tape.hold(std::move(rows))), x);
-        memory = true;
     }
 };
 
@@ -95,49 +45,33 @@ class LshAttention : public ProjectedAttention {
                                }});
     }
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override {
-        auto* state = static_cast<KeptHashed*>(context.state);
-        Hashed rows = hashed(tape, keys, context.rotary_table);
-        if (state && !context.step && keys.any()) state->take_memory(tape, rows);
+        // The position of the memory is 0, so its rows are not rotated.
+        std::vector<Tensor*> own, memory;
+        if (keys.x) own = hashed(tape, keys.x, keys.positions, context.rotary_table, name_);
+        if (keys.memory) memory = hashed(tape, keys.memory, {}, nullptr, name_ + ".memory");
+        const KeyRows all = key_rows(tape, memory, own, context, name_);
         if (!queries.x) return nullptr;
-        const SegmentGraph* graph = context.graph;
-        if (context.step) {
-            state->store(context.step->rows, rows);
-            rows = {state->q.tensor(), state->k.tensor(), state->v.tensor()};
-            graph = &tape.hold(in_one_source(*graph, state->memory ? std::vector{state->own, 0} : std::vector{0}));
-        } else if (keys.memory) {
-            graph = &tape.hold(in_one_source(*graph, {0, int(keys.memory->rows())}));
-        }
+        Tensor *q = all.tensors[0], *k = all.tensors[1], *v = all.tensors[2];
         Tensor* rotations = convert(tape, random_, arithmetic_of(tape.dtype), name_ + ".random");
         if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
         const LshRule rule{
             {shape_.heads, context.dropout, {}, context.rows}, options_.rounds, options_.buckets, options_.chunk};
-        Tensor* y = lsh_attention(tape, rows.q, rows.k, rows.v, rotations, *graph, queries.x->rows(), rule,
-                                  name_);  // (Nq,C)
+        Tensor* y = lsh_attention(tape, q, k, v, rotations, *all.graph, queries.x->rows(), rule, name_);  // (Nq,C)
         return output_(tape, y, name_ + ".output");
     }
     std::unique_ptr<AttentionState> state(const Slots& slots) const override {
-        auto state = std::make_unique<KeptHashed>();
-        const Tensor& w = *query_.weight;
-        state->own = slots.count * slots.longest;
-        state->allocate(0, shape_.width, w.dtype, w.device);
-        return state;
+        return kept_rows(slots, *query_.weight, {shape_.width, shape_.width, shape_.width});
     }
 
   private:
-    // Returns queries, keys and values of all key rows, because keys are queries: the rows of keys.memory, which are not
-    // rotated, because their position is 0, and then those of keys.x.
-    Hashed hashed(Tape& tape, const Keys& keys, Tensor* rotary_table) const {
-        Tensor *q = nullptr, *v = nullptr;
-        if (keys.x) {
-            q = query_.rotated(tape, keys.x, keys.positions, rotary_table, shape_.width, name_ + ".query");
-            v = value_.rotated(tape, keys.x, keys.positions, shape_.rotary_value ? rotary_table : nullptr, shape_.width,
-                               name_ + ".value");
-        }
-        if (keys.memory) {
-            q = stacked(tape, query_(tape, keys.memory, name_ + ".memory.query"), q, name_ + ".queries");
-            v = stacked(tape, value_(tape, keys.memory, name_ + ".memory.value"), v, name_ + ".values");
-        }
-        return {q, normalise(tape, q, name_ + ".key", shape_.heads), v};
+    // Returns queries, keys and values (N,C) of all N key rows, because keys are queries.
+    std::vector<Tensor*> hashed(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table,
+                                const std::string& name) const {
+        Tensor* q = query_.rotated(tape, x, positions, rotary_table, shape_.width, name + ".query");
+        Tensor* k = normalise(tape, q, name + ".key", shape_.heads);
+        return {q, k,
+                value_.rotated(tape, x, positions, shape_.rotary_value ? rotary_table : nullptr, shape_.width,
+                               name + ".value")};
     }
 
     LshOptions options_;
@@ -148,6 +82,6 @@ class LshAttention : public ProjectedAttention {
 }  // namespace
 
 const AttentionKind lsh_kind = with_softmax_cross(kind_of<LshAttention, LshOptions>(
-    "lsh", "softmax over the rows of the same bucket, in rounds of random rotations", true, true, lsh_refuses));
+    "lsh", "softmax over the rows of the same bucket, in rounds of random rotations", true, true, list_refuses));
 
 }  // namespace masquerade

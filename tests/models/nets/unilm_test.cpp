@@ -128,7 +128,7 @@ TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every kind o
 }
 
 TEST_CASE("unilm: prefixes branch, die and swap; each has the logits it has alone") {
-    for (const char* kind : {"softmax", "lsh"}) {
+    for (const char* kind : {"softmax", "lsh", "sinkhorn"}) {
         Model m(of_kind(kind, false, true));
         const std::vector<Sentence> text = pairs(2, 5);
         ReadingOptions reading;
@@ -199,7 +199,7 @@ TEST_CASE("unilm: backward, cached == teacher-forced logits, bit for bit, for ev
     for (bool pre_norm : {false, true})
         for (bool rotary : {false, true}) {
             check_cached_backward(small(pre_norm, rotary));
-            check_cached_backward(of_kind("lsh", pre_norm, rotary));
+            for (const char* kind : {"lsh", "sinkhorn"}) check_cached_backward(of_kind(kind, pre_norm, rotary));
         }
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The plan of lsh_attention: which rows are hashed and sorted together. Query segments of a document that see the same
-// keys form a group. A group has a list of keys, and each of its rows sees the first keys of this list, up to a number
-// of its own (as in state_plan.h).
+// The plan of lsh_attention and, with blocks (block_plan.h), of sinkhorn: which rows are sorted together. Query
+// segments of a document that see the same keys form a group. A group has a list of keys, and each of its rows sees the
+// first keys of this list, up to a number of its own (as in state_plan.h).
 //
-// A row may depend only on what it sees, so the chunk of a row must not depend on later rows. If rows of a group see
-// different keys, chunks are therefore counted anew within each bucket: which chunk holds a row then follows from the
-// number of rows of its bucket that precede it in the list, and the row sees all of these. Only if all rows of a
-// segment see each other and nothing else, chunks are cut from the sorted rows, across buckets, as in the paper.
+// A row may depend only on what it sees, so what is sorted for a row must not depend on later rows. If all rows of a
+// group see the whole list, both ops do what their papers say. Otherwise they use only what precedes a row in the list.
+// In lsh_attention, chunks are then counted anew within each bucket: which chunk holds a row follows from the number of
+// rows of its bucket that precede it, and the row sees all of these.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -16,10 +16,10 @@
 namespace masquerade {
 
 // The tables of a plan, as kernels read them. A key is an index in the lists of all groups, one after the other.
-struct LshPlan {
+struct ListPlan {
     int groups, rows, queries, keys;
     const int* first_key;     // (groups + 1) first key of a group
-    const int* whole;         // (groups) 1: chunks are cut across buckets; 0: within each bucket
+    const int* whole;         // (groups) 1: all rows of the group see the whole list
     const int* group;         // (keys) group of the key
     const int* row;           // (keys) row of q, k and v
     const int* query;         // (keys) row of y whose query is this row of q, in this group; or -1
@@ -29,14 +29,14 @@ struct LshPlan {
     const int* of_row;        // (keys) the keys that are this row; a row that two groups see is two keys
 };
 
-// Returns the reason, as a message for the user, why lsh_attention cannot compute this mask. Returns an empty string
-// if it can.
-inline std::string lsh_refuses(const SegmentGraph& graph) {
+// Returns the reason, as a message for the user, why attention that sorts rows cannot compute this mask. Returns an
+// empty string if it can.
+inline std::string list_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         if (q.begin == q.end) continue;
-        if (q.self < 0) return "keys are the rows' own normalised queries, and these keys are other rows";
+        if (q.self < 0) return "it sorts rows that are queries and keys, and these keys are other rows";
         if (has_pattern(q) || q.rule == Rule::bits)
-            return "chunks would count rows of a bucket that the mask hides from some of its rows";
+            return "which keys a row finds would depend on rows that the mask hides from it";
         const auto sees = graph.sees.begin();
         if (q.rule == Rule::none || q.rule == Rule::strict_causal || q.rule == Rule::strict_rank ||
             std::find(sees + q.sees_begin, sees + q.sees_end, q.self) == sees + q.sees_end)
@@ -46,9 +46,9 @@ inline std::string lsh_refuses(const SegmentGraph& graph) {
 }
 
 // Returns a plan as numbers: four counts, then the tables. y has `queries` rows, and q, k and v have `rows` rows.
-inline std::vector<int> lsh_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
-                                         std::int64_t queries) {
-    if (const std::string why = lsh_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
+inline std::vector<int> list_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
+                                          std::int64_t queries) {
+    if (const std::string why = list_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
     for (const KeySegment& key : graph.keys)
         if (key.source != 0 || key.begin < 0 || key.begin > key.end || key.end > rows)
             throw Error(text(op, ": a key segment is rows ", key.begin, " to ", key.end, " of source ", key.source,
@@ -89,7 +89,7 @@ inline std::vector<int> lsh_plan_numbers(const char* op, const SegmentGraph& gra
                 sees[std::size_t(key)] = begin + keys.whole + detail::own_keys_seen(graph, keys, q, m);
             }
         }
-        whole.push_back(keys.whole == 0 && first.rule == Rule::full);
+        whole.push_back(first.rule == Rule::full);
         first_key.push_back(int(row.size()));
     }
     for (int r : row) first_of_row[std::size_t(r) + 1]++;
@@ -102,10 +102,10 @@ inline std::vector<int> lsh_plan_numbers(const char* op, const SegmentGraph& gra
     return all;
 }
 
-// Returns the LshPlan of the numbers n that lsh_plan_numbers() has returned. `at` is the address at which kernels can
+// Returns the ListPlan of the numbers n that list_plan_numbers() has returned. `at` is the address at which kernels can
 // read the same numbers.
-inline LshPlan lsh_plan(const std::vector<int>& n, const int* at) {
-    LshPlan p{n[0], n[1], n[2], n[3], {}, {}, {}, {}, {}, {}, {}, {}, {}};
+inline ListPlan list_plan(const std::vector<int>& n, const int* at) {
+    ListPlan p{n[0], n[1], n[2], n[3], {}, {}, {}, {}, {}, {}, {}, {}, {}};
     at += 4;
     const auto next = [&](int count) { return (at += count) - count; };
     p.first_key = next(p.groups + 1), p.whole = next(p.groups);
