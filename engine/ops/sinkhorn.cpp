@@ -57,8 +57,7 @@ struct Sorting {
         return row(weights, plan.lacks(u, t) ? plan.blocks + u : u, head);
     }
     HD const S* key_value(int u, int v, int t) const { return kv + std::int64_t(plan.row_of(u, v, t)) * 2 * heads * D; }
-    // Sets `work` to c^k of a list whose rows see different keys. f(u, v) is called for each entry, v < u, in the order
-    // of u.
+    // Computes c^k_uv for v < u, of a list whose rows see different keys, from r^(k-1). Stores it in `work`.
     template <class Lanes>
     HD void causal_columns(Lanes lanes, int first, int U, int head, int k) const {
         each(lanes, U, [&](int v) {
@@ -248,7 +247,8 @@ struct NormaliseGrad {
             meet(lanes);
             of.causal_columns(lanes, first, U, head, k);
             meet(lanes);
-            // of every row but those of the last iteration: r^k has the sum that the later iteration has left
+            // The gradient of r^k, which iteration k + 1 has left in `adjoint`, goes to R and c^k. For the last r, the
+            // slopes already contain it (WeightsGrad).
             if (k < of.K)
                 each(lanes, U, [&](int u) {
                     const A g = -sum(OneLane{}, u, [&](int v) { return adjoint(u, v); });
@@ -268,7 +268,7 @@ struct NormaliseGrad {
             });
         }
     }
-    // Computes the gradients of the means. R_uv is 0 wherever blocks u and v are not mixed, and so is its gradient.
+    // Computes the gradients of the means. slope(u, v) is 0 if block v is not mixed into sorted block u.
     template <class Lanes>
     HD void means(Lanes lanes, int first, int U, int head) const {
         const auto slope = [&](int u, int v) { return of.row(of.slopes, first + u, head)[v]; };
