@@ -48,7 +48,9 @@ void list_attention() {
         const SegmentGraph graph = make_mask(mask.name, documents, example_details(documents));
         say("\n{:16}", mask.name);
         for (const AttentionKind& kind : attention_kinds()) {
-            const std::string why = self_attention(kind.name, mask.decoder).refusal(graph, mask.latents());
+            const AttentionKind& part =
+                mask.rows == MaskRows::cross ? cross_attention(kind.name) : self_attention(kind.name, mask.decoder);
+            const std::string why = part.refusal(graph, mask.latents());
             say("{}  ", why.empty() ? 'x' : '-');
             if (why.empty()) continue;
             auto& [kinds, masks] = reasons[why];

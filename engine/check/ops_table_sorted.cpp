@@ -2,15 +2,15 @@
 // The rows of the op table for attention that sorts rows by content: lsh_attention and sinkhorn. Sizes are rows, head
 // size, heads.
 #include "engine/check/ops_table.h"
-#include "engine/ops/whole.h"
+#include "engine/ops/block_plan.h"
 
 namespace masquerade::ladder {
 namespace {
 
-// Makes documents in which each query sees its whole document, followed by one row that belongs to no document. If
-// `some` is true, only rows 1, 2, 3 and all rows from 6 on of each document are queries.
-Layout whole(int rows, bool some) {
-    Layout all = by_rule(Rule::full)(rows);
+// Makes the documents of `build`, followed by one row that belongs to no document. If `some` is true, only rows 1, 2,
+// 3 and all rows from 6 on of each query segment are queries.
+Layout with_one_more(const Build& build, int rows, bool some) {
+    Layout all = build(rows);
     all.keys[0]++;
     if (!some) return all;
     std::vector<QuerySegment> asking;
@@ -33,10 +33,10 @@ Op with_sizes(const std::string& name, const std::function<Case(Sizes)>& make) {
                      {{1291, 2, 1}});
 }
 
-Op lsh_op(const std::string& use, int rounds, int buckets, int chunk, bool some, float dropout) {
+Op lsh_op(const std::string& use, const Build& build, int rounds, int buckets, int chunk, bool some, float dropout) {
     return with_sizes("lsh_attention, " + use, [=](Sizes n) {
         const int D = n.columns, C = D * n.other;
-        const auto layout = std::make_shared<Layout>(whole(n.rows, some));
+        const auto layout = std::make_shared<Layout>(with_one_more(build, n.rows, some));
         const int N = layout->keys[0], M = some ? asking(*layout) : N;
         Case c;
         c.usual.sums(D + 4 * rounds * chunk, 4).at_least(1);
@@ -51,15 +51,15 @@ Op lsh_op(const std::string& use, int rounds, int buckets, int chunk, bool some,
     });
 }
 
-Case sinkhorn_case(Sizes n) {
+Case sinkhorn_case(Sizes n, const Build& build, bool some) {
     const int N = n.rows + 1, C = n.columns * n.other;
-    const auto layout = std::make_shared<Layout>(whole(n.rows, false));
+    const auto layout = std::make_shared<Layout>(with_one_more(build, n.rows, some));
     const SinkhornRule rule{n.other, 4, 3, 0.75};
     Case c;
     c.usual.sums(n.columns + 40, 8).at_least(1);
     c.input("q", {N, C});
     c.input("kv", {N, 2 * C});
-    c.output("y", {whole_blocks(layout->graph, N, rule.block) * rule.block, 2 * C});
+    c.output("y", {most_blocks(layout->graph, N, rule.block) * rule.block, 2 * C});
     set_calls(c, sinkhorn_forward, sinkhorn_backward, sinkhorn, layout, rule);
     return c;
 }
@@ -68,9 +68,18 @@ Case sinkhorn_case(Sizes n) {
 
 std::vector<Op> bucket_ops() {
     return {
-        lsh_op("one round", 1, 4, 3, false, 0),    lsh_op("rounds", 3, 6, 2, false, 0),
-        lsh_op("some rows ask", 2, 2, 4, true, 0), lsh_op("dropout", 2, 4, 4, false, 0.25f),
-        with_sizes("sinkhorn", sinkhorn_case),
+        lsh_op("one round", by_rule(Rule::full), 1, 4, 3, false, 0),
+        lsh_op("rounds", by_rule(Rule::full), 3, 6, 2, false, 0),
+        lsh_op("some rows ask", by_rule(Rule::full), 2, 2, 4, true, 0),
+        lsh_op("dropout", by_rule(Rule::full), 2, 4, 4, false, 0.25f),
+        lsh_op("causal", by_rule(Rule::causal), 2, 4, 3, false, 0.25f),
+        lsh_op("anticausal", by_rule(Rule::anticausal), 1, 2, 2, true, 0),
+        lsh_op("prefix", prefix, 2, 4, 2, false, 0),
+        lsh_op("ranks", by_rule(Rule::rank), 2, 2, 3, false, 0),
+        with_sizes("sinkhorn", with(sinkhorn_case, by_rule(Rule::full), false)),
+        with_sizes("sinkhorn, causal", with(sinkhorn_case, by_rule(Rule::causal), true)),
+        with_sizes("sinkhorn, anticausal", with(sinkhorn_case, by_rule(Rule::anticausal), false)),
+        with_sizes("sinkhorn, prefix", with(sinkhorn_case, prefix, false)),
     };
 }
 

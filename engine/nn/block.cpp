@@ -13,7 +13,7 @@ Block::Block(Parameters& p, const std::string& block_path, const BlockShape& s)
     if (!s.cross) return;
     AttentionShape cross = s;
     cross.rotary_value = false;
-    cross_ = find_attention(s.kind).make(p, path, "cross", cross);
+    cross_ = cross_attention(s.kind).make(p, path, "cross", cross);
     norm_cross_ = find_norm(s.norm).make(p, path + ".norm_cross", s.width, s.eps);
 }
 

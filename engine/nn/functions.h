@@ -76,7 +76,7 @@ Tensor* local_lambda(Tape& tape, Tensor* q, Tensor* e, const std::vector<Tensor*
 Tensor* lsh_attention(Tape& tape, Tensor* q, Tensor* k, Tensor* v, Tensor* rotations, const SegmentGraph& graph,
                       std::int64_t rows, const LshRule& rule, const std::string& name);
 // Returns the sorted blocks (U block,2C): the keys and values of U blocks with rule.block rows each, where U is
-// whole_blocks() (engine/ops/whole.h). The graph must outlive the step.
+// most_blocks() (engine/ops/block_plan.h). The graph must outlive the step.
 Tensor* sinkhorn(Tape& tape, Tensor* q, Tensor* kv, const SegmentGraph& graph, const SinkhornRule& rule,
                  const std::string& name);
 Tensor* gather_rows(Tape& tape, Tensor* x, Ints rows, const std::string& name);

@@ -2,7 +2,7 @@
 // Functions on the tape for attention other than softmax over all visible keys: attention through a bounded state, the
 // local lambda, and attention that sorts rows by content.
 #include "engine/nn/functions.h"
-#include "engine/ops/whole.h"
+#include "engine/ops/block_plan.h"
 #include "engine/tape/op_record.h"
 
 namespace masquerade {
@@ -95,7 +95,7 @@ Tensor* lsh_attention(Tape& t, Tensor* q, Tensor* k, Tensor* v, Tensor* rotation
 
 Tensor* sinkhorn(Tape& t, Tensor* q, Tensor* kv, const SegmentGraph& graph, const SinkhornRule& rule,
                  const std::string& name) {
-    const Shape shape{whole_blocks(graph, q->rows(), rule.block) * rule.block, kv->columns()};
+    const Shape shape{most_blocks(graph, q->rows(), rule.block) * rule.block, kv->columns()};
     Tensor* y = t.declare(name, shape, q->dtype);
     return t.run(Record("sinkhorn").reads({q, kv}).makes({y}).by(sinkhorn_forward, sinkhorn_backward, &graph, rule));
 }

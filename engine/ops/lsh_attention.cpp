@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The op lsh_attention: softmax attention of each row to rows in the same hash bucket. The backward hashes and sorts
-// the rows again, so that the order needs no memory between forward and backward. The gradient of a key is summed over
-// the queries that have found the key, in a fixed order.
+// The op lsh_attention: softmax attention of each row to rows in the same hash bucket that its mask lets it see. The
+// backward hashes and sorts the rows again, so that the order needs no memory between forward and backward. The
+// gradient of a key is summed over the queries that have found the key, in a fixed order.
 #include "engine/math/scalar.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/launch.h"
-#include "engine/ops/whole.h"
+#include "engine/ops/list_plan.h"
 
 namespace masquerade::DEVICE {
 namespace {
@@ -14,38 +14,42 @@ struct PlanTag {};
 struct SortTag {};
 struct RoomTag {};
 
-// The rows of each segment in sorted order, by bucket and then by position, for each round and head. Sorted rows are
-// cut into chunks of `chunk` rows.
+// The keys of each group in sorted order, by bucket and then by their order in the list, for each round and head. A
+// chunk has `chunk` keys. It begins at every chunk-th key of the sorted list or, unless ListPlan::whole is set, at every
+// chunk-th key of its bucket; the last chunk of a list, or of a bucket, may be shorter.
 struct Sorted {
-    WholePlan plan;
+    ListPlan plan;
     int heads, rounds, buckets, chunk;
-    int *bucket, *chunk_of, *order;  // (rounds,H,N) each: bucket of a row, its chunk, row at a sorted position
-    HD std::int64_t at(int round, int head) const { return (std::int64_t(round) * heads + head) * plan.rows; }
-    // True if row i finds row j in a round before `round`: both are in one bucket, and the chunk of j is the chunk of
-    // i or the chunk before it.
+    int* bucket;         // (rounds,H,rows) bucket of a row
+    int *order, *start;  // (rounds,H,keys) key at a sorted place; the sorted place at which the chunk of a key begins
+    HD std::int64_t at(int round, int head) const { return std::int64_t(round) * heads + head; }
+    HD int bucket_of(std::int64_t b, int key) const { return bucket[b * plan.rows + plan.row[key]]; }
+    // True if query i finds key j in a round before `round`: both are in one bucket, and the chunk of j is the chunk of
+    // i or the chunk before it. i must see j.
     HD bool before(int round, int head, int i, int j) const {
         for (int r = 0; r < round; r++) {
             const std::int64_t b = at(r, head);
-            const int back = chunk_of[b + i] - chunk_of[b + j];
-            if (bucket[b + i] == bucket[b + j] && (back == 0 || back == 1)) return true;
+            const int back = start[b * plan.keys + i] - start[b * plan.keys + j];
+            if (bucket_of(b, i) == bucket_of(b, j) && (back == 0 || back == chunk)) return true;
         }
         return false;
     }
-    // If from_key is false, calls f(other) once for each other row that `row` finds as a key, in any round. If
-    // from_key is true, calls f(other) once for each other row that finds `row` as a key. Returns false if f was not
+    // If from_key is false, calls f(other) once for each other key that the query of row `key` finds, in any round. If
+    // from_key is true, calls f(other) once for each other row whose query finds `key`. Returns false if f was not
     // called.
     template <bool from_key, class F>
-    HD bool each_found(int row, int head, F f) const {
-        const int s = plan.segment[row], n = plan.end[s] - plan.begin[s];
+    HD bool each_found(int key, int head, F f) const {
+        const int begin = plan.first_key[plan.group[key]], n = plan.first_key[plan.group[key] + 1] - begin;
         bool any = false;
         for (int r = 0; r < rounds; r++) {
             const std::int64_t b = at(r, head);
-            const int own = chunk_of[b + row] * chunk, first = from_key || own == 0 ? own : own - chunk;
+            const int own = start[b * plan.keys + key], first = from_key ? own : own < chunk ? 0 : own - chunk;
             const int reach = from_key ? own + 2 * chunk : own + chunk, last = reach < n ? reach : n;
             for (int p = first; p < last; p++) {
-                const int other = order[b + plan.begin[s] + p];
-                if (other == row || bucket[b + other] != bucket[b + row]) continue;
-                if (from_key ? before(r, head, other, row) : before(r, head, row, other)) continue;
+                const int other = order[b * plan.keys + begin + p];
+                if (other == key || bucket_of(b, other) != bucket_of(b, key)) continue;
+                if (from_key ? plan.sees[other] <= key : plan.sees[key] <= other) continue;
+                if (from_key ? before(r, head, other, key) : before(r, head, key, other)) continue;
                 any = true;
                 f(other);
             }
@@ -67,6 +71,7 @@ struct Hash {
     HD void operator()(Lanes lanes, std::int64_t i) const {
         const int each_row = to.heads * to.rounds, row = int(i / each_row), head = int(i % each_row) / to.rounds,
                   round = int(i % to.rounds);
+        if (to.plan.first_of_row[row] == to.plan.first_of_row[row + 1]) return;  // no group has this row
         const int half = to.buckets / 2;
         const S* x = q + std::int64_t(row) * C + head * D;
         auto most = real_of(A(-INFINITY));
@@ -77,25 +82,28 @@ struct Hash {
             if (t > most) most = t, found = k;
             if (-t > most) most = -t, found = half + k;
         }
-        if (first(lanes)) to.bucket[to.at(round, head) + row] = found;
+        if (first(lanes)) to.bucket[to.at(round, head) * to.plan.rows + row] = found;
     }
 };
 
-// Work item i = (segment rounds + round) H + head. Sorts the rows of a segment by bucket, for one round and head. Rows
-// of the same bucket keep their order.
+// Work item i = (group rounds + round) H + head. Sorts the keys of a group by bucket, for one round and head. Keys of
+// the same bucket keep their order.
 struct Sort {
     Sorted to;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
-        const int s = int(i / (to.rounds * to.heads)), begin = to.plan.begin[s], end = to.plan.end[s];
-        const std::int64_t b = i % (to.rounds * to.heads) * to.plan.rows;
+        const ListPlan& plan = to.plan;
+        const int g = int(i / (to.rounds * to.heads)), begin = plan.first_key[g], end = plan.first_key[g + 1];
+        const std::int64_t b = i % (to.rounds * to.heads);
         each(lanes, to.buckets, [&](int c) {
             int place = 0;
-            for (int row = begin; row < end; row++) place += to.bucket[b + row] < c;
-            for (int row = begin; row < end; row++) {
-                if (to.bucket[b + row] != c) continue;
-                to.order[b + begin + place] = row;
-                to.chunk_of[b + row] = place++ / to.chunk;
+            for (int key = begin; key < end; key++) place += to.bucket_of(b, key) < c;
+            const int from = plan.whole[g] ? 0 : place;  // the place from which chunks are counted
+            for (int key = begin; key < end; key++) {
+                if (to.bucket_of(b, key) != c) continue;
+                to.order[b * plan.keys + begin + place] = key;
+                to.start[b * plan.keys + key] = from + (place - from) / to.chunk * to.chunk;
+                place++;
             }
         });
     }
@@ -111,19 +119,21 @@ struct Pairs {
     Stream stream;
     std::uint32_t threshold;
     A kept;   // factor of a probability that dropout keeps
-    A* room;  // (N,H,3D), scratch memory for sums
+    A* room;  // (work items,3D), scratch memory for sums
     HD std::int64_t at(int row, int head) const { return std::int64_t(row) * C + head * D; }
-    HD A* room_of(int row, int head) const { return room + 3 * at(row, head); }
+    // Returns the place of a head of the row of q, k and v that is this key.
+    HD std::int64_t of(int key, int head) const { return at(sorted.plan.row[key], head); }
+    HD A* room_of(std::int64_t item) const { return room + 3 * item * D; }
     template <class Lanes>
     HD A score(Lanes lanes, int i, int j, int head) const {
-        const S *a = q + at(i, head), *b = k + at(j, head);
+        const S *a = q + of(i, head), *b = k + of(j, head);
         return scale * sum(lanes, D, [&](int d) { return A(a[d]) * A(b[d]); });
     }
-    // Returns the dropout factor of the probability of key j for query row i: 0 if it is dropped, else `kept`.
+    // Returns the dropout factor of the probability of key j for the query of row i: 0 if it is dropped, else `kept`.
     HD A keep(int i, int j, int head) const {
         if (threshold == 0) return A(1);
         const int m = sorted.plan.query[i];
-        const std::uint32_t channel = attention_channel(head, j - sorted.plan.begin[sorted.plan.segment[j]]);
+        const std::uint32_t channel = attention_channel(head, j - sorted.plan.first_key[sorted.plan.group[j]]);
         const Four words = stream.at(std::uint32_t(document[m]), std::uint32_t(position[m]), channel / 4);
         return words.v[channel % 4] >= threshold ? kept : A(0);
     }
@@ -136,20 +146,20 @@ struct Forward {
     A* lse;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
-        const int m = int(n / of.sorted.heads), head = int(n % of.sorted.heads), i = of.sorted.plan.row[m];
+        const int m = int(n / of.sorted.heads), head = int(n % of.sorted.heads), i = of.sorted.plan.own[m];
         S* to = y + of.at(m, head);
         if (i < 0) {
             store(lanes, of.D, to, false, [](int) { return A(0); });
             if (first(lanes)) lse[n] = A(-INFINITY);
             return;
         }
-        A* row = of.room_of(i, head);
+        A* row = of.room_of(n);
         A top(-INFINITY), total(0);
         each(lanes, of.D, [&](int d) { row[d] = A(0); });
         const auto take = [&](int j) {
             const A s = of.score(lanes, i, j, head), higher = real_of(s) > real_of(top) ? A(real_of(s)) : top;
             const A old = exp_of(top - higher), p = exp_of(s - higher), weight = p * of.keep(i, j, head);
-            const S* v = of.v + of.at(j, head);
+            const S* v = of.v + of.of(j, head);
             top = higher, total = old * total + p;
             each(lanes, of.D, [&](int d) { row[d] = mul_add(weight, A(v[d]), old * row[d]); });
         };
@@ -170,16 +180,15 @@ struct Backward {
     bool add_q, add_k, add_v;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
-        const WholePlan& plan = of.sorted.plan;
+        const ListPlan& plan = of.sorted.plan;
         const int row = int(n / of.sorted.heads), head = int(n % of.sorted.heads), D = of.D;
-        A *to_q = of.room_of(row, head), *to_k = to_q + D, *to_v = to_k + D;
+        A *to_q = of.room_of(n), *to_k = to_q + D, *to_v = to_k + D;
         each(lanes, 3 * D, [&](int d) { to_q[d] = A(0); });
         meet(lanes);
         const auto pair = [&](int i, int j, bool key) {
             const int m = plan.query[i];
-            if (m < 0) return;
-            const S *g = dy + of.at(m, head), *out = y + of.at(m, head), *q = of.q + of.at(i, head),
-                    *k = of.k + of.at(j, head), *v = of.v + of.at(j, head);
+            const S *g = dy + of.at(m, head), *out = y + of.at(m, head), *q = of.q + of.of(i, head),
+                    *k = of.k + of.of(j, head), *v = of.v + of.of(j, head);
             const A keep = of.keep(i, j, head),
                     p = exp_of(of.score(lanes, i, j, head) - lse[std::int64_t(m) * of.sorted.heads + head]);
             const A ds = of.scale * p * sum(lanes, D, [&](int d) { return A(g[d]) * (keep * A(v[d]) - A(out[d])); }),
@@ -188,10 +197,12 @@ struct Backward {
             each(lanes, D,
                  [&](int d) { to_k[d] = mul_add(ds, A(q[d]), to_k[d]), to_v[d] = mul_add(weight, A(g[d]), to_v[d]); });
         };
-        if (plan.segment[row] >= 0) {
-            const bool alone = !of.sorted.template each_found<false>(row, head, [&](int j) { pair(row, j, false); });
-            of.sorted.template each_found<true>(row, head, [&](int i) { pair(i, row, true); });
-            if (alone) pair(row, row, false), pair(row, row, true);
+        for (int u = plan.first_of_row[row]; u < plan.first_of_row[row + 1]; u++) {
+            const int own = plan.of_row[u];
+            const bool alone = plan.query[own] >= 0 &&
+                               !of.sorted.template each_found<false>(own, head, [&](int j) { pair(own, j, false); });
+            of.sorted.template each_found<true>(own, head, [&](int i) { pair(i, own, true); });
+            if (alone) pair(own, own, false), pair(own, own, true);
         }
         if (dq) store(lanes, D, dq + of.at(row, head), add_q, [&](int d) { return to_q[d]; });
         if (dk) store(lanes, D, dk + of.at(row, head), add_k, [&](int d) { return to_k[d]; });
@@ -221,10 +232,10 @@ void check_call(const char* op, const View& q, const View& k, const View& v, con
 // Hashes and sorts the rows. The result can compute the score and the dropout factor of any query row and key row.
 template <class S, class A>
 Pairs<S, A> pairs_of(const std::vector<int>& numbers, const View& q, const View& k, const View& v,
-                     const View& rotations, const LshRule& rule) {
+                     const View& rotations, std::int64_t queries, const LshRule& rule) {
     const AttentionRule& a = rule.attention;
     const int C = int(q.columns()), D = C / a.heads;
-    Sorted to{whole_plan(numbers, table_of<PlanTag>(numbers)),
+    Sorted to{list_plan(numbers, table_of<PlanTag>(numbers)),
               a.heads,
               rule.rounds,
               rule.buckets,
@@ -232,11 +243,12 @@ Pairs<S, A> pairs_of(const std::vector<int>& numbers, const View& q, const View&
               nullptr,
               nullptr,
               nullptr};
-    const std::int64_t count = q.rows() * a.heads * rule.rounds;
-    to.bucket = workspace<SortTag, int>(std::size_t(3 * count)), to.chunk_of = to.bucket + count,
-    to.order = to.chunk_of + count;
+    const std::int64_t sorts = std::int64_t(a.heads) * rule.rounds, count = q.rows() * sorts,
+                       keys = to.plan.keys * sorts;
+    to.bucket = workspace<SortTag, int>(std::size_t(count + 2 * keys));
+    to.order = to.bucket + count, to.start = to.order + keys;
     for_each_row(count, Hash<S, A>{to, q.as<S>(), rotations.as<A>(), C, D});
-    for_each_long_row(std::int64_t(to.plan.segments) * a.heads * rule.rounds, Sort{to});
+    for_each_long_row(to.plan.groups * sorts, Sort{to});
     return {to,
             q.as<S>(),
             k.as<S>(),
@@ -249,7 +261,7 @@ Pairs<S, A> pairs_of(const std::vector<int>& numbers, const View& q, const View&
             a.stream,
             attention_threshold(a),
             A(1 / (1 - double(a.dropout))),
-            workspace<RoomTag, A>(std::size_t(3 * q.count()))};
+            workspace<RoomTag, A>(std::size_t(3 * C * std::max(q.rows(), queries)))};
 }
 
 }  // namespace
@@ -258,9 +270,9 @@ void lsh_attention_forward(View q, View k, View v, View rotations, const Segment
                            View lse) {
     const char* op = "lsh_attention";
     check_call(op, q, k, v, rotations, rule, y, lse);
-    const std::vector<int> numbers = whole_plan_numbers(op, graph, q.rows(), y.rows(), rule.chunk);
+    const std::vector<int> numbers = list_plan_numbers(op, graph, q.rows(), y.rows());
     for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
-        const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, rule);
+        const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, y.rows(), rule);
         for_each_row(lse.count(), Forward<S, A>{pairs, y.as<S>(), lse.as<A>()});
     });
 }
@@ -273,9 +285,9 @@ void lsh_attention_backward(View dy, View q, View k, View v, View rotations, Vie
     expect_grad(op, "dq", dq, q);
     expect_grad(op, "dk", dk, k);
     expect_grad(op, "dv", dv, v);
-    const std::vector<int> numbers = whole_plan_numbers(op, graph, q.rows(), y.rows(), rule.chunk);
+    const std::vector<int> numbers = list_plan_numbers(op, graph, q.rows(), y.rows());
     for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
-        const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, rule);
+        const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, y.rows(), rule);
         for_each_row(q.rows() * rule.attention.heads,
                      Backward<S, A>{pairs, dy.as<S>(), y.as<S>(), lse.as<A>(), dq.view.as<S>(), dk.view.as<S>(),
                                     dv.view.as<S>(), dq.add, dk.add, dv.add});

@@ -140,21 +140,21 @@ OP(local_lambda_backward,
    (View dy, View q, View e, Views v, const SegmentGraph& graph, int heads, Grad dq, Grad de, Grads dv))
 
 // Attention within hash buckets, for each head:  y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)). In each
-// round, the rows of a segment are hashed into buckets, sorted by bucket, and cut into chunks. j runs over the other
-// rows that, in some round, are in the bucket of row i and in the chunk of row i or the chunk before it. If there are
-// no such rows, row i sees only itself.  q, k, v (N,C), y (Nq,C): S;  lse (Nq,H), rotations (rounds * buckets / 2, C):
-// A;  Nq is the number of query rows of the graph.
+// round, the rows that the rows of a segment see are hashed into buckets, sorted by bucket, and cut into chunks
+// (list_plan.h). j runs over the other rows that row i sees and that, in some round, are in the bucket of row i and in
+// the chunk of row i or the chunk before it. If there are no such rows, row i sees only itself.  q, k, v (N,C),
+// y (Nq,C): S;  lse (Nq,H), rotations (rounds * buckets / 2, C): A;  Nq is the number of query rows of the graph.
 //                                                                            Kitaev et al. 2020
 OP(lsh_attention_forward,
    (View q, View k, View v, View rotations, const SegmentGraph& graph, LshRule rule, View y, View lse))
 OP(lsh_attention_backward, (View dy, View q, View k, View v, View rotations, View y, View lse,
                             const SegmentGraph& graph, LshRule rule, Grad dq, Grad dk, Grad dv))
 
-// Sorted blocks, for each head. `block` rows form a block. Row t of block u of a segment of y is sum_v w_uv kv[v, t],
-// over those blocks v of the segment that have a row t. w_uv is S_uv, divided by its sum over these v. S starts as
+// Sorted blocks, for each head. `block` keys of a list (list_plan.h) form a block. Row t of block u of y is the sum of
+// w_uv kv[v, t] over those blocks v of the list that have a key t. w_uv is S_uv over its sum over these v. S starts as
 // exp(q_u . k_v / sqrt(D) / temperature), where q_u and k_v are the means of q (N,C) and of the keys of kv (N,2C) over
-// blocks u and v. Then the columns of S, then its rows, are normalised to sum 1, `iterations` times. y(U block,2C) has
-// room for U blocks, where U is N / block, rounded down, plus the number of key segments. Unused rows of y are 0.
+// blocks u and v; then its columns and its rows are normalised to sum 1, `iterations` times. If rows of a list see
+// different keys, S is causal (sinkhorn.cpp). y(U block,2C): U is most_blocks() (block_plan.h); its unused rows are 0.
 //                                                                            Tay et al. 2020, section 3
 OP(sinkhorn_forward, (View q, View kv, const SegmentGraph& graph, SinkhornRule rule, View y))
 OP(sinkhorn_backward, (View dy, View q, View kv, const SegmentGraph& graph, SinkhornRule rule, Grad dq, Grad dkv))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The op sinkhorn: replaces each block of keys and values by a weighted mean of the blocks of its segment. The weights
 // are a matrix S, which Sinkhorn iterations make nearly doubly stochastic. The iterations compute the logarithms of S.
-// Each head of each segment has its own S. Derivations: docs/ops/sinkhorn.md.
+// Each head of each list of keys (list_plan.h) has its own S. Derivations: docs/ops/sinkhorn.md.
 #include "engine/math/scalar.h"
+#include "engine/ops/block_plan.h"
 #include "engine/ops/launch.h"
-#include "engine/ops/whole.h"
 
 namespace masquerade::DEVICE {
 namespace {
@@ -20,37 +20,53 @@ HD auto log_sum(int n, F f) {
     return most + log_of(sum(OneLane{}, n, [&](int i) { return exp_of(f(i) - most); }));
 }
 
-// R_uv is the score of blocks u and v of one segment. There are K iterations. Iteration k normalises the columns and
+// Returns log(exp(a) + exp(b)).
+template <class A>
+HD A log_sum(A a, A b) {
+    const A most = real_of(a) > real_of(b) ? A(real_of(a)) : A(real_of(b));
+    return most + log_of(exp_of(a - most) + exp_of(b - most));
+}
+
+// R_uv is the score of blocks u and v of one list. There are K iterations. Iteration k normalises the columns and
 // then the rows, starting with r^0 = 0:
 //     c^k_v = log sum_u exp(R_uv - r^(k-1)_u),   r^k_u = log sum_v exp(R_uv - c^k_v),   log S_uv = R_uv - c^K_v - r^K_u
 // Row t of sorted block u is the mean of row t of all blocks v, with the weights w_uv = S_uv. If the last block has no
 // row t, w_uv is S_uv divided by the sum of S_uv over the other blocks v.
+//
+// If rows of a list see different keys, only blocks v < u are mixed, and the columns of row u are normalised over the
+// rows up to u, because the rows after u depend on later keys:
+//     c^k_uv = log sum_(v<i<=u) exp(R_iv - r^(k-1)_i),  r^k_u = log sum_(v<u) exp(R_uv - c^k_uv)
+// R_uv then has the mean of all queries up to the first one of block u in place of the mean of block u.
 template <class S, class A>
 struct Sorting {
-    WholePlan plan;
+    BlockPlan plan;
     const S *q, *kv;
     int heads, D, K;
     A scale;                                 // 1 / (sqrt(D) temperature)
     A *mean_q, *mean_k, *dmean_q, *dmean_k;  // (blocks,H,D): means of q and of the keys, their gradients
     A *scores, *slopes, *work;               // (blocks,H,most): R, its gradient, scratch memory
-    A* weights;    // (2,blocks,H,most): w for rows t that the last block has, then w for the other rows t
+    A* weights;  // (2,blocks,H,most): w for rows t that the last block has, then w for the other rows t; if only blocks
+                 // before u are mixed, scratch memory for the second half
     A* potential;  // (2K + 3,blocks,H): r^0, c^1, r^1, ..., c^K, r^K, then the gradients of r and c
     HD std::int64_t at(int u, int head) const { return std::int64_t(u) * heads + head; }
     HD A* row(A* of, int u, int head) const { return of + at(u, head) * plan.most; }
     HD A& value(int step, int u, int head) const {
         return potential[std::int64_t(step) * plan.blocks * heads + at(u, head)];
     }
-    HD bool lacks(int u, int t) const {
-        const int s = plan.segment_of[u];
-        return s >= 0 && t >= plan.rows_of(plan.first_block[s + 1] - 1);
+    HD A* weights_of(int u, int head, int t) const {
+        return row(weights, plan.lacks(u, t) ? plan.blocks + u : u, head);
     }
-    HD int blocks_with(int u, int t) const {
-        return plan.segment_of[u] < 0 ? 0 : plan.blocks_of(plan.segment_of[u]) - lacks(u, t);
-    }
-    HD A* weights_of(int u, int head, int t) const { return row(weights, lacks(u, t) ? plan.blocks + u : u, head); }
-    // Returns row t of block v in kv. Block v is counted from the first block of the segment that contains block u.
-    HD const S* key_value(int u, int v, int t) const {
-        return kv + (plan.begin[plan.segment_of[u]] + std::int64_t(v) * plan.block + t) * 2 * heads * D;
+    HD const S* key_value(int u, int v, int t) const { return kv + std::int64_t(plan.row_of(u, v, t)) * 2 * heads * D; }
+    // Computes c^k_uv for v < u, of a list whose rows see different keys, from r^(k-1). Stores it in `work`.
+    template <class Lanes>
+    HD void causal_columns(Lanes lanes, int first, int U, int head, int k) const {
+        each(lanes, U, [&](int v) {
+            for (int u = v + 1; u < U; u++) {
+                const A one = row(scores, first + u, head)[v] - value(2 * k - 2, first + u, head);
+                A& c = row(work, first + u, head)[v];
+                c = u == v + 1 ? one : log_sum(row(work, first + u - 1, head)[v], one);
+            }
+        });
     }
 };
 
@@ -59,14 +75,17 @@ struct Means {
     Sorting<S, A> of;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
-        const int u = int(n / of.heads), head = int(n % of.heads), C = of.heads * of.D;
-        if (of.plan.segment_of[u] < 0) return;
-        const int begin = of.plan.first_row(u), rows = of.plan.rows_of(u);
+        const BlockPlan& plan = of.plan;
+        const int u = int(n / of.heads), head = int(n % of.heads), C = of.heads * of.D, g = plan.group_of[u];
+        if (g < 0) return;
+        const int begin = plan.begin(u), keys = plan.keys_of(u);
+        const int from = plan.whole[g] ? begin : plan.first_key[g], to = plan.whole[g] ? begin + keys : begin + 1;
         each(lanes, of.D, [&](int d) {
             A a(0), b(0);
-            for (std::int64_t row = begin; row < begin + rows; row++)
-                a += A(of.q[row * C + head * of.D + d]), b += A(of.kv[row * 2 * C + head * of.D + d]);
-            of.mean_q[n * of.D + d] = a / A(rows), of.mean_k[n * of.D + d] = b / A(rows);
+            for (int key = from; key < to; key++) a += A(of.q[std::int64_t(plan.row[key]) * C + head * of.D + d]);
+            for (int key = begin; key < begin + keys; key++)
+                b += A(of.kv[std::int64_t(plan.row[key]) * 2 * C + head * of.D + d]);
+            of.mean_q[n * of.D + d] = a / A(to - from), of.mean_k[n * of.D + d] = b / A(keys);
         });
     }
 };
@@ -76,8 +95,8 @@ struct Normalise {
     Sorting<S, A> of;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
-        const int head = int(i % of.heads), segment = int(i / of.heads), U = of.plan.blocks_of(segment),
-                  first = of.plan.first_block[segment];
+        const int head = int(i % of.heads), group = int(i / of.heads), U = of.plan.blocks_of(group),
+                  first = of.plan.first_block[group];
         const auto score = [&](int u, int v) -> A& { return of.row(of.scores, first + u, head)[v]; };
         each(lanes, U * U, [&](int uv) {
             const A *q = of.mean_q + of.at(first + uv / U, head) * of.D,
@@ -85,6 +104,7 @@ struct Normalise {
             score(uv / U, uv % U) = of.scale * sum(OneLane{}, of.D, [&](int d) { return q[d] * k[d]; });
         });
         each(lanes, U, [&](int u) { of.value(0, first + u, head) = A(0); });
+        if (!of.plan.whole[group]) return causal(lanes, first, U, head);
         for (int step = 1; step <= 2 * of.K; step++) {
             meet(lanes);
             const auto before = [&](int u) { return of.value(step - 1, first + u, head); };
@@ -103,6 +123,25 @@ struct Normalise {
             }
         });
     }
+    template <class Lanes>
+    HD void causal(Lanes lanes, int first, int U, int head) const {
+        for (int k = 1; k <= of.K; k++) {
+            meet(lanes);
+            of.causal_columns(lanes, first, U, head, k);
+            meet(lanes);
+            each(lanes, U, [&](int u) {
+                const A *R = of.row(of.scores, first + u, head), *c = of.row(of.work, first + u, head);
+                if (u > 0) of.value(2 * k, first + u, head) = log_sum(u, [&](int v) { return R[v] - c[v]; });
+            });
+        }
+        meet(lanes);
+        each(lanes, U, [&](int u) {
+            for (int v = 0; v < u; v++)
+                of.row(of.weights, first + u, head)[v] =
+                    exp_of(of.row(of.scores, first + u, head)[v] - of.row(of.work, first + u, head)[v] -
+                           of.value(2 * of.K, first + u, head));
+        });
+    }
 };
 
 template <class S, class A>
@@ -111,7 +150,7 @@ struct Mix {
     S* y;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
-        const int u = int(n / of.plan.block), t = int(n % of.plan.block), U = of.blocks_with(u, t), C = of.heads * of.D;
+        const int u = int(n / of.plan.block), t = int(n % of.plan.block), U = of.plan.mixed(u, t), C = of.heads * of.D;
         store(lanes, 2 * C, y + n * 2 * C, false, [&](int c) {
             A total(0);
             for (int v = 0; v < U; v++)
@@ -133,7 +172,7 @@ struct WeightsGrad {
         A *g = of.row(of.work, u, head), *to = of.row(of.slopes, u, head);
         each(lanes, of.plan.most, [&](int v) { to[v] = A(0); });
         for (int t = 0; t < of.plan.block; t++) {
-            const int U = of.blocks_with(u, t);
+            const int U = of.plan.mixed(u, t);
             const A* w = of.weights_of(u, head, t);
             const S* a = dy + (std::int64_t(u) * of.plan.block + t) * 2 * C + head * D;
             for (int v = 0; v < U; v++) {
@@ -158,9 +197,13 @@ struct NormaliseGrad {
     Sorting<S, A> of;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
-        const int head = int(i % of.heads), segment = int(i / of.heads), U = of.plan.blocks_of(segment),
-                  first = of.plan.first_block[segment], K = of.K;
+        const int head = int(i % of.heads), group = int(i / of.heads), U = of.plan.blocks_of(group),
+                  first = of.plan.first_block[group], K = of.K;
         const auto slope = [&](int u, int v) -> A& { return of.row(of.slopes, first + u, head)[v]; };
+        if (!of.plan.whole[group]) {
+            causal(lanes, first, U, head);
+            return means(lanes, first, U, head);
+        }
         const auto adjoint = [&](bool column, int w) -> A& { return of.value(2 * K + 1 + column, first + w, head); };
         each(lanes, U, [&](int w) {
             adjoint(true, w) = -sum(OneLane{}, U, [&](int u) { return slope(u, w); });
@@ -183,6 +226,52 @@ struct NormaliseGrad {
                 adjoint(!column, other) = (step == 2 * K ? adjoint(!column, other) : A(0)) - lost;
             });
         }
+        means(lanes, first, U, head);
+    }
+    // As above, for a list in which only blocks v < u are mixed. The gradient g_uv of c^k_uv goes to every row i <= u of
+    // its column: with T_i = sum_(u>=i) g_uv exp(c_iv - c_uv), row i has T_i exp(R_iv - r^(k-1)_i - c_iv). c never
+    // falls along a column, so nothing overflows.
+    template <class Lanes>
+    HD void causal(Lanes lanes, int first, int U, int head) const {
+        const auto R = [&](int u, int v) { return of.row(of.scores, first + u, head)[v]; };
+        const auto c = [&](int u, int v) { return of.row(of.work, first + u, head)[v]; };
+        const auto r = [&](int k, int u) { return of.value(2 * k, first + u, head); };
+        const auto slope = [&](int u, int v) -> A& { return of.row(of.slopes, first + u, head)[v]; };
+        const auto adjoint = [&](int u, int v) -> A& {
+            return of.row(of.weights, of.plan.blocks + first + u, head)[v];
+        };
+        each(lanes, U, [&](int u) {
+            for (int v = 0; v < u; v++) adjoint(u, v) = -slope(u, v);
+        });
+        for (int k = of.K; k > 0; k--) {
+            meet(lanes);
+            of.causal_columns(lanes, first, U, head, k);
+            meet(lanes);
+            // The gradient of r^k, which iteration k + 1 has left in `adjoint`, goes to R and c^k. For the last r, the
+            // slopes already contain it (WeightsGrad).
+            if (k < of.K)
+                each(lanes, U, [&](int u) {
+                    const A g = -sum(OneLane{}, u, [&](int v) { return adjoint(u, v); });
+                    for (int v = 0; v < u; v++) {
+                        const A share = g * exp_of(R(u, v) - c(u, v) - r(k, u));
+                        slope(u, v) += share, adjoint(u, v) = -share;
+                    }
+                });
+            meet(lanes);
+            each(lanes, U, [&](int v) {
+                A T(0);
+                for (int u = U - 1; u > v; u--) {
+                    T = adjoint(u, v) + (u + 1 < U ? exp_of(c(u, v) - c(u + 1, v)) * T : A(0));
+                    const A share = T * exp_of(R(u, v) - r(k - 1, u) - c(u, v));
+                    slope(u, v) += share, adjoint(u, v) = share;
+                }
+            });
+        }
+    }
+    // Computes the gradients of the means. slope(u, v) is 0 if block v is not mixed into sorted block u.
+    template <class Lanes>
+    HD void means(Lanes lanes, int first, int U, int head) const {
+        const auto slope = [&](int u, int v) { return of.row(of.slopes, first + u, head)[v]; };
         meet(lanes);
         each(lanes, U * of.D, [&](int ud) {
             const int u = ud / of.D, d = ud % of.D;
@@ -195,8 +284,9 @@ struct NormaliseGrad {
     }
 };
 
-// Computes the gradient of one row of q or kv, row t of block v: the gradient of the block's mean, divided by the
-// number of its rows, plus, for kv, sum_u w_uv (dy of row t of sorted block u).
+// Computes the gradient of one row of q or kv, as the sum over the lists that have the row as key t of a block v: the
+// gradient of each mean that has the row, divided by the number of its rows, plus, for kv, sum_u w_uv (dy of row t of
+// sorted block u).
 template <class S, class A>
 struct RowsGrad {
     Sorting<S, A> of;
@@ -206,21 +296,31 @@ struct RowsGrad {
     bool add;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t row) const {
-        const int s = of.plan.segment[row], C = of.heads * of.D, width = dy ? 2 * C : C, block = of.plan.block;
-        if (s < 0) return store(lanes, width, to + row * width, add, [](int) { return A(0); });
-        const int first = of.plan.first_block[s], v = (int(row) - of.plan.begin[s]) / block,
-                  t = (int(row) - of.plan.begin[s]) % block;
+        const BlockPlan& plan = of.plan;
+        const int C = of.heads * of.D, width = dy ? 2 * C : C, block = plan.block;
         store(lanes, width, to + row * width, add, [&](int c) {
-            A total = c < C ? dmean[std::int64_t(first + v) * C + c] / A(of.plan.rows_of(first + v)) : A(0);
-            for (int u = first; dy && u < of.plan.first_block[s + 1]; u++)
-                total = mul_add(of.weights_of(u, c % C / of.D, t)[v], A(dy[(std::int64_t(u) * block + t) * width + c]),
-                                total);
+            A total(0);
+            for (int i = plan.first_of_row[row]; i < plan.first_of_row[row + 1]; i++) {
+                const int key = plan.of_row[i], g = plan.group[key], first = plan.first_block[g],
+                          end = plan.first_block[g + 1], place = key - plan.first_key[g], v = first + place / block,
+                          t = place % block;
+                const bool whole = plan.whole[g];
+                if (dy || whole) {
+                    if (c < C) total += dmean[std::int64_t(v) * C + c] / A(plan.keys_of(v));
+                } else {
+                    for (int u = t == 0 ? v : v + 1; u < end; u++)
+                        total += dmean[std::int64_t(u) * C + c] / A((u - first) * block + 1);
+                }
+                for (int u = whole ? first : v + 1; dy && u < end; u++)
+                    total = mul_add(of.weights_of(u, c % C / of.D, t)[v - first],
+                                    A(dy[(std::int64_t(u) * block + t) * width + c]), total);
+            }
             return total;
         });
     }
 };
 
-// Checks the shapes, and returns the tables of a WholePlan as numbers. All rows of a segment are sorted, even if the
+// Checks the shapes, and returns the tables of a BlockPlan as numbers. All keys of a list are sorted, even if the
 // graph has query rows for only some of them.
 std::vector<int> check_call(const char* op, const View& q, const View& kv, const SegmentGraph& graph,
                             const SinkhornRule& rule, const View& y) {
@@ -231,14 +331,14 @@ std::vector<int> check_call(const char* op, const View& q, const View& kv, const
     std::int64_t queries = 0;
     for (const QuerySegment& s : graph.queries) queries = std::max<std::int64_t>(queries, s.end);
     expect_shape(op, "kv", kv, {q.rows(), 2 * q.columns()}, q.dtype);
-    expect_shape(op, "y", y, {whole_blocks(graph, q.rows(), rule.block) * rule.block, kv.columns()}, q.dtype);
-    return whole_plan_numbers(op, graph, q.rows(), queries, rule.block);
+    expect_shape(op, "y", y, {most_blocks(graph, q.rows(), rule.block) * rule.block, kv.columns()}, q.dtype);
+    return block_plan_numbers(op, graph, q.rows(), queries, rule.block);
 }
 
 // Computes the weights w of every segment. The result also contains uninitialised memory for the backward.
 template <class S, class A>
 Sorting<S, A> sorted(const View& q, const View& kv, const SinkhornRule& rule, const std::vector<int>& numbers) {
-    Sorting<S, A> m{whole_plan(numbers, table_of<PlanTag>(numbers)),
+    Sorting<S, A> m{block_plan(numbers, table_of<PlanTag>(numbers)),
                     q.as<S>(),
                     kv.as<S>(),
                     rule.heads,
@@ -261,7 +361,7 @@ Sorting<S, A> sorted(const View& q, const View& kv, const SinkhornRule& rule, co
     for (A** matrix : {&m.scores, &m.slopes, &m.work, &m.weights}) *matrix = room, room += rows * m.plan.most;
     m.potential = room + rows * m.plan.most;
     for_each_row(rows, Means<S, A>{m});
-    for_each_long_row(std::int64_t(m.plan.segments) * m.heads, Normalise<S, A>{m});
+    for_each_long_row(std::int64_t(m.plan.groups) * m.heads, Normalise<S, A>{m});
     return m;
 }
 
@@ -281,7 +381,7 @@ void sinkhorn_backward(View dy, View q, View kv, const SegmentGraph& graph, Sink
     for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
         const auto m = sorted<S, A>(q, kv, rule, numbers);
         for_each_row(std::int64_t(m.plan.blocks) * m.heads, WeightsGrad<S, A>{m, dy.as<S>()});
-        for_each_long_row(std::int64_t(m.plan.segments) * m.heads, NormaliseGrad<S, A>{m});
+        for_each_long_row(std::int64_t(m.plan.groups) * m.heads, NormaliseGrad<S, A>{m});
         if (dq) for_each_row(q.rows(), RowsGrad<S, A>{m, m.dmean_q, nullptr, dq.view.as<S>(), dq.add});
         if (dkv) for_each_row(q.rows(), RowsGrad<S, A>{m, m.dmean_k, dy.as<S>(), dkv.view.as<S>(), dkv.add});
     });

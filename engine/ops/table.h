@@ -53,7 +53,7 @@ struct StateRule {
 // Parameters of lsh_attention. In each of `rounds` rounds, the rows of a segment are hashed into `buckets` buckets, an
 // even number. The rows are sorted by bucket and cut into chunks of `chunk` rows.
 struct LshRule {
-    AttentionRule attention;  // dropout depends on the position of the key in its segment, not on a visiting order
+    AttentionRule attention;  // dropout depends on the place of the key in its list, not on a visiting order
     int rounds = 1, buckets = 2, chunk = 1;
 };
 

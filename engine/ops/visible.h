@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Decides which query rows see which key rows of a SegmentGraph. Softmax attention, local_lambda, drawings and tests
-// use these functions. state_plan.h and whole.h accept fewer masks, and decide without visible(). "Place" stands for a
-// position in a segment, in the source or target of a document, or in the document.
+// use these functions. state_plan.h and list_plan.h accept fewer masks, and decide without visible(). "Place" stands
+// for a position in a segment, in the source or target of a document, or in the document.
 #pragma once
 #include "engine/math/lanes.h"
 #include "engine/ops/segments.h"

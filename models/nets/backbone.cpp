@@ -105,7 +105,7 @@ Pass Backbone::pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph
 
 Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const BeforeLayer& before, int count) const {
     const bool decoder = !layers.empty() && layers[0].shape.cross;
-    const AttentionKind &own = self_attention(options.attention, decoder), &cross = find_attention(options.attention);
+    const AttentionKind &own = self_attention(options.attention, decoder), &cross = cross_attention(options.attention);
     Tensor* x = embed(tape, rows);  // (N,C)
     for (int i = 0; i < (count < 0 ? options.layers : count); i++) {
         if (before) before(i, x, pass);

@@ -18,6 +18,7 @@ bool has(const std::string& path, const char* part) { return path.find(part) != 
 const AttentionKind* attention_of(const std::string& path, const Stacks& stacks) {
     if (!has(path, ".attention.") && !has(path, ".cross.") && !has(path, "norm_packed") && path != "embedding.slots")
         return nullptr;
+    if (has(path, ".cross.")) return &cross_attention(stacks.first.attention);
     const bool decoder = stacks.decoder && path.rfind("decoder.", 0) == 0 && has(path, ".attention.");
     return &self_attention(stacks.first.attention, decoder);
 }

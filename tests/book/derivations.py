@@ -232,24 +232,28 @@ def grouped_attention(q, k, v, sees, keep, H, G):
                     dv=beside([group("dv", g) for g in range(G)]))
     return beside(ys), backward
 
-def found(q, rotations, chunk):
+def found(q, rotations, chunk, causal):
     """P_i of the rows of a segment: of bucket_i = argmax([q_i R; -q_i R]), sorted by (bucket, place) and cut into chunks."""
     sets, rows = [set() for _ in q], range(len(q))
     for R in rotations:
         hashed = [real(q_i @ R | -(q_i @ R)) for q_i in q]
         bucket = [h.index(max(h)) for h in hashed]
         order = sorted(rows, key=lambda i: bucket[i])
-        chunk_of = [order.index(i) // chunk for i in rows]
+        first = [order.index(bucket.index(bucket[i])) if causal else 0 for i in rows]
+        chunk_of = [(order.index(i) - first[i]) // chunk for i in rows]
         for i in rows:
-            sets[i] |= {j for j in rows if j != i and bucket[i] == bucket[j] and chunk_of[i] - chunk_of[j] in (0, 1)}
+            sets[i] |= {j for j in rows if j != i and bucket[i] == bucket[j] and chunk_of[i] - chunk_of[j] in (0, 1) and
+                        not (causal and j > i)}
     return [sorted(P) or [i] for i, P in enumerate(sets)]
 
-@op("lsh_attention", q=Draw(9, 3), k=Draw(9, 3), v=Draw(9, 3), f=Draw(9, 9, moves=False), rotations=Draw(2, 3, 2, moves=False),
-    chunk=2)
-def lsh_attention(q, k, v, f, rotations, chunk):
+HASHED = dict(q=Draw(9, 3), k=Draw(9, 3), v=Draw(9, 3), f=Draw(9, 9, moves=False), rotations=Draw(2, 3, 2, moves=False), chunk=2)
+
+@op("lsh_attention", causal=False, **HASHED)
+@op("lsh_attention, causal", causal=True, **HASHED)
+def lsh_attention(q, k, v, f, rotations, chunk, causal):
     """p_ij = exp(q_i . k_j / sqrt(D) - lse_i) ds_ij = p_ij dy_i . (f_ij v_j - y_i)
     dq_i = sum_j ds_ij k_j / sqrt(D) dk_j = sum_i ds_ij q_i / sqrt(D) dv_j = sum_i p_ij f_ij dy_i"""
-    P = found(q, rotations, chunk)
+    P = found(q, rotations, chunk, causal)
     lse = [log_sum_exp(Row(score(q_i, k[j]) for j in P_i)) for q_i, P_i in zip(q, P)]
     p = lambda i, j: exp(score(q[i], k[j]) - lse[i])
     y = Row(sum(p(i, j) * f[i][j] * v[j] for j in P_i) for i, P_i in enumerate(P))
@@ -414,6 +418,53 @@ def sinkhorn(q, k, v, block, K, temperature):
             dR, dr, dc = dR + dc * Q, -(Q @ dc), 0 * dc
         to_rows = lambda d: Row(sharp * row / len(rows) for row, rows in zip(d, blocks) for _ in rows)
         return dict(dq=to_rows(dR @ mean_k), dk=dk + to_rows(dR.T @ mean_q), dv=dv)
+    return sorted_rows(k), sorted_rows(v), backward
+
+
+@op("sinkhorn, causal", "sinkhorn", q=Draw(7, 3), k=Draw(7, 3), v=Draw(7, 2), block=2, K=3, temperature=0.75)
+def sinkhorn_causal(q, k, v, block, K, temperature):
+    """q_u = mean of the queries up to the first row of block u
+    c^k_uv = log sum_(v<i<=u) exp(R_iv - r^(k-1)_i) r^k_u = log sum_(v<u) exp(R_uv - c^k_uv)
+    T_iv = sum_(u>=i) G_uv exp(c^k_iv - c^k_uv) Q_iv = T_iv exp(R_iv - r^(k-1)_i - c^k_iv)
+    dR_iv += Q_iv dr^(k-1)_i = -sum_v Q_iv"""
+    U = (len(q) + block - 1) // block
+    pairs = [(u, v) for u in range(U) for v in range(u)]
+    sharp = 1 / (math.sqrt(len(q[0])) * temperature)
+    mean_q = [mean(q[:u * block + 1]) for u in range(U)]
+    mean_k = [mean(k[v * block:v * block + block]) for v in range(U)]
+    R = {(u, v): sharp * (mean_q[u] @ mean_k[v]) for u, v in pairs}
+    r, c = [{u: 0 for u in range(U)}], [None]
+    for _ in range(K):
+        c.append({(u, v): log_sum_exp(Row(R[i, v] - r[-1][i] for i in range(v + 1, u + 1))) for u, v in pairs})
+        r.append({u: log_sum_exp(Row(R[u, v] - c[-1][u, v] for v in range(u))) if u else 0 for u in range(U)})
+    S = {(u, v): exp(R[u, v] - c[K][u, v] - r[K][u]) for u, v in pairs}
+    rows = [(u, t) for u in range(1, U) for t in range(block)]
+    sorted_rows = lambda of: Row(sum(S[u, v] * of[v * block + t] for v in range(u)) for u, t in rows)
+
+    def backward(dK, dV):
+        dq, dk, dv, dR = 0 * q, 0 * k, 0 * v, {pair: 0 for pair in pairs}
+        for (u, t), dK_t, dV_t in zip(rows, dK, dV):
+            for w in range(u):
+                n = w * block + t
+                dk[n] += S[u, w] * dK_t
+                dv[n] += S[u, w] * dV_t
+                dR[u, w] += S[u, w] * (dK_t @ k[n] + dV_t @ v[n])
+        dr, dc = {u: -sum(dR[u, w] for w in range(u)) for u in range(1, U)}, {pair: -g for pair, g in dR.items()}
+        for step in range(K, 0, -1):
+            for u, w in pairs:
+                P = exp(R[u, w] - c[step][u, w] - r[step][u])
+                dR[u, w] += dr[u] * P
+                dc[u, w] -= dr[u] * P
+            T = {(i, w): sum(dc[u, w] * exp(c[step][i, w] - c[step][u, w]) for u in range(i, U)) for i, w in pairs}
+            Q = {(i, w): T[i, w] * exp(R[i, w] - r[step - 1][i] - c[step][i, w]) for i, w in pairs}
+            dR = {pair: dR[pair] + Q[pair] for pair in pairs}
+            dr, dc = {i: -sum(Q[i, w] for w in range(i)) for i in range(1, U)}, {pair: 0 for pair in pairs}
+        for u, w in pairs:
+            for n in range(u * block + 1):
+                dq[n] += dR[u, w] * sharp * mean_k[w] / (u * block + 1)
+            for n in range(w * block, w * block + block):
+                dk[n] += dR[u, w] * sharp * mean_q[u] / block
+        return dict(dq=dq, dk=dk, dv=dv)
     return sorted_rows(k), sorted_rows(v), backward
 
 

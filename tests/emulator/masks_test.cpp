@@ -111,7 +111,7 @@ TEST_CASE("masks: two that differ in one part alone, one after the other, on the
 TEST_CASE("masks: a step that is captured counts on nothing that an earlier one has sent") {
     for (const Op& op : ops_table()) {
         if (op.name.find("attention") == std::string::npos && op.name.find("lambda") == std::string::npos &&
-            op.name != "sinkhorn")
+            op.name.find("sinkhorn") == std::string::npos)
             continue;
         INFO(op.name);
         const Case c = prepared(op, op.small.front());

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Attention that sorts rows by what they hold, against its definition on every pair: lsh_attention by a bit mask of
 // bucket and chunk, sinkhorn by plain division and sums.
-#include "engine/ops/whole.h"
+#include "engine/ops/block_plan.h"
 #include "tests/ops/attention_calls.h"
+
+#include <set>
 
 using namespace masquerade;
 using namespace masquerade::attention_calls;
@@ -53,6 +55,41 @@ Array<double> numbers(Sequence& random, int rows, int columns, double deviation 
     return a;
 }
 
+// The keys that the rows of a segment see: the segments that they see as a whole, then their own. A row precedes another
+// in this list if it comes first by the rule of both.
+std::vector<int> list_of(const SegmentGraph& graph, const QuerySegment& q) {
+    std::vector<int> others, selves;
+    for (int i = q.sees_begin; i < q.sees_end; i++) {
+        const int k = graph.sees[std::size_t(i)];
+        for (int j = graph.keys[std::size_t(k)].begin; j < graph.keys[std::size_t(k)].end; j++)
+            (k == q.self ? selves : others).push_back(j);
+    }
+    if (q.rule == Rule::anticausal)
+        std::reverse(others.begin(), others.end()), std::reverse(selves.begin(), selves.end());
+    if (q.rule == Rule::rank)
+        std::stable_sort(selves.begin(), selves.end(),
+                         [&](int a, int b) { return graph.key_rank[std::size_t(a)] < graph.key_rank[std::size_t(b)]; });
+    others.insert(others.end(), selves.begin(), selves.end());
+    return others;
+}
+
+const QuerySegment& segment_of(const SegmentGraph& graph, int query) {
+    const QuerySegment* q = graph.queries.data();
+    while (query < q->begin || query >= q->end) q++;
+    return *q;
+}
+
+// The rows that a query sees, each pair by the rule of the segments.
+std::set<int> seen_by(const SegmentGraph& graph, const QuerySegment& q, int query) {
+    std::set<int> seen;
+    for (int i = q.sees_begin; i < q.sees_end; i++) {
+        const int k = graph.sees[std::size_t(i)];
+        for (int j = graph.keys[std::size_t(k)].begin; j < graph.keys[std::size_t(k)].end; j++)
+            if (visible(graph, q, query, k, j)) seen.insert(j);
+    }
+    return seen;
+}
+
 struct Lsh {
     Documents documents;
     LshRule rule;
@@ -68,30 +105,58 @@ struct Lsh {
         cpu::lsh_attention_forward(q.view(), k.view(), v.view(), rotations.view(), documents.graph, rule, y.view(),
                                    lse.view());
     }
+    int bucket(int round, int head, int row) const {
+        std::vector<double> turned;
+        for (int sign : {1, -1})
+            for (int c = round * rule.buckets / 2; c < (round + 1) * rule.buckets / 2; c++) {
+                double t = 0;
+                for (int d = head * D; d < head * D + D; d++) t += q(row, d) * rotations(c, d);
+                turned.push_back(sign * t);
+            }
+        return int(std::max_element(turned.begin(), turned.end()) - turned.begin());
+    }
+    // The keys of row m of y: what its mask lets it see, in its bucket, in the chunk of its own row or the one before.
+    std::vector<int> found(int m, int head) const {
+        const QuerySegment& asking = segment_of(documents.graph, m);
+        const int own = documents.row[std::size_t(m)];
+        const std::vector<int> list = list_of(documents.graph, asking);
+        const std::set<int> seen = seen_by(documents.graph, asking, m);
+        std::set<int> all;
+        const bool whole = asking.rule == Rule::full;
+        for (int r = 0; r < rule.rounds; r++) {
+            const auto chunk = [&](int row) {
+                int before = 0;
+                const int at = bucket(r, head, row);
+                for (std::size_t i = 0, past = 0; i < list.size(); i++) {
+                    past += list[i] == row;
+                    const int other = bucket(r, head, list[i]);
+                    before += (whole && other < at) || (!past && other == at);
+                }
+                return before / rule.chunk;
+            };
+            for (int j : seen) {
+                const int back = chunk(own) - chunk(j);
+                if (j != own && bucket(r, head, j) == bucket(r, head, own) && (back == 0 || back == 1)) all.insert(j);
+            }
+        }
+        return all.empty() ? std::vector<int>{own} : std::vector<int>(all.begin(), all.end());
+    }
     // Whether each row of a segment sees each other one.
     std::vector<std::vector<char>> sees(Documents::Segment s, int head) const {
         const std::size_t n = std::size_t(s.end - s.begin);
         std::vector<std::vector<char>> bits(n, std::vector<char>(n, 0));
         for (int r = 0; r < rule.rounds; r++) {
-            std::vector<int> bucket(n), order(n), chunk(n);
+            std::vector<int> in(n), order(n), chunk(n);
             for (std::size_t i = 0; i < n; i++) {
-                std::vector<double> turned;
-                for (int sign : {1, -1})
-                    for (int c = r * rule.buckets / 2; c < (r + 1) * rule.buckets / 2; c++) {
-                        double t = 0;
-                        for (int d = 0; d < D; d++) t += q(s.begin + int(i), head * D + d) * rotations(c, head * D + d);
-                        turned.push_back(sign * t);
-                    }
-                bucket[i] = int(std::max_element(turned.begin(), turned.end()) - turned.begin());
+                in[i] = bucket(r, head, s.begin + int(i));
                 order[i] = int(i);
             }
             std::stable_sort(order.begin(), order.end(),
-                             [&](int a, int b) { return bucket[std::size_t(a)] < bucket[std::size_t(b)]; });
+                             [&](int a, int b) { return in[std::size_t(a)] < in[std::size_t(b)]; });
             for (std::size_t p = 0; p < n; p++) chunk[std::size_t(order[p])] = int(p) / rule.chunk;
             for (std::size_t i = 0; i < n; i++)
                 for (std::size_t j = 0; j < n; j++)
-                    if (i != j && bucket[i] == bucket[j] && (chunk[j] == chunk[i] || chunk[j] == chunk[i] - 1))
-                        bits[i][j] = 1;
+                    if (i != j && in[i] == in[j] && (chunk[j] == chunk[i] || chunk[j] == chunk[i] - 1)) bits[i][j] = 1;
         }
         for (std::size_t i = 0; i < n; i++) bits[i][i] = std::count(bits[i].begin(), bits[i].end(), 1) == 0;
         return bits;
@@ -140,6 +205,75 @@ TEST_CASE("lsh_attention: softmax over the bit mask of its buckets and chunks") 
     CHECK((alone > 100 && all > 50 && some > 1000));
 }
 
+namespace {
+
+// Documents of two segments by this rule. The second one sees the first, a row of it, or neither, and some rows ask.
+Documents two_segments(Sequence& random, Rule rule) {
+    Documents all;
+    SegmentGraph& graph = all.graph;
+    const auto upto = [&](int n) { return int(random.below(std::uint32_t(n) + 1)); };
+    for (int d = 0; d < 3; d++) {
+        const int first = int(graph.keys.size()), n = 1 + upto(8), m = upto(12);
+        graph.keys.push_back({0, all.rows, all.rows + n, 0});
+        graph.keys.push_back({0, all.rows + n, all.rows + n + m, n});
+        graph.keys.push_back({0, all.rows, all.rows + 1, 0});
+        all.rows += n + m + upto(1);
+        for (int part : {0, 1}) {
+            const KeySegment own = graph.keys[std::size_t(first + part)];
+            QuerySegment q;
+            q.document = d, q.self = first + part, q.rule = part == 0 && upto(1) ? Rule::full : rule;
+            q.sees_begin = int(graph.sees.size());
+            if (const int other = upto(2); part && other) graph.sees.push_back(other == 1 ? first : first + 2);
+            graph.sees.push_back(q.self);
+            if (upto(1)) std::reverse(graph.sees.begin() + q.sees_begin, graph.sees.end());
+            q.sees_end = int(graph.sees.size());
+            for (int from = 0, to; from < own.end - own.begin; from = to + upto(1)) {
+                to = std::min(own.end - own.begin, from + 1 + upto(9));
+                q.begin = all.queries, q.end = all.queries += to - from, q.offset = from;
+                for (int i = from; i < to; i++) all.row.push_back(own.begin + i);
+                graph.queries.push_back(q);
+            }
+        }
+    }
+    graph.documents = 3;
+    for (int row = 0; row < all.rows; row++) graph.key_rank.push_back(upto(6));
+    for (int row : all.row) graph.query_rank.push_back(graph.key_rank[std::size_t(row)]);
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("lsh_attention: softmax over what a mask lets a row see in its bucket and chunks, by every rule") {
+    Sequence random(9, "masks");
+    for (Rule rule : {Rule::full, Rule::causal, Rule::anticausal, Rule::rank}) {
+        int alone = 0, one = 0, some = 0;
+        for (int round = 0; round < 40; round++) {
+            Lsh c(random, two_segments(random, rule), 1 + int(random.below(3)), 2 * (1 + int(random.below(2))),
+                  1 + int(random.below(4)));
+            c.run();
+            REQUIRE((c.y.guarded() && c.lse.guarded()));
+            for (int m = 0; m < c.documents.queries; m++)
+                for (int head = 0; head < H; head++) {
+                    const int i = c.documents.row[std::size_t(m)];
+                    double total = 0, y[D] = {};
+                    const std::vector<int> keys = c.found(m, head);
+                    for (int j : keys) {
+                        double score = 0;
+                        for (int d = 0; d < D; d++) score += c.q(i, head * D + d) * c.k(j, head * D + d);
+                        const double p = std::exp(score / std::sqrt(double(D)));
+                        total += p;
+                        for (int d = 0; d < D; d++) y[d] += p * c.v(j, head * D + d);
+                    }
+                    (keys == std::vector<int>{i} ? alone : keys.size() == 1 ? one : some)++;
+                    CHECK(std::abs(c.lse(m, head) - std::log(total)) <= 1e-12);
+                    for (int d = 0; d < D; d++) CHECK(std::abs(c.y(m, head * D + d) - y[d] / total) <= 1e-12);
+                }
+        }
+        INFO(int(rule), ": ", alone, " ", one, " ", some);
+        CHECK((alone > 100 && one > 100 && some > 1000));
+    }
+}
+
 TEST_CASE("lsh_attention: dropout drops the share it says, and scales what it keeps") {
     Sequence random(4, "dropped");
     Lsh c(random, random_documents(random, 2, 60, true), 4, 2, 64);
@@ -169,9 +303,11 @@ struct Sorting {
     int blocks;
     Array<double> q, kv, y;
     Sorting(Sequence& random, int biggest, int block, int iterations, double deviation = 1)
-        : documents(random_documents(random, 3, biggest, true)),
+        : Sorting(random, random_documents(random, 3, biggest, true), block, iterations, deviation) {}
+    Sorting(Sequence& random, Documents of, int block, int iterations, double deviation = 1)
+        : documents(std::move(of)),
           rule{H, block, iterations, 0.6},
-          blocks(int(whole_blocks(documents.graph, documents.rows, block))) {
+          blocks(int(most_blocks(documents.graph, documents.rows, block))) {
         q = numbers(random, documents.rows, C, deviation), kv = numbers(random, documents.rows, 2 * C, deviation);
         y = Array<double>({blocks * block, 2 * C}, "y", 7);
     }
@@ -240,6 +376,70 @@ TEST_CASE(
     CHECK(lacking > 1000);
 }
 
+TEST_CASE("sinkhorn: blocks of rows that see different keys follow from what precedes them, by every rule") {
+    Sequence random(7, "causal");
+    int compared = 0, beside = 0;
+    for (int round = 0; round < 60; round++) {
+        const Rule rule = round % 3 == 0 ? Rule::full : round % 3 == 1 ? Rule::causal : Rule::anticausal;
+        Sorting c(random, two_segments(random, rule), 1 + int(random.below(4)), 1 + int(random.below(5)));
+        c.run();
+        REQUIRE(c.y.guarded());
+        const int b = c.rule.block;
+        int first = 0, self = -1;
+        for (const QuerySegment& q : c.documents.graph.queries) {
+            if (q.self == self || q.rule == Rule::full) {
+                if (q.self != self) first += (int(list_of(c.documents.graph, q).size()) + b - 1) / b;
+                self = q.self;
+                continue;
+            }
+            self = q.self;
+            const std::vector<int> list = list_of(c.documents.graph, q);
+            const auto U = (list.size() + std::size_t(b) - 1) / std::size_t(b);
+            const auto mean = [&](const Array<double>& of, std::size_t begin, std::size_t end, int column) {
+                double total = 0;
+                for (std::size_t i = begin; i < end; i++) total += of(list[i], column) / double(end - begin);
+                return total;
+            };
+            for (int head = 0; head < H; head++) {
+                std::vector<std::vector<double>> E(U, std::vector<double>(U, 0)), columns = E;
+                std::vector<double> r(U, 1);
+                for (std::size_t u = 0; u < U; u++)
+                    for (std::size_t v = 0; v < u; v++) {
+                        double score = 0;
+                        for (int d = head * D; d < head * D + D; d++)
+                            score += mean(c.q, 0, u * std::size_t(b) + 1, d) *
+                                     mean(c.kv, v * std::size_t(b), (v + 1) * std::size_t(b), d);
+                        E[u][v] = std::exp(score / std::sqrt(double(D)) / c.rule.temperature);
+                    }
+                for (int k = 0; k < c.rule.iterations; k++) {
+                    for (std::size_t u = 0; u < U; u++)
+                        for (std::size_t v = 0; v < u; v++)
+                            columns[u][v] = (u > v + 1 ? columns[u - 1][v] : 0) + E[u][v] / r[u];
+                    for (std::size_t u = 1; u < U; u++) {
+                        r[u] = 0;
+                        for (std::size_t v = 0; v < u; v++) r[u] += E[u][v] / columns[u][v];
+                    }
+                }
+                for (std::size_t u = 0; u < U; u++)
+                    for (int t = 0; t < b; t++)
+                        for (int column : {head * D, head * D + D - 1, C + head * D}) {
+                            double sum = 0;
+                            for (std::size_t v = 0; v < u; v++)
+                                sum += E[u][v] / columns[u][v] / r[u] *
+                                       c.kv(list[v * std::size_t(b) + std::size_t(t)], column);
+                            CHECK(std::abs(c.y((first + int(u)) * b + t, column) - sum) <= 1e-12);
+                            compared++;
+                        }
+            }
+            beside += int(list.size()) > c.documents.graph.keys[std::size_t(q.self)].end -
+                                             c.documents.graph.keys[std::size_t(q.self)].begin;
+            first += int(U);
+        }
+        for (int row = first * b; row < c.blocks * b; row++) CHECK((c.y(row, 0) == 0 && c.y(row, 2 * C - 1) == 0));
+    }
+    CHECK((compared > 5000 && beside > 20));
+}
+
 TEST_CASE("sinkhorn: after many iterations every block is taken once; large scores do not overflow") {
     Sequence random(6, "many");
     for (double deviation : {1.0, 60.0}) {
@@ -265,27 +465,39 @@ TEST_CASE("sorted attention: masks whose rows do not see each other alone are re
     Sequence random(8, "refused");
     Lsh c(random, random_documents(random, 1, 5, true), 1, 2, 4);
     SegmentGraph& graph = c.documents.graph;
-    const std::string
-        hidden = "which keys a row sees depends on all rows of its segment, the future and whatever the mask hides",
-        apart = "it needs one tensor for queries and keys: rows that see each other and no others";
-    CHECK(whole_refuses(graph) == "");
+    const std::string hidden = "which keys a row finds would depend on rows that the mask hides from it",
+                      own = "a row that finds no other key takes its own, which this mask hides",
+                      apart = "it sorts rows that are queries and keys, and these keys are other rows",
+                      scattered = "blocks are neighbours in a text, and ranks scatter them";
+    const auto refuse = [&](const std::string& why) {
+        return list_refuses(graph) == why && block_refuses(graph) == why;
+    };
+    CHECK(refuse(""));
     QuerySegment& q = graph.queries[0];
     for (Rule rule : {Rule::causal, Rule::strict_causal, Rule::anticausal, Rule::rank, Rule::strict_rank, Rule::bits}) {
         q.rule = rule;
-        CHECK(whole_refuses(graph) == hidden);
+        const bool hides = rule == Rule::strict_causal || rule == Rule::strict_rank;
+        CHECK(list_refuses(graph) == (rule == Rule::bits ? hidden : hides ? own : ""));
+        CHECK(block_refuses(graph) == (rule == Rule::rank ? scattered : list_refuses(graph)));
     }
     CHECK_THROWS_WITH(c.run(), ("lsh_attention: " + hidden).c_str());
     q.rule = Rule::none;
-    CHECK(whole_refuses(graph) == apart);
+    CHECK(refuse(own));
     q.rule = Rule::full, q.window = 2;
-    CHECK(whole_refuses(graph) == hidden);
+    CHECK(refuse(hidden));
     q.window = -1, q.self = -1;
-    CHECK(whole_refuses(graph) == apart);
+    CHECK(refuse(apart));
     q.self = 0, graph.keys.push_back({0, 0, 1, 0}), graph.sees.push_back(int(graph.keys.size()) - 1), q.sees_end++;
-    CHECK(whole_refuses(graph) == apart);
-    q.sees_end--, q.offset = 1;
+    CHECK(refuse(""));
+    q.sees_begin++;
+    CHECK(refuse(own));
+    q.sees_begin--, q.sees_end--, q.offset = 1;
     CHECK_THROWS_AS(c.run(), Error);
-    q.offset = 0;
+    q.offset = 0, graph.keys[0].source = 1;
+    CHECK_THROWS_WITH(c.run(), doctest::Contains("expected rows of source 0"));
+    graph.keys[0].source = 0, graph.queries.push_back(q);
+    CHECK_THROWS_WITH(c.run(), doctest::Contains("two segments ask for row"));
+    graph.queries.pop_back();
     c.rule.buckets = 3;
     CHECK_THROWS_AS(c.run(), Error);
     Sorting sorting(random, 20, 1, 1);

@@ -126,6 +126,7 @@ struct AttentionKind {
     bool needs_positions = false;      // every key must have a position; latents have none
     bool groups_heads = false;         // keys and values may have fewer heads than queries
     const char* in_decoder = nullptr;  // the kind that replaces this one in a decoder's self-attention; null: this kind
+    const char* in_cross = nullptr;    // the kind that replaces this one in cross-attention; null: this kind
     // Makes the companion, with its parameters at `path`. Null if the kind has no second stream.
     std::shared_ptr<Companion> (*companion)(Parameters& parameters, const std::string& path,
                                             const AttentionShape& shape) = nullptr;
@@ -145,5 +146,7 @@ const std::vector<AttentionKind>& attention_kinds();
 const AttentionKind& find_attention(const std::string& name);
 // Returns the kind with this name or, if `decoder` is true, the kind that replaces it in decoders (in_decoder).
 const AttentionKind& self_attention(const std::string& name, bool decoder);
+// Returns the kind with this name or the kind that replaces it in cross-attention (in_cross).
+const AttentionKind& cross_attention(const std::string& name);
 
 }  // namespace masquerade

@@ -25,6 +25,11 @@ const AttentionKind& self_attention(const std::string& name, bool decoder) {
     return decoder && kind.in_decoder ? find_attention(kind.in_decoder) : kind;
 }
 
+const AttentionKind& cross_attention(const std::string& name) {
+    const AttentionKind& kind = find_attention(name);
+    return kind.in_cross ? find_attention(kind.in_cross) : kind;
+}
+
 void cannot_write(const AttentionKind& kind) {
     throw BadUsage(
         text("attention ", kind.name, " cannot write token by token: the keys that a row sees depend on later rows"));

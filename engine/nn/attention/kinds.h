@@ -26,6 +26,13 @@ class ProjectedAttention : public Attention {
 // rows.
 [[noreturn]] void cannot_write(const AttentionKind& kind);
 
+// Returns the kind for stacks whose cross-attention is softmax attention, because the kind has no keys but the rows of
+// its queries.
+constexpr AttentionKind with_softmax_cross(AttentionKind kind) {
+    kind.in_cross = "softmax";
+    return kind;
+}
+
 struct NoOptions {
     void declare(AttentionSettings&) {}
 };

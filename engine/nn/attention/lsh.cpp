@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Attention within hash buckets (Reformer; Kitaev et al. 2020, section 2). Keys are normalised queries, k = q / |q|.
 // In each of several rounds, the rows are hashed into buckets, sorted by bucket, and cut into chunks. A row attends
-// to the other rows of its bucket that are in its own chunk or in the chunk before it, in any round. If there are no
-// such rows, the row attends to itself. The random rotations for hashing are drawn once, from the seed. Queries are
-// hashed after rotary positions have been applied to them.
+// to the other rows of its bucket that are in its own chunk or in the chunk before it, in any round, if the mask lets it
+// see them. If there are no such rows, the row attends to itself. The random rotations for hashing are drawn once, from
+// the seed. Queries are hashed after rotary positions have been applied to them.
+//
+// Under a causal mask, the paper cuts chunks from the sorted rows of the whole text. Later rows then decide in which
+// chunk a row is, so they change what the row sees. Here, chunks are counted within each bucket, and depend on earlier
+// rows only (engine/ops/list_plan.h). A text that is generated token by token therefore has the bits of a pass over the
+// whole text. A latent is a key like any other: a row sees it if both are in one bucket.
+#include "engine/nn/attention/kept_rows.h"
 #include "engine/nn/attention/kinds.h"
-#include "engine/ops/whole.h"
+#include "engine/ops/list_plan.h"
 
 namespace masquerade {
 namespace {
@@ -39,21 +45,35 @@ class LshAttention : public ProjectedAttention {
                                }});
     }
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override {
-        Tensor* q = query_.rotated(tape, keys.x, keys.positions, context.rotary_table, shape_.width,
-                                   name_ + ".query");  // (N,C): all rows, because the queries also give the keys
-        Tensor* k = normalise(tape, q, name_ + ".key", shape_.heads);
-        Tensor* v = value_.rotated(tape, keys.x, keys.positions, shape_.rotary_value ? context.rotary_table : nullptr,
-                                   shape_.width, name_ + ".value");
+        // The position of the memory is 0, so its rows are not rotated.
+        std::vector<Tensor*> own, memory;
+        if (keys.x) own = hashed(tape, keys.x, keys.positions, context.rotary_table, name_);
+        if (keys.memory) memory = hashed(tape, keys.memory, {}, nullptr, name_ + ".memory");
+        const KeyRows all = key_rows(tape, memory, own, context, name_);
+        if (!queries.x) return nullptr;
+        Tensor *q = all.tensors[0], *k = all.tensors[1], *v = all.tensors[2];
         Tensor* rotations = convert(tape, random_, arithmetic_of(tape.dtype), name_ + ".random");
         if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
         const LshRule rule{
             {shape_.heads, context.dropout, {}, context.rows}, options_.rounds, options_.buckets, options_.chunk};
-        Tensor* y = lsh_attention(tape, q, k, v, rotations, *context.graph, queries.x->rows(), rule, name_);  // (Nq,C)
+        Tensor* y = lsh_attention(tape, q, k, v, rotations, *all.graph, queries.x->rows(), rule, name_);  // (Nq,C)
         return output_(tape, y, name_ + ".output");
     }
-    std::unique_ptr<AttentionState> state(const Slots&) const override { cannot_write(lsh_kind); }
+    std::unique_ptr<AttentionState> state(const Slots& slots) const override {
+        return kept_rows(slots, *query_.weight, {shape_.width, shape_.width, shape_.width});
+    }
 
   private:
+    // Returns queries, keys and values (N,C) of all N key rows, because keys are queries.
+    std::vector<Tensor*> hashed(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table,
+                                const std::string& name) const {
+        Tensor* q = query_.rotated(tape, x, positions, rotary_table, shape_.width, name + ".query");
+        Tensor* k = normalise(tape, q, name + ".key", shape_.heads);
+        return {q, k,
+                value_.rotated(tape, x, positions, shape_.rotary_value ? rotary_table : nullptr, shape_.width,
+                               name + ".value")};
+    }
+
     LshOptions options_;
     Linear query_, value_, output_;
     Tensor* random_;  // the random rotations, (rounds * buckets / 2, C)
@@ -61,8 +81,7 @@ class LshAttention : public ProjectedAttention {
 
 }  // namespace
 
-const AttentionKind lsh_kind =
-    kind_of<LshAttention, LshOptions>("lsh", "softmax over the rows of the same bucket, in rounds of random rotations",
-                                      true, true, whole_refuses);
+const AttentionKind lsh_kind = with_softmax_cross(kind_of<LshAttention, LshOptions>(
+    "lsh", "softmax over the rows of the same bucket, in rounds of random rotations", true, true, list_refuses));
 
 }  // namespace masquerade

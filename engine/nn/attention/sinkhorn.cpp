@@ -4,30 +4,55 @@
 // of all blocks v: its row t has the key sum_v S_uv K_v[t] and the value sum_v S_uv V_v[t]. S is computed from the
 // scores between the mean query of block u and the mean key of block v, and normalised by Sinkhorn iterations,
 // without noise. A segment that consists of one block has no sorted block.
+//
+// If the rows of a segment see different keys, as under a causal mask, only the blocks before block u are sorted to it,
+// and S_uv follows from rows up to the first row of block u. The paper masks S, but normalises its columns over all
+// rows, so later blocks change what earlier rows see; here they do not (engine/ops/sinkhorn.cpp).
+#include "engine/nn/attention/kept_rows.h"
 #include "engine/nn/attention/softmax.h"
-#include "engine/ops/whole.h"
+#include "engine/ops/block_plan.h"
 
 namespace masquerade {
 namespace {
 
-// Returns the mask in which the rows of block u see block u (source 0) and sorted block u (source 1).
+// Returns the mask in which the rows of block u see what the graph lets them see of block u (source 0), and sorted block
+// u (source 1).
 SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_t queries, int block) {
-    const std::vector<int> numbers = whole_plan_numbers("sinkhorn", graph, rows, queries, block);
-    const WholePlan plan = whole_plan(numbers, numbers.data());
+    const std::vector<int> numbers = block_plan_numbers("sinkhorn", graph, rows, queries, block);
+    const BlockPlan plan = block_plan(numbers, numbers.data());
     SegmentGraph blocks;
     blocks.documents = graph.documents;
-    for (const QuerySegment& whole : graph.queries)
-        for (int i = whole.begin, end; i < whole.end; i = end) {
-            const int s = plan.segment[plan.row[i]], u = plan.first_block[s] + (plan.row[i] - plan.begin[s]) / block;
-            end = std::min(whole.end, i + plan.first_row(u) + plan.rows_of(u) - plan.row[i]);
+    const auto see = [&](int source, int begin, int end) {
+        blocks.sees.push_back(int(blocks.keys.size()));
+        blocks.keys.push_back({source, begin, end, 0});
+    };
+    for (const QuerySegment& all : graph.queries)
+        for (int i = all.begin, end; i < all.end; i = end) {
+            const int g = plan.group[plan.own[i]], first = plan.first_key[g],
+                      u = plan.first_block[g] + (plan.own[i] - first) / block, from = plan.begin(u),
+                      to = from + plan.keys_of(u);
+            const bool reversed = all.rule == Rule::anticausal;
+            // the first and the last of the block's keys that are rows of the segment itself
+            const KeySegment& self = graph.keys[std::size_t(all.self)];
+            const int others = plan.first_key[g + 1] - (self.end - self.begin), own = std::max(from, others),
+                      low = std::min(plan.row[own], plan.row[to - 1]), high = std::max(plan.row[own], plan.row[to - 1]);
+            for (end = i; end < all.end && plan.own[end] >= from && plan.own[end] < to;) end++;
             QuerySegment q;
-            q.begin = i, q.end = end, q.document = whole.document, q.sees_begin = int(blocks.sees.size());
-            const auto see = [&](int source, int begin, int count) {
-                blocks.sees.push_back(int(blocks.keys.size()));
-                blocks.keys.push_back({source, begin, begin + count, 0});
+            q.begin = i, q.end = end, q.document = all.document, q.sees_begin = int(blocks.sees.size());
+            q.rule = all.rule, q.offset = self.begin + all.offset + i - all.begin - low;
+            const auto see_own = [&] {
+                q.self = int(blocks.keys.size());
+                see(0, low, high + 1);
             };
-            see(0, plan.first_row(u), plan.rows_of(u));
-            if (plan.blocks_of(s) > 1) see(1, u * block, block);
+            // Rows of other segments, run by run, in the order of the text. Right to left, they are the text's end.
+            if (reversed) see_own();
+            for (int k = from, step; k < own; k += step) {
+                const auto key = [&](int n) { return plan.row[reversed ? own - 1 - (n - from) : n]; };
+                for (step = 1; k + step < own && key(k + step) == key(k) + step;) step++;
+                see(0, key(k), key(k) + step);
+            }
+            if (!reversed) see_own();
+            if (plan.mixed(u, 0) > 0 && plan.blocks_of(g) > 1) see(1, u * block, (u + 1) * block);
             q.sees_end = int(blocks.sees.size());
             blocks.queries.push_back(q);
         }
@@ -50,20 +75,27 @@ class SinkhornAttention : public SoftmaxAttention {
                       const SinkhornOptions& o)
         : SoftmaxAttention(p, layer, name, s), rule_{s.heads, o.chunk, o.iterations, o.temperature} {}
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override {
-        Tensor* q = query_.rotated(tape, keys.x, keys.positions, context.rotary_table, shape_.width,
-                                   name_ + ".query");                                                   // (N,C)
-        Tensor* kv = keys_and_values(tape, keys.x, keys.positions, context.rotary_table, "key_value");  // (N,2C)
-        Tensor* sorted = sinkhorn(tape, q, kv, *context.graph, rule_, name_ + ".sorted");
-        if (queries.chosen.data) {
-            queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
-            q = gather_rows(tape, q, queries.chosen, name_ + ".chosen");
-        }
-        const SegmentGraph& blocks = tape.hold(blocks_of(*context.graph, keys.x->rows(), q->rows(), rule_.block));
+        std::vector<Tensor*> own, memory;  // queries (N,C), and keys and values (N,2C)
+        if (keys.x)
+            own = {query_.rotated(tape, keys.x, keys.positions, context.rotary_table, shape_.width, name_ + ".query"),
+                   keys_and_values(tape, keys.x, keys.positions, context.rotary_table, "key_value")};
+        if (keys.memory)
+            memory = {query_(tape, keys.memory, name_ + ".memory.query"),
+                      keys_and_values(tape, keys.memory, {}, nullptr, "memory")};
+        const KeyRows all = key_rows(tape, memory, own, context, name_);
+        if (!queries.x) return nullptr;
+        Tensor *q = all.tensors[0], *kv = all.tensors[1];
+        Tensor* sorted = sinkhorn(tape, q, kv, *all.graph, rule_, name_ + ".sorted");
+        if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
+        q = queries.chosen.data ? gather_rows(tape, own[0], queries.chosen, name_ + ".chosen") : own[0];
+        const SegmentGraph& blocks = tape.hold(blocks_of(*all.graph, kv->rows(), q->rows(), rule_.block));
         return output_(tape,
                        attention(tape, q, {kv, sorted}, blocks, shape_.heads, context.dropout, context.rows, name_),
                        name_ + ".output");
     }
-    std::unique_ptr<AttentionState> state(const Slots&) const override { cannot_write(sinkhorn_kind); }
+    std::unique_ptr<AttentionState> state(const Slots& slots) const override {
+        return kept_rows(slots, *query_.weight, {shape_.width, 2 * shape_.width});
+    }
 
   private:
     SinkhornRule rule_;
@@ -71,8 +103,7 @@ class SinkhornAttention : public SoftmaxAttention {
 
 }  // namespace
 
-const AttentionKind sinkhorn_kind =
-    kind_of<SinkhornAttention, SinkhornOptions>("sinkhorn", "softmax over a block and the block that is sorted to it",
-                                                true, true, whole_refuses);
+const AttentionKind sinkhorn_kind = with_softmax_cross(kind_of<SinkhornAttention, SinkhornOptions>(
+    "sinkhorn", "softmax over a block and the block that is sorted to it", true, true, block_refuses));
 
 }  // namespace masquerade

@@ -130,52 +130,64 @@ class Attention:
 
     def run_lsh(self):
         rounds, buckets, chunk = (self.o.get(k, d) for k, d in (("rounds", 4), ("buckets", 16), ("chunk", 32)))
-        q = self.heads(self.turned(self.linear("query", self.x), self.query_positions))
-        v = self.linear("value", self.x)
-        v = self.heads(self.turned(v, self.query_positions) if self.o.get("rotary_value") else v)
-        k = q / np.linalg.norm(q, axis=2, keepdims=True)
         rotations = self.heads(self.weight("rotations", rounds * buckets // 2, C))
+        def make(rows, positions, turns):
+            q = self.linear("query", rows)
+            return list(zip(self.heads(self.turned(q, positions) if turns else q),
+                            self.heads(self.value(self.linear("value", rows), positions, turns))))
+        query_value = self.all_keys(make)
         y = np.zeros((len(self.x), self.H, self.D))
-        for document in range(len(masks.DOCUMENTS)):
-            rows = [n for n, row in enumerate(self.rows) if row.document == document]
+        for n, row in enumerate(self.rows):
+            whole = all(set(r.seen) == set(row.seen) for r in self.rows if r.places == row.places)
+            q, v = ({key: query_value(key)[i] for key in row.seen} for i in (0, 1))
             for h in range(self.H):
-                found = {n: set() for n in rows}
+                found = set()
                 for r in range(rounds):
                     of = rotations[r * buckets // 2:(r + 1) * buckets // 2, h]
-                    bucket = {n: int(np.argmax(np.concatenate([of @ q[n, h], -of @ q[n, h]]))) for n in rows}
-                    ordered = sorted(rows, key=lambda n: (bucket[n], n))
-                    chunk_of = {n: place // chunk for place, n in enumerate(ordered)}
-                    for i in rows:
-                        found[i] |= {j for j in rows if j != i and bucket[i] == bucket[j] and chunk_of[i] - chunk_of[j] in (0, 1)}
-                for i in rows:
-                    y[i, h] = softmax_head(q[i, h], [k[j, h] for j in sorted(found[i]) or [i]], [v[j, h] for j in sorted(found[i]) or [i]])
+                    bucket = {key: int(np.argmax(np.concatenate([of @ q[key][h], -of @ q[key][h]]))) for key in row.seen}
+                    ordered = sorted(row.seen, key=bucket.get)
+                    first = {key: 0 if whole else [bucket[k] for k in ordered].index(bucket[key]) for key in row.seen}
+                    chunk_of = {key: (place - first[key]) // chunk for place, key in enumerate(ordered)}
+                    found |= {j for j in row.seen if j != n and bucket[j] == bucket[n] and chunk_of[n] - chunk_of[j] in (0, 1)}
+                keys = [j for j in row.seen if j in found] or [n]
+                y[n, h] = softmax_head(q[n][h], [q[j][h] / np.linalg.norm(q[j][h]) for j in keys], [v[j][h] for j in keys])
         return y.reshape(len(self.x), C)
 
     def run_sinkhorn(self):
         block, steps, temperature = (self.o.get(k, d) for k, d in (("chunk", 32), ("iterations", 7), ("temperature", 0.75)))
-        q = self.heads(self.turned(self.linear("query", self.x), self.query_positions))
-        kv = self.linear("key_value", self.x, 2 * C)
-        k = self.heads(self.turned(kv[:, :C], self.query_positions))
-        v = self.heads(self.turned(kv[:, C:], self.query_positions) if self.o.get("rotary_value") else kv[:, C:])
+        def make(rows, positions, turns):
+            kv = self.linear("key_value", rows, 2 * C)
+            turn = lambda x: self.heads(self.turned(x, positions) if turns else x)
+            return list(zip(turn(self.linear("query", rows)), turn(kv[:, :C]), self.heads(self.value(kv[:, C:], positions, turns))))
+        of_key = self.all_keys(make)
         y = np.zeros((len(self.x), self.H, self.D))
-        for document in range(len(masks.DOCUMENTS)):
-            rows = [n for n, row in enumerate(self.rows) if row.document == document]
-            blocks = [rows[i:i + block] for i in range(0, len(rows), block)]
+        for n, row in enumerate(self.rows):
+            whole = all(set(r.seen) == set(row.seen) for r in self.rows if r.places == row.places)
+            q, k, v = ({key: of_key(key)[i] for key in row.seen} for i in range(3))
+            blocks = [row.seen[i:i + block] for i in range(0, len(row.seen), block)]
+            u = row.seen.index(n) // block
+            mixed = (len(blocks) if len(blocks) > 1 else 0) if whole else u
             for h in range(self.H):
-                means = [[np.mean([x[n, h] for n in each], axis=0) for each in blocks] for x in (q, k)]
-                S = np.exp(np.array([[a @ b for b in means[1]] for a in means[0]]) / (self.D ** 0.5 * temperature))
-                for _ in range(steps):
-                    S = S / S.sum(axis=0, keepdims=True)
-                    S = S / S.sum(axis=1, keepdims=True)
-                for u, each in enumerate(blocks):
-                    keys, values = [k[n, h] for n in each], [v[n, h] for n in each]
-                    for t in range(block if len(blocks) > 1 else 0):
-                        those = [w for w, other in enumerate(blocks) if t < len(other)]
-                        share = {w: S[u, w] / sum(S[u, other] for other in those) for w in those}
-                        keys.append(sum(share[w] * k[blocks[w][t], h] for w in those))
-                        values.append(sum(share[w] * v[blocks[w][t], h] for w in those))
-                    for n in each:
-                        y[n, h] = softmax_head(q[n, h], keys, values)
+                mean = lambda x, keys: np.mean([x[j][h] for j in keys], axis=0)
+                asks = [mean(q, each if whole else row.seen[:i * block + 1]) for i, each in enumerate(blocks)]
+                E = np.exp(np.array([[a @ mean(k, each) for each in blocks] for a in asks]) / (self.D ** 0.5 * temperature))
+                if whole:
+                    for _ in range(steps):
+                        E = E / E.sum(axis=0, keepdims=True)
+                        E = E / E.sum(axis=1, keepdims=True)
+                else:
+                    E, r = np.tril(E, -1)[:u + 1], np.ones(u + 1)
+                    for _ in range(steps):
+                        c = np.cumsum(E / r[:, None], axis=0) + np.triu(np.ones(E.shape))  # of rows up to one's own
+                        r = (E / c).sum(axis=1) + (np.arange(u + 1) == 0)  # the first block has none before it
+                    E = E / c / r[:, None]
+                keys, values = [k[j][h] for j in blocks[u]], [v[j][h] for j in blocks[u]]
+                for t in range(block if mixed else 0):
+                    those = [w for w in range(mixed) if t < len(blocks[w])]
+                    share = {w: E[u, w] / sum(E[u, other] for other in those) for w in those}
+                    keys.append(sum(share[w] * k[blocks[w][t]][h] for w in those))
+                    values.append(sum(share[w] * v[blocks[w][t]][h] for w in those))
+                y[n, h] = softmax_head(q[n][h], keys, values)
         return y.reshape(len(self.x), C)
 
     # packed keys
@@ -358,9 +370,9 @@ def main():
         "strided": (softmaxes, {"stride": 3}, [turned, values, one, *grouped, {"stride": 0}, {"stride": 2}]),
         "fixed": (softmaxes, {"stride": 3}, [turned, values, one, *grouped, {"stride": 0}, {"stride": 5}, {"globals": 0}, {"globals": 2}]),
         "local": (softmaxes, {"window": 3}, [turned, values, one, *grouped, {"window": 1}, {"window": 2}]),
-        "lsh": (masks.WHOLE, {"rounds": 2, "buckets": 4, "chunk": 3},
+        "lsh": (masks.PREFIXES, {"rounds": 2, "buckets": 4, "chunk": 3},
                 [turned, values, one, {"rounds": 1}, {"rounds": 4}, {"buckets": 2}, {"buckets": 8}, {"chunk": 1}, {"chunk": 32}]),
-        "sinkhorn": (masks.WHOLE, {"chunk": 3},
+        "sinkhorn": ([m for m in masks.PREFIXES if m != "plm"], {"chunk": 3},
                      [turned, values, one, {"chunk": 2}, {"chunk": 4}, {"chunk": 32}, {"iterations": 1}, {"iterations": 2}, {"temperature": 0.5},
                       {"temperature": 2}]),
         "luna": (masks.WHOLE + ["insertion", "cross"], {"slots": 3},

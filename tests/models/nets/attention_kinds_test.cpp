@@ -18,6 +18,7 @@ BackboneOptions small(const std::string& attention) {
     BackboneOptions o;
     o.vocabulary = 20, o.width = 8, o.heads = 2, o.inner = 12, o.layers = 2, o.positions = 16, o.deviation = 0.3;
     o.attention = attention;
+    o.attention_options = {{"buckets", 2}, {"chunk", 2}};
     o.rotary = find_attention(attention).rotates;
     return o;
 }

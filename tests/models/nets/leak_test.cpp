@@ -116,6 +116,7 @@ BackboneOptions small(const AttentionKind& kind, int form, int layers, int input
     o.pre_norm = form == 1;
     AttentionOptions& a = o.attention_options;
     a = {{"slots", 3}, {"features", 8}, {"window", 2}, {"stride", 2}, {"reach", form == 0 ? 2 : 0}};
+    a["buckets"] = a["chunk"] = 2;
     if (form == 1)
         a["contextual"] = false, a["tied"] = a["gate"] = true, a["pack"] = "softmax",
         a["feature_map"] = "trigonometric";
@@ -315,10 +316,10 @@ TEST_CASE(
                 for (int i = 0; i < 2; i++) see(kind, read, batch.source_masks.at(i, batch.source_graph), Heard(read));
                 for (int i = 0; i < 3; i++) {
                     see(self_attention(kind.name, true), x, batch.graph_at(i), Heard(x));
-                    see(kind, x, batch.cross_masks.at(i, batch.cross_graph), read);
+                    see(cross_attention(kind.name), x, batch.cross_masks.at(i, batch.cross_graph), read);
                 }
                 if (!honoured) {
-                    CHECK((*words != '\0' || !kind.refuses(batch.cross_graph).empty()));
+                    CHECK((*words != '\0' || !cross_attention(kind.name).refuses(batch.cross_graph).empty()));
                     continue;
                 }
                 const EncoderDecoder model(net.parameters, o);

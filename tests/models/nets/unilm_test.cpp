@@ -75,6 +75,7 @@ BackboneOptions of_kind(const std::string& attention, bool pre_norm, bool rotary
     o.attention = attention;
     AttentionOptions& a = o.attention_options;
     a["window"] = a["dilation"] = a["globals"] = a["reach"] = 2, a["stride"] = 3;
+    a["rounds"] = a["buckets"] = a["chunk"] = 2;
     return o;
 }
 
@@ -177,13 +178,15 @@ TEST_CASE("unilm: at a [MASK], cached == forced logits, bit for bit, for every k
 }
 
 TEST_CASE("unilm: prefixes branch, die and swap; each has the logits it has alone") {
-    Model m(small(false, true));
-    const std::vector<Sentence> text = pairs(2, 5);
-    ReadingOptions reading;
-    reading.longest = longest;
-    for (int mask : {-1, 4}) {
-        reading.mask = mask;
-        check_branches([&] { return UniLmDecoder(m.model, reading); }, 3, text);
+    for (const char* kind : {"softmax", "lsh", "sinkhorn"}) {
+        Model m(of_kind(kind, false, true));
+        const std::vector<Sentence> text = pairs(2, 5);
+        ReadingOptions reading;
+        reading.longest = longest;
+        for (int mask : {-1, 4}) {
+            reading.mask = mask;
+            check_branches([&] { return UniLmDecoder(m.model, reading); }, 3, text);
+        }
     }
 }
 
@@ -247,7 +250,10 @@ void check_cached_backward(const BackboneOptions& o) {
 
 TEST_CASE("unilm: backward, cached == teacher-forced logits, bit for bit, for every ending of a batch") {
     for (bool pre_norm : {false, true})
-        for (bool rotary : {false, true}) check_cached_backward(small(pre_norm, rotary));
+        for (bool rotary : {false, true}) {
+            check_cached_backward(small(pre_norm, rotary));
+            for (const char* kind : {"lsh", "sinkhorn"}) check_cached_backward(of_kind(kind, pre_norm, rotary));
+        }
 }
 
 TEST_CASE("unilm: patterns of attention backward: by distances alone") {

@@ -138,6 +138,7 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                         UniVaeOptions o = small(latent, pre_norm, rotary);
                         o.backbone.attention = attention.name;
                         for (const char* key : {"window", "stride", "reach"}) o.backbone.attention_options[key] = 3;
+                        for (const char* key : {"rounds", "buckets", "chunk"}) o.backbone.attention_options[key] = 2;
                         o.latent_layers = pre_norm ? 3 : 2;  // of three, one is neither the first nor the last
                         if (*lower) o.mask = text(lower, " | layers -", o.latent_layers, ":: ", upper);
                         if (!rotary && !*lower && latent.projects) {  // at layers of one's choice, in two sizes

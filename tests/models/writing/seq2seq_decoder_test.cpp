@@ -29,6 +29,7 @@ TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every s
                 if (form > 0 && !attention.rotates) continue;
                 EncoderDecoderOptions options_of_kind = small(pre_norm, form > 0, form == 1);
                 options_of_kind.stack.attention = attention.name;
+                for (const char* key : {"rounds", "buckets", "chunk"}) options_of_kind.stack.attention_options[key] = 2;
                 Model m(options_of_kind);
                 const std::vector<Sentence> text = pairs(5, 11);
                 ObjectiveOptions by = options();

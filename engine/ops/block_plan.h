@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// The plan of sinkhorn: the lists of list_plan.h, each cut into blocks.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "engine/ops/list_plan.h"
+
+namespace masquerade {
+
+// The tables of a plan, as kernels read them. A list is cut into blocks of `block` keys; its last block may have fewer.
+struct BlockPlan : ListPlan {
+    int block, blocks, most;  // keys of a block; `blocks`: an upper bound; `most`: blocks of the longest list
+    const int* first_block;   // (groups + 1) first block of the list; last: number of used blocks
+    const int* group_of;      // (blocks) group of the block; -1 if the block is unused
+    HD int blocks_of(int g) const { return first_block[g + 1] - first_block[g]; }
+    HD int begin(int u) const { return first_key[group_of[u]] + (u - first_block[group_of[u]]) * block; }
+    HD int keys_of(int u) const {
+        const int left = first_key[group_of[u] + 1] - begin(u);
+        return left < block ? left : block;
+    }
+    // Returns the row that is key t of block v. Block v is counted from the first block of the list of block u.
+    HD int row_of(int u, int v, int t) const { return row[first_key[group_of[u]] + v * block + t]; }
+    // Row t of sorted block u is a mean of the keys t of the blocks [0, mixed(u, t)) of the list: of all blocks that
+    // have this key or, if rows see different keys, of those before u, which all rows of block u see.
+    HD bool lacks(int u, int t) const {
+        const int g = group_of[u];
+        return g >= 0 && whole[g] && t >= keys_of(first_block[g + 1] - 1);
+    }
+    HD int mixed(int u, int t) const {
+        const int g = group_of[u];
+        return g < 0 ? 0 : whole[g] ? blocks_of(g) - lacks(u, t) : u - first_block[g];
+    }
+};
+
+// Returns the reason, as a message for the user, why sinkhorn cannot compute this mask. Returns an empty string if it
+// can.
+inline std::string block_refuses(const SegmentGraph& graph) {
+    for (const QuerySegment& q : graph.queries)
+        if (q.begin < q.end && q.rule == Rule::rank) return "blocks are neighbours in a text, and ranks scatter them";
+    return list_refuses(graph);
+}
+
+// Returns an upper bound of the number of blocks. A row is in at most as many lists as its document has key segments.
+// Batches under one mask, with equally many rows and documents, have the same bound, even if only some rows ask.
+inline std::int64_t most_blocks(const SegmentGraph& graph, std::int64_t rows, int block) {
+    const int keys = int(graph.keys.size()), documents = std::max(1, graph.documents);
+    return std::max(1, (keys + documents - 1) / documents) * (rows / block + keys);
+}
+
+// Returns a plan as numbers: five counts, the tables of the blocks, and the numbers of the ListPlan.
+inline std::vector<int> block_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
+                                           std::int64_t queries, int block) {
+    if (const std::string why = block_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
+    const std::vector<int> lists = list_plan_numbers(op, graph, rows, queries);
+    const ListPlan plan = list_plan(lists, lists.data());
+    std::vector<int> first_block = {0}, group_of;
+    int most = 0;
+    for (int g = 0; g < plan.groups; g++) {
+        const int blocks = (plan.first_key[g + 1] - plan.first_key[g] + block - 1) / block;
+        group_of.insert(group_of.end(), std::size_t(blocks), g);
+        first_block.push_back(int(group_of.size()));
+        most = std::max(most, blocks);
+    }
+    const std::int64_t bound = most_blocks(graph, rows, block);
+    if (std::int64_t(group_of.size()) > bound)
+        throw Error(text(op, ": ", group_of.size(), " blocks, of documents that share rows; expected at most ", bound));
+    group_of.resize(std::size_t(bound), -1);
+    std::vector<int> all = {block, int(group_of.size()), most, int(first_block.size()), int(lists.size())};
+    for (const std::vector<int>& part : {first_block, group_of, lists}) all.insert(all.end(), part.begin(), part.end());
+    return all;
+}
+
+// Returns the BlockPlan of the numbers n that block_plan_numbers() has returned. `at` is the address at which kernels
+// can read the same numbers.
+inline BlockPlan block_plan(const std::vector<int>& n, const int* at) {
+    const int *first_block = at + 5, *group_of = first_block + n[3], *lists = group_of + n[1];
+    const std::vector<int> counts(n.end() - n[4], n.end());
+    return {list_plan(counts, lists), n[0], n[1], n[2], first_block, group_of};
+}
+
+}  // namespace masquerade

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// The plan of lsh_attention and, with blocks (block_plan.h), of sinkhorn: which rows are sorted together. Query
+// segments of a document that see the same keys form a group. A group has a list of keys, and each of its rows sees the
+// first keys of this list, up to a number of its own (as in state_plan.h).
+//
+// A row may depend only on what it sees, so what is sorted for a row must not depend on later rows. If all rows of a
+// group see the whole list, both ops do what their papers say. Otherwise they use only what precedes a row in the list.
+// In lsh_attention, chunks are then counted anew within each bucket: which chunk holds a row follows from the number of
+// rows of its bucket that precede it, and the row sees all of these.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "engine/ops/state_plan.h"
+
+namespace masquerade {
+
+// The tables of a plan, as kernels read them. A key is an index in the lists of all groups, one after the other.
+struct ListPlan {
+    int groups, rows, queries, keys;
+    const int* first_key;     // (groups + 1) first key of a group
+    const int* whole;         // (groups) 1: all rows of the group see the whole list
+    const int* group;         // (keys) group of the key
+    const int* row;           // (keys) row of q, k and v
+    const int* query;         // (keys) row of y whose query is this row of q, in this group; or -1
+    const int* sees;          // (keys) this query sees the keys of its group before this one; 0 if there is no query
+    const int* own;           // (queries) key that is the query's own row, or -1 if this row of y is not computed
+    const int* first_of_row;  // (rows + 1) the first entry of `of_row` that belongs to this row
+    const int* of_row;        // (keys) the keys that are this row; a row that two groups see is two keys
+};
+
+// Returns the reason, as a message for the user, why attention that sorts rows cannot compute this mask. Returns an
+// empty string if it can.
+inline std::string list_refuses(const SegmentGraph& graph) {
+    for (const QuerySegment& q : graph.queries) {
+        if (q.begin == q.end) continue;
+        if (q.self < 0) return "it sorts rows that are queries and keys, and these keys are other rows";
+        if (has_pattern(q) || q.rule == Rule::bits)
+            return "which keys a row finds would depend on rows that the mask hides from it";
+        const auto sees = graph.sees.begin();
+        if (q.rule == Rule::none || q.rule == Rule::strict_causal || q.rule == Rule::strict_rank ||
+            std::find(sees + q.sees_begin, sees + q.sees_end, q.self) == sees + q.sees_end)
+            return "a row that finds no other key takes its own, which this mask hides";
+    }
+    return "";
+}
+
+// Returns a plan as numbers: four counts, then the tables. y has `queries` rows, and q, k and v have `rows` rows.
+inline std::vector<int> list_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
+                                          std::int64_t queries) {
+    if (const std::string why = list_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
+    for (const KeySegment& key : graph.keys)
+        if (key.source != 0 || key.begin < 0 || key.begin > key.end || key.end > rows)
+            throw Error(text(op, ": a key segment is rows ", key.begin, " to ", key.end, " of source ", key.source,
+                             "; expected rows of source 0, which has ", rows));
+    std::vector<int> first_key = {0}, whole, group, row, query, sees, own(std::size_t(queries), -1),
+                     first_of_row(std::size_t(rows) + 1, 0);
+    std::vector<char> asks(std::size_t(rows), 0);
+    for (std::size_t i = 0; i < graph.queries.size();) {
+        const QuerySegment& first = graph.queries[i];
+        if (first.begin == first.end) {
+            i++;
+            continue;
+        }
+        const KeySegment& self = graph.keys[std::size_t(first.self)];
+        detail::StateGroup keys = detail::keys_of_group(graph, first);
+        // Right to left, the keys of other segments come last in the text, so they are met in reverse, too. A text that
+        // is continued then meets the keys of its memory in the order in which it would meet them as one segment.
+        if (first.rule == Rule::anticausal) std::reverse(keys.row.begin(), keys.row.begin() + keys.whole);
+        const int begin = first_key.back(), count = int(keys.row.size());
+        std::vector<int> place(std::size_t(self.end - self.begin));  // of the rows of `self` in the list
+        for (int k = keys.whole; k < count; k++) place[std::size_t(keys.row[std::size_t(k)] - self.begin)] = k;
+        row.insert(row.end(), keys.row.begin(), keys.row.end());
+        group.resize(row.size(), int(whole.size()));
+        query.resize(row.size(), -1), sees.resize(row.size(), 0);
+        for (; i < graph.queries.size() && detail::same_keys(graph, first, graph.queries[i]); i++) {
+            const QuerySegment& q = graph.queries[i];
+            if (q.begin < 0 || q.begin > q.end || q.end > queries || q.offset < 0 ||
+                q.offset + q.end - q.begin > self.end - self.begin || count >= 1 << 20)
+                throw Error(text(op, ": query rows ", q.begin, " to ", q.end, " of ", queries, " at place ", q.offset,
+                                 " of rows ", self.begin, " to ", self.end, ", with ", count,
+                                 " keys; expected places within, and fewer than 2^20 keys"));
+            for (int m = q.begin; m < q.end; m++) {
+                const int n = q.offset + m - q.begin, key = begin + place[std::size_t(n)];
+                char& asked = asks[std::size_t(self.begin + n)];
+                if (asked || own[std::size_t(m)] >= 0)
+                    throw Error(text(op, ": two segments ask for row ", self.begin + n));
+                asked = 1, own[std::size_t(m)] = key, query[std::size_t(key)] = m;
+                sees[std::size_t(key)] = begin + keys.whole + detail::own_keys_seen(graph, keys, q, m);
+            }
+        }
+        whole.push_back(first.rule == Rule::full);
+        first_key.push_back(int(row.size()));
+    }
+    for (int r : row) first_of_row[std::size_t(r) + 1]++;
+    for (std::size_t r = 1; r < first_of_row.size(); r++) first_of_row[r] += first_of_row[r - 1];
+    std::vector<int> of_row(row.size()), next = first_of_row;
+    for (std::size_t k = 0; k < row.size(); k++) of_row[std::size_t(next[std::size_t(row[k])]++)] = int(k);
+    std::vector<int> all = {int(whole.size()), int(rows), int(queries), int(row.size())};
+    for (const auto* part : {&first_key, &whole, &group, &row, &query, &sees, &own, &first_of_row, &of_row})
+        all.insert(all.end(), part->begin(), part->end());
+    return all;
+}
+
+// Returns the ListPlan of the numbers n that list_plan_numbers() has returned. `at` is the address at which kernels can
+// read the same numbers.
+inline ListPlan list_plan(const std::vector<int>& n, const int* at) {
+    ListPlan p{n[0], n[1], n[2], n[3], {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    at += 4;
+    const auto next = [&](int count) { return (at += count) - count; };
+    p.first_key = next(p.groups + 1), p.whole = next(p.groups);
+    p.group = next(p.keys), p.row = next(p.keys), p.query = next(p.keys), p.sees = next(p.keys);
+    p.own = next(p.queries), p.first_of_row = next(p.rows + 1), p.of_row = next(p.keys);
+    return p;
+}
+
+}  // namespace masquerade
