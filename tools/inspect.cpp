@@ -48,7 +48,7 @@ void list_attention() {
         const SegmentGraph graph = make_mask(mask.name, documents, example_details(documents));
         say("\n{:16}", mask.name);
         for (const AttentionKind& kind : attention_kinds()) {
-            const std::string why = self_attention(kind.name, mask.decoder).refusal(graph, mask.latents());
+            const std::string why = self_attention(kind.name, mask.decoder).refuses(graph);
             say("{}  ", why.empty() ? 'x' : '-');
             if (why.empty()) continue;
             auto& [kinds, masks] = reasons[why];

@@ -17,15 +17,6 @@ constexpr std::pair<const char*, Rule> rules[] = {{"full", Rule::full},
                                                   {"anticausal", Rule::anticausal},
                                                   {"none", Rule::none}};
 
-// Returns the words of a text, which are separated by spaces or commas.
-std::vector<std::string> words_of(std::string text) {
-    std::replace(text.begin(), text.end(), ',', ' ');
-    std::istringstream in(text);
-    std::vector<std::string> all;
-    for (std::string word; in >> word;) all.push_back(word);
-    return all;
-}
-
 constexpr int most = 999999;  // largest number that the words of a mask may contain; the sum of two fits into an int
 
 bool read_place(const std::string& word, int& number) {
@@ -36,6 +27,14 @@ bool read_place(const std::string& word, int& number) {
 int clipped(int place, int length) { return std::clamp(place < 0 ? place + length : place, 0, length); }
 
 }  // namespace
+
+std::vector<std::string> words_of(std::string text) {
+    std::replace(text.begin(), text.end(), ',', ' ');
+    std::istringstream in(text);
+    std::vector<std::string> all;
+    for (std::string word; in >> word;) all.push_back(word);
+    return all;
+}
 
 MaskWords::MaskWords(const std::string& text) : words(text) {
     std::istringstream in(text);
@@ -178,8 +177,9 @@ MaskWords::Written MaskWords::written(int source, bool goes_on) const {
     return {clipped(part.sees[0].from, source), clipped(part.sees[0].to, source), part.window};
 }
 
-LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : of_layers_(std::size_t(layers), -1) {
+std::vector<LayerWords> layer_words(const std::string& setting, const std::string& words, int layers) {
     std::istringstream in(words);
+    std::vector<LayerWords> all;
     for (std::string each; std::getline(in, each, '|');) {
         int from = 0, to = layers;
         const std::vector<std::string> found = words_of(each);
@@ -190,15 +190,21 @@ LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : o
             if (!last.empty() && last.back() == ':') last.pop_back();  // the second colon of "layers 0:3: A full"
             if (colon == range.npos || (!first.empty() && !read_place(first, from)) ||
                 (!last.empty() && !read_place(last, to)))
-                throw BadUsage(text("mask \"", words, "\": \"", range,
+                throw BadUsage(text(setting, " \"", words, "\": \"", range,
                                     "\" is no range of layers; expected I:J, as in layers 2:6"));
             each = each.substr(each.find(range) + range.size());
         }
-        const MaskWords mask(each);
+        all.push_back({clipped(from, layers), clipped(to, layers), each});
+    }
+    return all;
+}
+
+LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : of_layers_(std::size_t(layers), -1) {
+    for (const LayerWords& each : layer_words("mask", words, layers)) {
+        const MaskWords mask(each.words);
         if (rows != StackRows::both) mask.expect_two_stacks();
         if (rows != StackRows::both && !mask.names(rows == StackRows::decoder)) continue;
-        for (int i = clipped(from, layers); i < clipped(to, layers); i++)
-            of_layers_[std::size_t(i)] = int(masks_.size());
+        for (int i = each.from; i < each.to; i++) of_layers_[std::size_t(i)] = int(masks_.size());
         masks_.push_back(mask);
     }
 }

@@ -130,11 +130,30 @@ bool has_part(const std::string& path, const char* part) { return path.find(part
 
 // Returns the kind of attention that a parameter belongs to, or null.
 const AttentionKind* attention_of(const std::string& path, const Stacks& stacks) {
-    if (!has_part(path, ".attention.") && !has_part(path, ".cross.") && !has_part(path, "norm_packed") &&
+    const bool target = has_part(path, ".target_attention.");
+    if (!target && !has_part(path, ".attention.") && !has_part(path, ".cross.") && !has_part(path, "norm_packed") &&
         path != "embedding.slots")
         return nullptr;
-    const bool decoder = stacks.decoder && begins(path, "decoder.") && has_part(path, ".attention.");
-    return &self_attention(stacks.first.attention, decoder);
+    const bool decoder = stacks.decoder && begins(path, "decoder.");
+    const int layers = decoder ? stacks.decoder->layers : stacks.first.layers;
+    const AttentionWords kinds(stacks.first.attention, layers);
+    const std::size_t number = path.find("layer.");
+    if (number != path.npos) {
+        const int layer = std::min(std::atoi(path.c_str() + number + 6), layers - 1);
+        return &self_attention(kinds.of(layer, target || decoder).name, decoder && has_part(path, ".attention."));
+    }
+    // Layers share the parameters of a companion, and those that are named after a kind.
+    const bool companion = path == "embedding.slots" || has_part(path, "norm_packed");
+    for (const AttentionKind* kind : kinds.named())
+        if (companion ? kind->companion != nullptr : has_part(path, kind->name)) return kind;
+    return kinds.named()[0];
+}
+
+// Returns the path of the parameter with the same meaning in a layer whose rows of A and B have different kinds of
+// attention or, from such a layer, in a layer with one kind.
+std::string of_other_part(std::string path) {
+    const std::size_t target = path.find(".target_attention."), own = path.find(".attention.");
+    return target != path.npos ? path.erase(target + 1, 7) : own != path.npos ? path.insert(own + 1, "target_") : path;
 }
 
 // Returns the name under which a new parameter of attention, which the old weights lack, is reported to the user.
@@ -260,8 +279,13 @@ std::string Start::give_weights(Run& run) const {
         const std::string path = from_one ? in_one_stack(own.path) : own.path;
         const Tensor* given = weights().find(path);
         const AttentionKind* const our_kind = attention_of(own.path, ours);
-        const AttentionKind* const their_kind = attention_of(path, theirs);
-        if (our_kind && std::string(our_kind->weights) != their_kind->weights) given = nullptr;
+        const AttentionKind* their_kind = attention_of(path, theirs);
+        const auto fits = [&](const AttentionKind* kind) { return std::string(our_kind->weights) == kind->weights; };
+        if (our_kind && !(given && fits(their_kind))) {
+            const std::string other = of_other_part(path);
+            given = fits(attention_of(other, theirs)) ? weights().find(other) : nullptr;
+            if (given) their_kind = attention_of(other, theirs);
+        }
         const std::string added = our_kind ? new_attention(own.path, *our_kind, *their_kind) : addition(own.path);
         if (given && given->shape != own.shape && !added.empty()) given = nullptr;
         if (!given && added.empty())

@@ -8,17 +8,18 @@
 
 namespace masquerade {
 
-CachedWriter::CachedWriter(const Backbone& stack, int type, bool backward)
+CachedWriter::CachedWriter(const Backbone& stack, int type, bool backward, int part)
     : stack_(stack),
       type_(type),
       backward_(backward),
+      part_(part),
       arena_(stack.device(), Blocks::kept),
       tape_(arena_, stack.storage()) {}
 
 Memory& CachedWriter::start(int most_rows, int longest) {
     const Slots slots{most_rows, longest, backward_};
     memory_ = Memory();
-    memory_.layers = stack_.states(slots);
+    memory_.layers = stack_.states(slots, part_);
     slots_.start(slots);
     asked_ = false;
     return memory_;
@@ -72,6 +73,7 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
     }
     Pass pass = stack_.pass(tape_, rows_, alone_graph_);
     pass.rotates_cross = memory_.rotates_cross;
+    pass.part = part_;
     const Step step = slots_.step(tape_);
     pass.step = &step;
     Tensor* x = stack_.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {

@@ -116,7 +116,7 @@ struct AttentionKind {
     const char *name, *what;
     bool rotates;  // works with rotary positions
     bool drops;    // has attention probabilities, to which the setting attention_dropout applies
-    // Returns an empty string if this kind can honour the mask, else the reason why not, for the user. See refusal().
+    // Returns an empty string if this kind can honour the mask, else the reason why not, for the user.
     std::string (*refuses)(const SegmentGraph& graph);
     // Makes the attention. Declares its parameters, whose paths begin with `layer`.`name`; `name` is "attention" for
     // self-attention and "cross" for cross-attention.
@@ -124,18 +124,11 @@ struct AttentionKind {
                                              const AttentionShape& shape);
     std::vector<AttentionSetting> (*settings)();
     const char* weights;               // kinds with equal `weights` have parameters of the same names and meaning
-    bool needs_positions = false;      // every key must have a position; latents have none
     bool groups_heads = false;         // keys and values may have fewer heads than queries
     const char* in_decoder = nullptr;  // the kind that replaces this one in a decoder's self-attention; null: this kind
     // Makes the companion, with its parameters at `path`. Null if the kind has no second stream.
     std::shared_ptr<Companion> (*companion)(Parameters& parameters, const std::string& path,
                                             const AttentionShape& shape) = nullptr;
-
-    // Like refuses(), but also refuses latents if this kind needs positions. `latents` says whether the first source of
-    // keys consists of latents, which have no positions.
-    std::string refusal(const SegmentGraph& graph, bool latents) const {
-        return latents && needs_positions ? "it knows keys by their positions, and a latent has none" : refuses(graph);
-    }
 };
 const std::vector<AttentionKind>& attention_kinds();
 // Throws BadUsage if no kind has this name; the message lists all names.
