@@ -83,6 +83,14 @@ while read -r words of; do
         [ $expected = 2 ] && is "$words, attention=$kind: is refused by its mask" 1 "$(grep -cE '^error: attention [a-z_]+ does not support (this mask|latents): ' "$folder/gradients")"
     done < "$folder/kinds"
 done <<< "$masks"
+while read -r words; do
+    inspect gradients $words $small vocabulary=64 max_length=8 attention='A lsh; B softmax | layers 1:: A window; B linear' > "$folder/gradients"
+    is "gradients of $words, kinds by layer and part: status" 0 $?
+done << 'end'
+univae latent_layers=1 latent_size=4
+unilm
+seq2seq decoder_layers=2
+end
 inspect gradients layernorm > "$folder/gradients"
 is 'ops: status' 0 $?
 is 'ops: those whose names begin so' 'layernorm' "$(awk '/e-/ && NF == 5 { print $1 }' "$folder/gradients" | sort -u)"

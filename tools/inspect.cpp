@@ -50,7 +50,7 @@ void list_attention() {
         for (const AttentionKind& kind : attention_kinds()) {
             const AttentionKind& part =
                 mask.rows == MaskRows::cross ? cross_attention(kind.name) : self_attention(kind.name, mask.decoder);
-            const std::string why = part.refusal(graph, mask.latents());
+            const std::string why = part.refuses(graph);
             say("{}  ", why.empty() ? 'x' : '-');
             if (why.empty()) continue;
             auto& [kinds, masks] = reasons[why];

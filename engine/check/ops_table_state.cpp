@@ -19,7 +19,7 @@ Op state_op(const std::string& use, StatePack pack, StateRead read, const Build&
         if (positive && floor == 0) x.drawn(uniform(0.2, 1.2));
         for (int s = 0; s < layout->sources(); s++) {
             const int keys = layout->keys[s];
-            Operand& w = c.input(s ? "pack1" : "pack", {keys, H * R}, arithmetic);
+            Operand& w = c.input(s ? "pack1" : "pack", {keys, H * (pack == StatePack::pair ? 2 * R : R)}, arithmetic);
             if (positive) w.drawn(uniform(0.2, 1.2));
             c.input(s ? "kv1" : "kv", {keys, attends && !tied ? 2 * C : C}).from_rounded();
             if (gated) c.input(s ? "gate1" : "gate", {keys, H}, arithmetic);
@@ -72,7 +72,8 @@ Op local_op(const std::string& use, const Build& build) {
 }  // namespace
 
 std::vector<Op> state_ops() {
-    constexpr auto sum = StatePack::sum, gated = StatePack::gated, exponential = StatePack::exponential;
+    constexpr auto sum = StatePack::sum, gated = StatePack::gated, exponential = StatePack::exponential,
+                   pair = StatePack::pair;
     constexpr auto linear = StateRead::linear, kernel = StateRead::kernel, attend = StateRead::attend;
     return {
         state_op("sum, attend", sum, attend, by_rule(Rule::causal)),
@@ -87,6 +88,8 @@ std::vector<Op> state_ops() {
         state_op("strict rank", sum, attend, by_rule(Rule::strict_rank)),
         state_op("latent key", exponential, attend, with_latent),
         state_op("tied", sum, attend, prefix, 0, true),
+        state_op("pair", pair, attend, prefix),
+        state_op("pair, in pieces", pair, attend, with_latent, 0, false, 5),
         state_op("none", exponential, attend, by_rule(Rule::none)),
         state_op("gated", gated, kernel, prefix),
         state_op("gated, held", gated, kernel, by_rule(Rule::causal), 100),

@@ -101,6 +101,18 @@ void Config::add_path(const std::string& key, std::string* value, const std::str
     declare({key, help, joined(names, "|") + "|PATH", [value] { return *value; }, assign, nullptr});
 }
 
+void Config::add_words(const std::string& key, std::string* value, const std::string& help,
+                       const std::vector<std::string>& names, std::function<void(const std::string&)> read) {
+    const auto assign = [=](const std::string& words) {
+        const bool name = std::count(names.begin(), names.end(), words) > 0;
+        if (!name && words.find(' ') == words.npos) return false;
+        if (!name) read(words);
+        *value = words;
+        return true;
+    };
+    declare({key, help, joined(names, "|") + "|WORDS", [value] { return *value; }, assign, nullptr});
+}
+
 const Config::Entry* Config::find(const std::string& key) const {
     for (const Entry& entry : entries_)
         if (entry.key == key) return &entry;

@@ -36,6 +36,10 @@ class Config {
     // Declares a text: one of the choices, or any text if there are no choices.
     void add(const std::string& key, std::string* value, const std::string& help,
              const std::vector<std::string>& choices = {});
+    // Declares a text: one of the names, or words, which are more than one word. If the words are malformed, `read`
+    // throws BadUsage, which says what is expected.
+    void add_words(const std::string& key, std::string* value, const std::string& help,
+                   const std::vector<std::string>& names, std::function<void(const std::string&)> read);
     // Declares a text: one of the names, or a path. A relative path is stored as an absolute one, because a later
     // program may run in another folder.
     void add_path(const std::string& key, std::string* value, const std::string& help,

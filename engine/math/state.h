@@ -8,12 +8,14 @@
 //     w_jr = exp(s_jr)                     n_r = sum_j exp(s_jr)      exponential, with a running maximum for each slot
 //     K_r = sum_j w_jr k_j / n_r,  V_r = sum_j w_jr v_j / n_r
 //
-// and the query reads y = sum_r p_r V_r with
+// A `pair` is a sum whose keys come with two packs, s_j for K_r and f_j for V_r = sum_j f_jr v_j / n_r, of which n_r is
+// the number of keys as well. The query reads y = sum_r p_r V_r with
 //
 //     linear    p_r = x_r                                                 content lambda         Bello 2021, equation 1
 //     kernel    p_r = x_r n_r / sum_t x_t n_t, for log features x: softmax_r(x_r + log n_r)    Choromanski et al. 2020
 //                                                                         gated                   Peng et al. 2021, 3.2
 //     attend    p = softmax_r(x . K_r / sqrt(D))                          causal Luna         Ma et al. 2021, section 3
+//                                                                         pair: Linformer  Wang et al. 2020, section 4
 //
 // With `kernel`, n_r is sum_j w_jr for the pack `sum`, too. If a query sees no key, y = 0. The derivations are in
 // docs/ops/state_attention.md.
@@ -24,9 +26,10 @@ namespace masquerade {
 
 struct StateShape {
     int slots, columns;  // R slots of D columns
-    bool exponential, gated, attends, kernel;
+    bool exponential, gated, attends, kernel, paired;
     double scale;  // multiplies the packs
     double floor;  // `kernel` without exponential packs: lower bound of |divisor|, per key or, if gated, in total
+    HD int packs() const { return paired ? 2 * slots : slots; }  // how many numbers the pack of a key has
     // Returns how many numbers a state has: the number of keys (1), running maxima or products of gates (R), sums of
     // weights (R), weighted sums of values (R,D) and, if `attends`, of keys (R,D).
     HD int numbers() const { return 1 + 2 * slots + slots * columns * (attends ? 2 : 1); }
@@ -73,7 +76,8 @@ HD void mix(Lanes lanes, int D, A* __restrict to, A a, A b, const S* __restrict 
         each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), a * to[d]); });
 }
 
-// A key that a state absorbs: its pack (R), key vector and value (D), and the logit of its gate (null unless gated).
+// A key that a state absorbs: its pack (R; 2R if paired), key vector and value (D), and the logit of its gate (null
+// unless gated).
 template <class S, class A>
 struct Met {
     const A* pack;
@@ -101,7 +105,7 @@ HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const Met<
     if (first(lanes)) *to.count += A(1);
     meet(lanes);
     for (int r = 0; r < R; r++) {
-        mix(lanes, D, to.values + r * D, old[r], now[r], met.value);
+        mix(lanes, D, to.values + r * D, old[r], n.paired ? scale * met.pack[R + r] : now[r], met.value);
         if (n.attends) mix(lanes, D, to.keys + r * D, old[r], now[r], met.key);
     }
 }
@@ -321,9 +325,9 @@ HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const Qu
     }
 }
 
-// Adds the gradients of one key to ds (R, gradient of the unscaled pack), dk (D) and dv (D). ds may be null; if dv is
-// null, dk is not used. Returns the derivative of the loss by the log of a factor common to all weights of this key.
-// `row` (R + 2D) is scratch memory.
+// Adds the gradients of one key to ds (R or 2R, gradient of the unscaled pack), dk (D) and dv (D). ds may be null; if
+// dv is null, dk is not used. Returns the derivative of the loss by the log of a factor common to all weights of this
+// key. `row` (R + 2D) is scratch memory.
 template <class Lanes, class S, class A>
 HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& adjoint, const Met<S, A>& met, A* ds, S* dk, S* dv,
               A* row) {
@@ -339,10 +343,14 @@ HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& adjoint, const M
     meet(lanes);
     for (int r = 0; r < R; r++) {
         const A *of_v = adjoint.values + r * D, *of_k = adjoint.keys + r * D;
-        if (dv) mix(lanes, D, to_v, A(1), weights[r], of_v);
+        if (dv) mix(lanes, D, to_v, A(1), n.paired ? scale * met.pack[R + r] : weights[r], of_v);
         if (dv && n.attends) mix(lanes, D, to_k, A(1), weights[r], of_k);
         if (!ds && !n.gated) continue;
         A g = sum(lanes, D, [&](int d) { return of_v[d] * A(met.value[d]); });
+        if (n.paired) {
+            if (first(lanes)) ds[R + r] += scale * g;
+            g = A(0);
+        }
         if (n.attends) g += sum(lanes, D, [&](int d) { return of_k[d] * A(met.key[d]); });
         g -= adjoint.total[r];
         along += weights[r] * g;

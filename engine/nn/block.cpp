@@ -1,7 +1,57 @@
 // SPDX-License-Identifier: MIT
 #include "engine/nn/block.h"
 
+#include "engine/tape/op_record.h"
+
 namespace masquerade {
+namespace {
+
+// Returns the mask of those query rows whose part is `part`, which keep their numbers. Other query rows are in no
+// segment.
+SegmentGraph graph_of_part(const SegmentGraph& graph, const std::vector<char>& parts, int part) {
+    SegmentGraph some = graph;
+    some.queries.clear();
+    for (const QuerySegment& q : graph.queries)
+        for (int i = q.begin, end; i < q.end; i = end) {
+            for (end = i + 1; end < q.end && parts.at(std::size_t(end)) == parts.at(std::size_t(i));) end++;
+            if (parts.at(std::size_t(i)) != part) continue;
+            QuerySegment rows = q;
+            rows.begin = i, rows.end = end, rows.offset += i - q.begin;
+            if (q.bits_begin >= 0) {
+                const KeySegment& self = graph.keys[std::size_t(q.self)];
+                rows.bits_begin += (i - q.begin) * (self.end - self.begin);
+            }
+            some.queries.push_back(rows);
+        }
+    return some;
+}
+
+struct PartsAttributes {
+    Ints of_b, of_a;  // for each row, its number if it belongs to B, or A; else -1
+};
+void parts_record_forward(const Record& r) {
+    replace_rows_forward(r.x(0), r.as<PartsAttributes>().of_b, r.x(1), r.y());
+}
+void parts_record_backward(const Record& r) {
+    const auto& p = r.as<PartsAttributes>();
+    replace_rows_backward(r.dy(), p.of_b, r.dx(0), Grad{});
+    replace_rows_backward(r.dy(), p.of_a, r.dx(1), Grad{});
+}
+
+// Returns (N,C): row n is row n of b (N,C) if parts[n] is 1, else row n of a (N,C). The sizes of its tensors do not
+// depend on the number of rows of B, as memory plans require.
+Tensor* rows_of_parts(Tape& t, Tensor* a, Tensor* b, const std::vector<char>& parts, const std::string& name) {
+    std::vector<int> of[2];
+    for (std::size_t n = 0; n < parts.size(); n++)
+        for (int part : {0, 1}) of[part].push_back(parts[n] == part ? int(n) : -1);
+    const auto held = [&](std::vector<int>& numbers) { return t.ints(t.hold(std::move(numbers))); };
+    return t.run(Record("rows_of_parts")
+                     .reads({a, b})
+                     .makes({t.declare(name, a->shape, a->dtype)})
+                     .by(parts_record_forward, parts_record_backward, PartsAttributes{held(of[1]), held(of[0])}));
+}
+
+}  // namespace
 
 Block::Block(Parameters& p, const std::string& block_path, const BlockShape& s)
     : shape(s),
@@ -10,6 +60,12 @@ Block::Block(Parameters& p, const std::string& block_path, const BlockShape& s)
       ffn_(find_feed_forward(s.ffn).make(p, path + ".ffn", {s.width, s.inner, s.deviation, s.bias, s.gelu})),
       norm1_(find_norm(s.norm).make(p, path + ".norm1", s.width, s.eps)),
       norm2_(find_norm(s.norm).make(p, path + ".norm2", s.width, s.eps)) {
+    if (!s.target_kind.empty() && s.target_kind != s.kind) {
+        const AttentionKind& kind = find_attention(s.target_kind);
+        const bool same = std::string(kind.weights) == find_attention(s.kind).weights;
+        const Parameters::Shared shared(p, same);
+        target_ = kind.make(p, path, same ? "attention" : "target_attention", s);
+    }
     if (!s.cross) return;
     AttentionShape cross = s;
     cross.rotary_value = false;
@@ -25,12 +81,49 @@ Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
     Queries queries{h, pass.query_rows};
     const bool all = !pass.query_rows.data;
     const RowNames& names = all ? pass.rows : pass.query_names;
-    Tensor* a = (*attention_)(tape, queries, keys, context(pass, names, false));  // (Nq,C): Nq query rows
+    Tensor* a = attend(tape, queries, keys, pass, names);  // (Nq,C): Nq query rows
     if (!all) x = shape.pre_norm ? gather_rows(tape, x, pass.query_rows, "chosen.residual") : queries.x;
     x = join(tape, x, a, names, pass.dropout, *norm1_, {"attention.dropout", "residual1", "norm1"});
     if (cross_) x = attend_encoder(tape, x, pass, names);
     Tensor* f = (*ffn_)(tape, before(tape, *norm2_, x, "norm2"));  // (Nq,C): Nq query rows
     return join(tape, x, f, names, pass.dropout, *norm2_, {"ffn.dropout", "residual2", "norm2"});
+}
+
+// Returns the result of self-attention, (Nq,C), and replaces queries.x as Attention does.
+Tensor* Block::attend(Tape& tape, Queries& queries, const Keys& keys, const Pass& pass, const RowNames& names) const {
+    const auto kind = [&](int part) -> const AttentionKind& {
+        return part && target_ ? find_attention(shape.target_kind) : self_attention(shape.kind, shape.cross);
+    };
+    AttentionContext own = context(pass, names, false);
+    if (!target_ || !pass.parts) {
+        if (pass.graph) expect_support(kind(pass.part), *pass.graph);
+        if (target_ && pass.state && !pass.step && pass.state->part != pass.part) {
+            // The generated rows belong to the other part. Its attention stores these keys, and does not compute rows.
+            Queries none;
+            attention(pass.state->part)(tape, none, keys, own);
+            own.state = nullptr;
+        }
+        return attention(pass.part)(tape, queries, keys, own);
+    }
+    if (pass.state) throw Error(text(path, ": token by token, rows of a pass belong to one part"));
+    const Queries given = queries;
+    Tensor* found[2];
+    for (int part : {0, 1}) {
+        const SegmentGraph& graph = tape.hold(graph_of_part(*pass.graph, *pass.parts, part));
+        expect_support(kind(part), graph);
+        own.graph = &graph;
+        auto scope = tape.scope(part ? "target" : "source");
+        queries = given;
+        found[part] = attention(part)(tape, queries, keys, own);
+    }
+    return rows_of_parts(tape, found[0], found[1], *pass.parts, "both");
+}
+
+// Throws BadUsage if a kind of attention of this layer cannot honour a mask.
+void Block::expect_support(const AttentionKind& kind, const SegmentGraph& graph) const {
+    if (const std::string why = kind.refuses(graph); !why.empty())
+        throw BadUsage(
+            text("attention ", kind.name, shape.in_words ? " of " + path : "", " does not support this mask: ", why));
 }
 
 // Returns x with the result of cross-attention added. The encoder's rows are not normalised here, because the encoder
@@ -39,6 +132,7 @@ Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const Row
     if (!pass.cross_graph || !(pass.state ? pass.state->cross->has_memory() : pass.encoder != nullptr))
         throw Error(text(path, ": a layer with cross-attention, but the pass brings no encoder or no cross_graph"));
     const Keys keys{pass.encoder, pass.encoder_positions};
+    expect_support(cross_attention(shape.kind), *pass.cross_graph);
     Queries queries{before(tape, *norm_cross_, x, "norm_cross")};
     Tensor* a = (*cross_)(tape, queries, keys, context(pass, names, true));  // (Nq,C): Nq query rows
     return join(tape, x, a, names, pass.dropout, *norm_cross_, {"cross.dropout", "residual_cross", "norm_cross"});
@@ -56,14 +150,14 @@ AttentionContext Block::context(const Pass& pass, const RowNames& names, bool cr
             pass.step};
 }
 
-LayerState Block::state(const Slots& slots) const {
-    return {slots.count > 0 ? attention_->state(slots) : nullptr, cross_ ? cross_->state(slots) : nullptr};
+LayerState Block::state(const Slots& slots, int part) const {
+    return {slots.count > 0 ? attention(part).state(slots) : nullptr, cross_ ? cross_->state(slots) : nullptr, part};
 }
 
 void Block::read_memory(Tape& tape, const Pass& pass) const {
     Queries none;
-    (*attention_)(tape, none, {nullptr, {}, before(tape, *norm1_, pass.memory, "norm1.memory")},
-                  context(pass, pass.rows, false));
+    attention(pass.state->part)(tape, none, {nullptr, {}, before(tape, *norm1_, pass.memory, "norm1.memory")},
+                                context(pass, pass.rows, false));
 }
 
 void Block::read_encoder(Tape& tape, const Pass& pass) const {

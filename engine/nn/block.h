@@ -10,6 +10,7 @@ namespace masquerade {
 // The decoding states of a layer's self-attention and cross-attention. A pointer is null if there is no such state.
 struct LayerState {
     std::unique_ptr<AttentionState> self, cross;
+    int part = 0;  // the part of a document to which the generated rows belong (Pass::part)
 };
 
 // The arguments of one pass through a stack of layers: the names of the rows, the masks, and the decoding state.
@@ -22,6 +23,10 @@ struct Pass {
     // rows of x are keys. If query_rows.data is null, all rows are queries.
     Ints query_rows;
     RowNames query_names;
+    // The part of a document to which the query rows belong: 0 for the source A, 1 for the target B; or, if the pass
+    // has rows of both parts, the part of each query row. Only layers with a kind of attention for each part read this.
+    int part = 0;
+    const std::vector<char>* parts = nullptr;
     // Further rows (B,C) that are keys but not queries, such as latents, at position 0. In the mask, they are source 0,
     // and the rows of x source 1. If `memory` is null, the rows of x are source 0.
     Tensor* memory = nullptr;
@@ -43,11 +48,15 @@ struct BlockShape : AttentionShape {
     bool cross = false;            // the layer has cross-attention to an encoder
     std::string kind = "softmax";  // a name of attention_kinds()
     std::string ffn = "gelu";      // a name of feed_forward_kinds()
+    std::string target_kind = "";  // the kind of self-attention for rows of the target B; empty: `kind`
+    bool in_words = false;         // kinds may differ by layer, so messages say which layer refuses a mask
 };
 
 // A Transformer layer (N1, N2 and Nc are norms):                                                 Vaswani et al. 2017
 //     post-norm (BERT)   x = N1(x + Attention(x)),  x = N2(x + FFN(x))
 //     pre-norm           x = x + Attention(N1(x)),  x = x + FFN(N2(x))
+// If the rows of B have another kind of attention than those of A, both kinds read the keys of all rows. The two kinds
+// share their parameters if they have the same ones; otherwise the parameters of B's kind are named "target_attention".
 // If the layer has cross-attention to the encoder's rows E, it follows self-attention: x = Nc(x + Cross(x, E)) in a
 // post-norm layer, x = x + Cross(Nc(x), E) in a pre-norm layer.
 class Block {
@@ -56,8 +65,9 @@ class Block {
 
     // Computes the layer for the rows x (N,C). Returns (N,C) or, if pass.query_rows lists Nq rows, (Nq,C).
     Tensor* operator()(Tape& tape, Tensor* x, const Pass& pass) const;
-    // Returns an empty decoding state for the texts in these slots. If slots.count is 0, self-attention gets no state.
-    LayerState state(const Slots& slots) const;
+    // Returns an empty decoding state for the texts in these slots, whose generated rows belong to this part of a
+    // document. If slots.count is 0, self-attention gets no state.
+    LayerState state(const Slots& slots, int part) const;
     // read_memory() stores the keys and values of pass.memory in the state of self-attention. read_encoder() stores
     // those of pass.encoder in the state of cross-attention.
     void read_memory(Tape& tape, const Pass& pass) const;
@@ -71,9 +81,12 @@ class Block {
     Tensor* join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const Norm& norm,
                  const ResidualNames& names) const;
     Tensor* attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const RowNames& names) const;
+    Tensor* attend(Tape& tape, Queries& queries, const Keys& keys, const Pass& pass, const RowNames& names) const;
+    const Attention& attention(int part) const { return part && target_ ? *target_ : *attention_; }
+    void expect_support(const AttentionKind& kind, const SegmentGraph& graph) const;
     static AttentionContext context(const Pass& pass, const RowNames& names, bool cross);
 
-    std::unique_ptr<const Attention> attention_, cross_;
+    std::unique_ptr<const Attention> attention_, target_, cross_;  // target_: for rows of B; null: attention_
     std::unique_ptr<const FeedForward> ffn_;
     std::unique_ptr<const Norm> norm1_, norm2_, norm_cross_;
 };

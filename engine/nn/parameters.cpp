@@ -64,6 +64,10 @@ void start_values(T* x, const View& view, const Init& init, const Stream& stream
 }  // namespace
 
 Tensor* Parameters::add(const std::string& path, const Shape& shape, Init init) {
+    Tensor* const known = shares_ ? find(path) : nullptr;
+    if (known && known->shape != shape)
+        throw Error(text("parameter ", path, " is ", known->shape, ", and is to be shared as ", shape));
+    if (known) return known;
     if (!places_.emplace(path, tensors_.size()).second) throw Error(text("parameter ", path, " is declared twice"));
     tensors_.emplace_back();
     Tensor& t = tensors_.back();

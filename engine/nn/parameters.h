@@ -36,6 +36,21 @@ class Parameters {
 
     // Declares a parameter. Weight decay applies to parameters with two or more dimensions, not to biases and norms.
     Tensor* add(const std::string& path, const Shape& shape, Init init);
+    // While an object of this class with `on` exists, add() and add_state() return the tensor of a path that is
+    // declared already, so that two parts of a model share parameters.
+    class Shared {
+      public:
+        Shared(Parameters& parameters, bool on) : parameters_(parameters), before_(parameters.shares_) {
+            parameters_.shares_ |= on;
+        }
+        ~Shared() { parameters_.shares_ = before_; }
+        Shared(const Shared&) = delete;
+        Shared& operator=(const Shared&) = delete;
+
+      private:
+        Parameters& parameters_;
+        const bool before_;
+    };
     // Declares a state: a tensor that training may change, but not through the optimiser, such as a codebook or random
     // features. A state is stored in checkpoints like a parameter, has no gradient, and is never rounded to bf16.
     Tensor* add_state(const std::string& path, const Shape& shape, Init init);
@@ -87,6 +102,7 @@ class Parameters {
   private:
     void lay_out();
 
+    bool shares_ = false;  // see Shared
     DType storage_, dtype_;
     Device device_;
     std::deque<Tensor> tensors_;

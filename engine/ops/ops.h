@@ -122,9 +122,10 @@ OP(attention_backward,
 // For each head: R slots absorb the keys that the graph lets row i see, and x_i reads the slots (engine/math/state.h).
 // If rule.read is attend:  x (Nq,C): S;    each kv[s] holds keys, then values (Nk,2C); or keys that are values (Nk,C)
 // Otherwise:               x (Nq,H*R): A;  each kv[s] holds values (Nk,C)
-// pack[s] (Nk,H*R) says how much of each key a slot absorbs, and is multiplied by rule.scale. gate[s] (Nk,H) contains
-// the logits of the gates, only if rule.pack is gated.  kv, y (Nq,C): S;  pack, gate: A.  before, after: A: row b is
-// the state of document b before and after its rows, H times StateShape::numbers() numbers. Each may be absent.
+// pack[s] (Nk,H*R) says how much of each key a slot absorbs, and is multiplied by rule.scale; if rule.pack is pair, it
+// is (Nk,H*2R). gate[s] (Nk,H) contains the logits of the gates, only if rule.pack is gated.  kv, y (Nq,C): S;  pack,
+// gate: A.  before, after: A: row b is the state of document b before and after its rows, H times StateShape::numbers()
+// numbers. Each may be absent.
 OP(state_attention_forward, (View x, Views pack, Views kv, Views gate, const SegmentGraph& graph, StateRule rule,
                              View before, View y, View after))
 OP(state_attention_backward, (View dy, View x, Views pack, Views kv, Views gate, const SegmentGraph& graph,

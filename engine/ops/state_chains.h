@@ -13,8 +13,8 @@ namespace masquerade::DEVICE {
 struct PlanTag {};
 struct StateTag {};
 
-// Pointers to the tensors of each key source: keys and values (kv), gates, and packs. The pack of a key is R numbers
-// that say how much of the key each of the R slots absorbs (engine/math/state.h).
+// Pointers to the tensors of each key source: keys and values (kv), gates, and packs. The pack of a key says how much
+// of the key each of the R slots absorbs (engine/math/state.h).
 template <class S, class A>
 struct Keys {
     const A* pack[4];
@@ -54,7 +54,7 @@ struct Chains {
     };
     HD Place place(int at, int head) const {
         const std::int64_t row = plan.key_row[at], k = row * kv_width() + head * n.columns;
-        return {plan.key_source[at], (row * heads + head) * n.slots, k, n.attends && !tied ? k + width() : k,
+        return {plan.key_source[at], (row * heads + head) * n.packs(), k, n.attends && !tied ? k + width() : k,
                 row * heads + head};
     }
     HD Met<S, A> met(const Place& p) const {
@@ -119,6 +119,7 @@ inline StateShape shape_of(const View& y, const StateRule& rule) {
             rule.pack == StatePack::gated,
             rule.read == StateRead::attend,
             rule.read == StateRead::kernel,
+            rule.pack == StatePack::pair,
             rule.scale,
             rule.floor};
 }
@@ -127,13 +128,16 @@ inline void check_call(const char* op, const View& x, const Views& pack, const V
                        const StateRule& rule, const View& y) {
     const DType a = arithmetic_of(y.dtype);
     const bool attends = rule.read == StateRead::attend;
-    const std::int64_t C = y.columns(), R = std::int64_t(rule.heads) * rule.slots;
+    const std::int64_t C = y.columns(), R = std::int64_t(rule.heads) * rule.slots,
+                       packs = rule.pack == StatePack::pair ? 2 * R : R;
     if (rule.heads < 1 || rule.slots < 1 || rule.piece < 1 || C % rule.heads)
         throw Error(text(op, ": ", rule.heads, " heads of ", rule.slots, " slots, pieces of ", rule.piece, ", but ",
                          seen("y", y)));
     if (!(rule.floor >= 0)) throw Error(text(op, ": floor is ", rule.floor, ", expected at least 0"));
     if (rule.pack == StatePack::gated && rule.read != StateRead::kernel)
         throw Error(text(op, ": only a kernel has gates"));
+    if (rule.pack == StatePack::pair && !attends)
+        throw Error(text(op, ": only slots that queries attend to have a pair of packs"));
     const int gates = rule.pack == StatePack::gated ? kv.count : 0;
     if (pack.count != kv.count || gate.count != gates)
         throw Error(
@@ -142,7 +146,7 @@ inline void check_call(const char* op, const View& x, const Views& pack, const V
     for (int s = 0; s < kv.count; s++) {
         const bool tied = !attends || (kv[0].columns() == C && C > 0);
         expect_shape(op, "kv", kv[s], {kv[s].rows(), tied ? C : 2 * C}, y.dtype);
-        expect_shape(op, "pack", pack[s], {kv[s].rows(), R}, a);
+        expect_shape(op, "pack", pack[s], {kv[s].rows(), packs}, a);
         if (gates) expect_shape(op, "gate", gate[s], {kv[s].rows(), rule.heads}, a);
     }
 }

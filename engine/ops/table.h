@@ -38,8 +38,9 @@ struct AttentionRule {
 };
 
 // Attention through a state of R slots (engine/math/state.h). StatePack: how a key is weighted in a slot; the pack of
-// a key is R numbers, one for each slot. StateRead: how a query reads the slots.
-enum class StatePack : int { sum, gated, exponential };
+// a key is R numbers, one for each slot; with `pair`, R numbers for its key vector, then R for its value. StateRead:
+// how a query reads the slots.
+enum class StatePack : int { sum, gated, exponential, pair };
 enum class StateRead : int { linear, kernel, attend };
 struct StateRule {
     int heads = 1, slots = 1;  // H, R

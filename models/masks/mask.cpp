@@ -53,6 +53,15 @@ int rows_of(const Documents& documents) {
     return rows;
 }
 
+std::vector<char> parts_of_rows(const Documents& documents) {
+    std::vector<char> parts;
+    for (const Document& d : documents) {
+        parts.resize(parts.size() + std::size_t(d.source), 0);
+        parts.resize(parts.size() + std::size_t(d.target), 1);
+    }
+    return parts;
+}
+
 SegmentGraph full_mask(const Documents& documents) {
     static const MaskWords words("AB full");
     return words(documents);

@@ -24,6 +24,8 @@ using Documents = std::vector<Document>;
 Documents sources_of(const Documents& documents);
 Documents targets_of(const Documents& documents);
 int rows_of(const Documents& documents);
+// Returns the part of every packed row: 0 for A, 1 for B.
+std::vector<char> parts_of_rows(const Documents& documents);
 
 // Masks that can also be given in words (models/masks/words.h).
 SegmentGraph full_mask(const Documents& documents);         // a row sees all rows                 BERT
@@ -135,8 +137,6 @@ struct NamedMask {
     const char* words;  // the mask in words (models/masks/words.h); null: `make` makes the mask
     SegmentGraph (*make)(const Documents& documents, const MaskDetails& details) = nullptr;
     bool decoder = false;  // whether the mask is for the decoder of an encoder-decoder model
-
-    bool latents() const { return rows == MaskRows::latent || rows == MaskRows::decoded; }  // whether latents are keys
 };
 const std::vector<NamedMask>& named_masks();
 const NamedMask& find_mask(const std::string& name);  // throws BadUsage if no mask has this name

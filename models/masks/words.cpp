@@ -17,15 +17,6 @@ constexpr std::pair<const char*, Rule> rules[] = {{"full", Rule::full},
                                                   {"anticausal", Rule::anticausal},
                                                   {"none", Rule::none}};
 
-// Returns the words of a text, which are separated by spaces or commas.
-std::vector<std::string> words_of(std::string text) {
-    std::replace(text.begin(), text.end(), ',', ' ');
-    std::istringstream in(text);
-    std::vector<std::string> all;
-    for (std::string word; in >> word;) all.push_back(word);
-    return all;
-}
-
 constexpr int most = 999999;  // largest number that the words of a mask may contain; the sum of two fits into an int
 
 bool read_place(const std::string& word, int& number) {
@@ -33,6 +24,14 @@ bool read_place(const std::string& word, int& number) {
 }
 
 }  // namespace
+
+std::vector<std::string> words_of(std::string text) {
+    std::replace(text.begin(), text.end(), ',', ' ');
+    std::istringstream in(text);
+    std::vector<std::string> all;
+    for (std::string word; in >> word;) all.push_back(word);
+    return all;
+}
 
 MaskWords::MaskWords(const std::string& text) : words(text) {
     std::istringstream in(text);
@@ -178,8 +177,9 @@ void MaskWords::expect_backward() const {
         refuse("only rows that see all later rows of their own part can be written from right to left");
 }
 
-LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : of_layers_(std::size_t(layers), -1) {
+std::vector<LayerWords> layer_words(const std::string& setting, const std::string& words, int layers) {
     std::istringstream in(words);
+    std::vector<LayerWords> all;
     for (std::string each; std::getline(in, each, '|');) {
         IndexRange range;
         const std::vector<std::string> found = words_of(each);
@@ -188,14 +188,21 @@ LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : o
             std::string bare = given;  // without the second colon of "layers 0:3: A full"
             if (std::count(bare.begin(), bare.end(), ':') > 1 && bare.back() == ':') bare.pop_back();
             if (read_range(bare, range, most))
-                throw BadUsage(text("mask \"", words, "\": \"", given,
+                throw BadUsage(text(setting, " \"", words, "\": \"", given,
                                     "\" is no range of layers; expected I:J, as in layers 2:6"));
             each = each.substr(each.find(given) + given.size());
         }
-        const MaskWords mask(each);
+        all.push_back({range.begin(layers), range.end(layers), each});
+    }
+    return all;
+}
+
+LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : of_layers_(std::size_t(layers), -1) {
+    for (const LayerWords& each : layer_words("mask", words, layers)) {
+        const MaskWords mask(each.words);
         if (rows != StackRows::both) mask.expect_two_stacks();
         if (rows != StackRows::both && !mask.names(rows == StackRows::decoder)) continue;
-        for (int i = range.begin(layers); i < range.end(layers); i++) of_layers_[std::size_t(i)] = int(masks_.size());
+        for (int i = each.from; i < each.to; i++) of_layers_[std::size_t(i)] = int(masks_.size());
         masks_.push_back(mask);
     }
 }

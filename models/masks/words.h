@@ -71,12 +71,22 @@ class MaskWords {
     Part parts_[2];        // [0]: A or AB, [1]: B
 };
 
+// Words for some layers of a stack: those from `from` to before `to`.
+struct LayerWords {
+    int from, to;
+    std::string words;
+};
+// Splits words for layers, which are separated by "|": "A full; B causal | layers 2: A full; B causal sees A[0]". Words
+// that begin with "layers I:J" are for the layers from I to before J, indexed as in Python; all other words are for all
+// layers. `setting` is the name of the setting, for messages. Throws BadUsage if a range cannot be read.
+std::vector<LayerWords> layer_words(const std::string& setting, const std::string& words, int layers);
+// Returns the words of a text, which are separated by spaces or commas.
+std::vector<std::string> words_of(std::string text);
+
 enum class StackRows { both, encoder, decoder };  // which rows a stack has: A and B, only A, or only B
 
-// Masks for the layers of a stack, separated by "|": "A full; B causal | layers 2: A full; B causal sees A[0]". A mask
-// that begins with "layers I:J" applies to the layers from I to before J, indexed as in Python; any other mask applies
-// to all layers. If several masks apply to a layer, the last one counts. An encoder uses only the A parts of the masks,
-// and a decoder only the B parts.
+// Masks for the layers of a stack (layer_words()). If several masks apply to a layer, the last one counts. An encoder
+// uses only the A parts of the masks, and a decoder only the B parts.
 class LayerMasks {
   public:
     // Throws BadUsage if the words are not valid, or do not suit a stack with these rows.

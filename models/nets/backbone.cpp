@@ -7,20 +7,28 @@ namespace masquerade {
 
 Backbone::Backbone(Parameters& p, const BackboneOptions& o) : Backbone(p, o, Place{}) {}
 
-Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place) : options(o), prefix_(place.prefix) {
+Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
+    : options(o), prefix_(place.prefix), kinds_(o.attention, o.layers) {
+    // An encoder has only rows of A, a decoder only rows of B.
+    const int first_part = place.cross ? 1 : 0, last_part = place.head ? 1 : 0;
     if (o.width % o.heads || (o.rotary && o.width / o.heads % 2))
         throw BadUsage(text("width ", o.width, " does not divide into ", o.heads,
                             " heads of an even size; choose width = heads * an even number"));
     if (o.rotary_value && !o.rotary)
         throw BadUsage("rotary_value is true, but rotary is false: values are turned where keys are");
-    if (o.rotary && !find_attention(o.attention).rotates)
-        throw BadUsage(text("attention ", o.attention,
-                            " has no place for rotary positions; leave rotary out, or set rotary=false"));
     if (o.heads % o.key_heads())
         throw BadUsage(text("kv_heads is ", o.kv_heads, ", which does not divide heads, ", o.heads,
                             ": each head of keys is read by as many heads of queries"));
-    if (o.key_heads() != o.heads && !find_attention(o.attention).groups_heads)
-        throw BadUsage(text("attention ", o.attention, " has as many heads of keys as of queries; leave kv_heads out"));
+    for (int i = 0; i < o.layers; i++)
+        for (int part = first_part; part <= last_part; part++) {
+            const AttentionKind& kind = kinds_.of(i, part);
+            if (o.rotary && !kind.rotates)
+                throw BadUsage(text("attention ", kind.name,
+                                    " has no place for rotary positions; leave rotary out, or set rotary=false"));
+            if (o.key_heads() != o.heads && !kind.groups_heads)
+                throw BadUsage(
+                    text("attention ", kind.name, " has as many heads of keys as of queries; leave kv_heads out"));
+        }
     const double eps = o.pre_norm ? std::max(o.eps, 1e-6) : o.eps;
     const AttentionShape attention{o.width,    o.heads, o.deviation, o.rotary_value, o.positions, o.attention_options,
                                    o.pre_norm, eps,     o.norm,      o.bias,         o.kv_heads};
@@ -37,10 +45,16 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place) 
     } else {
         add_embedding(p, attention);
     }
-    const BlockShape shape{attention, o.inner, o.gelu, place.cross, o.attention, o.ffn};
-    for (int i = 0; i < o.layers; i++) layers.emplace_back(p, prefix_ + "layer." + std::to_string(i), shape);
+    bool has_companion = false;  // whether a layer of this stack reads and changes the companion in self-attention
+    for (int i = 0; i < o.layers; i++) {
+        const AttentionKind &source = kinds_.of(i, first_part), &target = kinds_.of(i, last_part);
+        layers.emplace_back(p, prefix_ + "layer." + std::to_string(i),
+                            BlockShape{attention, o.inner, o.gelu, place.cross, source.name, o.ffn, target.name,
+                                       o.attention != source.name});
+        has_companion |= source.companion != nullptr;
+    }
     if (o.pre_norm) final_norm_ = norm(prefix_ + "final_norm", o.width, eps);
-    if (o.pre_norm && companion_ && !place.head) companion_->declare_norm(p, prefix_ + "final_norm_packed");
+    if (o.pre_norm && has_companion && !place.head) companion_->declare_norm(p, prefix_ + "final_norm_packed");
     if (place.head) {
         const int E = o.embedding_width();
         if (o.head_rows > 0) {
@@ -61,7 +75,8 @@ void Backbone::add_embedding(Parameters& p, const AttentionShape& attention) {
     if (!o.rotary) position_ = p.add("embedding.position.weight", {o.positions, E}, normal);
     embedding_norm_ = find_norm(o.norm).make(p, "embedding.norm", E, o.eps);
     if (E != o.width) embedding_project_ = Linear(p, "embedding.project", E, o.width, o.deviation, o.bias);
-    if (const auto make = find_attention(o.attention).companion) companion_ = make(p, "embedding.slots", attention);
+    for (const AttentionKind* kind : kinds_.named())
+        if (kind->companion && !companion_) companion_ = kind->companion(p, "embedding.slots", attention);
 }
 
 Backbone Backbone::encoder(Parameters& p, const BackboneOptions& o) {
@@ -104,14 +119,9 @@ Pass Backbone::pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph
 }
 
 Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const BeforeLayer& before, int count) const {
-    const bool decoder = !layers.empty() && layers[0].shape.cross;
-    const AttentionKind &own = self_attention(options.attention, decoder), &cross = cross_attention(options.attention);
     Tensor* x = embed(tape, rows);  // (N,C)
     for (int i = 0; i < (count < 0 ? options.layers : count); i++) {
         if (before) before(i, x, pass);
-        for (const auto& [kind, graph] : {std::pair(&own, pass.graph), std::pair(&cross, pass.cross_graph)})
-            if (const std::string why = graph ? kind->refusal(*graph, pass.memory && kind == &own) : ""; !why.empty())
-                throw BadUsage(text("attention ", kind->name, " does not support this mask: ", why));
         x = layers[std::size_t(i)](tape, x, pass);
     }
     return x;
@@ -131,9 +141,9 @@ Tensor* Backbone::finish(Tape& tape, Tensor* x) const {
     return options.pre_norm ? (*final_norm_)(tape, x, prefix_ + "final_norm") : x;
 }
 
-std::vector<LayerState> Backbone::states(const Slots& slots) const {
+std::vector<LayerState> Backbone::states(const Slots& slots, int part) const {
     std::vector<LayerState> all;
-    for (const Block& layer : layers) all.push_back(layer.state(slots));
+    for (const Block& layer : layers) all.push_back(layer.state(slots, part));
     return all;
 }
 

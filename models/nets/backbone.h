@@ -3,12 +3,14 @@
 // model, whose last matrix is the token embedding (tied). The mask of a pass decides whether the stack works as BERT,
 // as a language model, as an encoder or as a decoder.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "engine/nn/block.h"
 #include "models/batch/rows.h"
+#include "models/nets/attention_words.h"
 
 namespace masquerade {
 
@@ -23,7 +25,7 @@ struct BackboneOptions {
     bool rotary = true;                 // whether queries and keys are rotated; false: learned position embeddings
     bool rotary_value = false;          // whether values are rotated, too
     double rotary_base = 10000;         // position p rotates pair i of a head by the angle p / base^(2i/D)
-    std::string attention = "softmax";  // a name of attention_kinds()
+    std::string attention = "softmax";  // a name of attention_kinds(), or kinds in words (AttentionWords)
     AttentionOptions attention_options = {};  // values of the settings in attention_settings()
     bool pre_norm = false;
     std::string norm = "layer";  // a name of norm_kinds()
@@ -65,8 +67,15 @@ class Backbone {
     }
     // Applies the final norm of a pre-norm stack. A post-norm stack has no final norm, and x is returned.
     Tensor* finish(Tape& tape, Tensor* x) const;
-    // Returns empty decoding states for all layers.
-    std::vector<LayerState> states(const Slots& slots) const;
+    // Returns empty decoding states for all layers. The generated rows belong to this part of a document: 0 for the
+    // source A, 1 for the target B.
+    std::vector<LayerState> states(const Slots& slots, int part = 1) const;
+    // Whether a layer has different kinds of attention for the rows of A and of B. A pass with rows of both must then
+    // say which rows these are (Pass::parts).
+    bool has_parts() const {
+        return std::any_of(layers.begin(), layers.end(),
+                           [](const Block& layer) { return layer.shape.kind != layer.shape.target_kind; });
+    }
     // Returns h(N,E) = norm(activation(dense(x))). The product of h with the tied embedding gives the logits.
     Tensor* head(Tape& tape, Tensor* x) const;
     Tensor* word_weights() const { return token_; }   // (V,E)
@@ -107,6 +116,7 @@ class Backbone {
     std::vector<int> names_of_documents(const TokenRows& rows, const SegmentGraph& graph) const;
 
     std::string prefix_;
+    AttentionWords kinds_;
     Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // (V,E), (types,E), (P,E)
     std::shared_ptr<Companion> companion_;  // second stream beside x; null if the kind of attention has none
     std::shared_ptr<const Norm> embedding_norm_, final_norm_, head_norm_;

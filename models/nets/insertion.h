@@ -53,7 +53,11 @@ class InsertionTransformer : public TargetNet {
     // Returns the last hidden state of the stack that reads the canvases, (N,C).
     Tensor* rows(Tape& tape, const Batch& batch) const {
         if (two_) return two_->rows(tape, batch);
-        const auto before = [&](int i, Tensor*&, Pass& pass) { pass.graph = &batch.graph_at(i); };
+        const std::vector<char> parts = parts_of_rows(batch.parts);
+        const auto before = [&](int i, Tensor*&, Pass& pass) {
+            pass.graph = &batch.graph_at(i);
+            pass.parts = &parts;
+        };
         return one_->finish(tape, one_->run(tape, batch.rows, one_->pass(tape, batch.rows, batch.graph), before));
     }
     // The tensors from which the probabilities of words and slots are computed, for the M slots of a batch. Each

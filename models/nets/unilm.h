@@ -19,9 +19,15 @@ class UniLm : public TargetNet {
     // for all N rows.
     Tensor* hidden(Tape& tape, const Batch& batch) const override {
         const bool last_for_all = batch.scored_graph.queries.empty();
+        const std::vector<char> parts = parts_of_rows(batch.parts);
+        std::vector<char> scored_parts;
+        if (backbone.has_parts())
+            for (int row : batch.labels.rows) scored_parts.push_back(parts.at(std::size_t(row)));
         const auto before = [&](int i, Tensor*&, Pass& pass) {
             pass.graph = &batch.graph_at(i);
+            pass.parts = &parts;
             if (i < backbone.options.layers - 1 || last_for_all) return;
+            pass.parts = &scored_parts;
             pass.query_rows = tape.ints(batch.labels.rows);
             pass.query_names = batch.scored.names(tape);
             pass.graph = &batch.scored_graph;

@@ -51,9 +51,6 @@ UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
       latents(layers(p, options)),
       space(latents) {
     expect_fitting(o.latent);
-    if (const std::string why = find_attention(o.backbone.attention).refusal({}, options.latent_layers > 0);
-        !why.empty())
-        throw BadUsage(text("attention ", o.backbone.attention, " does not support latents: ", why));
     if (o.backbone.positions < 2 * o.max_length)
         throw BadUsage(text("positions is ", o.backbone.positions,
                             ", both halves of a sentence need 2 * max_length = ", 2 * o.max_length));
@@ -73,8 +70,11 @@ int UniVae::latent_of(int layer) const {
 Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     auto scope = tape.scope("joint");
     std::vector<LatentSample> below;
+    std::vector<char> parts(std::size_t(batch.joint.count()), 0);
+    for (int row : batch.joint_decoder_rows) parts[std::size_t(row)] = 1;
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
         const int l = latent_of(i);
+        pass.parts = &parts;
         pass.graph = &batch.joint_masks.at(i, l < 0 ? batch.joint_lower_graph : batch.joint_upper_graph);
         if (l < 0) return;
         const LatentLayer& latent = latents[std::size_t(l)];
@@ -120,6 +120,7 @@ Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*
     auto scope = tape.scope("decoder");
     const auto before = [&](int i, Tensor*&, Pass& pass) {
         const int l = latent_of(i);
+        pass.part = 1;
         pass.graph = &batch.masks.at(i, l < 0 ? batch.graph : batch.latent_graph);
         pass.memory = l < 0 ? nullptr : latents[std::size_t(l)].out(tape, z[std::size_t(l)]);  // (B,C)
     };

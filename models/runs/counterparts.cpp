@@ -16,16 +16,30 @@ bool has(const std::string& path, const char* part) { return path.find(part) != 
 }  // namespace
 
 const AttentionKind* attention_of(const std::string& path, const Stacks& stacks) {
-    if (!has(path, ".attention.") && !has(path, ".cross.") && !has(path, "norm_packed") && path != "embedding.slots")
-        return nullptr;
-    if (has(path, ".cross.")) return &cross_attention(stacks.first.attention);
-    const bool decoder = stacks.decoder && path.rfind("decoder.", 0) == 0 && has(path, ".attention.");
-    return &self_attention(stacks.first.attention, decoder);
+    const bool target = has(path, ".target_attention."), cross = has(path, ".cross.");
+    // Layers share the parameters of a companion, and those that are named after a kind.
+    const bool companion = path == "embedding.slots" || has(path, "norm_packed");
+    if (!target && !cross && !companion && !has(path, ".attention.")) return nullptr;
+    const bool decoder = stacks.decoder && path.rfind("decoder.", 0) == 0;
+    const int layers = decoder ? stacks.decoder->layers : stacks.first.layers;
+    const AttentionWords kinds(stacks.first.attention, layers);
+    if (const int layer = layer_of(path); layer >= 0) {
+        const std::string& name = kinds.of(std::min(layer, layers - 1), target || decoder).name;
+        return cross ? &cross_attention(name) : &self_attention(name, decoder);
+    }
+    for (const AttentionKind* kind : kinds.named())
+        if (companion ? kind->companion != nullptr : has(path, kind->name)) return kind;
+    return kinds.named()[0];
+}
+
+std::string of_other_part(std::string path) {
+    const std::size_t target = path.find(".target_attention."), own = path.find(".attention.");
+    return target != path.npos ? path.erase(target + 1, 7) : own != path.npos ? path.insert(own + 1, "target_") : path;
 }
 
 std::vector<ParameterPart> parts_of(const std::string& path, std::int64_t rows, const AttentionKind* kind,
                                     int key_width) {
-    for (const std::string site : {"attention.", "cross."}) {
+    for (const std::string site : {"attention.", "target_attention.", "cross."}) {
         const std::size_t at = path.find("." + site) + 1;
         if (!kind || at == 0) continue;
         const std::size_t from = at + site.size(), dot = std::min(path.find('.', from), path.size());

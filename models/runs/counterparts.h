@@ -29,6 +29,10 @@ std::string joined_parts(std::set<std::string> names);
 // Returns the kind of attention that a parameter belongs to, or null.
 const AttentionKind* attention_of(const std::string& path, const Stacks& stacks);
 
+// Returns the path of the parameter with the same meaning in a layer whose rows of A and B have different kinds of
+// attention or, from such a layer, in a layer with one kind.
+std::string of_other_part(std::string path);
+
 // The index of the layer of a parameter in its stack; -1 if the parameter does not belong to a layer.
 int layer_of(const std::string& path);
 

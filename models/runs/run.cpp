@@ -67,8 +67,15 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("bias", &b.bias, "biases of the layers and the head; false: none but those of layer norms");
     c.add("gelu", &b.gelu, "exact, or the tanh approximation, in ffn=gelu and geglu",
           {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
-    c.add("attention", &b.attention, "kind of attention; ./inspect attention lists them", names_of(attention_kinds()));
-    c.follows("rotary", [&b, start = b.rotary] { b.rotary = start && find_attention(b.attention).rotates; });
+    c.add_words("attention", &b.attention,
+                "kind of attention, or kinds by part and layer: 'A lsh; B softmax | layers 0:2: window'; "
+                "./inspect attention lists them",
+                names_of(attention_kinds()), [](const std::string& words) { AttentionWords(words, 0); });
+    c.follows("rotary", [&b, start = b.rotary] {
+        const AttentionWords words(b.attention, 0);
+        const auto rotates = [](const AttentionKind* kind) { return kind->rotates; };
+        b.rotary = start && std::all_of(words.named().begin(), words.named().end(), rotates);
+    });
     for (const AttentionSetting& s : attention_settings()) {
         const auto declare = [&](auto& value) {
             using T = std::decay_t<decltype(value)>;

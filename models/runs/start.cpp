@@ -262,6 +262,11 @@ std::string Start::give_weights(Run& run, std::string* warning) const {
     for (const Tensor& t : weights().all())
         for (const ParameterPart& part : parts_of(t.path, t.shape[0], attention_of(t.path, theirs), key_width))
             given[part.key] = {&t, part};
+    const auto find = [&](const std::string& key) {
+        const auto found = given.find(key);
+        return found == given.end() ? nullptr : &found->second;
+    };
+    const auto kind_of = [&](const Given& g) { return attention_of(g.tensor->path, theirs); };
     std::set<std::string> fresh, left, replaced, lost;
     if (!gives_head()) fresh.insert("head");
     for (const Tensor& own : run.parameters.all()) {
@@ -271,9 +276,10 @@ std::string Start::give_weights(Run& run, std::string* warning) const {
         if (ours_here && ours_here != theirs_here)
             replaced.insert(text(ours_here->name, " in place of ", theirs_here->name));
         for (const ParameterPart& part : parts_of(path, own.shape[0], ours_here, key_width)) {
-            const auto found = given.find(part.key);
             const View to = part.rows.of(run.parameters.master(own));
-            Given* from = found == given.end() ? nullptr : &found->second;
+            Given* from = find(part.key);
+            Given* const other = ours_here ? find(of_other_part(part.key)) : nullptr;
+            if (other && (!from || (kind_of(*from) != ours_here && kind_of(*other) == ours_here))) from = other;
             if (from && (ours_here || !added.empty()) && from->part.rows.of(from->tensor->view()).shape != to.shape)
                 from = nullptr;
             if (!from && !ours_here && added.empty())

@@ -8,10 +8,11 @@
 
 namespace masquerade {
 
-CachedWriter::CachedWriter(const Backbone& stack, int type, bool backward)
+CachedWriter::CachedWriter(const Backbone& stack, int type, bool backward, int part)
     : stack_(stack),
       type_(type),
       backward_(backward),
+      part_(part),
       arena_(stack.device(), Blocks::kept),
       tape_(arena_, stack.storage()) {}
 
@@ -19,7 +20,7 @@ Memory& CachedWriter::start(int most_rows, int longest, int mask) {
     const Slots slots{most_rows, longest, backward_};
     memory_ = Memory();
     memory_.mask = mask;
-    memory_.layers = stack_.states({mask < 0 ? most_rows : 2 * most_rows, longest, backward_});
+    memory_.layers = stack_.states({mask < 0 ? most_rows : 2 * most_rows, longest, backward_}, part_);
     slots_.start(slots);
     asked_ = false;
     return memory_;
@@ -72,6 +73,7 @@ Tensor* CachedWriter::run(const std::vector<Row>& rows, const std::vector<int>& 
     }
     Pass pass = stack_.pass(tape_, rows_, alone_graph_);
     pass.rotates_cross = memory_.rotates_cross;
+    pass.part = part_;
     const Step step = slots_.step(tape_);
     pass.step = &step;
     return stack_.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {

@@ -35,8 +35,9 @@ struct Memory {
 
 class CachedWriter : public NextToken {
   public:
-    // Generated tokens have the segment id `type`. If `backward` is true, they are generated from right to left.
-    CachedWriter(const Backbone& stack, int type, bool backward = false);
+    // Generated tokens have the segment id `type`. If `backward` is true, they are generated from right to left. They
+    // belong to the part `part` of their document: 0 for the source A, 1 for the target B.
+    CachedWriter(const Backbone& stack, int type, bool backward = false, int part = 1);
 
     // Forgets all sources and prefixes, and returns an empty memory. The caller must fill this memory on tape(),
     // between the tape's begin() and end(). The following steps may have at most `most_rows` prefixes of at most
@@ -64,6 +65,7 @@ class CachedWriter : public NextToken {
 
     const int type_;
     const bool backward_;
+    const int part_;
     Arena arena_;
     Tape tape_;
     Memory memory_;

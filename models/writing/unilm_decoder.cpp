@@ -9,7 +9,8 @@
 namespace masquerade {
 
 UniLmDecoder::UniLmDecoder(const UniLm& model, const ReadingOptions& options)
-    : SourceReader(model.backbone, options.target_type, options.backward), options_(options) {}
+    : SourceReader(model.backbone, options.target_type, options.backward, options.causal || options.backward ? 0 : 1),
+      options_(options) {}
 
 void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_rows) {
     const bool backward = options_.backward;

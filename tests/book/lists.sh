@@ -33,7 +33,7 @@ awk -v words="$lists/words" -v text="$lists/text" '
 grep -hoE '"[A-Za-z_][A-Za-z0-9_.-]*"' $(grep -E '\.(h|cpp)$' <<< "$code") | tr -d '"' | sort -u > "$lists/literals"
 
 # Settings are declared by Config::add.
-grep -oE '\.add(_path)?\("[a-z_0-9]+"' "$lists/text" | sed 's/.*("//; s/"//' | sort -u > "$lists/settings"
+grep -oE '\.add(_path|_words)?\("[a-z_0-9]+"' "$lists/text" | sed 's/.*("//; s/"//' | sort -u > "$lists/settings"
 
 # The options of each program: those of its files, and of what all programs share; and the words it knows.
 for source in tools/*.cpp; do

@@ -86,6 +86,16 @@ TEST_CASE("config: what cannot be is refused with what was expected, and changes
     CHECK_SAYS(refusal("latent=vq"), "latent=vq: none|gaussian|vmf is expected (family of latents)");
     CHECK_SAYS(refusal("colour=pink"), "red|green|blue is expected");
     CHECK(config.table() == before);
+    std::string kind = "one";
+    config.add_words("kind", &kind, "kind, or kinds in words", {"one", "two"}, [](const std::string& words) {
+        if (words.find("three") != words.npos) throw BadUsage("kind: there is no three");
+    });
+    CHECK_SAYS(refusal("kind=three"), "kind=three: one|two|WORDS is expected (kind, or kinds in words)");
+    CHECK_SAYS(refusal("kind=A one; B three"), "kind: there is no three");
+    CHECK(kind == "one");
+    config.set("kind=A two; B one");
+    CHECK(kind == "A two; B one");
+    CHECK(config.value("kind") == kind);
 }
 
 TEST_CASE("config: files of lines, files of JSON, and there and back") {

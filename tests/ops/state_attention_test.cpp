@@ -17,7 +17,8 @@ constexpr StateRule rules[] = {{2, 4, StatePack::sum, StateRead::attend, 1.5, 0}
                                {2, 4, StatePack::sum, StateRead::kernel, 1.5, 0.01},
                                {2, 4, StatePack::exponential, StateRead::linear, 1.5, 0},
                                {2, 4, StatePack::sum, StateRead::linear, 1.5, 0},
-                               {2, 4, StatePack::gated, StateRead::kernel, 1.5, 0.001}};
+                               {2, 4, StatePack::gated, StateRead::kernel, 1.5, 0.001},
+                               {2, 4, StatePack::pair, StateRead::attend, 1.5, 0}};
 
 template <class T>
 struct StateCall {
@@ -48,7 +49,7 @@ StateCall<double> random_state_call(Sequence& random, const StateRule& rule, con
     const int R = rule.heads * rule.slots;
     c.x = numbers(layout.queries, c.attends() ? C : R, positive);
     for (int s = 0; s < 2; s++) {
-        c.pack[s] = numbers(layout.keys[s], R, positive);
+        c.pack[s] = numbers(layout.keys[s], rule.pack == StatePack::pair ? 2 * R : R, positive);
         c.kv[s] = numbers(layout.keys[s], c.attends() ? 2 * C : C, false);
         c.gate[s] = numbers(layout.keys[s], rule.heads, false);
     }
@@ -87,12 +88,14 @@ std::vector<double> formula(const StateCall<double>& c, const QuerySegment& segm
         for (int r = 0; r < R; r++) {
             const Seen& key = seen[k];
             const int source = c.layout.graph.keys[std::size_t(key.key)].source;
-            const double s = c.rule.scale * c.pack[source](key.row, head * R + r),
-                         w = exponential ? std::exp(s) : s * shares[k];
+            const bool pair = c.rule.pack == StatePack::pair;
+            const double s = c.rule.scale * c.pack[source](key.row, head * (pair ? 2 * R : R) + r),
+                         w = exponential ? std::exp(s) : s * shares[k],
+                         f = pair ? c.rule.scale * c.pack[source](key.row, head * 2 * R + R + r) : w;
             n[std::size_t(r)] += exponential || kernel ? w : 1;
             for (int d = 0; d < D; d++) {
                 K[std::size_t(r * D + d)] += w * c.kv[source](key.row, head * D + d);
-                V[std::size_t(r * D + d)] += w * c.kv[source](key.row, (c.attends() ? C : 0) + head * D + d);
+                V[std::size_t(r * D + d)] += f * c.kv[source](key.row, (c.attends() ? C : 0) + head * D + d);
             }
         }
     if (seen.empty()) return y;

@@ -116,14 +116,14 @@ struct AttentionKind {
     const char *name, *what;
     bool rotates;  // works with rotary positions
     bool drops;    // has attention probabilities, to which the setting attention_dropout applies
-    // Returns an empty string if this kind can honour the mask, else the reason why not, for the user. See refusal().
+    // Returns an empty string if this kind can honour the mask, else the reason why not, for the user.
     std::string (*refuses)(const SegmentGraph& graph);
     // Makes the attention. Declares its parameters, whose paths begin with `layer`.`name`; `name` is "attention" for
     // self-attention and "cross" for cross-attention.
     std::unique_ptr<const Attention> (*make)(Parameters& parameters, const std::string& layer, const std::string& name,
                                              const AttentionShape& shape);
     std::vector<AttentionSetting> (*settings)();
-    bool needs_positions = false;      // every key must have a position; latents have none
+    const char* weights;               // kinds with equal `weights` have parameters of the same names and meaning
     bool groups_heads = false;         // keys and values may have fewer heads than queries
     const char* in_decoder = nullptr;  // the kind that replaces this one in a decoder's self-attention; null: this kind
     const char* in_cross = nullptr;    // the kind that replaces this one in cross-attention; null: this kind
@@ -134,12 +134,6 @@ struct AttentionKind {
     // two parameters, "key" and "value". A model can start with the weights of another kind of attention: parameters
     // with the same role have the same meaning. Null: the role is the name.
     std::string (*role)(const std::string& name) = nullptr;
-
-    // Like refuses(), but also refuses latents if this kind needs positions. `latents` says whether the first source of
-    // keys consists of latents, which have no positions.
-    std::string refusal(const SegmentGraph& graph, bool latents) const {
-        return latents && needs_positions ? "it knows keys by their positions, and a latent has none" : refuses(graph);
-    }
 };
 const std::vector<AttentionKind>& attention_kinds();
 // Throws BadUsage if no kind has this name; the message lists all names.

@@ -37,10 +37,11 @@ struct NoOptions {
     void declare(AttentionSettings&) {}
 };
 
-// Makes an entry of attention_kinds() from a class and its options.
+// Makes an entry of attention_kinds() from a class and its options. Kinds with equal AttentionKind::weights have the
+// same parameters. If `weights` is null, the name of the kind is used.
 template <class Class, class Options = NoOptions>
 constexpr AttentionKind kind_of(const char* name, const char* what, bool rotates, bool drops,
-                                std::string (*refuses)(const SegmentGraph&)) {
+                                std::string (*refuses)(const SegmentGraph&), const char* weights = nullptr) {
     return {name,
             what,
             rotates,
@@ -50,7 +51,8 @@ constexpr AttentionKind kind_of(const char* name, const char* what, bool rotates
                 const auto options = options_of<Options>(shape.options);
                 return std::unique_ptr<const Attention>(std::make_unique<Class>(p, layer, part, shape, options));
             },
-            settings_of<Options>};
+            settings_of<Options>,
+            weights ? weights : name};
 }
 
 }  // namespace masquerade

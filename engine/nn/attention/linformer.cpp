@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Linformer (Wang et al. 2020) as a state of bounded size (engine/math/state.h). Each position j has a learned weight
-// E[j,r] for each slot r. Slot r is the sum of the visible keys and values, weighted by E[j,r] and divided by the
-// number of keys, and a query attends to the slots. Apart from this division, a full mask gives the paper's K = E X
-// W_K and V = F X W_V with F = E. Under a causal mask, a query reads slots that contain only the keys that the query
-// sees. Positions beyond the table E are an error, as with learned position embeddings.
+// Linformer (Wang et al. 2020) as a state of bounded size (engine/math/state.h). Position j has a learned weight E[j,r]
+// for each slot r. Slot r is the sum of the visible keys, weighted by E[j,r], and the sum of the visible values,
+// weighted by F[j,r], both divided by the number of keys; a query attends to the slots. Apart from this division, a
+// full mask gives the paper's softmax(Q (E K)^T / sqrt(D)) (F V). Under a causal mask, a query reads slots that contain
+// only the keys that the query sees. A latent stands for [CLS] and has the weights of position 0. Positions beyond the
+// table are an error, as with learned position embeddings.
+//
+// The settings `sharing` and `value_weights` choose the number of tables (section 4 of the paper). The default is one
+// table for each head of each layer, with F = E.
+//
+//     headwise sharing     sharing=headwise value_weights=true     E and F of each layer
+//     key-value sharing    sharing=headwise                        E = F of each layer
+//     layerwise sharing    sharing=layerwise                       one E = F for all layers
 #include "engine/nn/attention/state.h"
 
 namespace masquerade {
@@ -11,40 +19,68 @@ namespace {
 
 struct LinformerOptions {
     int slots = 16;
-    void declare(AttentionSettings& s) { s.add("slots", &slots, "rows that keys are packed into", 1, 65536); }
+    bool value_weights = false;
+    std::string sharing = "none";
+    void declare(AttentionSettings& s) {
+        s.add("slots", &slots, "rows that keys are packed into", 1, 65536);
+        s.add("value_weights", &value_weights, "pack values with weights F of their own; false: with those of keys, E");
+        s.add("sharing", &sharing, "one table of weights for all heads of a layer, or for all heads of all layers",
+              {"none", "headwise", "layerwise"});
+    }
+    int tables() const { return value_weights ? 2 : 1; }  // E and F, or E alone
 };
 
 class LinformerAttention : public StateAttention {
   public:
     LinformerAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
                        const LinformerOptions& o)
-        : StateAttention(p, layer, name, s, {s.heads, o.slots, StatePack::sum, StateRead::attend, 1, 0}),
-          positions_(p.add(layer + "." + name + ".positions", {s.positions, s.heads * o.slots}, {Init::normal, 1})),
+        : StateAttention(p, layer, name, s,
+                         {s.heads, o.slots, o.value_weights ? StatePack::pair : StatePack::sum, StateRead::attend, 1,
+                          0}),
+          of_all_heads_(o.sharing != "none"),
+          weights_(table(p, layer + "." + name, s, o)),
           query_(part(p, layer, "query", s.width)),
           key_value_(part(p, layer, "key_value", 2 * s.width)) {}
 
   private:
+    // Returns the table of this layer, or of all layers of the stack, which the first of them declares. `path` is, for
+    // example, "encoder.layer.0.attention". Tables of different meaning have different names, so that no run takes one
+    // for another.
+    static Tensor* table(Parameters& p, std::string path, const AttentionShape& s, const LinformerOptions& o) {
+        const std::size_t at = path.rfind("layer");
+        if (o.sharing == "layerwise") path.replace(at, path.rfind('.') - at, "linformer");
+        path += text(".", o.sharing == "none" ? "" : "shared_", o.value_weights ? "key_value_" : "", "positions");
+        const Parameters::Shared shared(p, o.sharing == "layerwise");
+        const int heads = o.sharing == "none" ? s.heads : 1;
+        return p.add(path, {s.positions, heads * o.tables() * o.slots}, {Init::normal, 1});
+    }
     Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table) const override {
         return query_.rotated(tape, x, positions, rotary_table, shape_.width, name_ + ".query");
     }
     Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const override {
-        Tensor* pack = convert(tape, embedding(tape, positions, positions_, name + ".weights"),
-                               arithmetic_of(tape.dtype), name + ".pack");
-        return {pack, keys_and_values(tape, key_value_, x, positions, rotary_table, name)};
+        if (!positions.data) positions = tape.ints(tape.hold(std::vector<int>(std::size_t(x->rows()), 0)));
+        Tensor* weights = embedding(tape, positions, weights_, name + ".weights");
+        if (of_all_heads_) weights = for_each_head(tape, weights, name);
+        return {convert(tape, weights, arithmetic_of(tape.dtype), name + ".pack"),
+                keys_and_values(tape, key_value_, x, positions, rotary_table, name)};
     }
-    Tensor* positions_;  // E (P,H*R): weights of each of P positions for R slots in each of H heads
+    // Repeats every row for each of the H heads: (N,K) becomes (N,H K).
+    Tensor* for_each_head(Tape& tape, Tensor* x, const std::string& name) const {
+        std::vector<int> rows;
+        for (int row = 0; row < int(x->rows()); row++) rows.insert(rows.end(), std::size_t(shape_.heads), row);
+        Tensor* all = embedding(tape, tape.ints(tape.hold(std::move(rows))), x, name + ".weights.repeated");
+        return reshape(tape, all, {x->rows(), shape_.heads * x->columns()}, name + ".weights.heads");
+    }
+    bool of_all_heads_;
+    Tensor* weights_;  // E (P,H R): weights of each of P positions for R slots in each of H heads. With value_weights,
+                       // E and F of each head side by side (P,H 2R). If heads share them, (P,R) or (P,2R)
     Linear query_, key_value_;
 };
 
-constexpr AttentionKind row() {
-    AttentionKind kind = kind_of<LinformerAttention, LinformerOptions>(
-        "linformer", "keys are packed by learned weights of their positions", true, false, state_refuses);
-    kind.needs_positions = true;
-    return kind;
-}
-
 }  // namespace
 
-const AttentionKind linformer_kind = row();
+const AttentionKind linformer_kind =
+    kind_of<LinformerAttention, LinformerOptions>("linformer", "keys are packed by learned weights of their positions",
+                                                  true, false, state_refuses);
 
 }  // namespace masquerade

@@ -45,7 +45,8 @@ class Attention:
         self.rows, self.query_positions, self.key_positions = masks.rows_of(mask)
 
     def weight(self, what, *shape):
-        return (2.5 if what == "features" else 0.8) * numbers_of("%s/%s.%s" % (self.salt, self.name, what), *shape)
+        path = what[6:] if what.startswith("../../") else "%s.%s" % (self.name, what)  # ../../: outside of the layer
+        return (2.5 if what == "features" else 0.8) * numbers_of("%s/%s" % (self.salt, path), *shape)
 
     def linear(self, what, x, columns=C):
         y = x @ self.weight(what + ".weight", columns, C).T
@@ -217,18 +218,20 @@ class Attention:
                 self.next_packed[tuple(row.seen)] = p + y_p if pre else norm(p + y_p)
         return y
 
-    def slots_read(self, pack, key_value, normed):
-        """pack(key): (H,R) weights; a slot is the sum of keys times weights, over their sum (normed) or number."""
+    def slots_read(self, pack, key_value, normed, pack_values=None):
+        """pack(key): (H,R) weights; a slot is the sum of keys times weights, over their sum (normed) or number. Values
+        have weights of their own, pack_values(key), or those of the keys."""
         query = self.heads(self.turned(self.linear("query", self.x), self.query_positions))
         y = np.zeros_like(self.x)
         for n, row in enumerate(self.rows):
             if not row.seen:
                 continue
             w = np.array([pack(key) for key in row.seen])  # (keys,H,R)
+            f = np.array([(pack_values or pack)(key) for key in row.seen])
             k = np.array([key_value(key)[0] for key in row.seen])
             v = np.array([key_value(key)[1] for key in row.seen])
             total = w.sum(axis=0)[..., None] if normed else len(row.seen)
-            K, V = np.einsum("jhr,jhd->hrd", w, k) / total, np.einsum("jhr,jhd->hrd", w, v) / total
+            K, V = np.einsum("jhr,jhd->hrd", w, k) / total, np.einsum("jhr,jhd->hrd", f, v) / total
             y[n] = np.concatenate([softmax_head(query[n, h], K[h], V[h]) for h in range(self.H)])
         return y
 
@@ -246,12 +249,18 @@ class Attention:
 
     def run_linformer(self):
         l = self.o.get("slots", 16)
-        E = self.weight("positions", P, self.H * l).reshape(P, self.H, l)
+        sharing, F = self.o.get("sharing", "none"), self.o.get("value_weights")
+        name = ("" if sharing == "none" else "shared_") + ("key_value_" if F else "") + "positions"
+        if sharing == "layerwise":
+            name = "../../linformer.%s.%s" % (self.name.split(".")[-1], name)
+        heads = self.H if sharing == "none" else 1
+        tables = self.weight(name, P, heads, 2 if F else 1, l)
+        E, F = (np.broadcast_to(t, (P, self.H, l)) for t in (tables[:, :, 0], tables[:, :, -1]))
         def key_value(rows, positions, turns):
             kv = self.linear("key_value", rows, 2 * C)
             return list(zip(self.heads(self.turned(kv[:, :C], positions)), self.heads(self.value(kv[:, C:], positions, turns))))
-        pack = self.all_keys(lambda rows, positions, turns: [E[p] for p in positions])
-        return self.slots_read(pack, self.all_keys(key_value), False)
+        pack, of_values = (self.all_keys(lambda rows, positions, turns: [t[p] for p in positions]) for t in (E, F))
+        return self.slots_read(pack, self.all_keys(key_value), False, of_values)
 
     # kernels
 
@@ -380,7 +389,8 @@ def main():
                   {"pre_norm": True, "contextual": False}, {"norm_eps": 0.1}, {"norm": "rms"}, {"norm": "rms", "pre_norm": True}]),
         "luna_causal": (every, {"slots": 3}, [turned, values, one, {"slots": 1}, {"slots": 5}, {"pack": "elu"}, {"pack": "softmax"}, {"tied": True},
                                               {"tied": True, "pack": "softmax"}, {"pack": "elu", "rotary": True}]),
-        "linformer": ([m for m in every if m != "univae-upper"], {"slots": 3}, [turned, values, one, {"slots": 1}, {"slots": 5}]),
+        "linformer": (every, {"slots": 3}, [turned, values, one, {"slots": 1}, {"slots": 5}, {"value_weights": True}, {"sharing": "headwise"},
+                                            {"sharing": "layerwise", "value_weights": True}]),
         "performer": (every, {"features": 5},
                       [turned, values, one, {"features": 3}, {"features": 16}] +
                       [{"feature_map": m, "features": R} for m in ("hyperbolic", "trigonometric", "relu") for R in (5, 2)] +

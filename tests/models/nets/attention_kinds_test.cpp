@@ -3,8 +3,10 @@
 // said.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 
+#include "engine/tensor/numbers.h"
 #include "models/nets/backbone.h"
 #include "models/tasks/univae_objective.h"
 #include "models/masks/mask.h"
@@ -70,9 +72,8 @@ TEST_CASE("attention: a univae takes the kinds that honour its masks, where a ke
             o.latent.size = 4;
             bool honoured = true;
             for (const char* name : {"univae-encoder", "univae-lower", "univae-upper"}) {
-                const NamedMask& mask = find_mask(name);
                 if (latent_layers == 0 && name != std::string("univae-lower")) continue;
-                honoured &= kind.refusal(make_mask(name, one), mask.latents()).empty();
+                honoured &= kind.refuses(make_mask(name, one)).empty();
             }
             const auto step = [&] {
                 Parameters parameters;
@@ -88,14 +89,63 @@ TEST_CASE("attention: a univae takes the kinds that honour its masks, where a ke
             if (honoured)
                 CHECK_NOTHROW(step());
             else
-                CHECK_SAYS(message_of<BadUsage>(step),
-                           latent_layers > 0 && kind.needs_positions ? "does not support latents" : "does not support");
+                CHECK_SAYS(message_of<BadUsage>(step), "does not support");
             taken += honoured;
         }
     CHECK(taken > 10);
-    CHECK(find_attention("linformer").refusal(make_mask("univae-upper", one), true) ==
-          "it knows keys by their positions, and a latent has none");
-    CHECK(find_attention("linformer").refusal(make_mask("univae-lower", one), false).empty());
+}
+
+TEST_CASE(
+    "attention: linformer has as many tables as its settings say, and layers that share one add up its gradient") {
+    // For each of P positions: slots times heads or one, times E and F or E alone, times layers or one.
+    for (const auto& [sharing, numbers] : {std::pair("none", 3 * 2 * 2), {"headwise", 3 * 2}, {"layerwise", 3}})
+        for (bool value_weights : {false, true}) {
+            CAPTURE(std::string(sharing));
+            CAPTURE(value_weights);
+            BackboneOptions o = small("linformer");
+            o.attention_options = {{"slots", 3}, {"sharing", std::string(sharing)}, {"value_weights", value_weights}};
+            Parameters parameters(DType::f64);
+            const Backbone stack(parameters, o);
+            parameters.allocate(3);
+            std::int64_t found = 0;
+            for (const Tensor& p : parameters.all())
+                if (p.path.find("positions") != std::string::npos) found += p.shape.count();
+            CHECK(found == o.positions * numbers * (value_weights ? 2 : 1));
+            const std::string path =
+                std::string(sharing) == "layerwise" ? "linformer.attention." : "layer.1.attention.";
+            Tensor* table = parameters.find(text(path, std::string(sharing) == "none" ? "" : "shared_",
+                                                 value_weights ? "key_value_" : "", "positions"));
+            REQUIRE(table);
+            Arena arena(Device::cpu, Blocks::loose);
+            Tape tape(arena, DType::f64);
+            const Documents one = {{4, 3}};
+            TokenRows rows;
+            for (int n = 0; n < 7; n++) rows.push(3 + n, n >= 4, n, 0);
+            const SegmentGraph graph = make_mask("unilm", one);
+            const std::vector<double> weights(7, 0.1);
+            double* x = parameters.master(*table).as<double>();
+            const auto loss = [&](bool backward) {
+                tape.begin("loss");
+                Tensor* h = stack.head(tape, stack.finish(tape, stack.run(tape, rows, graph)));
+                Tensor* all = stack.loss(tape, h, {3, 5, 7, 9, 11, 13, 15},
+                                         tape.constant("weights", {7}, DType::f64, weights.data()), "loss");
+                if (backward) parameters.start_gradients(), tape.backward(all), parameters.finish_gradients();
+                const double value = number_at(all->view(), 0);
+                tape.end();
+                return value;
+            };
+            loss(true);
+            for (std::int64_t i : {std::int64_t(0), table->columns() - 1, 2 * table->columns() + 1}) {
+                const double gradient = number_at(table->grad_view(), i), start = x[i], step = 1e-5;
+                x[i] = start + step;
+                const double above = loss(false);
+                x[i] = start - step;
+                const double below = loss(false);
+                x[i] = start;
+                CHECK(std::abs((above - below) / (2 * step) - gradient) <= 1e-7 * std::abs(gradient) + 1e-11);
+                CHECK(gradient != 0);
+            }
+        }
 }
 
 TEST_CASE("attention: a setting of several kinds has one default and the same bounds in all, and its help names them") {

@@ -243,8 +243,7 @@ TEST_CASE(
             CAPTURE(form);
             const Masked one{"AB full", documents, {full_mask(documents)}};
             const auto honours = [&](const Masked& mask) {
-                return !(mask.memory && kind.needs_positions) &&
-                       std::all_of(mask.graphs.begin(), mask.graphs.end(),
+                return std::all_of(mask.graphs.begin(), mask.graphs.end(),
                                    [&](const SegmentGraph& g) { return kind.refuses(g).empty(); });
             };
             // a kind with a pattern of its own does not

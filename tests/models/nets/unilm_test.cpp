@@ -11,7 +11,9 @@
 #include "engine/train/adamw.h"
 #include "models/masks/builder.h"
 #include "models/runs/unilm_run.h"
+#include "models/masks/mask.h"
 #include "tests/models/nets/block_kinds.h"
+#include "tests/models/nets/random_kinds.h"
 #include "tests/models/runs/small_pairs.h"
 
 using namespace masquerade;
@@ -57,8 +59,10 @@ void check_cached(const BackboneOptions& o, const std::string& name, const std::
     ObjectiveOptions by = options(start);
     if (!mask.empty()) by.masks = std::make_shared<const LayerMasks>(mask, 3);
     const Batch batch = find_objective(name).batch(pointers_to(text), 0, by);
+    const AttentionWords kinds(o.attention, o.layers);
     for (int layer : {0, 1})
-        if (!find_attention(o.attention).refuses(batch.graph_at(layer)).empty()) return;
+        if (&kinds.of(layer, 0) == &kinds.of(layer, 1) && !kinds.of(layer, 0).refuses(batch.graph_at(layer)).empty())
+            return;
     const auto forced = m.forced(batch);
     ReadingOptions reading;
     reading.causal = reading.goes_on = name == "lm-target";
@@ -104,11 +108,37 @@ TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every way th
         {"performer", {{"feature_map", "trigonometric"}}},
         {"performer", {{"feature_map", "relu"}}},
         {"rfa", {{"gate", true}}},
+        {"linformer", {{"value_weights", true}}},
+        {"linformer", {{"sharing", "headwise"}, {"value_weights", true}}},
+        {"linformer", {{"sharing", "layerwise"}}},
     };
     for (const auto& [kind, way] : ways) {
         BackboneOptions o = of_kind(kind, true, false);
         for (const auto& [key, value] : way) o.attention_options[key] = value;
         check_cached(o, "unilm", "", -1);
+    }
+}
+
+TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, of kinds by layer and part; their gradient") {
+    Sequence random(6, "kinds");
+    const SegmentGraph full = full_mask({{3, 0}}), causal = causal_mask({{3, 0}}), both = unilm_mask({{3, 2}});
+    const auto honours = [](const SegmentGraph& g) {
+        return [&g](const AttentionKind& kind) { return kind.refuses(g).empty(); };
+    };
+    for (int round = 0; round < 40; round++) {
+        const bool lm = round % 3 == 2;
+        BackboneOptions o = small(round % 2, round % 5 < 3);
+        draw_kinds(random, o, honours(lm ? causal : full), honours(lm ? causal : both), 3);
+        check_cached(o, lm ? "lm-target" : "unilm", "", round % 4 ? -1 : 16);
+    }
+    for (const char* words : {"A window; B lambda | layers 1:2: A luna; B softmax | layers 2:: A linear; B linear",
+                              "A linformer; B window | layers 1:: A sinkhorn; B luna_causal"}) {
+        CAPTURE(std::string(words));
+        BackboneOptions o = small(false, false);
+        o.attention = words;
+        o.attention_options = {{"slots", 3}, {"features", 4}, {"chunk", 3}, {"sharing", "layerwise"}};
+        const std::vector<Sentence> text = pairs(3, 11);
+        CHECK(gradient_error<Model>(o, find_objective("unilm").batch(pointers_to(text), 0, options())) < 1e-12);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/models/nets/block_kinds.h"
+#include "tests/models/nets/random_kinds.h"
 
 #include <cmath>
 #include <cstring>
@@ -133,8 +134,7 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                           std::tuple(false, "A causal; B causal",
                                      "A full window=2 dilation=2 globals=1; B causal window=2 sees A[0]")}) {
                         CAPTURE(std::string(attention.name));
-                        if ((rotary && !attention.rotates) || attention.needs_positions || latent.free_bits > 0)
-                            continue;
+                        if ((rotary && !attention.rotates) || latent.free_bits > 0) continue;
                         UniVaeOptions o = small(latent, pre_norm, rotary);
                         o.backbone.attention = attention.name;
                         for (const char* key : {"window", "stride", "reach"}) o.backbone.attention_options[key] = 3;
@@ -166,6 +166,32 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
 
                         CHECK(cached_equals(m.model, text, batch, latents, split));
                     }
+}
+
+TEST_CASE("univae: joint == split == cached logits, == in double, of kinds by layer and half") {
+    Sequence random(6, "kinds");
+    const auto reads = [](const AttentionKind& kind) { return kind.refuses(full_mask({{3, 0}})).empty(); };
+    const auto writes = [](const AttentionKind& kind) { return kind.refuses(causal_mask({{0, 3}})).empty(); };
+    int halves = 0;
+    for (int round = 0; round < 30; round++) {
+        UniVaeOptions o = small(LatentKind::gaussian, round % 2, round % 4 < 3);
+        draw_kinds(random, o.backbone, reads, writes, 4);
+        CAPTURE(o.backbone.attention);
+        Model m(o, DType::f64);
+        halves += m.model.backbone.has_parts();
+        const auto text = sentences(4, 11, 50, 3);
+        const Batch batch = halves_batch(m.model, pointers_to(text), 1, true);
+        const LatentNoise noise = m.model.space.noise(batch.names(), 11, 0);
+        m.tape.begin("a");
+        const auto latents = m.model.encode(m.tape, batch, &noise);
+        const auto logits = [&](Tensor* x) {
+            return m.model.backbone.logits(m.tape, m.model.backbone.head(m.tape, x));
+        };
+        Tensor* split = logits(m.model.decode(m.tape, batch, points(latents)));
+        CHECK(same_bits(split->view(), logits(m.model.joint(m.tape, batch, &noise))->view()));
+        CHECK(cached_equals(m.model, text, batch, latents, split));
+    }
+    CHECK(halves > 20);
 }
 
 TEST_CASE("univae: the gradients of the joint and of the split form agree, 1e-12 in double") {

@@ -79,6 +79,7 @@ inline std::string special_value(const std::string& model, const std::string& ke
              {"deviation", "0.1"},
              {"positions", "40"},
              {"redraw", "2"},
+             {"sharing", "layerwise"},
              {"order", "frequency"},
              {"content_location", "joint"},
              {"finalization", "sequence"},

@@ -7,7 +7,9 @@
 
 #include "models/tasks/objective.h"
 #include "models/writing/seq2seq_decoder.h"
+#include "models/masks/mask.h"
 #include "tests/models/nets/block_kinds.h"
+#include "tests/models/nets/random_kinds.h"
 #include "tests/models/nets/small_stacks.h"
 #include "tests/train/files.h"
 
@@ -49,6 +51,35 @@ TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every s
                 decoder.read(pointers_to(text), int(text.size()));
                 check_targets(decoder, 2, text, batch, forced);
             }
+}
+
+TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, of kinds by layer and stack; their gradient") {
+    Sequence random(6, "kinds");
+    const auto reads = [](const AttentionKind& kind) { return kind.refuses(full_mask({{3, 0}})).empty(); };
+    const auto writes = [](const AttentionKind& kind) {
+        return self_attention(kind.name, true).refuses(causal_mask({{0, 3}})).empty() &&
+               kind.refuses(cross_mask({{3, 3}})).empty();
+    };
+    for (int round = 0; round < 20; round++) {
+        EncoderDecoderOptions o = small(round % 2, round % 4 < 3, round % 3);
+        draw_kinds(random, o.stack, reads, writes, 3);
+        CAPTURE(o.stack.attention);
+        const std::vector<Sentence> text = pairs(4, 11);
+        const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, options());
+        Model m(o);
+        const Rows forced = m.logits(batch);
+        Seq2SeqDecoder decoder(m.model, 0, 1, longest);
+        decoder.read(pointers_to(text), int(text.size()));
+        check_targets(decoder, 2, text, batch, forced);
+    }
+    EncoderDecoderOptions o = small(true, false);
+    for (const char* words : {"A luna; B linear | layers 1:2: A window; B luna", "A linformer; B luna"}) {
+        CAPTURE(std::string(words));
+        o.stack.attention = words;
+        o.stack.attention_options = {{"slots", 3}, {"value_weights", true}};
+        const std::vector<Sentence> text = pairs(3, 11);
+        CHECK(gradient_error<Model>(o, find_objective("seq2seq", true).batch(pointers_to(text), 0, options())) < 1e-12);
+    }
 }
 
 TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every kind of norm and feed-forward part") {
