@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "data/text.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 
@@ -15,17 +16,11 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-bool is_blank(std::string_view line) {
-    for (char c : line)
-        if (!is_space(c)) return false;
-    return true;
-}
+bool is_blank(std::string_view line) { return std::all_of(line.begin(), line.end(), is_space); }
 
 // Returns the number of bytes of the first code point in `rest`; 0 if the bytes are not UTF-8, or if it is U+0000.
 // NUL bytes count as invalid because they reveal files that are not UTF-8 text: almost every UTF-16 file has many.
-std::size_t code_point_bytes(std::string_view rest) {
-    return rest[0] == 0 ? 0 : std::size_t(decode_utf8(rest, 0).length);
-}
+std::size_t code_point_bytes(std::string_view rest) { return rest[0] == 0 ? 0 : decode_utf8(rest, 0).length; }
 
 void refuse_binary(const TextCounts& counts, const std::string& name) {
     if (counts.invalid_bytes * 100 > counts.bytes)

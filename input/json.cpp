@@ -2,10 +2,12 @@
 #include <charconv>
 #include <istream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <streambuf>
 #include <vector>
 
 #include "input/input.h"
+#include "input/utf8.h"
 
 namespace masquerade {
 namespace {
@@ -52,31 +54,31 @@ class Builder : public nlohmann::json_sax<json> {
     bool key(std::string& name) override {
         auto [place, fresh] = open_.back()->get_ref<json::object_t&>().emplace(name, nullptr);
         slot_ = &place->second;
-        if (!fresh)
-            problem_ = "has " + in_words(name) + " twice in one object, at" + byte() + "; each key once is expected";
-        return fresh;
+        return fresh ||
+               refuse("has ", in_words(name), " twice in one object, at", byte(), "; each key once is expected");
     }
     bool parse_error(std::size_t position, const std::string&, const json::exception& error) override {
         constexpr int number_too_large = 406;
         if (error.id == number_too_large)
-            problem_ = "is not JSON: the number before" + byte() + " is larger than any that can be held";
-        else if (position > text_.size())
-            problem_ = "is not JSON: it ends in the middle, at" + byte();
-        else
-            problem_ = "is not JSON:" + byte() + " cannot be read";
-        return false;
+            return refuse("is not JSON: the number before", byte(), " is larger than any that can be held");
+        if (position > text_.size()) return refuse("is not JSON: it ends in the middle, at", byte());
+        return refuse("is not JSON:", byte(), " cannot be read");
     }
 
   private:
+    template <class... Parts>
+    bool refuse(const Parts&... parts) {
+        std::ostringstream all;
+        (all << ... << parts);
+        problem_ = all.str();
+        return false;
+    }
     // Returns the position up to which the parser has read, in words for messages.
     std::string byte() const { return byte(buffer_.read()); }
     std::string byte(std::size_t place) const { return " byte " + std::to_string(offset_ + place) + " of the file"; }
     bool put(json value) {
-        if (count_++ == most_) {
-            problem_ = "holds more than " + std::to_string(most_) +
-                       " values, the most that are read; is it another kind of file?";
-            return false;
-        }
+        if (count_++ == most_)
+            return refuse("holds more than ", most_, " values, the most that are read; is it another kind of file?");
         json* in = open_.empty() ? nullptr : open_.back();
         if (in && in->is_array()) {
             auto& list = in->get_ref<json::array_t&>();
@@ -89,11 +91,9 @@ class Builder : public nlohmann::json_sax<json> {
         return true;
     }
     bool open(json value) {
-        if (open_.size() == deepest_json) {
-            problem_ = "nests lists and objects deeper than " + std::to_string(deepest_json) + ", at" + byte() +
-                       "; is it another kind of file?";
-            return false;
-        }
+        if (open_.size() == deepest_json)
+            return refuse("nests lists and objects deeper than ", deepest_json, ", at", byte(),
+                          "; is it another kind of file?");
         if (!put(std::move(value))) return false;
         open_.push_back(slot_);
         return true;
@@ -122,10 +122,7 @@ std::string parse_bounded(std::string_view text, json& value, std::size_t offset
 constexpr const char* uri = "file://";
 
 std::string json_name(const std::string& bytes) {
-    try {
-        if (bytes.rfind(uri, 0) != 0) return (void)json(bytes).dump(), bytes;
-    } catch (const json::exception&) {  // dump() throws if the bytes are not UTF-8
-    }
+    if (bytes.rfind(uri, 0) != 0 && is_utf8(bytes)) return bytes;
     std::string text = uri;
     for (const char c : bytes) {
         const bool plain = c > ' ' && c < 0x7F && c != '%';

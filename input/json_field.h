@@ -50,6 +50,11 @@ class JsonField {
         if (!value_->is_boolean()) fail("true or false");
         return value_->get<bool>();
     }
+    // Sets `value` to this field, which is true or false; leaves it unchanged if the field is null.
+    template <class Flag>
+    void read(Flag& value) const {
+        if (!is_null()) value = boolean();
+    }
     template <class T = int>
     T number(T least, T most = std::numeric_limits<T>::max()) const {
         constexpr bool whole = std::is_integral_v<T>;
@@ -59,7 +64,7 @@ class JsonField {
         return value_->get<T>();
     }
     void expect(const std::string& text) const {
-        if (*value_ != text) fail('"' + text + '"');
+        if (*value_ != text) fail('"', text, '"');
     }
 
     // Returns the name of the file and the path of the field in it, for messages.

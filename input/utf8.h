@@ -3,6 +3,7 @@
 // are not an error: decode_utf8() returns length 0, and the caller skips one byte, as Python's decode("utf-8",
 // "ignore") does.
 #pragma once
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -10,7 +11,8 @@ namespace masquerade {
 
 struct CodePoint {
     char32_t value;
-    int length;  // in bytes; 0 if no valid code point starts at this position
+    unsigned length;  // in bytes; 0 if no valid code point starts at this position
+    std::size_t step() const { return std::max(length, 1u); }  // bytes to the next code point
 };
 
 // Decodes the code point that starts at s[at]. `at` must be less than s.size().
@@ -49,22 +51,36 @@ inline void append_utf8(std::string& s, char32_t c) {
     }
 }
 
+inline std::string to_utf8(std::u32string_view text) {
+    std::string bytes;
+    for (char32_t c : text) append_utf8(bytes, c);
+    return bytes;
+}
+
 // Calls use(code point, its bytes) for each code point. The text must be valid UTF-8; otherwise, the loop never ends.
 template <class Use>
 void each_character(std::string_view s, Use use) {
     for (std::size_t at = 0; at < s.size();) {
         CodePoint c = decode_utf8(s, at);
-        use(c.value, s.substr(at, std::size_t(c.length)));
-        at += std::size_t(c.length);
+        use(c.value, s.substr(at, c.length));
+        at += c.length;
     }
 }
 
-inline bool is_utf8(std::string_view s) {
-    for (std::size_t at = 0; at < s.size();) {
-        int length = decode_utf8(s, at).length;
-        if (length == 0) return false;
-        at += std::size_t(length);
+// Returns the code points of a text. Bytes that are not UTF-8 are skipped.
+inline std::u32string code_points(std::string_view text) {
+    std::u32string all;
+    for (std::size_t at = 0; at < text.size();) {
+        const CodePoint c = decode_utf8(text, at);
+        if (c.length > 0) all += c.value;
+        at += c.step();
     }
+    return all;
+}
+
+inline bool is_utf8(std::string_view s) {
+    for (std::size_t at = 0, length; at < s.size(); at += length)
+        if (length = decode_utf8(s, at).length; length == 0) return false;
     return true;
 }
 

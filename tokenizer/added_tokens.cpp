@@ -2,10 +2,8 @@
 #include "tokenizer/added_tokens.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "input/utf8.h"
-#include "tokenizer/normalise.h"
 #include "tokenizer/vocabulary.h"
 
 namespace masquerade {
@@ -29,7 +27,7 @@ std::size_t white_space_before(std::string_view text, std::size_t at, std::size_
     while (at > from) {
         CodePoint c = code_point_before(text, at);
         if (c.length == 0 || !is_white_space(c.value)) break;
-        at -= std::size_t(c.length);
+        at -= c.length;
     }
     return at;
 }
@@ -38,7 +36,7 @@ std::size_t white_space_after(std::string_view text, std::size_t at) {
     while (at < text.size()) {
         CodePoint c = decode_utf8(text, at);
         if (c.length == 0 || !is_white_space(c.value)) break;
-        at += std::size_t(c.length);
+        at += c.length;
     }
     return at;
 }
@@ -47,35 +45,15 @@ std::size_t white_space_after(std::string_view text, std::size_t at) {
 Normalised valid_part(std::string_view line) {
     Normalised valid;
     for (std::size_t at = 0; at < line.size();) {
-        int length = decode_utf8(line, at).length;
-        for (int i = 0; i < length; i++) {
-            valid.text += line[at + std::size_t(i)];
-            valid.spans.push_back({int(at) + i, int(at) + i + 1});
+        const CodePoint c = decode_utf8(line, at);
+        for (std::size_t i = at; i < at + c.length; i++) {
+            valid.text += line[i];
+            valid.spans.push_back({int(i), int(i) + 1});
         }
-        at += std::size_t(std::max(length, 1));
+        at += c.step();
     }
     return valid;
 }
-
-// Collects the parts of a line: the tokens and, between them, ordinary text.
-class Filler {
-  public:
-    Filler(std::vector<AddedTokens::Part>& parts, int begin) : parts_(parts), next_(begin) {}
-    void token(Span span, int id) {
-        text_until(span.begin);
-        int end = std::max(span.end, next_);
-        parts_.push_back({next_, end, id});
-        next_ = end;
-    }
-    void text_until(int end) {
-        if (next_ < end) parts_.push_back({next_, end, -1});
-        next_ = std::max(next_, end);
-    }
-
-  private:
-    std::vector<AddedTokens::Part>& parts_;
-    int next_;
-};
 
 }  // namespace
 
@@ -85,11 +63,9 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Characters& chara
         if (token.normalised && !characters_) characters_ = std::make_shared<const Characters>(characters);
     std::vector<std::string> forms;
     for (const AddedToken& token : tokens_) {
-        if (!is_utf8(token.text))
-            throw TokenizerError("the added token with id " + std::to_string(token.id) + " is not UTF-8");
+        if (!is_utf8(token.text)) throw TokenizerError("the added token with id ", token.id, " is not UTF-8");
         if (token.id < 0)
-            throw TokenizerError("the added token " + token.text + " has the id " + std::to_string(token.id) +
-                                 ", expected 0 or more");
+            throw TokenizerError("the added token ", token.text, " has the id ", token.id, ", expected 0 or more");
         forms.push_back(token.normalised ? normalise(token.text, characters).text : token.text);
     }
     exact_ = make_set(forms, false);
@@ -157,48 +133,42 @@ void AddedTokens::find(const Set& set, std::string_view text, Emit emit) const {
     }
 }
 
-void AddedTokens::split(std::string_view line, std::vector<Part>& parts) const {
-    parts.clear();
-    if (!may_hold(line)) {
-        if (!line.empty()) parts.push_back({0, int(line.size()), -1});
-        return;
-    }
-    // Appends the parts of line[begin, end). `text` is the range itself, its valid UTF-8, or its normalised form.
-    // of.spans gives the position in the range of each byte of `text`; it is empty if `text` is the range itself.
-    auto append_parts = [&](const Set& set, const Normalised& of, std::string_view text, int begin, int end) {
-        Filler filler(parts, begin);
-        find(set, text, [&](std::size_t from, std::size_t to, int id) {
+std::vector<AddedTokens::Part> AddedTokens::split(std::string_view line) const {
+    std::vector<Part> parts;
+    // Appends the parts of line[begin, end). of.text is the range itself, its valid UTF-8, or its normalised form;
+    // of.spans gives the position in the range of each byte of the text. It is empty if the text is the range itself.
+    auto append_parts = [&](const Set& set, const Normalised& of, int begin, int end) {
+        int next = begin;  // end of the last part
+        auto text_until = [&](int to) {
+            if (next < to) parts.push_back({next, to, -1});
+            next = std::max(next, to);
+        };
+        find(set, of.text, [&](std::size_t from, std::size_t to, int id) {
             Span span{0, 0};
             if (from < to && of.spans.empty()) span = {int(from), int(to)};
             if (from < to && !of.spans.empty()) span = {of.spans[from].begin, of.spans[to - 1].end};
-            filler.token({begin + span.begin, begin + span.end}, id);
+            text_until(begin + span.begin);
+            parts.push_back({next, std::max(begin + span.end, next), id});
+            next = parts.back().end;
         });
-        filler.text_until(end);
+        text_until(end);
     };
-    if (is_utf8(line)) {
-        append_parts(exact_, {}, line, 0, int(line.size()));
-    } else {
-        Normalised valid = valid_part(line);
-        append_parts(exact_, valid, valid.text, 0, int(line.size()));
+    if (!may_hold(line)) {
+        if (!line.empty()) parts.push_back({0, int(line.size()), -1});
+        return parts;
     }
-    if (normalised_.firsts.empty()) return;
+    append_parts(exact_, is_utf8(line) ? Normalised{std::string(line), {}} : valid_part(line), 0, int(line.size()));
+    if (normalised_.firsts.empty()) return parts;
 
-    std::vector<Part> exact;
-    exact.swap(parts);
+    const std::vector<Part> exact = std::move(parts);
+    parts.clear();
     for (const Part& part : exact) {
-        if (part.id >= 0) {
-            parts.push_back(part);
-            continue;
-        }
         std::string_view text = line.substr(std::size_t(part.begin), std::size_t(part.end - part.begin));
-        const Normalised normal = normalise(text, *characters_);
-        append_parts(normalised_, normal, normal.text, part.begin, part.end);
+        if (part.id >= 0)
+            parts.push_back(part);
+        else
+            append_parts(normalised_, normalise(text, *characters_), part.begin, part.end);
     }
-}
-
-std::vector<AddedTokens::Part> AddedTokens::split(std::string_view line) const {
-    std::vector<Part> parts;
-    split(line, parts);
     return parts;
 }
 

@@ -52,7 +52,6 @@ class AddedTokens {
     // without `normalised` are found first; tokens with `normalised` are found only in the text between them. Bytes
     // that are not UTF-8 are ignored. A token may match only a part of a character's normalised form, such as one jamo
     // of a Hangul syllable; its part then covers the whole character.
-    void split(std::string_view line, std::vector<Part>& parts) const;
     std::vector<Part> split(std::string_view line) const;
 
   private:

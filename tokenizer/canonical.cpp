@@ -2,11 +2,10 @@
 #include "tokenizer/canonical.h"
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "input/utf8.h"
+#include "tokenizer/code_point_table.h"
 
 namespace masquerade {
 
@@ -27,28 +26,24 @@ constexpr std::uint64_t pair_of(char32_t first, char32_t second) { return std::u
 struct Tables {
     Map decompositions;                                    // full decompositions
     std::unordered_map<std::uint64_t, char32_t> composed;  // key: pair_of(first part, second part)
-    std::unordered_map<char32_t, int> classes;
-    std::unordered_set<char32_t> unstable;    // code points that NFC may change, or join to the text before
-    std::array<bool, 0x110000 / 256> busy{};  // index: code point / 256; whether the block has an unstable code point
+    CodePointTable<std::uint8_t> classes;
+    CodePointTable<std::uint8_t> unstable;  // whether NFC may change the code point, or join it to the text before
 
     Tables() {
         Map steps;
-        add(unicode::decomposition, steps);
+        unicode::add(unicode::decomposition, steps);
         for (const auto& [c, parts] : steps) decompositions[c] = full(parts, steps);
         for (const auto& [c, parts] : steps)
             if (parts.size() == 2) composed[pair_of(parts[0], parts[1])] = c;
-        each_run(unicode::combining_classes, [&](char32_t first, char32_t last, std::uint32_t value) {
-            for (char32_t c = first; c <= last; c++) classes[c] = int(value), mark(c);
+        unicode::each_range(unicode::combining_classes, [&](char32_t first, char32_t last, char32_t value) {
+            for (char32_t c = first; c <= last; c++) classes.at(c) = std::uint8_t(value), mark(c);
         });
-        char32_t next = 0;
-        for (const unicode::Stretch& stretch : unicode::never_composed) {
-            next += stretch.skipped;
-            for (std::uint32_t i = 0; i < stretch.length; i++, next++) {
-                const std::u32string& parts = steps[next];
-                composed.erase(pair_of(parts[0], parts[1]));
-                mark(next);
+        unicode::each_range(unicode::never_composed, [&](char32_t first, char32_t last, char32_t) {
+            for (char32_t c = first; c <= last; c++) {
+                composed.erase(pair_of(steps[c][0], steps[c][1]));
+                mark(c);
             }
-        }
+        });
         for (const auto& [c, parts] : steps)
             if (parts.size() == 1) mark(c);
         for (const auto& [parts, c] : composed) mark(char32_t(parts));  // the low 32 bits: the second part
@@ -65,11 +60,7 @@ struct Tables {
         return all;
     }
 
-    void mark(char32_t c) {
-        unstable.insert(c);
-        busy[c >> 8] = true;
-    }
-    bool is_unstable(char32_t c) const { return busy[c >> 8] && unstable.count(c) > 0; }
+    void mark(char32_t c) { unstable.at(c) = true; }
 };
 
 const Tables& tables() {
@@ -96,8 +87,7 @@ std::u32string decomposed(const std::u32string& text) {
         std::size_t end = begin + 1;
         while (end < all.size() && combining_class(all[end]) > 0) end++;
         const std::size_t marks = begin + (combining_class(all[begin]) == 0);  // a starter stays in front of its marks
-        std::stable_sort(all.begin() + std::ptrdiff_t(marks), all.begin() + std::ptrdiff_t(end),
-                         [](char32_t a, char32_t b) { return combining_class(a) < combining_class(b); });
+        sort_by_class(&all[marks], &all[end]);
         begin = end;
     }
     return all;
@@ -137,9 +127,10 @@ std::u32string composed(const std::u32string& text) {
 
 const Map& canonical_decompositions() { return tables().decompositions; }
 
-int combining_class(char32_t c) {
-    const auto found = tables().classes.find(c);
-    return found == tables().classes.end() ? 0 : found->second;
+int combining_class(char32_t c) { return tables().classes[c]; }
+
+void sort_by_class(char32_t* begin, char32_t* end) {
+    std::stable_sort(begin, end, [](char32_t a, char32_t b) { return combining_class(a) < combining_class(b); });
 }
 
 std::string nfc(std::string_view text, const MayCompose& may) {
@@ -154,24 +145,17 @@ std::string nfc(std::string_view text, const MayCompose& may) {
             return;
         }
         stable = true;
-        std::u32string points;
-        for (std::size_t at = 0; at < before.size();) {
-            const CodePoint c = decode_utf8(before, at);
-            points += c.value;
-            at += std::size_t(c.length);
-        }
-        std::string after;
-        for (char32_t c : composed(decomposed(points))) append_utf8(after, c);
+        const std::string after = to_utf8(composed(decomposed(code_points(before))));
         all += after == before || may(before, after) ? after : std::string(before);
     };
     for (std::size_t at = 0; at < text.size();) {
         const CodePoint c = decode_utf8(text, at);
-        if (c.length > 0 && tables().is_unstable(c.value)) {
+        if (c.length > 0 && tables().unstable[c.value]) {
             stable = false;  // the character continues the stretch
         } else {
             close(at);  // a stable character begins a new stretch
         }
-        at += std::size_t(std::max(c.length, 1));
+        at += c.step();
         if (c.length == 0) close(at);  // a byte that is not UTF-8 is a stretch of its own
     }
     close(text.size());

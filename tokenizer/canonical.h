@@ -15,6 +15,10 @@ const unicode::Map& canonical_decompositions();
 // Returns the canonical combining class of a code point; 0 if the code point is a starter.
 int combining_class(char32_t c);
 
+// Sorts characters with a nonzero combining class into Unicode's canonical order: by class; equal classes keep their
+// order.
+void sort_by_class(char32_t* begin, char32_t* end);
+
 // Returns the text in NFC. Bytes that are not UTF-8 are unchanged.
 std::string nfc(std::string_view text);
 

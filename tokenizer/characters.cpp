@@ -2,7 +2,6 @@
 #include "tokenizer/characters.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "input/utf8.h"
@@ -12,60 +11,29 @@
 
 namespace masquerade {
 
-namespace {
-
-using unicode::Fact;
-
-}  // namespace
-
 Characters::Characters(const NormaliseOptions& options)
-    : lower_(options.lower),
-      digits_alone_(options.single_digits),
-      replaced_(options.replace),
-      table_(256),
-      block_of_(0x110000 / 256) {
+    : lower_(options.lower), digits_alone_(options.single_digits), replaced_(options.replace) {
     set_flags(options);
     set_results(options);
-    share_equal_blocks();
+    table_.share_equal_blocks();  // ideographs fill hundreds of them
     set_ascii();
 }
 
-Character& Characters::make(char32_t c) {
-    std::uint16_t& block = block_of_[c >> 8];
-    if (block == 0) {
-        block = std::uint16_t(table_.size() / 256);
-        table_.resize(table_.size() + 256);
-    }
-    return table_[block * 256u + (c & 0xFF)];
-}
-
+// The flags in the tables have the values of Character::Flag.
 void Characters::set_flags(const NormaliseOptions& options) {
-    bool google = options.rules == Rules::google;
-    auto set = [&](char32_t first, char32_t last, std::uint32_t facts) {
-        std::uint32_t flags = 0;
-        auto translate = [&](std::uint32_t fact, Character::Flag flag) {
-            if (facts & fact) flags |= flag;
-        };
-        if (options.clean && (facts & Fact::control)) {
-            flags = Character::drop;
-        } else {
-            translate(Fact::space, Character::space);
-            translate(Fact::punctuation, Character::punctuation);
-            if (options.split_ideographs) translate(Fact::ideograph, Character::ideograph);
-            if (options.strips()) {
-                translate(Fact::mark, Character::mark);
-                translate(Fact::nonstarter, Character::nonstarter);
-            }
-        }
-        if (google && options.lower) {
-            translate(Fact::cased, Character::cased);
-            translate(Fact::ignorable, Character::ignorable);
-        }
-        for (char32_t c = first; c <= last; c++) make(c).flags = flags & 0x7FF;
+    const bool google = options.rules == Rules::google;
+    std::uint32_t used = Character::space | Character::punctuation, for_sigma = 0;
+    if (options.split_ideographs) used |= Character::ideograph;
+    if (options.strips()) used |= Character::mark | Character::nonstarter;
+    if (google && options.lower) for_sigma = Character::cased | Character::ignorable;
+    auto set = [&](char32_t first, char32_t last, std::uint32_t flags) {
+        const bool removed = options.clean && (flags & Character::drop);
+        flags &= for_sigma | (removed ? std::uint32_t{Character::drop} : used);
+        for (char32_t c = first; c <= last; c++) table_.at(c).flags = flags & 0x7FF;
     };
-    each_run(unicode::flags, set);
-    if (!google) each_run(unicode::hugging_face_flags, set);
-    for (char32_t c = '0'; options.single_digits && c <= '9'; c++) make(c).flags |= Character::punctuation;
+    unicode::each_range(unicode::flags, set);
+    if (!google) unicode::each_range(unicode::hugging_face_flags, set);
+    for (char32_t c = '0'; options.single_digits && c <= '9'; c++) table_.at(c).flags |= Character::punctuation;
 }
 
 // Sets what each code point becomes: its lower case, decomposed, without marks. Decomposition before lower-casing would
@@ -73,15 +41,15 @@ void Characters::set_flags(const NormaliseOptions& options) {
 void Characters::set_results(const NormaliseOptions& options) {
     const bool library = options.rules == Rules::hugging_face;
     unicode::Map lowered, stripped;
-    if (options.lower) add(unicode::lower, lowered), add(unicode::lower_longer, lowered);
-    if (options.lower && library) add(unicode::hugging_face_lower, lowered);
+    if (options.lower) unicode::add(unicode::lower, lowered);
+    if (options.lower && library) unicode::add(unicode::hugging_face_lower, lowered);
     if (options.strips()) {
         stripped = canonical_decompositions();
         for (auto& [c, parts] : stripped)
             parts.erase(std::remove_if(parts.begin(), parts.end(),
                                        [&](char32_t part) { return (*this)[part].is(Character::mark); }),
                         parts.end());
-        if (library) add(unicode::hugging_face_strip, stripped);
+        if (library) unicode::add(unicode::hugging_face_strip, stripped);
     }
     for (const auto& [c, result] : stripped)
         if (lowered.count(c) == 0) set_result(c, result);
@@ -97,12 +65,12 @@ void Characters::set_results(const NormaliseOptions& options) {
         set_result(c, result);
     }
     if (options.strips())
-        for (char32_t c = 0xAC00; c <= 0xD7A3; c++) make(c).flags |= Character::syllable;
-    if (options.lower && options.rules == Rules::google) make(0x3A3).flags |= Character::sigma;
+        for (char32_t c = 0xAC00; c <= 0xD7A3; c++) table_.at(c).flags |= Character::syllable;
+    if (options.lower && options.rules == Rules::google) table_.at(0x3A3).flags |= Character::sigma;
 }
 
 void Characters::set_result(char32_t c, const std::u32string& result) {
-    Character& what = make(c);
+    Character& what = table_.at(c);
     if (what.is(Character::drop) || what.is(Character::mark) || what.is(Character::space)) return;
     std::uint32_t flags = what.flags & ~std::uint32_t(Character::punctuation);
     for (char32_t r : result) flags |= (*this)[r].flags & Character::punctuation;
@@ -117,19 +85,6 @@ void Characters::set_result(char32_t c, const std::u32string& result) {
         pool_.push_back(0);
     }
     what.flags = flags & 0x7FF;
-}
-
-// Lets neighbouring blocks with equal entries share memory. Ideographs fill hundreds of such blocks.
-void Characters::share_equal_blocks() {
-    std::vector<Character> kept(table_.begin(), table_.begin() + 256);
-    for (std::uint16_t& block : block_of_) {
-        if (block == 0) continue;
-        const Character* entries = &table_[block * 256u];
-        if (std::memcmp(entries, &kept[kept.size() - 256], 256 * sizeof(Character)) != 0)
-            kept.insert(kept.end(), entries, entries + 256);
-        block = std::uint16_t(kept.size() / 256 - 1);
-    }
-    table_ = std::move(kept);
 }
 
 void Characters::set_ascii() {
@@ -150,7 +105,7 @@ void Characters::replace(std::string_view line, std::string& text, std::vector<S
     sources.clear();
     for (std::size_t at = 0, next; at < line.size(); at = next) {
         const CodePoint c = decode_utf8(line, at);
-        next = at + std::size_t(std::max(c.length, 1));
+        next = at + c.step();
         // Drops bytes that are not UTF-8: if an empty replacement joined two such bytes, they could form a character.
         if (c.length == 0) continue;
         const auto found = replaced_.find(c.value);
@@ -162,12 +117,9 @@ void Characters::replace(std::string_view line, std::string& text, std::vector<S
 bool is_word_character(char32_t c) {
     static const auto ranges = [] {
         std::vector<std::pair<char32_t, char32_t>> all;  // last and first code point of each range
-        char32_t next = 0;
-        for (const unicode::Stretch& stretch : unicode::word_characters) {
-            const char32_t first = next + stretch.skipped;
-            next = first + stretch.length;
-            all.push_back({next - 1, first});
-        }
+        unicode::each_range(unicode::word_characters, [&](char32_t first, char32_t last, char32_t) {
+            all.push_back({last, first});
+        });
         return all;
     }();
     auto range = std::lower_bound(ranges.begin(), ranges.end(), std::make_pair(c, char32_t(0)));

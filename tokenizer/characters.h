@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The class Characters: a table of what normalisation with the given options does to each code point. A lookup takes
-// two memory loads and needs no Unicode library. The data is in characters_table.h, which tools/unicode/make_table.py
-// generates.
+// The class Characters: a table of what normalisation with the given options does to each code point. It needs no Unicode
+// library. The data is in characters_table.h, which tools/unicode/make_table.py generates.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -11,6 +10,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "tokenizer/code_point_table.h"
 
 namespace masquerade {
 
@@ -22,13 +23,13 @@ namespace masquerade {
 enum class Rules { google, hugging_face };
 
 struct NormaliseOptions {
-    bool lower = true;                  // convert to lower case
-    std::optional<bool> strip_accents;  // decompose (NFD) and drop marks; if not set, `lower` is used
-    bool clean = true;                  // drop control and format characters
-    bool split_ideographs = true;       // each ideograph is a word by itself
-    bool single_digits = false;         // each digit 0-9 is a word by itself
+    bool lower = true;                       // convert to lower case
+    std::optional<bool> strip_accents = {};  // decompose (NFD) and drop marks; if not set, `lower` is used
+    bool clean = true;                       // drop control and format characters
+    bool split_ideographs = true;            // each ideograph is a word by itself
+    bool single_digits = false;              // each digit 0-9 is a word by itself
     Rules rules = Rules::google;
-    std::map<char32_t, std::string> replace;  // character -> text that replaces it before all other steps
+    std::map<char32_t, std::string> replace = {};  // character -> text that replaces it before all other steps
 
     bool strips() const { return strip_accents.value_or(lower); }
 };
@@ -63,7 +64,7 @@ class Characters {
   public:
     explicit Characters(const NormaliseOptions& options);
 
-    Character operator[](char32_t c) const { return table_[block_of_[c >> 8] * 256u + (c & 0xFF)]; }
+    Character operator[](char32_t c) const { return table_[c]; }
 
     // Returns the code points that a character with the flag `expands` becomes: 2 or 3 code points, then 0.
     const char32_t* expansion(Character c) const { return &pool_[c.to]; }
@@ -84,19 +85,14 @@ class Characters {
     void replace(std::string_view line, std::string& text, std::vector<Span>& sources) const;
 
   private:
-    Character& make(char32_t c);  // returns the entry of c; appends its block if there is none
     void set_flags(const NormaliseOptions& options);
     void set_results(const NormaliseOptions& options);
     void set_result(char32_t c, const std::u32string& result);
-    void share_equal_blocks();
     void set_ascii();
 
     bool lower_, digits_alone_;
     std::map<char32_t, std::string> replaced_;
-    // table_ consists of blocks of 256 entries. The entry of code point c is in block block_of_[c / 256]. Block 0
-    // belongs to code points that normalisation leaves unchanged.
-    std::vector<Character> table_;
-    std::vector<std::uint16_t> block_of_;
+    CodePointTable<Character> table_;
     std::vector<char32_t> pool_;
     std::array<char, 256> ascii_{}, letters_{};
 };

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Written by tools/unicode/make_table.py from Unicode 14.0.0 and Hugging Face tokenizers 0.23.3: do not edit.
+//
+// A table is a list of numbers in base 26. The digits of a number are lower-case letters, but its last digit is a capital
+// letter: "bC" is 1 * 26 + 2. Line ends mean nothing. table_rows.h reads the tables, of which there are two kinds:
+//   values    for each range of code points with the same value: the number of code points that were skipped since the
+//             previous range, the number of code points in the range, the value
+//   changes   for each code point that changes: the number of code points that were skipped since the previous one, the
+//             code points that it becomes, 0
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -9,724 +16,310 @@ namespace masquerade::unicode {
 constexpr const char* version = "14.0.0";
 constexpr const char* hugging_face_version = "0.23.3";
 
-struct Fact {
-    enum Flag : std::uint32_t {
-        control = 1,       // dropped by cleaning: NUL, U+FFFD, category Cf, Cc but tab, LF and CR; Hugging Face: Co
-        space = 2,         // separates words; if `control` is also set, only without cleaning
-        ideograph = 4,     // a word by itself
-        punctuation = 8,   // ASCII punctuation and symbols, and categories P*: a word by itself
-        mark = 16,         // category Mn: dropped if accents are stripped
-        cased = 32,        // has upper or lower case, and is not ignorable
-        ignorable = 64,    // Unicode's Case_Ignorable: skipped by the rule for a sigma at the end of a word
-        nonstarter = 128,  // all characters of its decomposition have a nonzero canonical combining class
-    };
-};
+// Word characters have the value 1: letters, marks, digits, and connectors such as the underscore.
+constexpr std::string_view word_characters = R"(
+bWKBHbABEBBBbABbVBBKBBEBBFXBBbFBBrQBEMBOFBHBBBBBReNBBCBCEBBBBGBBBDBBBBBUBBdFBBfJBBgRBBbMBCBBGbPBIbTBBBBBCBBCBBBBIbBBEEB
+bDLBFcWBEdYBBIBCKBBTBCBBQcHBCdXBOcCBEBBCBBCbUBSbCBELBFYBBGBJcWBBeZBCKBBTBBIBCCBCWBBHBBBBDEBCJBCCBCEBIBBECBBFBCMBKBBBBBC
+DBBGBECBCWBBHBBCBBCBBCBCBBBFBECBCDBDBBHEBBBBHQBLDBBJBBDBBWBBHBBCBBFBCKBBDBBDBCBBPEBCKBJHBBDBBIBCCBCWBBHBBCBBFBCJBCCBCDB
+HDBECBBFBCKBBBBQCBBGBDDBBEBDCBBBBBCBDCBDDBDMBEFBDDBBEBCBBGBBOKBQNBBDBBXBBQBCJBBDBBEBHCBBDBCBBCEBCKBQEBBIBBDBBXBBKBBFBCJ
+BBDBBEBHCBGCBBEBCKBBCBNNBBDBBbZBBDBBFBFEBHFBCKBKGBBDBBSBDYBBJBBBBCHBDBBEGBBBBBIBGKBCCBNcGBFPBBKBbNCBBBBBFBBYBBBBBXBCFBB
+BBBGBCKBCEBbGBBXCBGKBLBBBBBBBBEKBBbKBEUBBSBBbKBJBBcFcWBGdABCbMBBBBFBBCbRBBmVBBEBCHBBBBBEBCbPBBEBCbHBBEBCHBBBBBEBCPBBcFB
+BEBCcPBCDBbGQBQdIBCGBDxWBCRBBbABFcXBDLBHWBJWBLUBMNBBDBBCBMdGBDBBECBCKBbHDBBLBGdLBHbRBFcSBKbFBBMBEMBKbOBCFBLbSBEbABGKBbM
+bCBEcLBBbDBCLBGKBNBBIbFBbXcZBDKBRJBMeMBMcEBIKBDbXBCJBHbRBCDBQDBBbNBFuOBCGBCbMBCGBCIBBBBBBBBBBBbFBCcBBBHBBBBDDBBHBDEBCGB
+ENBFDBBHBPCBbXCBTBBbCBBNBBQNBbZbHBRBBEBBCKBBBBDFBGBBBBBBBBBEBBLBCEBFFBEBBRbPBbfHcABcrUiVBGJBMbMBBBBFBBCcEBHBBPYBJHBBHBB
+HBBHBBHBBHBBHBBHBBbGBbVBBsBDBZPBBFBCFBEdIBCCBCDBBdMBBEBFbRBBdQBRbGBbWQBtSjtOBcMbguFBcPbUBCkJBDbCBUbZBBKBBeLBbLJBCdZBCcM
+BFCBBBBBFBYcCBEBBTcABMcSBKKBGYBDBBBbXBCbKBMbDBDcNBOLBGbFBBcDBJOBCKBGXBDcVBYDBCQBCFBKGBCGBCGBJHBBHBBbRBBOBGeTBBCBCKBGqnS
+BMXBEbXBmnCoCBCeCBbMHBMFBFMBBNBBFBBBBBCBBCBBeEBbHnZBScMBCcCBbOMBEQBQQBDCBYDBbGFBBfFBTKBHbABEBBBbABLdLBDGBCGBCGBCDBbJMBB
+bABBTBBCBBPBCOBbIeTBcRcBBfGBBfAbDBDbXBPBBbFbGBNbEBFbRBFbEBCbKBEIBBFBbQgCBCKBGbKBEbKBEbOBIcABMLBBPBBHBBCBBLBBPBBHBBCBcPl
+ZBJWBKIBYGBBbQBBJBcRGBCBBBbSBBCBDBBCXBKXBJbFBcNTBBCBKWBKbABcScEBGCBcMEBBCBFIBBDBBbDBCDBEBBbGbDBDbDBbJIBBbEBZcCBKWBKTBNS
+BeGcVBcDbZBNbZBNbOBIKBmObQBBCBDCBdAbDBKBBIbHBbFWBbQVBbBXBJcTBbFQBJcIBHBBNZBHKBGcBBBKBEEBIbKBCBBJcRBEEBBNBBBBbJSBBbLBGBB
+cNHBBBBBEBBPBBKBHcHBFKBGEBBIBCCBCWBBHBBCBBFBBKBCCBCDBCBBGBBFHBCHBDFBfJcXBFKBEEBbEcSBBBBIKBgKcCBCJBXGBbIcNBDBBLKBbMcFBHK
+BcCbBBCPBEKBGHBhDcHBdXcWBVIBCBBCIBBCBBbEBBCBCJBMKBcSIBCbUBCIBBCBbBcLBIBBIcWBDBBScVBkDJBBbTBBJBPKBYbEBCWBBOBcVHBBCBBbSBD
+BBBCBBJBIKBGGBBCBBbLBBCBBGBHKBlYXBhDBBdBbjMBdYeHBRhOBdxKdTBPbpFBfzTwLBmuBvXBHbFBBKBGdBBBKBGbEBCFBLcDBJEBMKBJVBFTBbaMcMB
+eYcXBEcFBHRBcMCBBCBLCBOjcABIbvQBbQJBnfREBBHBBCBBlFBbTDBREBIpGBdkUeDBFNBDJBHKBDCBgyZbUBCXBuWFBDGBIIBCHBbEEBfSDBrBdHBBcTB
+BCBCBBCCBCEBBMBBBBBHBBcNBBEBCIBBHBBbCBBEBBFBBBBDHBBnCBCZBBZBBbFBBZBBbFBBZBBbFBBZBBbFBBZBBIBCbYBtScDBEbYBIBBOBBWFBBPBbqM
+bFBiRHBBRBCHBBCBBFBiFbTBDOBCKBEBBmJbFBRcGBbwGHBBEBBCBBPBBhPBLHBbPcYBEKBbtUEBBbBBBCBBBBCBBBKBBEBBBBBBBGBBEBBBBBBBBBDBBCB
+BBBCBBBBBBBBBBBBBBBCBBBBCEBBHBBEBBEBBBBBKBBRBFDBBFBBRByEbABGbABGbABdyKKBbnQclfCBbGgdTBHiOBCinQBOlbLBepJuWBcfYhhZBbotmRj
+GB
+)";
 
-// A range of `length` code points with the same value. `skipped` is the number of code points between the ranges of the
-// previous row and of this row.
-struct Run {
-    std::uint32_t skipped, length, value;
-};
-struct Stretch {
-    std::uint32_t skipped, length;
-};
-// Each of the `count` code points c = first, first + step, first + 2 * step, ... becomes c + offset.
-struct Shift {
-    std::uint32_t first, count, step;
-    std::int32_t offset;
-};
-// The code points from `first` on change. `to` lists what each of them becomes, separated by spaces.
-struct Change {
-    char32_t first;
-    std::u32string_view to;
-};
-
-// Word characters: letters, marks, digits, and connectors such as the underscore.
-constexpr Stretch word_characters[] = {
-    {48, 10},   {7, 26},    {4, 1},     {1, 26},    {47, 1},     {10, 1},      {4, 1},        {5, 23},
-    {1, 31},    {1, 458},   {4, 12},    {14, 5},    {7, 1},      {1, 1},       {17, 117},     {1, 2},
-    {2, 4},     {1, 1},     {6, 1},     {1, 3},     {1, 1},      {1, 20},      {1, 83},       {1, 139},
-    {1, 173},   {1, 38},    {2, 1},     {6, 41},    {8, 45},     {1, 1},       {1, 2},        {1, 2},
-    {1, 1},     {8, 27},    {4, 4},     {29, 11},   {5, 74},     {4, 102},     {1, 8},        {2, 10},
-    {1, 19},    {2, 1},     {16, 59},   {2, 101},   {14, 54},    {4, 1},       {2, 1},        {2, 46},
-    {18, 28},   {4, 11},    {5, 24},    {1, 6},     {9, 74},     {1, 129},     {2, 10},       {1, 19},
-    {1, 8},     {2, 2},     {2, 22},    {1, 7},     {1, 1},      {3, 4},       {2, 9},        {2, 2},
-    {2, 4},     {8, 1},     {4, 2},     {1, 5},     {2, 12},     {10, 1},      {1, 1},        {2, 3},
-    {1, 6},     {4, 2},     {2, 22},    {1, 7},     {1, 2},      {1, 2},       {1, 2},        {2, 1},
-    {1, 5},     {4, 2},     {2, 3},     {3, 1},     {7, 4},      {1, 1},       {7, 16},       {11, 3},
-    {1, 9},     {1, 3},     {1, 22},    {1, 7},     {1, 2},      {1, 5},       {2, 10},       {1, 3},
-    {1, 3},     {2, 1},     {15, 4},    {2, 10},    {9, 7},      {1, 3},       {1, 8},        {2, 2},
-    {2, 22},    {1, 7},     {1, 2},     {1, 5},     {2, 9},      {2, 2},       {2, 3},        {7, 3},
-    {4, 2},     {1, 5},     {2, 10},    {1, 1},     {16, 2},     {1, 6},       {3, 3},        {1, 4},
-    {3, 2},     {1, 1},     {1, 2},     {3, 2},     {3, 3},      {3, 12},      {4, 5},        {3, 3},
-    {1, 4},     {2, 1},     {6, 1},     {14, 10},   {16, 13},    {1, 3},       {1, 23},       {1, 16},
-    {2, 9},     {1, 3},     {1, 4},     {7, 2},     {1, 3},      {2, 1},       {2, 4},        {2, 10},
-    {16, 4},    {1, 8},     {1, 3},     {1, 23},    {1, 10},     {1, 5},       {2, 9},        {1, 3},
-    {1, 4},     {7, 2},     {6, 2},     {1, 4},     {2, 10},     {1, 2},       {13, 13},      {1, 3},
-    {1, 51},    {1, 3},     {1, 5},     {5, 4},     {7, 5},      {2, 10},      {10, 6},       {1, 3},
-    {1, 18},    {3, 24},    {1, 9},     {1, 1},     {2, 7},      {3, 1},       {4, 6},        {1, 1},
-    {1, 8},     {6, 10},    {2, 2},     {13, 58},   {5, 15},     {1, 10},      {39, 2},       {1, 1},
-    {1, 5},     {1, 24},    {1, 1},     {1, 23},    {2, 5},      {1, 1},       {1, 6},        {2, 10},
-    {2, 4},     {32, 1},    {23, 2},    {6, 10},    {11, 1},     {1, 1},       {1, 1},        {4, 10},
-    {1, 36},    {4, 20},    {1, 18},    {1, 36},    {9, 1},      {57, 74},     {6, 78},       {2, 38},
-    {1, 1},     {5, 1},     {2, 43},    {1, 333},   {1, 4},      {2, 7},       {1, 1},        {1, 4},
-    {2, 41},    {1, 4},     {2, 33},    {1, 4},     {2, 7},      {1, 1},       {1, 4},        {2, 15},
-    {1, 57},    {1, 4},     {2, 67},    {2, 3},     {32, 16},    {16, 86},     {2, 6},        {3, 620},
-    {2, 17},    {1, 26},    {5, 75},    {3, 11},    {7, 22},     {9, 22},      {11, 20},      {12, 13},
-    {1, 3},     {1, 2},     {12, 84},   {3, 1},     {4, 2},      {2, 10},      {33, 3},       {1, 11},
-    {6, 89},    {7, 43},    {5, 70},    {10, 31},   {1, 12},     {4, 12},      {10, 40},      {2, 5},
-    {11, 44},   {4, 26},    {6, 10},    {38, 28},   {4, 63},     {1, 29},      {2, 11},       {6, 10},
-    {13, 1},    {8, 31},    {49, 77},   {3, 10},    {17, 9},     {12, 116},    {12, 56},      {8, 10},
-    {3, 49},    {2, 9},     {7, 43},    {2, 3},     {16, 3},     {1, 39},      {5, 534},      {2, 6},
-    {2, 38},    {2, 6},     {2, 8},     {1, 1},     {1, 1},      {1, 1},       {1, 31},       {2, 53},
-    {1, 7},     {1, 1},     {3, 3},     {1, 7},     {3, 4},      {2, 6},       {4, 13},       {5, 3},
-    {1, 7},     {15, 2},    {49, 2},    {19, 1},    {28, 1},     {13, 1},      {16, 13},      {51, 33},
-    {17, 1},    {4, 1},     {2, 10},    {1, 1},     {3, 5},      {6, 1},       {1, 1},        {1, 1},
-    {1, 4},     {1, 11},    {2, 4},     {5, 5},     {4, 1},      {17, 41},     {813, 52},     {1814, 229},
-    {6, 9},     {12, 38},   {1, 1},     {5, 1},     {2, 56},     {7, 1},       {15, 24},      {9, 7},
-    {1, 7},     {1, 7},     {1, 7},     {1, 7},     {1, 7},      {1, 7},       {1, 7},        {1, 32},
-    {47, 1},    {469, 3},   {25, 15},   {1, 5},     {2, 5},      {4, 86},      {2, 2},        {2, 3},
-    {1, 90},    {1, 4},     {5, 43},    {1, 94},    {17, 32},    {48, 16},     {512, 6592},   {64, 22157},
-    {67, 46},   {2, 269},   {3, 28},    {20, 51},   {1, 10},     {1, 115},     {37, 9},       {2, 103},
-    {2, 64},    {5, 2},     {1, 1},     {1, 5},     {24, 54},    {4, 1},       {19, 52},      {12, 70},
-    {10, 10},   {6, 24},    {3, 1},     {1, 49},    {2, 36},     {12, 29},     {3, 65},       {14, 11},
-    {6, 31},    {1, 55},    {9, 14},    {2, 10},    {6, 23},     {3, 73},      {24, 3},       {2, 16},
-    {2, 5},     {10, 6},    {2, 6},     {2, 6},     {9, 7},      {1, 7},       {1, 43},       {1, 14},
-    {6, 123},   {1, 2},     {2, 10},    {6, 11172}, {12, 23},    {4, 49},      {8452, 366},   {2, 106},
-    {38, 7},    {12, 5},    {5, 12},    {1, 13},    {1, 5},      {1, 1},       {1, 2},        {1, 2},
-    {1, 108},   {33, 363},  {18, 64},   {2, 54},    {40, 12},    {4, 16},      {16, 16},      {3, 2},
-    {24, 3},    {32, 5},    {1, 135},   {19, 10},   {7, 26},     {4, 1},       {1, 26},       {11, 89},
-    {3, 6},     {2, 6},     {2, 6},     {2, 3},     {35, 12},    {1, 26},      {1, 19},       {1, 2},
-    {1, 15},    {2, 14},    {34, 123},  {69, 53},   {136, 1},    {130, 29},    {3, 49},       {15, 1},
-    {31, 32},   {13, 30},   {5, 43},    {5, 30},    {2, 36},     {4, 8},       {1, 5},        {42, 158},
-    {2, 10},    {6, 36},    {4, 36},    {4, 40},    {8, 52},     {12, 11},     {1, 15},       {1, 7},
-    {1, 2},     {1, 11},    {1, 15},    {1, 7},     {1, 2},      {67, 311},    {9, 22},       {10, 8},
-    {24, 6},    {1, 42},    {1, 9},     {69, 6},    {2, 1},      {1, 44},      {1, 2},        {3, 1},
-    {2, 23},    {10, 23},   {9, 31},    {65, 19},   {1, 2},      {10, 22},     {10, 26},      {70, 56},
-    {6, 2},     {64, 4},    {1, 2},     {5, 8},     {1, 3},      {1, 29},      {2, 3},        {4, 1},
-    {32, 29},   {3, 29},    {35, 8},    {1, 30},    {25, 54},    {10, 22},     {10, 19},      {13, 18},
-    {110, 73},  {55, 51},   {13, 51},   {13, 40},   {8, 10},     {326, 42},    {1, 2},        {3, 2},
-    {78, 29},   {10, 1},    {8, 33},    {31, 22},   {42, 21},    {27, 23},     {9, 71},       {31, 16},
-    {9, 60},    {7, 1},     {13, 25},   {7, 10},    {6, 53},     {1, 10},      {4, 4},        {8, 36},
-    {2, 1},     {9, 69},    {4, 4},     {1, 13},    {1, 1},      {35, 18},     {1, 37},       {6, 1},
-    {65, 7},    {1, 1},     {1, 4},     {1, 15},    {1, 10},     {7, 59},      {5, 10},       {6, 4},
-    {1, 8},     {2, 2},     {2, 22},    {1, 7},     {1, 2},      {1, 5},       {1, 10},       {2, 2},
-    {2, 3},     {2, 1},     {6, 1},     {5, 7},     {2, 7},      {3, 5},       {139, 75},     {5, 10},
-    {4, 4},     {30, 70},   {1, 1},     {8, 10},    {166, 54},   {2, 9},       {23, 6},       {34, 65},
-    {3, 1},     {11, 10},   {38, 57},   {7, 10},    {54, 27},    {2, 15},      {4, 10},       {6, 7},
-    {185, 59},  {101, 74},  {21, 8},    {2, 1},     {2, 8},      {1, 2},       {1, 30},       {1, 2},
-    {2, 9},     {12, 10},   {70, 8},    {2, 46},    {2, 8},      {1, 2},       {27, 63},      {8, 1},
-    {8, 74},    {3, 1},     {18, 73},   {263, 9},   {1, 45},     {1, 9},       {15, 10},      {24, 30},
-    {2, 22},    {1, 14},    {73, 7},    {1, 2},     {1, 44},     {3, 1},       {1, 2},        {1, 9},
-    {8, 10},    {6, 6},     {1, 2},     {1, 37},    {1, 2},      {1, 6},       {7, 10},       {310, 23},
-    {185, 1},   {79, 922},  {102, 111}, {17, 196},  {2636, 97},  {15, 1071},   {4049, 583},   {8633, 569},
-    {7, 31},    {1, 10},    {6, 79},    {1, 10},    {6, 30},     {2, 5},       {11, 55},      {9, 4},
-    {12, 10},   {9, 21},    {5, 19},    {688, 64},  {128, 75},   {4, 57},      {7, 17},       {64, 2},
-    {1, 2},     {11, 2},    {14, 6136}, {8, 1238},  {42, 9},     {8935, 4},    {1, 7},        {1, 2},
-    {1, 291},   {45, 3},    {17, 4},    {8, 396},   {2308, 107}, {5, 13},      {3, 9},        {7, 10},
-    {3, 2},     {4705, 46}, {2, 23},    {542, 5},   {3, 6},      {8, 8},       {2, 7},        {30, 4},
-    {148, 3},   {443, 85},  {1, 71},    {1, 2},     {2, 1},      {2, 2},       {2, 4},        {1, 12},
-    {1, 1},     {1, 7},     {1, 65},    {1, 4},     {2, 8},      {1, 7},       {1, 28},       {1, 4},
-    {1, 5},     {1, 1},     {3, 7},     {1, 340},   {2, 25},     {1, 25},      {1, 31},       {1, 25},
-    {1, 31},    {1, 25},    {1, 31},    {1, 25},    {1, 31},     {1, 25},      {1, 8},        {2, 50},
-    {512, 55},  {4, 50},    {8, 1},     {14, 1},    {22, 5},     {1, 15},      {1104, 31},    {225, 7},
-    {1, 17},    {2, 7},     {1, 2},     {1, 5},     {213, 45},   {3, 14},      {2, 10},       {4, 1},
-    {321, 31},  {17, 58},   {1254, 7},  {1, 4},     {1, 2},      {1, 15},      {1, 197},      {11, 7},
-    {41, 76},   {4, 10},    {1190, 4},  {1, 27},    {1, 2},      {1, 1},       {2, 1},        {1, 10},
-    {1, 4},     {1, 1},     {1, 1},     {6, 1},     {4, 1},      {1, 1},       {1, 1},        {1, 3},
-    {1, 2},     {1, 1},     {2, 1},     {1, 1},     {1, 1},      {1, 1},       {1, 1},        {1, 2},
-    {1, 1},     {2, 4},     {1, 7},     {1, 4},     {1, 4},      {1, 1},       {1, 10},       {1, 17},
-    {5, 3},     {1, 5},     {1, 17},    {628, 26},  {6, 26},     {6, 26},      {2662, 10},    {1030, 42720},
-    {32, 4153}, {7, 222},   {2, 5762},  {14, 7473}, {3103, 542}, {1506, 4939}, {716213, 240},
-};
-
-// The flags of each code point that has any, as BERT's reference tokenizer treats it.
-constexpr Run flags[] = {
-    {0, 9, 1},        {0, 2, 2},      {0, 2, 3},       {0, 1, 2},       {0, 14, 1},     {0, 4, 3},      {0, 1, 2},
-    {0, 6, 8},        {0, 1, 72},     {0, 6, 8},       {0, 1, 72},      {0, 1, 8},      {10, 1, 72},    {0, 6, 8},
-    {0, 26, 32},      {0, 3, 8},      {0, 1, 72},      {0, 1, 8},       {0, 1, 72},     {0, 26, 32},    {0, 4, 8},
-    {0, 6, 1},        {0, 1, 3},      {0, 26, 1},      {0, 1, 2},       {0, 1, 8},      {5, 1, 8},      {0, 1, 64},
-    {1, 1, 32},       {0, 1, 8},      {1, 1, 65},      {1, 1, 64},      {4, 1, 64},     {0, 1, 32},     {0, 1, 8},
-    {0, 1, 72},       {0, 1, 64},     {1, 1, 32},      {0, 1, 8},       {3, 1, 8},      {0, 23, 32},    {1, 31, 32},
-    {1, 195, 32},     {1, 4, 32},     {4, 208, 32},    {1, 27, 32},     {0, 80, 64},    {0, 79, 208},   {0, 1, 80},
-    {0, 32, 208},     {0, 4, 32},     {0, 2, 64},      {0, 2, 32},      {2, 1, 64},     {0, 3, 32},     {0, 1, 8},
-    {0, 1, 32},       {4, 2, 64},     {0, 1, 32},      {0, 1, 72},      {0, 3, 32},     {1, 1, 32},     {1, 20, 32},
-    {1, 83, 32},      {1, 139, 32},   {1, 5, 208},     {0, 2, 64},      {0, 166, 32},   {1, 38, 32},    {2, 1, 64},
-    {0, 5, 8},        {0, 1, 72},     {0, 41, 32},     {0, 2, 8},       {6, 45, 208},   {0, 1, 8},      {0, 1, 208},
-    {0, 1, 8},        {0, 2, 208},    {0, 1, 8},       {0, 2, 208},     {0, 1, 8},      {0, 1, 208},    {43, 1, 8},
-    {0, 1, 72},       {11, 6, 65},    {3, 2, 8},       {1, 2, 8},       {2, 11, 208},   {0, 1, 8},      {0, 1, 65},
-    {0, 3, 8},        {32, 1, 64},    {10, 21, 208},   {10, 4, 8},      {2, 1, 208},    {99, 1, 8},     {1, 7, 208},
-    {0, 1, 65},       {1, 6, 208},    {0, 2, 64},      {0, 2, 208},     {1, 4, 208},    {18, 14, 8},    {1, 1, 65},
-    {1, 1, 208},      {30, 27, 208},  {91, 11, 80},    {58, 9, 208},    {0, 2, 64},     {1, 3, 8},      {0, 1, 64},
-    {2, 1, 208},      {24, 4, 208},   {0, 1, 64},      {0, 9, 208},     {0, 1, 64},     {0, 3, 208},    {0, 1, 64},
-    {0, 5, 208},      {2, 15, 8},     {26, 3, 208},    {2, 1, 8},       {41, 1, 64},    {7, 2, 65},     {6, 8, 208},
-    {41, 1, 64},      {0, 24, 208},   {0, 1, 65},      {0, 29, 208},    {0, 3, 80},     {55, 1, 80},    {1, 1, 208},
-    {4, 8, 80},       {4, 1, 208},    {3, 4, 208},     {0, 3, 80},      {10, 2, 80},    {0, 2, 8},      {10, 1, 8},
-    {0, 1, 64},       {15, 1, 80},    {58, 1, 208},    {4, 4, 80},      {8, 1, 208},    {20, 2, 80},    {25, 1, 8},
-    {0, 1, 208},      {2, 2, 80},     {57, 1, 208},    {4, 2, 80},      {4, 2, 80},     {2, 2, 80},     {0, 1, 208},
-    {3, 1, 80},       {30, 2, 80},    {3, 1, 80},      {0, 1, 8},       {10, 2, 80},    {57, 1, 208},   {4, 5, 80},
-    {1, 2, 80},       {4, 1, 208},    {20, 2, 80},     {12, 1, 8},      {9, 6, 80},     {1, 1, 80},     {58, 1, 208},
-    {2, 1, 80},       {1, 4, 80},     {8, 1, 208},     {7, 2, 80},      {11, 2, 80},    {30, 1, 80},    {61, 1, 80},
-    {12, 1, 208},     {50, 1, 80},    {3, 1, 80},      {55, 1, 208},    {1, 3, 80},     {5, 3, 80},     {1, 3, 80},
-    {0, 1, 208},      {7, 2, 208},    {11, 2, 80},     {19, 1, 8},      {9, 1, 80},     {2, 1, 8},      {55, 1, 208},
-    {2, 1, 80},       {6, 1, 80},     {5, 1, 80},      {0, 1, 208},     {20, 2, 80},    {28, 2, 80},    {57, 2, 208},
-    {4, 4, 80},       {8, 1, 208},    {20, 2, 80},     {29, 1, 80},     {72, 1, 208},   {7, 3, 80},     {1, 1, 80},
-    {29, 1, 8},       {60, 1, 80},    {2, 4, 80},      {0, 3, 208},     {11, 1, 64},    {0, 1, 80},     {0, 4, 208},
-    {0, 3, 80},       {0, 1, 8},      {10, 2, 8},      {85, 1, 80},     {2, 4, 80},     {0, 3, 208},    {0, 2, 80},
-    {9, 1, 64},       {1, 4, 208},    {0, 2, 80},      {54, 15, 8},     {1, 1, 8},      {3, 2, 208},    {27, 1, 208},
-    {1, 1, 208},      {1, 1, 208},    {0, 4, 8},       {51, 5, 208},    {0, 4, 80},     {0, 4, 208},    {0, 1, 80},
-    {1, 5, 208},      {0, 1, 8},      {0, 2, 208},     {5, 11, 80},     {1, 36, 80},    {9, 1, 208},    {9, 5, 8},
-    {4, 2, 8},        {82, 4, 80},    {1, 5, 80},      {0, 1, 208},     {1, 2, 208},    {2, 2, 80},     {11, 6, 8},
-    {8, 2, 80},       {4, 3, 80},     {16, 4, 80},     {13, 1, 80},     {2, 2, 80},     {6, 1, 208},    {15, 1, 80},
-    {2, 38, 32},      {1, 1, 32},     {5, 1, 32},      {2, 43, 32},     {0, 1, 8},      {0, 1, 64},     {0, 3, 32},
-    {605, 3, 208},    {0, 9, 8},      {55, 86, 32},    {2, 6, 32},      {2, 1, 8},      {621, 1, 8},    {17, 1, 2},
-    {26, 2, 8},       {78, 3, 8},     {36, 2, 80},     {0, 1, 208},     {0, 1, 128},    {28, 2, 80},    {0, 1, 128},
-    {0, 2, 8},        {27, 2, 80},    {30, 2, 80},     {64, 2, 80},     {1, 7, 80},     {8, 1, 80},     {2, 9, 80},
-    {0, 1, 208},      {0, 1, 80},     {0, 3, 8},       {0, 1, 64},      {0, 3, 8},      {2, 1, 208},    {34, 11, 8},
-    {0, 3, 80},       {0, 1, 65},     {0, 1, 80},      {51, 1, 64},     {65, 2, 80},    {34, 1, 208},   {118, 3, 80},
-    {4, 2, 80},       {9, 1, 80},     {6, 3, 208},     {8, 2, 8},       {209, 2, 208},  {2, 1, 80},     {2, 2, 8},
-    {54, 1, 80},      {1, 7, 80},     {1, 1, 208},     {1, 1, 80},      {2, 8, 80},     {6, 2, 80},     {0, 8, 208},
-    {2, 1, 208},      {32, 7, 8},     {0, 1, 64},      {0, 6, 8},       {2, 14, 208},   {0, 1, 64},     {0, 16, 208},
-    {49, 4, 80},      {48, 1, 208},   {1, 5, 80},      {1, 1, 80},      {5, 1, 80},     {1, 1, 128},    {21, 7, 8},
-    {10, 9, 208},     {9, 2, 8},      {1, 2, 80},      {32, 4, 80},     {2, 2, 80},     {0, 1, 128},    {0, 1, 208},
-    {0, 2, 80},       {56, 1, 208},   {1, 2, 80},      {3, 1, 80},      {1, 3, 80},     {0, 2, 128},    {8, 4, 8},
-    {44, 8, 80},      {2, 1, 80},     {0, 1, 208},     {3, 5, 8},       {56, 6, 64},    {0, 2, 8},      {0, 9, 32},
-    {7, 43, 32},      {2, 3, 32},     {0, 8, 8},       {8, 3, 208},     {0, 1, 8},      {0, 13, 208},   {1, 7, 208},
-    {4, 1, 208},      {6, 1, 208},    {3, 2, 208},     {6, 44, 32},     {0, 63, 64},    {0, 13, 32},    {0, 1, 64},
-    {0, 34, 32},      {0, 37, 64},    {0, 64, 208},    {0, 278, 32},    {2, 6, 32},     {2, 38, 32},    {2, 6, 32},
-    {2, 8, 32},       {1, 1, 32},     {1, 1, 32},      {1, 1, 32},      {1, 31, 32},    {2, 53, 32},    {1, 7, 32},
-    {0, 1, 64},       {0, 1, 32},     {0, 3, 64},      {0, 3, 32},      {1, 7, 32},     {0, 3, 64},     {0, 4, 32},
-    {2, 6, 32},       {1, 3, 64},     {0, 13, 32},     {0, 3, 64},      {2, 3, 32},     {1, 7, 32},     {0, 2, 64},
-    {1, 11, 2},       {0, 5, 65},     {0, 8, 8},       {0, 2, 72},      {0, 10, 8},     {0, 1, 72},     {0, 2, 8},
-    {0, 1, 72},       {0, 2, 2},      {0, 5, 65},      {0, 1, 2},       {0, 20, 8},     {1, 13, 8},     {1, 12, 8},
-    {0, 1, 2},        {0, 5, 65},     {1, 10, 65},     {1, 1, 64},      {11, 2, 8},     {0, 1, 64},     {13, 2, 8},
-    {1, 13, 64},      {51, 13, 208},  {0, 4, 64},      {0, 1, 208},     {0, 3, 64},     {0, 12, 208},   {17, 1, 32},
-    {4, 1, 32},       {2, 10, 32},    {1, 1, 32},      {3, 5, 32},      {6, 1, 32},     {1, 1, 32},     {1, 1, 32},
-    {1, 4, 32},       {1, 6, 32},     {4, 1, 32},      {2, 4, 32},      {5, 5, 32},     {4, 1, 32},     {17, 32, 32},
-    {3, 2, 32},       {387, 4, 8},    {29, 2, 8},      {395, 52, 32},   {638, 14, 8},   {79, 2, 8},     {31, 10, 8},
-    {403, 22, 8},     {63, 4, 8},     {32, 2, 8},      {514, 124, 32},  {0, 2, 64},     {0, 103, 32},   {6, 4, 32},
-    {0, 3, 208},      {0, 2, 32},     {5, 4, 8},       {1, 2, 8},       {0, 38, 32},    {1, 1, 32},     {5, 1, 32},
-    {65, 1, 64},      {0, 1, 8},      {14, 1, 208},    {96, 32, 208},   {0, 47, 8},     {0, 1, 64},     {0, 32, 8},
-    {2, 12, 8},       {418, 1, 2},    {0, 3, 8},       {1, 1, 64},      {2, 10, 8},     {2, 12, 8},     {10, 4, 208},
-    {0, 2, 128},      {0, 1, 8},      {0, 5, 64},      {5, 1, 64},      {1, 1, 8},      {91, 2, 208},   {0, 4, 64},
-    {1, 1, 8},        {90, 1, 8},     {0, 3, 64},      {769, 6592, 4},  {64, 20992, 4}, {21, 1, 64},    {1250, 6, 64},
-    {0, 2, 8},        {268, 1, 64},   {0, 3, 8},       {48, 46, 32},    {1, 1, 208},    {0, 3, 64},     {0, 1, 8},
-    {0, 10, 208},     {0, 1, 8},      {0, 1, 64},      {0, 28, 32},     {0, 2, 64},     {0, 2, 208},    {80, 2, 208},
-    {0, 6, 8},        {8, 34, 64},    {0, 78, 32},     {0, 1, 64},      {0, 23, 32},    {0, 3, 64},     {0, 4, 32},
-    {1, 59, 32},      {5, 2, 32},     {1, 1, 32},      {1, 5, 32},      {24, 3, 64},    {0, 2, 32},     {1, 2, 64},
-    {0, 1, 32},       {7, 1, 80},     {3, 1, 208},     {4, 1, 80},      {25, 2, 80},    {5, 1, 208},    {71, 4, 8},
-    {76, 1, 208},     {0, 1, 80},     {8, 2, 8},       {16, 18, 208},   {6, 3, 8},      {1, 1, 8},      {2, 1, 80},
-    {38, 5, 80},      {0, 3, 208},    {0, 2, 8},       {23, 11, 80},    {1, 1, 128},    {11, 1, 8},     {32, 3, 80},
-    {48, 1, 208},     {2, 4, 80},     {2, 2, 80},      {2, 1, 128},     {0, 13, 8},     {1, 1, 64},     {14, 2, 8},
-    {5, 1, 80},       {0, 1, 64},     {66, 6, 80},     {2, 2, 80},      {2, 2, 80},     {12, 1, 80},    {8, 1, 80},
-    {15, 4, 8},       {16, 1, 64},    {11, 1, 80},     {51, 1, 208},    {1, 3, 208},    {2, 2, 208},    {5, 2, 208},
-    {1, 1, 208},      {27, 1, 64},    {0, 2, 8},       {12, 2, 80},     {2, 2, 8},      {1, 2, 64},     {1, 1, 208},
-    {57, 43, 32},     {0, 5, 64},     {0, 9, 32},      {0, 3, 64},      {4, 80, 32},    {37, 1, 80},    {2, 1, 80},
-    {2, 1, 8},        {1, 1, 208},    {19730, 512, 4}, {0, 7, 32},      {12, 5, 32},    {6, 1, 208},    {147, 17, 64},
-    {379, 2, 8},      {192, 16, 80},  {0, 3, 8},       {0, 1, 72},      {0, 6, 8},      {6, 16, 208},   {0, 34, 8},
-    {0, 1, 72},       {1, 1, 8},      {0, 1, 72},      {0, 12, 8},      {1, 1, 8},      {4, 1, 8},      {1, 2, 8},
-    {147, 1, 65},     {1, 3, 8},      {1, 2, 8},       {0, 1, 72},      {0, 3, 8},      {1, 2, 8},      {0, 1, 72},
-    {0, 1, 8},        {10, 1, 72},    {0, 1, 8},       {3, 2, 8},       {0, 26, 32},    {0, 3, 8},      {0, 1, 64},
-    {0, 1, 8},        {0, 1, 64},     {0, 26, 32},     {0, 1, 8},       {1, 1, 8},      {1, 7, 8},      {10, 1, 64},
-    {45, 2, 64},      {67, 1, 64},    {21, 3, 65},     {1, 1, 1},       {258, 3, 8},    {250, 1, 208},  {226, 1, 208},
-    {149, 5, 208},    {36, 1, 8},     {48, 1, 8},      {47, 80, 32},    {96, 36, 32},   {4, 36, 32},    {115, 1, 8},
-    {0, 11, 32},      {1, 15, 32},    {1, 7, 32},      {1, 2, 32},      {1, 11, 32},    {1, 15, 32},    {1, 7, 32},
-    {1, 2, 32},       {451, 6, 64},   {1, 42, 64},     {1, 9, 64},      {156, 1, 8},    {199, 1, 8},    {31, 1, 8},
-    {193, 3, 80},     {1, 2, 80},     {5, 1, 80},      {0, 1, 208},     {0, 1, 80},     {0, 1, 208},    {40, 3, 208},
-    {4, 1, 208},      {16, 9, 8},     {38, 1, 8},      {101, 2, 208},   {9, 7, 8},      {66, 7, 8},     {89, 4, 8},
-    {227, 51, 32},    {13, 51, 32},   {49, 4, 208},    {387, 2, 208},   {0, 1, 8},      {152, 11, 208}, {4, 5, 8},
-    {40, 4, 208},     {0, 4, 8},      {119, 1, 80},    {54, 14, 80},    {0, 1, 208},    {0, 7, 8},      {34, 1, 208},
-    {2, 2, 80},       {10, 1, 208},   {0, 2, 80},      {49, 4, 80},     {2, 2, 208},    {0, 2, 8},      {0, 1, 65},
-    {0, 4, 8},        {0, 1, 80},     {10, 1, 65},     {50, 3, 208},    {36, 5, 80},    {1, 6, 80},     {0, 2, 208},
-    {11, 4, 8},       {47, 1, 208},   {0, 2, 8},       {10, 2, 80},     {52, 9, 80},    {1, 1, 128},    {4, 4, 8},
-    {0, 1, 80},       {0, 1, 208},    {0, 2, 80},      {0, 1, 8},       {1, 1, 80},     {11, 1, 8},     {1, 3, 8},
-    {79, 3, 80},      {2, 1, 80},     {0, 1, 128},     {0, 1, 208},     {0, 1, 80},     {0, 6, 8},      {0, 1, 80},
-    {106, 1, 8},      {53, 1, 80},    {3, 6, 80},      {0, 2, 208},     {21, 2, 80},    {57, 2, 208},   {3, 1, 80},
-    {12, 1, 128},     {24, 7, 208},   {3, 5, 208},     {195, 8, 80},    {2, 1, 208},    {0, 2, 80},     {1, 1, 208},
-    {4, 5, 8},        {10, 2, 8},     {1, 1, 8},       {0, 1, 208},     {84, 6, 80},    {1, 1, 80},     {4, 2, 80},
-    {1, 2, 208},      {2, 1, 8},      {235, 4, 80},    {6, 2, 80},      {1, 2, 208},    {0, 23, 8},     {4, 2, 80},
-    {85, 8, 80},      {2, 1, 80},     {1, 1, 208},     {0, 1, 80},      {0, 3, 8},      {28, 13, 8},    {62, 1, 80},
-    {1, 1, 80},       {2, 6, 80},     {0, 1, 128},     {0, 1, 208},     {1, 1, 8},      {99, 3, 80},    {2, 4, 80},
-    {1, 4, 80},       {0, 1, 208},    {16, 3, 8},      {240, 9, 80},    {1, 2, 208},    {0, 1, 8},      {100, 64, 32},
-    {91, 2, 80},      {0, 1, 128},    {0, 1, 208},     {4, 1, 208},     {0, 3, 8},      {141, 4, 80},   {2, 2, 80},
-    {4, 1, 208},      {1, 1, 8},      {30, 10, 80},    {40, 1, 80},     {0, 1, 208},    {0, 4, 80},     {2, 4, 80},
-    {0, 8, 8},        {0, 1, 208},    {9, 6, 80},      {2, 3, 80},      {46, 13, 80},   {1, 1, 80},     {0, 1, 208},
-    {0, 3, 8},        {1, 5, 8},      {397, 7, 80},    {1, 6, 80},      {1, 1, 208},    {1, 5, 8},      {42, 2, 8},
-    {32, 22, 80},     {2, 7, 80},     {1, 2, 80},      {1, 2, 80},      {122, 6, 80},   {3, 1, 80},     {1, 2, 80},
-    {1, 3, 80},       {0, 1, 208},    {0, 1, 80},      {0, 2, 208},     {1, 1, 80},     {72, 2, 80},    {3, 1, 80},
-    {1, 1, 208},      {347, 2, 80},   {2, 2, 8},       {262, 1, 8},     {1136, 5, 8},   {2940, 2, 8},   {1085, 9, 65},
-    {13877, 2, 8},    {128, 5, 208},  {0, 1, 8},       {58, 7, 208},    {0, 5, 8},      {4, 4, 64},     {0, 1, 8},
-    {763, 64, 32},    {23, 4, 8},     {180, 1, 80},    {63, 4, 80},     {0, 13, 64},    {64, 2, 64},    {0, 1, 8},
-    {0, 1, 64},       {0, 1, 80},     {11, 2, 128},    {16382, 4, 64},  {1, 7, 64},     {1, 2, 64},     {3230, 1, 80},
-    {0, 1, 208},      {0, 1, 8},      {0, 4, 65},      {4700, 46, 80},  {2, 23, 80},    {542, 2, 128},  {0, 3, 208},
-    {3, 6, 128},      {0, 8, 65},     {0, 8, 208},     {2, 7, 208},     {30, 4, 208},   {148, 3, 208},  {443, 85, 32},
-    {1, 71, 32},      {1, 2, 32},     {2, 1, 32},      {2, 2, 32},      {2, 4, 32},     {1, 12, 32},    {1, 1, 32},
-    {1, 7, 32},       {1, 65, 32},    {1, 4, 32},      {2, 8, 32},      {1, 7, 32},     {1, 28, 32},    {1, 4, 32},
-    {1, 5, 32},       {1, 1, 32},     {3, 7, 32},      {1, 340, 32},    {2, 25, 32},    {1, 25, 32},    {1, 31, 32},
-    {1, 25, 32},      {1, 31, 32},    {1, 25, 32},     {1, 31, 32},     {1, 25, 32},    {1, 31, 32},    {1, 25, 32},
-    {1, 8, 32},       {564, 55, 80},  {4, 50, 80},     {8, 1, 80},      {14, 1, 80},    {2, 5, 8},      {15, 5, 80},
-    {1, 15, 80},      {1104, 10, 32}, {1, 20, 32},     {225, 7, 208},   {1, 17, 208},   {2, 7, 208},    {1, 2, 208},
-    {1, 5, 208},      {261, 7, 208},  {0, 7, 64},      {368, 1, 208},   {61, 4, 208},   {1504, 7, 208}, {41, 68, 32},
-    {0, 7, 208},      {0, 1, 64},     {18, 2, 8},      {2000, 26, 32},  {6, 26, 32},    {6, 26, 32},    {625, 5, 64},
-    {3072, 42720, 4}, {32, 10160, 4}, {10576, 544, 4}, {722401, 1, 65}, {30, 96, 65},   {128, 240, 80},
-};
+// The flags (Character::Flag) of each code point that has any, as BERT's reference tokenizer treats it:
+//   drop        control characters, dropped by cleaning: NUL, U+FFFD, category Cf, Cc but tab, LF and CR; Hugging Face: Co
+//   space       separates words; if `drop` is also set, only without cleaning
+//   ideograph   a word by itself
+//   punctuation ASCII punctuation and symbols, and categories P*: a word by itself
+//   mark        category Mn: dropped if accents are stripped
+//   cased       has upper or lower case, and is not ignorable
+//   ignorable   Unicode's Case_Ignorable: skipped by the rule for a sigma at the end of a word
+//   nonstarter  all characters of its decomposition have a nonzero canonical combining class
+constexpr std::string_view flags = R"(
+AJBACCACDABCAOBAEDABCAGIABcUAGIABcUABIKBcUAGIAbAbGADIABcUABIABcUAbAbGAEIAGBABDAbABABCABIFBIABcMBBbGABIBBcNBBcMEBcMABbGA
+BIABcUABcMBBbGABIDBIAXbGBbFbGBhNbGBEbGEiAbGBbBbGAdCcMAdBiAABdCAbGiAAEbGACcMACbGCBcMADbGABIABbGECcMABbGABcUADbGBBbGBUbGB
+dFbGBfJbGBFiAACcMAgKbGBbMbGCBcMAFIABcUAbPbGACIGbTiAABIABiAABIACiAABIACiAABIABiAbRBIABcULGcNDCIBCICLiAABIABcNADIbGBcMKVi
+AKEICBiAdVBIBHiAABcNBGiAACcMACiABEiASOIBBcNBBiAbEbBiAdNLdCcGJiAACcMBDIABcMCBiAYEiAABcMAJiAABcMADiAABcMAFiACPIbADiACBIbP
+BcMHCcNGIiAbPBcMAYiAABcNAbDiAADdCcDBdCBBiAEIdCEBiADEiAADdCKCdCACIKBIABcMPBdCcGBiAEEdCIBiAUCdCZBIABiACCdCcFBiAECdCECdCCC
+dCABiADBdCbECdCDBdCABIKCdCcFBiAEFdCBCdCEBiAUCdCMBIJGdCBBdCcGBiACBdCBEdCIBiAHCdCLCdCbEBdCcJBdCMBiAbYBdCDBdCcDBiABDdCFDdC
+BDdCABiAHCiALCdCTBIJBdCCBIcDBiACBdCGBdCFBdCABiAUCdCbCCdCcFCiAEEdCIBiAUCdCbDBdCcUBiAHDdCBBdCbDBIcIBdCCEdCADiALBcMABdCAEi
+AADdCABIKCIdHBdCCEdCADiAACdCJBcMBEiAACdCcCPIBBIDCiAbBBiABBiABBiAAEIbZFiAAEdCAEiAABdCBFiAABIACiAFLdCBbKdCJBiAJFIECIdEEdC
+BFdCABiABCiACCdCLGIICdCEDdCQEdCNBdCCCdCGBiAPBdCCbMbGBBbGFBbGCbRbGABIABcMADbGxHDiAAJIcDdIbGCGbGCBIxXBIRBCbACIdADIbKCdCAB
+iAABeYbCCdCABeYACIbBCdCbECdCcMCdCBHdCIBdCCJdCABiAABdCADIABcMADICBiAbILIADdCABcNABdCbZBcMcNCdCbIBiAeODdCECdCJBdCGDiAICIi
+BCiACBdCCCIcCBdCBHdCBBiABBdCCIdCGCdCAIiACBiAbGHIABcMAGICOiAABcMAQiAbXEdCbWBiABFdCBBdCFBdCBBeYVHIKJiAJCIBCdCbGEdCCCdCABe
+YABiAACdCcEBiABCdCDBdCBDdCACeYIEIbSIdCCBdCABiADFIcEGcMACIAJbGHbRbGCDbGAIIIDiAABIANiABHiAEBiAGBiADCiAGbSbGAcLcMANbGABcMA
+bIbGAbLcMAcMiAAkSbGCGbGCbMbGCGbGCIbGBBbGBBbGBBbGBbFbGCcBbGBHbGABcMABbGADcMADbGBHbGADcMAEbGCGbGBDcMANbGADcMCDbGBHbGACcMB
+LCAFcNAIIACcUAKIABcUACIABcUACCAFcNABCAUIBNIBMIABCAFcNBKcNBBcMLCIABcMNCIBNcMbZNiAAEcMABiAADcMAMiARBbGEBbGCKbGBBbGDFbGGBb
+GBBbGBBbGBEbGBGbGEBbGCEbGFFbGEBbGRbGbGDCbGoXEIbDCIpFcAbGyOOIdBCIbFKIpNWIcLEIbGCItUeUbGACcMAdZbGGEbGADiAACbGFEIBCIAbMbGB
+BbGFBbGcNBcMABIOBiAdSbGiAAbVIABcMAbGICMIqCBCADIBBcMCKICMIKEiAACeYABIAFcMFBcMBBIdNCiAAEcMBBIdMBIADcMbdPjtOEcMbfbKEVBcMbw
+CGcMACIkIBcMADIbWbUbGBBiAADcMABIAKiAABIABcMAbCbGACcMACiAdCCiAAGIIbIcMAdAbGABcMAXbGADcMAEbGBcHbGFCbGBBbGBFbGYDcMACbGBCcM
+ABbGHBdCDBiAEBdCZCdCFBiAcTEIcYBiAABdCICIQSiAGDIBBICBdCbMFdCADiAACIXLdCBBeYLBIbGDdCbWBiACEdCCCdCCBeYANIBBcMOCIFBdCABcMcO
+GdCCCdCCCdCMBdCIBdCPEIQBcMLBdCbZBiABDiACCiAFCiABBiAbBBcMACIMCdCCCIBCcMBBiAcFbRbGAFcMAJbGADcMEdCbGbLBdCCBdCCBIBBiAbdeWtS
+EAHbGMFbGGBiAfRRcMoPCIhKQdCADIABcUAGIGQiAAbIIABcUBBIABcUAMIBBIEBIBCIfRBcNBDIBCIABcUADIBCIABcUABIKBcUABIDCIAbAbGADIABcMA
+BIABcMAbAbGABIBBIBHIKBcMbTCcMcPBcMVDcNBBBjYDIjQBiAiSBiAfTFiAbKBIbWBIbVdCbGdSbKbGEbKbGeLBIALbGBPbGBHbGBCbGBLbGBPbGBHbGBC
+bGrJGcMBbQcMBJcMgABIhRBIbFBIhLDdCBCdCFBdCABiAABdCABiAbODiAEBiAQJIbMBIdXCiAJHIcOHIdLEIiTbZbGNbZbGbXEiAoXCiAABIfWLiAEFIbO
+EiAAEIePBdCcCOdCABiAAHIbIBiACCdCKBiAACdCbXEdCCCiAACIABcNAEIABdCKBcNbYDiAbKFdCBGdCACiALEIbVBiAACIKCdCcAJdCBBeYEEIABdCABi
+AACdCABIBBdCLBIBDIdBDdCCBdCABeYABiAABdCAGIABdCeCBIcBBdCDGdCACiAVCdCcFCiADBdCMBeYYHiADFiAhNIdCCBiAACdCBBiAEFIKCIBBIABiAd
+GGdCBBdCECdCBCiACBIjBEdCGCdCBCiAAXIECdCdHIdCCBdCBBiAABdCADIbCNIcKBdCBBdCCGdCABeYABiABBIdVDdCCEdCBEdCABiAQDIjGJdCBCiAABI
+dWcMbGdNCdCABeYABiAEBiAADIfLEdCCCdCEBiABBIbEKdCbOBdCABiAAEdCCEdCAIIABiAJGdCCDdCbUNdCBBdCABiAADIBFIpHHdCBGdCBBiABFIbQCIb
+GWdCCHdCBCdCBCdCeSGdCDBdCBCdCBDdCABiAABdCACiABBdCcUCdCDBdCBBiAnJCdCCCIkCBIbrSFIejCCIbpTJcNunTCIeYFiAABIcGHiAAFIEEcMABIb
+dJcMbGXEIgYBdCcLEdCANcMcMCcMABIABcMABdCLCeYygCEcMBHcMBCcMeuGBdCABiAABIAEcNgyUbUdCCXdCuWCeYADiADGeYAIcNAIiACHiAbEEiAfSDi
+ArBdHbGBcTbGBCbGCBbGCCbGCEbGBMbGBBbGBHbGBcNbGBEbGCIbGBHbGBbCbGBEbGBFbGBBbGDHbGBnCbGCZbGBZbGBbFbGBZbGBbFbGBZbGBbFbGBZbGB
+bFbGBZbGBIbGvScDdCEbYdCIBdCOBdCCFIPFdCBPdCbqMKbGBUbGiRHiABRiACHiABCiABFiAkBHiAAHcMoEBiAcJEiAcfWHiAbPcQbGAHiAABcMSCIcyYb
+AbGGbAbGGbAbGyBFcMeoEclfCEbGpaUEpqUuYEbpcqRBcNbEdScNeYjGdC
+)";
 
 // Full lower-case mapping of single code points, without the special form of a sigma at the end of a word.
-constexpr Shift lower[] = {
-    {65, 26, 1, 32},       {192, 23, 1, 32},      {216, 7, 1, 32},       {256, 24, 2, 1},       {306, 3, 2, 1},
-    {313, 8, 2, 1},        {330, 23, 2, 1},       {376, 1, 1, -121},     {377, 3, 2, 1},        {385, 1, 1, 210},
-    {386, 2, 2, 1},        {390, 1, 1, 206},      {391, 1, 1, 1},        {393, 2, 1, 205},      {395, 1, 1, 1},
-    {398, 1, 1, 79},       {399, 1, 1, 202},      {400, 1, 1, 203},      {401, 1, 1, 1},        {403, 1, 1, 205},
-    {404, 1, 1, 207},      {406, 1, 1, 211},      {407, 1, 1, 209},      {408, 1, 1, 1},        {412, 1, 1, 211},
-    {413, 1, 1, 213},      {415, 1, 1, 214},      {416, 3, 2, 1},        {422, 1, 1, 218},      {423, 1, 1, 1},
-    {425, 1, 1, 218},      {428, 1, 1, 1},        {430, 1, 1, 218},      {431, 1, 1, 1},        {433, 2, 1, 217},
-    {435, 2, 2, 1},        {439, 1, 1, 219},      {440, 1, 1, 1},        {444, 1, 1, 1},        {452, 1, 1, 2},
-    {453, 1, 1, 1},        {455, 1, 1, 2},        {456, 1, 1, 1},        {458, 1, 1, 2},        {459, 9, 2, 1},
-    {478, 9, 2, 1},        {497, 1, 1, 2},        {498, 2, 2, 1},        {502, 1, 1, -97},      {503, 1, 1, -56},
-    {504, 20, 2, 1},       {544, 1, 1, -130},     {546, 9, 2, 1},        {570, 1, 1, 10795},    {571, 1, 1, 1},
-    {573, 1, 1, -163},     {574, 1, 1, 10792},    {577, 1, 1, 1},        {579, 1, 1, -195},     {580, 1, 1, 69},
-    {581, 1, 1, 71},       {582, 5, 2, 1},        {880, 2, 2, 1},        {886, 1, 1, 1},        {895, 1, 1, 116},
-    {902, 1, 1, 38},       {904, 3, 1, 37},       {908, 1, 1, 64},       {910, 2, 1, 63},       {913, 17, 1, 32},
-    {931, 9, 1, 32},       {975, 1, 1, 8},        {984, 12, 2, 1},       {1012, 1, 1, -60},     {1015, 1, 1, 1},
-    {1017, 1, 1, -7},      {1018, 1, 1, 1},       {1021, 3, 1, -130},    {1024, 16, 1, 80},     {1040, 32, 1, 32},
-    {1120, 17, 2, 1},      {1162, 27, 2, 1},      {1216, 1, 1, 15},      {1217, 7, 2, 1},       {1232, 48, 2, 1},
-    {1329, 38, 1, 48},     {4256, 38, 1, 7264},   {4295, 1, 1, 7264},    {4301, 1, 1, 7264},    {5024, 80, 1, 38864},
-    {5104, 6, 1, 8},       {7312, 43, 1, -3008},  {7357, 3, 1, -3008},   {7680, 75, 2, 1},      {7838, 1, 1, -7615},
-    {7840, 48, 2, 1},      {7944, 8, 1, -8},      {7960, 6, 1, -8},      {7976, 8, 1, -8},      {7992, 8, 1, -8},
-    {8008, 6, 1, -8},      {8025, 4, 2, -8},      {8040, 8, 1, -8},      {8072, 8, 1, -8},      {8088, 8, 1, -8},
-    {8104, 8, 1, -8},      {8120, 2, 1, -8},      {8122, 2, 1, -74},     {8124, 1, 1, -9},      {8136, 4, 1, -86},
-    {8140, 1, 1, -9},      {8152, 2, 1, -8},      {8154, 2, 1, -100},    {8168, 2, 1, -8},      {8170, 2, 1, -112},
-    {8172, 1, 1, -7},      {8184, 2, 1, -128},    {8186, 2, 1, -126},    {8188, 1, 1, -9},      {8486, 1, 1, -7517},
-    {8490, 1, 1, -8383},   {8491, 1, 1, -8262},   {8498, 1, 1, 28},      {8544, 16, 1, 16},     {8579, 1, 1, 1},
-    {9398, 26, 1, 26},     {11264, 48, 1, 48},    {11360, 1, 1, 1},      {11362, 1, 1, -10743}, {11363, 1, 1, -3814},
-    {11364, 1, 1, -10727}, {11367, 3, 2, 1},      {11373, 1, 1, -10780}, {11374, 1, 1, -10749}, {11375, 1, 1, -10783},
-    {11376, 1, 1, -10782}, {11378, 1, 1, 1},      {11381, 1, 1, 1},      {11390, 2, 1, -10815}, {11392, 50, 2, 1},
-    {11499, 2, 2, 1},      {11506, 1, 1, 1},      {42560, 23, 2, 1},     {42624, 14, 2, 1},     {42786, 7, 2, 1},
-    {42802, 31, 2, 1},     {42873, 2, 2, 1},      {42877, 1, 1, -35332}, {42878, 5, 2, 1},      {42891, 1, 1, 1},
-    {42893, 1, 1, -42280}, {42896, 2, 2, 1},      {42902, 10, 2, 1},     {42922, 1, 1, -42308}, {42923, 1, 1, -42319},
-    {42924, 1, 1, -42315}, {42925, 1, 1, -42305}, {42926, 1, 1, -42308}, {42928, 1, 1, -42258}, {42929, 1, 1, -42282},
-    {42930, 1, 1, -42261}, {42931, 1, 1, 928},    {42932, 8, 2, 1},      {42948, 1, 1, -48},    {42949, 1, 1, -42307},
-    {42950, 1, 1, -35384}, {42951, 2, 2, 1},      {42960, 1, 1, 1},      {42966, 2, 2, 1},      {42997, 1, 1, 1},
-    {65313, 26, 1, 32},    {66560, 40, 1, 40},    {66736, 36, 1, 40},    {66928, 19, 2, 39},    {66929, 5, 2, 39},
-    {66941, 7, 2, 39},     {66957, 3, 2, 39},     {66965, 1, 1, 39},     {68736, 51, 1, 64},    {71840, 32, 1, 32},
-    {93760, 32, 1, 32},    {125184, 34, 1, 34},
-};
-
-constexpr Change lower_longer[] = {
-    {0x130, U"i\u0307"},
-};
+constexpr std::string_view lower = R"(
+cNdTAAdUAAdVAAdWAAdXAAdYAAdZAAeAAAeBAAeCAAeDAAeEAAeFAAeGAAeHAAeIAAeJAAeKAAeLAAeMAAeNAAeOAAePAAeQAAeRAAeSAdXiQAAiRAAiSAA
+iTAAiUAAiVAAiWAAiXAAiYAAiZAAjAAAjBAAjCAAjDAAjEAAjFAAjGAAjHAAjIAAjJAAjKAAjLAAjMABjOAAjPAAjQAAjRAAjSAAjTAAjUAbHjXABjZABkB
+ABkDABkFABkHABkJABkLABkNABkPABkRABkTABkVABkXABkZABlBABlDABlFABlHABlJABlLABlNABlPABlRABeBbdVABlVABlXABlZACmCABmEABmGABmI
+ABmKABmMABmOABmQACmTABmVABmXABmZABnBABnDABnFABnHABnJABnLABnNABnPABnRABnTABnVABnXABnZABoBABoDABoFABoHABoJABoLABjVAAoOABo
+QABoSADwXAAoXABoZABwYAApCABxAAAxBAApGACsJAAxDAAxFAApMABxKAAxNABxTAAxSAApTADxZAAyCAByFAAqBABqDABqFAByQAAqIAByTACqNAByYAA
+qQABzAAAzBAAqUABqWABzIAAqZADrDAHrMAArMABrPAArPABrSAArSABrUABrWABrYABsAABsCABsEABsGABsIACsLABsNABsPABsRABsTABsVABsXABsZA
+BtBACtFAAtFABtHABpPAArFAAtLABtNABtPABtRABtTABtVABtXABtZABuBABuDABuFABuHABuJABuLABuNABuPABuRABuTABuVABuXABpYABvBABvDABvF
+ABvHABvJABvLABvNABvPABvRAHqvDAAwAABpUAAqvEACwGABoUAAyZAAzCAAwLABwNABwPABwRABwTAlDbhXABbhZADbiDAIbmXAGbkEABbkFAAbkGAAbkH
+ABblKABblLAAblMABbkJAAbkKAAbkLAAbkMAAbkNAAbkOAAbkPAAbkQAAbkRAAbkSAAbkTAAbkUAAbkVAAbkWAAbkXAAbkYAAbkZABblBAAblCAAblDAAbl
+EAAblFAAblGAAblHAAblIAAblJAbJblVAIblXABblZABbmBABbmDABbmFABbmHABbmJABbmLABbmNABbmPABbmRABbmTAFbkQACbnCABbmWAAbnFACbiHAA
+biIAAbiJAAbqMAAbqNAAbqOAAbqPAAbqQAAbqRAAbqSAAbqTAAbqUAAbqVAAbqWAAbqXAAbqYAAbqZAAbrAAAbrBAAbpGAAbpHAAbpIAAbpJAAbpKAAbpLA
+AbpMAAbpNAAbpOAAbpPAAbpQAAbpRAAbpSAAbpTAAbpUAAbpVAAbpWAAbpXAAbpYAAbpZAAbqAAAbqBAAbqCAAbqDAAbqEAAbqFAAbqGAAbqHAAbqIAAbqJ
+AAbqKAAbqLAbWbrDABbrFABbrHABbrJABbrLABbrNABbrPABbrRABbrTABbrVABbrXABbrZABbsBABbsDABbsFABbsHABbsJAJbsTABbsVABbsXABbsZABb
+tBABbtDABbtFABbtHABbtJABbtLABbtNABbtPABbtRABbtTABbtVABbtXABbtZABbuBABbuDABbuFABbuHABbuJABbuLABbuNABbuPABbuRABbuTABbvJAA
+buWABbuYABbvAABbvCABbvEABbvGABbvIACbvLABbvNABbvPABbvRABbvTABbvVABbvXABbvZABbwBABbwDABbwFABbwHABbwJABbwLABbwNABbwPABbwRA
+BbwTABbwVABbwXABbwZABbxBABbxDABbxFABbxHABbxJABbxLABbxNABbxPABbxRABbxTABbxVABbxXABbxZABbyBABbyDABbyFABbyHABbyJABbyLABbyN
+ABbyPABbyRABbyTABbyVABbyXABbyZABbzBACcaZAAcbAAAcbBAAcbCAAcbDAAcbEAAcbFAAcbGAAcbHAAcbIAAcbJAAcbKAAcbLAAcbMAAcbNAAcbOAAcb
+PAAcbQAAcbRAAcbSAAcbTAAcbUAAcbVAAcbWAAcbXAAcbYAAcbZAAccAAAccBAAccCAAccDAAccEAAccFAAccGAAccHAAccIAAccJAAccKAehDrbCAArbDA
+ArbEAArbFAArbGAArbHAArbIAArbJAArbKAArbLAArbMAArbNAArbOAArbPAArbQAArbRAArbSAArbTAArbUAArbVAArbWAArbXAArbYAArbZAArcAAArcB
+AArcCAArcDAArcEAArcFAArcGAArcHAArcIAArcJAArcKAArcLAArcMAArcNABrcPAFrcVAbbUcmyAAAcmyBAAcmyCAAcmyDAAcmyEAAcmyFAAcmyGAAcmy
+HAAcmyIAAcmyJAAcmyKAAcmyLAAcmyMAAcmyNAAcmyOAAcmyPAAcmyQAAcmyRAAcmySAAcmyTAAcmyUAAcmyVAAcmyWAAcmyXAAcmyYAAcmyZAAcmzAAAcm
+zBAAcmzCAAcmzDAAcmzEAAcmzFAAcmzGAAcmzHAAcmzIAAcmzJAAcmzKAAcmzLAAcmzMAAcmzNAAcmzOAAcmzPAAcmzQAAcmzRAAcmzSAAcmzTAAcmzUAAc
+mzVAAcmzWAAcmzXAAcmzYAAcmzZAAcnaAAAcnaBAAcnaCAAcnaDAAcnaEAAcnaFAAcnaGAAcnaHAAcnaIAAcnaJAAcnaKAAcnaLAAcnaMAAcnaNAAcnaOAA
+cnaPAAcnaQAAcnaRAAcnaSAAcnaTAAcnaUAAcnaVAAcnaWAAcnaXAAcnaYAAcnaZAAcnbAAAcnbBAAhoQAAhoRAAhoSAAhoTAAhoUAAhoVAdgSgjOAAgjPA
+AgjQAAgjRAAgjSAAgjTAAgjUAAgjVAAgjWAAgjXAAgjYAAgjZAAgkAAAgkBAAgkCAAgkDAAgkEAAgkFAAgkGAAgkHAAgkIAAgkJAAgkKAAgkLAAgkMAAgkN
+AAgkOAAgkPAAgkQAAgkRAAgkSAAgkTAAgkUAAgkVAAgkWAAgkXAAgkYAAgkZAAglAAAglBAAglCAAglDAAglEACglHAAglIAAglJAmIljLABljNABljPABl
+jRABljTABljVABljXABljZABlkBABlkDABlkFABlkHABlkJABlkLABlkNABlkPABlkRABlkTABlkVABlkXABlkZABllBABllDABllFABllHABllJABllLAB
+llNABllPABllRABllTABllVABllXABllZABlmBABlmDABlmFABlmHABlmJABlmLABlmNABlmPABlmRABlmTABlmVABlmXABlmZABlnBABlnDABlnFABlnHA
+BlnJABlnLABlnNABlnPABlnRABlnTABlnVABlnXABlnZABloBABloDABloFABloHABloJABloLABloNABloPABloRABloTABloVABloXABloZABlpBABlpD
+AJiPABlpPABlpRABlpTABlpVABlpXABlpZABlqBABlqDABlqFABlqHABlqJABlqLABlqNABlqPABlqRABlqTABlqVABlqXABlqZABlrBABlrDABlrFABlrH
+ABlrJABlrLABlrNABlrPABlrRABlrTABlrVABlrXABlrZABlsBABlsDABlsFABlsHABlsJABlsLABlsNABlsPABlsRABlsTABlsVABlsXABlsZABltBABlt
+DABltFAJltGAAltHAAltIAAltJAAltKAAltLAAltMAAltNAIltWAAltXAAltYAAltZAAluAAAluBAKluMAAluNAAluOAAluPAAluQAAluRAAluSAAluTAIl
+vCAAlvDAAlvEAAlvFAAlvGAAlvHAAlvIAAlvJAIlvSAAlvTAAlvUAAlvVAAlvWAAlvXALlwJABlwLABlwNABlwPAIlwYAAlwZAAlxAAAlxBAAlxCAAlxDAA
+lxEAAlxFAYlyEAAlyFAAlyGAAlyHAAlyIAAlyJAAlyKAAlyLAIlyUAAlyVAAlyWAAlyXAAlyYAAlyZAAlzAAAlzBAIlzKAAlzLAAlzMAAlzNAAlzOAAlzPA
+AlzQAAlzRAImaAAAmaBAAlxOAAlxPAAmaDALlxQAAlxRAAlxSAAlxTAAmaTALmbGAAmbHAAlxUAAlxVAMmbWAAmbXAAlxYAAlxZAAmcBALlxWAAlxXAAlyA
+AAlyBAAmcPAlLblHADeDAAiVAGmpYAbTmrGAAmrHAAmrIAAmrJAAmrKAAmrLAAmrMAAmrNAAmrOAAmrPAAmrQAAmrRAAmrSAAmrTAAmrUAAmrVATmsAAbfM
+nyMAAnyNAAnyOAAnyPAAnyQAAnyRAAnySAAnyTAAnyUAAnyVAAnyWAAnyXAAnyYAAnyZAAnzAAAnzBAAnzCAAnzDAAnzEAAnzFAAnzGAAnzHAAnzIAAnzJA
+AnzKAAnzLAcsUqtCAAqtDAAqtEAAqtFAAqtGAAqtHAAqtIAAqtJAAqtKAAqtLAAqtMAAqtNAAqtOAAqtPAAqtQAAqtRAAqtSAAqtTAAqtUAAqtVAAqtWAAq
+tXAAqtYAAqtZAAquAAAquBAAquCAAquDAAquEAAquFAAquGAAquHAAquIAAquJAAquKAAquLAAquMAAquNAAquOAAquPAAquQAAquRAAquSAAquTAAquUAA
+quVAAquWAAquXAbWquZABxVAAleJAAyNACqvGABqvIABqvKABwVAAyBAAwUAAwWABqvRACqvUAIwDAAwEAAqwFABqwHABqwJABqwLABqwNABqwPABqwRABq
+wTABqwVABqwXABqwZABqxBABqxDABqxFABqxHABqxJABqxLABqxNABqxPABqxRABqxTABqxVABqxXABqxZABqyBABqyDABqyFABqyHABqyJABqyLABqyNAB
+qyPABqyRABqyTABqyVABqyXABqyZABqzBABqzDABqzFABqzHABqzJABqzLABqzNABqzPABqzRABqzTABqzVABqzXABqzZAIraIABraKAEraPAbtyJckyZAB
+ckzBABckzDABckzFABckzHABckzJABckzLABckzNABckzPABckzRABckzTABckzVABckzXABckzZABclaBABclaDABclaFABclaHABclaJABclaLABclaNA
+BclaPABclaRATclbLABclbNABclbPABclbRABclbTABclbVABclbXABclbZABclcBABclcDABclcFABclcHABclcJABclcLAfFclhRABclhTABclhVABclh
+XABclhZABcliBABcliDADcliHABcliJABcliLABcliNABcliPABcliRABcliTABcliVABcliXABcliZABcljBABcljDABcljFABcljHABcljJABcljLABcl
+jNABcljPABcljRABcljTABcljVABcljXABcljZABclkBABclkDABclkFABclkHABclkJABclkLABclkNABclkPAKcllAABcllCABleFAAcllFABcllHABcl
+lJABcllLABcllNAEcllSABxPACcllXABcllZADclmDABclmFABclmHABclmJABclmLABclmNABclmPABclmRABclmTABclmVABxQAAxGAAxLAAxWAAxUABz
+UAAyXAAzTAAcmwXAAclnHABclnJABclnLABclnNABclnPABclnRABclnTABclnVABclmAAAySAAlfAAAcloAABcloCAGcloJAFcloPABcloRAbCclpUAbha
+HdsrHAAdsrIAAdsrJAAdsrKAAdsrLAAdsrMAAdsrNAAdsrOAAdsrPAAdsrQAAdsrRAAdsrSAAdsrTAAdsrUAAdsrVAAdsrWAAdsrXAAdsrYAAdsrZAAdssA
+AAdssBAAdssCAAdssDAAdssEAAdssFAAdssGAbuZdunOAAdunPAAdunQAAdunRAAdunSAAdunTAAdunUAAdunVAAdunWAAdunXAAdunYAAdunZAAduoAAAd
+uoBAAduoCAAduoDAAduoEAAduoFAAduoGAAduoHAAduoIAAduoJAAduoKAAduoLAAduoMAAduoNAAduoOAAduoPAAduoQAAduoRAAduoSAAduoTAAduoUAA
+duoVAAduoWAAduoXAAduoYAAduoZAAdupAAAdupBAfGduuIAAduuJAAduuKAAduuLAAduuMAAduuNAAduuOAAduuPAAduuQAAduuRAAduuSAAduuTAAduuU
+AAduuVAAduuWAAduuXAAduuYAAduuZAAduvAAAduvBAAduvCAAduvDAAduvEAAduvFAAduvGAAduvHAAduvIAAduvJAAduvKAAduvLAAduvMAAduvNAAduv
+OAAduvPAAduvQAAduvRAgAdvbRAAdvbSAAdvbTAAdvbUAAdvbVAAdvbWAAdvbXAAdvbYAAdvbZAAdvcAAAdvcBABdvcDAAdvcEAAdvcFAAdvcGAAdvcHAAd
+vcIAAdvcJAAdvcKAAdvcLAAdvcMAAdvcNAAdvcOAAdvcPAAdvcQAAdvcRABdvcTAAdvcUAAdvcVAAdvcWAAdvcXAAdvcYAAdvcZABdvdBAAdvdCAcqCdxuE
+AAdxuFAAdxuGAAdxuHAAdxuIAAdxuJAAdxuKAAdxuLAAdxuMAAdxuNAAdxuOAAdxuPAAdxuQAAdxuRAAdxuSAAdxuTAAdxuUAAdxuVAAdxuWAAdxuXAAdxu
+YAAdxuZAAdxvAAAdxvBAAdxvCAAdxvDAAdxvEAAdxvFAAdxvGAAdxvHAAdxvIAAdxvJAAdxvKAAdxvLAAdxvMAAdxvNAAdxvOAAdxvPAAdxvQAAdxvRAAdx
+vSAAdxvTAAdxvUAAdxvVAAdxvWAAdxvXAAdxvYAAdxvZAAdxwAAAdxwBAAdxwCAenLeciIAAeciJAAeciKAAeciLAAeciMAAeciNAAeciOAAeciPAAeciQA
+AeciRAAeciSAAeciTAAeciUAAeciVAAeciWAAeciXAAeciYAAeciZAAecjAAAecjBAAecjCAAecjDAAecjEAAecjFAAecjGAAecjHAAecjIAAecjJAAecjK
+AAecjLAAecjMAAecjNAbgjWfitKAAfitLAAfitMAAfitNAAfitOAAfitPAAfitQAAfitRAAfitSAAfitTAAfitUAAfitVAAfitWAAfitXAAfitYAAfitZAA
+fiuAAAfiuBAAfiuCAAfiuDAAfiuEAAfiuFAAfiuGAAfiuHAAfiuIAAfiuJAAfiuKAAfiuLAAfiuMAAfiuNAAfiuOAAfiuPAbulKhdgCAAhdgDAAhdgEAAhd
+gFAAhdgGAAhdgHAAhdgIAAhdgJAAhdgKAAhdgLAAhdgMAAhdgNAAhdgOAAhdgPAAhdgQAAhdgRAAhdgSAAhdgTAAhdgUAAhdgVAAhdgWAAhdgXAAhdgYAAh
+dgZAAhdhAAAhdhBAAhdhCAAhdhDAAhdhEAAhdhFAAhdhGAAhdhHAAhdhIAAhdhJA
+)";
 
 // One step of canonical decomposition: the parts may decompose further. Hangul syllables are not included.
-constexpr Change decomposition[] = {
-    {0xC0, U"A\u0300 A\u0301 A\u0302 A\u0303 A\u0308 A\u030A"},
-    {0xC7, U"C\u0327 E\u0300 E\u0301 E\u0302 E\u0308 I\u0300 I\u0301 I\u0302 I\u0308"},
-    {0xD1, U"N\u0303 O\u0300 O\u0301 O\u0302 O\u0303 O\u0308"},
-    {0xD9, U"U\u0300 U\u0301 U\u0302 U\u0308 Y\u0301"},
-    {0xE0, U"a\u0300 a\u0301 a\u0302 a\u0303 a\u0308 a\u030A"},
-    {0xE7, U"c\u0327 e\u0300 e\u0301 e\u0302 e\u0308 i\u0300 i\u0301 i\u0302 i\u0308"},
-    {0xF1, U"n\u0303 o\u0300 o\u0301 o\u0302 o\u0303 o\u0308"},
-    {0xF9, U"u\u0300 u\u0301 u\u0302 u\u0308 y\u0301"},
-    {0xFF, U"y\u0308 A\u0304 a\u0304 A\u0306 a\u0306 A\u0328 a\u0328 C\u0301 c\u0301 C\u0302 c\u0302 C\u0307"},
-    {0x10B, U"c\u0307 C\u030C c\u030C D\u030C d\u030C"},
-    {0x112, U"E\u0304 e\u0304 E\u0306 e\u0306 E\u0307 e\u0307 E\u0328 e\u0328 E\u030C e\u030C G\u0302 g\u0302"},
-    {0x11E, U"G\u0306 g\u0306 G\u0307 g\u0307 G\u0327 g\u0327 H\u0302 h\u0302"},
-    {0x128, U"I\u0303 i\u0303 I\u0304 i\u0304 I\u0306 i\u0306 I\u0328 i\u0328 I\u0307"},
-    {0x134, U"J\u0302 j\u0302 K\u0327 k\u0327"},
-    {0x139, U"L\u0301 l\u0301 L\u0327 l\u0327 L\u030C l\u030C"},
-    {0x143, U"N\u0301 n\u0301 N\u0327 n\u0327 N\u030C n\u030C"},
-    {0x14C, U"O\u0304 o\u0304 O\u0306 o\u0306 O\u030B o\u030B"},
-    {0x154, U"R\u0301 r\u0301 R\u0327 r\u0327 R\u030C r\u030C S\u0301 s\u0301 S\u0302 s\u0302 S\u0327 s\u0327"},
-    {0x160, U"S\u030C s\u030C T\u0327 t\u0327 T\u030C t\u030C"},
-    {0x168, U"U\u0303 u\u0303 U\u0304 u\u0304 U\u0306 u\u0306 U\u030A u\u030A U\u030B u\u030B U\u0328 u\u0328"},
-    {0x174, U"W\u0302 w\u0302 Y\u0302 y\u0302 Y\u0308 Z\u0301 z\u0301 Z\u0307 z\u0307 Z\u030C z\u030C"},
-    {0x1A0, U"O\u031B o\u031B"},
-    {0x1AF, U"U\u031B u\u031B"},
-    {0x1CD, U"A\u030C a\u030C I\u030C i\u030C O\u030C o\u030C U\u030C u\u030C Ü\u0304 ü\u0304 Ü\u0301 ü\u0301"},
-    {0x1D9, U"Ü\u030C ü\u030C Ü\u0300 ü\u0300"},
-    {0x1DE, U"Ä\u0304 ä\u0304 Ȧ\u0304 ȧ\u0304 Æ\u0304 æ\u0304"},
-    {0x1E6, U"G\u030C g\u030C K\u030C k\u030C O\u0328 o\u0328 Ǫ\u0304 ǫ\u0304 Ʒ\u030C ʒ\u030C j\u030C"},
-    {0x1F4, U"G\u0301 g\u0301"},
-    {0x1F8, U"N\u0300 n\u0300 Å\u0301 å\u0301 Æ\u0301 æ\u0301 Ø\u0301 ø\u0301 A\u030F a\u030F A\u0311 a\u0311"},
-    {0x204, U"E\u030F e\u030F E\u0311 e\u0311 I\u030F i\u030F I\u0311 i\u0311 O\u030F o\u030F O\u0311 o\u0311"},
-    {0x210, U"R\u030F r\u030F R\u0311 r\u0311 U\u030F u\u030F U\u0311 u\u0311 S\u0326 s\u0326 T\u0326 t\u0326"},
-    {0x21E, U"H\u030C h\u030C"},
-    {0x226, U"A\u0307 a\u0307 E\u0327 e\u0327 Ö\u0304 ö\u0304 Õ\u0304 õ\u0304 O\u0307 o\u0307 Ȯ\u0304 ȯ\u0304"},
-    {0x232, U"Y\u0304 y\u0304"},
-    {0x340, U"\u0300 \u0301"},
-    {0x343, U"\u0313 \u0308\u0301"},
-    {0x374, U"\u02B9"},
-    {0x37E, U";"},
-    {0x385, U"\u00A8\u0301 Α\u0301 \u00B7 Ε\u0301 Η\u0301 Ι\u0301"},
-    {0x38C, U"Ο\u0301"},
-    {0x38E, U"Υ\u0301 Ω\u0301 ϊ\u0301"},
-    {0x3AA, U"Ι\u0308 Υ\u0308 α\u0301 ε\u0301 η\u0301 ι\u0301 ϋ\u0301"},
-    {0x3CA, U"ι\u0308 υ\u0308 ο\u0301 υ\u0301 ω\u0301"},
-    {0x3D3, U"ϒ\u0301 ϒ\u0308"},
-    {0x400, U"Е\u0300 Е\u0308"},
-    {0x403, U"Г\u0301"},
-    {0x407, U"І\u0308"},
-    {0x40C, U"К\u0301 И\u0300 У\u0306"},
-    {0x419, U"И\u0306"},
-    {0x439, U"и\u0306"},
-    {0x450, U"е\u0300 е\u0308"},
-    {0x453, U"г\u0301"},
-    {0x457, U"і\u0308"},
-    {0x45C, U"к\u0301 и\u0300 у\u0306"},
-    {0x476, U"Ѵ\u030F ѵ\u030F"},
-    {0x4C1, U"Ж\u0306 ж\u0306"},
-    {0x4D0, U"А\u0306 а\u0306 А\u0308 а\u0308"},
-    {0x4D6, U"Е\u0306 е\u0306"},
-    {0x4DA, U"Ә\u0308 ә\u0308 Ж\u0308 ж\u0308 З\u0308 з\u0308"},
-    {0x4E2, U"И\u0304 и\u0304 И\u0308 и\u0308 О\u0308 о\u0308"},
-    {0x4EA, U"Ө\u0308 ө\u0308 Э\u0308 э\u0308 У\u0304 у\u0304 У\u0308 у\u0308 У\u030B у\u030B Ч\u0308 ч\u0308"},
-    {0x4F8, U"Ы\u0308 ы\u0308"},
-    {0x622, U"\u0627\u0653 \u0627\u0654 \u0648\u0654 \u0627\u0655 \u064A\u0654"},
-    {0x6C0, U"\u06D5\u0654"},
-    {0x6C2, U"\u06C1\u0654"},
-    {0x6D3, U"\u06D2\u0654"},
-    {0x929, U"न\u093C"},
-    {0x931, U"र\u093C"},
-    {0x934, U"ळ\u093C"},
-    {0x958, U"क\u093C ख\u093C ग\u093C ज\u093C ड\u093C ढ\u093C फ\u093C य\u093C"},
-    {0x9CB, U"\u09C7\u09BE \u09C7\u09D7"},
-    {0x9DC, U"ড\u09BC ঢ\u09BC"},
-    {0x9DF, U"য\u09BC"},
-    {0xA33, U"ਲ\u0A3C"},
-    {0xA36, U"ਸ\u0A3C"},
-    {0xA59, U"ਖ\u0A3C ਗ\u0A3C ਜ\u0A3C"},
-    {0xA5E, U"ਫ\u0A3C"},
-    {0xB48, U"\u0B47\u0B56"},
-    {0xB4B, U"\u0B47\u0B3E \u0B47\u0B57"},
-    {0xB5C, U"ଡ\u0B3C ଢ\u0B3C"},
-    {0xB94, U"ஒ\u0BD7"},
-    {0xBCA, U"\u0BC6\u0BBE \u0BC7\u0BBE \u0BC6\u0BD7"},
-    {0xC48, U"\u0C46\u0C56"},
-    {0xCC0, U"\u0CBF\u0CD5"},
-    {0xCC7, U"\u0CC6\u0CD5 \u0CC6\u0CD6"},
-    {0xCCA, U"\u0CC6\u0CC2 \u0CCA\u0CD5"},
-    {0xD4A, U"\u0D46\u0D3E \u0D47\u0D3E \u0D46\u0D57"},
-    {0xDDA, U"\u0DD9\u0DCA"},
-    {0xDDC, U"\u0DD9\u0DCF \u0DDC\u0DCA \u0DD9\u0DDF"},
-    {0xF43, U"ག\u0FB7"},
-    {0xF4D, U"ཌ\u0FB7"},
-    {0xF52, U"ད\u0FB7"},
-    {0xF57, U"བ\u0FB7"},
-    {0xF5C, U"ཛ\u0FB7"},
-    {0xF69, U"ཀ\u0FB5"},
-    {0xF73, U"\u0F71\u0F72"},
-    {0xF75, U"\u0F71\u0F74 \u0FB2\u0F80"},
-    {0xF78, U"\u0FB3\u0F80"},
-    {0xF81, U"\u0F71\u0F80"},
-    {0xF93, U"\u0F92\u0FB7"},
-    {0xF9D, U"\u0F9C\u0FB7"},
-    {0xFA2, U"\u0FA1\u0FB7"},
-    {0xFA7, U"\u0FA6\u0FB7"},
-    {0xFAC, U"\u0FAB\u0FB7"},
-    {0xFB9, U"\u0F90\u0FB5"},
-    {0x1026, U"ဥ\u102E"},
-    {0x1B06, U"ᬅ\u1B35"},
-    {0x1B08, U"ᬇ\u1B35"},
-    {0x1B0A, U"ᬉ\u1B35"},
-    {0x1B0C, U"ᬋ\u1B35"},
-    {0x1B0E, U"ᬍ\u1B35"},
-    {0x1B12, U"ᬑ\u1B35"},
-    {0x1B3B, U"\u1B3A\u1B35"},
-    {0x1B3D, U"\u1B3C\u1B35"},
-    {0x1B40, U"\u1B3E\u1B35 \u1B3F\u1B35"},
-    {0x1B43, U"\u1B42\u1B35"},
-    {0x1E00, U"A\u0325 a\u0325 B\u0307 b\u0307 B\u0323 b\u0323 B\u0331 b\u0331 Ç\u0301 ç\u0301 D\u0307 d\u0307"},
-    {0x1E0C, U"D\u0323 d\u0323 D\u0331 d\u0331 D\u0327 d\u0327 D\u032D d\u032D Ē\u0300 ē\u0300 Ē\u0301 ē\u0301"},
-    {0x1E18, U"E\u032D e\u032D E\u0330 e\u0330 Ȩ\u0306 ȩ\u0306 F\u0307 f\u0307 G\u0304 g\u0304 H\u0307 h\u0307"},
-    {0x1E24, U"H\u0323 h\u0323 H\u0308 h\u0308 H\u0327 h\u0327 H\u032E h\u032E I\u0330 i\u0330 Ï\u0301 ï\u0301"},
-    {0x1E30, U"K\u0301 k\u0301 K\u0323 k\u0323 K\u0331 k\u0331 L\u0323 l\u0323 Ḷ\u0304 ḷ\u0304 L\u0331 l\u0331"},
-    {0x1E3C, U"L\u032D l\u032D M\u0301 m\u0301 M\u0307 m\u0307 M\u0323 m\u0323 N\u0307 n\u0307 N\u0323 n\u0323"},
-    {0x1E48, U"N\u0331 n\u0331 N\u032D n\u032D Õ\u0301 õ\u0301 Õ\u0308 õ\u0308 Ō\u0300 ō\u0300 Ō\u0301 ō\u0301"},
-    {0x1E54, U"P\u0301 p\u0301 P\u0307 p\u0307 R\u0307 r\u0307 R\u0323 r\u0323 Ṛ\u0304 ṛ\u0304 R\u0331 r\u0331"},
-    {0x1E60, U"S\u0307 s\u0307 S\u0323 s\u0323 Ś\u0307 ś\u0307 Š\u0307 š\u0307 Ṣ\u0307 ṣ\u0307 T\u0307 t\u0307"},
-    {0x1E6C, U"T\u0323 t\u0323 T\u0331 t\u0331 T\u032D t\u032D U\u0324 u\u0324 U\u0330 u\u0330 U\u032D u\u032D"},
-    {0x1E78, U"Ũ\u0301 ũ\u0301 Ū\u0308 ū\u0308 V\u0303 v\u0303 V\u0323 v\u0323 W\u0300 w\u0300 W\u0301 w\u0301"},
-    {0x1E84, U"W\u0308 w\u0308 W\u0307 w\u0307 W\u0323 w\u0323 X\u0307 x\u0307 X\u0308 x\u0308 Y\u0307 y\u0307"},
-    {0x1E90, U"Z\u0302 z\u0302 Z\u0323 z\u0323 Z\u0331 z\u0331 h\u0331 t\u0308 w\u030A y\u030A"},
-    {0x1E9B, U"ſ\u0307"},
-    {0x1EA0, U"A\u0323 a\u0323 A\u0309 a\u0309 Â\u0301 â\u0301 Â\u0300 â\u0300 Â\u0309 â\u0309 Â\u0303 â\u0303"},
-    {0x1EAC, U"Ạ\u0302 ạ\u0302 Ă\u0301 ă\u0301 Ă\u0300 ă\u0300 Ă\u0309 ă\u0309 Ă\u0303 ă\u0303 Ạ\u0306 ạ\u0306"},
-    {0x1EB8, U"E\u0323 e\u0323 E\u0309 e\u0309 E\u0303 e\u0303 Ê\u0301 ê\u0301 Ê\u0300 ê\u0300 Ê\u0309 ê\u0309"},
-    {0x1EC4, U"Ê\u0303 ê\u0303 Ẹ\u0302 ẹ\u0302 I\u0309 i\u0309 I\u0323 i\u0323 O\u0323 o\u0323 O\u0309 o\u0309"},
-    {0x1ED0, U"Ô\u0301 ô\u0301 Ô\u0300 ô\u0300 Ô\u0309 ô\u0309 Ô\u0303 ô\u0303 Ọ\u0302 ọ\u0302 Ơ\u0301 ơ\u0301"},
-    {0x1EDC, U"Ơ\u0300 ơ\u0300 Ơ\u0309 ơ\u0309 Ơ\u0303 ơ\u0303 Ơ\u0323 ơ\u0323 U\u0323 u\u0323 U\u0309 u\u0309"},
-    {0x1EE8, U"Ư\u0301 ư\u0301 Ư\u0300 ư\u0300 Ư\u0309 ư\u0309 Ư\u0303 ư\u0303 Ư\u0323 ư\u0323 Y\u0300 y\u0300"},
-    {0x1EF4, U"Y\u0323 y\u0323 Y\u0309 y\u0309 Y\u0303 y\u0303"},
-    {0x1F00, U"α\u0313 α\u0314 ἀ\u0300 ἁ\u0300 ἀ\u0301 ἁ\u0301 ἀ\u0342 ἁ\u0342 Α\u0313 Α\u0314 Ἀ\u0300 Ἁ\u0300"},
-    {0x1F0C, U"Ἀ\u0301 Ἁ\u0301 Ἀ\u0342 Ἁ\u0342 ε\u0313 ε\u0314 ἐ\u0300 ἑ\u0300 ἐ\u0301 ἑ\u0301"},
-    {0x1F18, U"Ε\u0313 Ε\u0314 Ἐ\u0300 Ἑ\u0300 Ἐ\u0301 Ἑ\u0301"},
-    {0x1F20, U"η\u0313 η\u0314 ἠ\u0300 ἡ\u0300 ἠ\u0301 ἡ\u0301 ἠ\u0342 ἡ\u0342 Η\u0313 Η\u0314 Ἠ\u0300 Ἡ\u0300"},
-    {0x1F2C, U"Ἠ\u0301 Ἡ\u0301 Ἠ\u0342 Ἡ\u0342 ι\u0313 ι\u0314 ἰ\u0300 ἱ\u0300 ἰ\u0301 ἱ\u0301 ἰ\u0342 ἱ\u0342"},
-    {0x1F38, U"Ι\u0313 Ι\u0314 Ἰ\u0300 Ἱ\u0300 Ἰ\u0301 Ἱ\u0301 Ἰ\u0342 Ἱ\u0342 ο\u0313 ο\u0314 ὀ\u0300 ὁ\u0300"},
-    {0x1F44, U"ὀ\u0301 ὁ\u0301"},
-    {0x1F48, U"Ο\u0313 Ο\u0314 Ὀ\u0300 Ὁ\u0300 Ὀ\u0301 Ὁ\u0301"},
-    {0x1F50, U"υ\u0313 υ\u0314 ὐ\u0300 ὑ\u0300 ὐ\u0301 ὑ\u0301 ὐ\u0342 ὑ\u0342"},
-    {0x1F59, U"Υ\u0314"},
-    {0x1F5B, U"Ὑ\u0300"},
-    {0x1F5D, U"Ὑ\u0301"},
-    {0x1F5F, U"Ὑ\u0342 ω\u0313 ω\u0314 ὠ\u0300 ὡ\u0300 ὠ\u0301 ὡ\u0301 ὠ\u0342 ὡ\u0342 Ω\u0313 Ω\u0314 Ὠ\u0300"},
-    {0x1F6B, U"Ὡ\u0300 Ὠ\u0301 Ὡ\u0301 Ὠ\u0342 Ὡ\u0342 α\u0300 ά ε\u0300 έ η\u0300 ή ι\u0300 ί ο\u0300 ό υ\u0300 ύ"},
-    {0x1F7C, U"ω\u0300 ώ"},
-    {0x1F80, U"ἀ\u0345 ἁ\u0345 ἂ\u0345 ἃ\u0345 ἄ\u0345 ἅ\u0345 ἆ\u0345 ἇ\u0345 Ἀ\u0345 Ἁ\u0345 Ἂ\u0345 Ἃ\u0345"},
-    {0x1F8C, U"Ἄ\u0345 Ἅ\u0345 Ἆ\u0345 Ἇ\u0345 ἠ\u0345 ἡ\u0345 ἢ\u0345 ἣ\u0345 ἤ\u0345 ἥ\u0345 ἦ\u0345 ἧ\u0345"},
-    {0x1F98, U"Ἠ\u0345 Ἡ\u0345 Ἢ\u0345 Ἣ\u0345 Ἤ\u0345 Ἥ\u0345 Ἦ\u0345 Ἧ\u0345 ὠ\u0345 ὡ\u0345 ὢ\u0345 ὣ\u0345"},
-    {0x1FA4, U"ὤ\u0345 ὥ\u0345 ὦ\u0345 ὧ\u0345 Ὠ\u0345 Ὡ\u0345 Ὢ\u0345 Ὣ\u0345 Ὤ\u0345 Ὥ\u0345 Ὦ\u0345 Ὧ\u0345"},
-    {0x1FB0, U"α\u0306 α\u0304 ὰ\u0345 α\u0345 ά\u0345"},
-    {0x1FB6, U"α\u0342 ᾶ\u0345 Α\u0306 Α\u0304 Α\u0300 Ά Α\u0345"},
-    {0x1FBE, U"ι"},
-    {0x1FC1, U"\u00A8\u0342 ὴ\u0345 η\u0345 ή\u0345"},
-    {0x1FC6, U"η\u0342 ῆ\u0345 Ε\u0300 Έ Η\u0300 Ή Η\u0345 \u1FBF\u0300 \u1FBF\u0301 \u1FBF\u0342 ι\u0306 ι\u0304"},
-    {0x1FD2, U"ϊ\u0300 ΐ"},
-    {0x1FD6, U"ι\u0342 ϊ\u0342 Ι\u0306 Ι\u0304 Ι\u0300 Ί"},
-    {0x1FDD, U"\u1FFE\u0300 \u1FFE\u0301 \u1FFE\u0342 υ\u0306 υ\u0304 ϋ\u0300 ΰ ρ\u0313 ρ\u0314 υ\u0342 ϋ\u0342"},
-    {0x1FE8, U"Υ\u0306 Υ\u0304 Υ\u0300 Ύ Ρ\u0314 \u00A8\u0300 \u0385 `"},
-    {0x1FF2, U"ὼ\u0345 ω\u0345 ώ\u0345"},
-    {0x1FF6, U"ω\u0342 ῶ\u0345 Ο\u0300 Ό Ω\u0300 Ώ Ω\u0345 \u00B4"},
-    {0x2000, U"\u2002 \u2003"},
-    {0x2126, U"Ω"},
-    {0x212A, U"K Å"},
-    {0x219A, U"\u2190\u0338 \u2192\u0338"},
-    {0x21AE, U"\u2194\u0338"},
-    {0x21CD, U"\u21D0\u0338 \u21D4\u0338 \u21D2\u0338"},
-    {0x2204, U"\u2203\u0338"},
-    {0x2209, U"\u2208\u0338"},
-    {0x220C, U"\u220B\u0338"},
-    {0x2224, U"\u2223\u0338"},
-    {0x2226, U"\u2225\u0338"},
-    {0x2241, U"\u223C\u0338"},
-    {0x2244, U"\u2243\u0338"},
-    {0x2247, U"\u2245\u0338"},
-    {0x2249, U"\u2248\u0338"},
-    {0x2260, U"=\u0338"},
-    {0x2262, U"\u2261\u0338"},
-    {0x226D, U"\u224D\u0338 <\u0338 >\u0338 \u2264\u0338 \u2265\u0338"},
-    {0x2274, U"\u2272\u0338 \u2273\u0338"},
-    {0x2278, U"\u2276\u0338 \u2277\u0338"},
-    {0x2280, U"\u227A\u0338 \u227B\u0338"},
-    {0x2284, U"\u2282\u0338 \u2283\u0338"},
-    {0x2288, U"\u2286\u0338 \u2287\u0338"},
-    {0x22AC, U"\u22A2\u0338 \u22A8\u0338 \u22A9\u0338 \u22AB\u0338"},
-    {0x22E0, U"\u227C\u0338 \u227D\u0338 \u2291\u0338 \u2292\u0338"},
-    {0x22EA, U"\u22B2\u0338 \u22B3\u0338 \u22B4\u0338 \u22B5\u0338"},
-    {0x2329, U"\u3008 \u3009"},
-    {0x2ADC, U"\u2ADD\u0338"},
-    {0x304C, U"か\u3099"},
-    {0x304E, U"き\u3099"},
-    {0x3050, U"く\u3099"},
-    {0x3052, U"け\u3099"},
-    {0x3054, U"こ\u3099"},
-    {0x3056, U"さ\u3099"},
-    {0x3058, U"し\u3099"},
-    {0x305A, U"す\u3099"},
-    {0x305C, U"せ\u3099"},
-    {0x305E, U"そ\u3099"},
-    {0x3060, U"た\u3099"},
-    {0x3062, U"ち\u3099"},
-    {0x3065, U"つ\u3099"},
-    {0x3067, U"て\u3099"},
-    {0x3069, U"と\u3099"},
-    {0x3070, U"は\u3099 は\u309A"},
-    {0x3073, U"ひ\u3099 ひ\u309A"},
-    {0x3076, U"ふ\u3099 ふ\u309A"},
-    {0x3079, U"へ\u3099 へ\u309A"},
-    {0x307C, U"ほ\u3099 ほ\u309A"},
-    {0x3094, U"う\u3099"},
-    {0x309E, U"ゝ\u3099"},
-    {0x30AC, U"カ\u3099"},
-    {0x30AE, U"キ\u3099"},
-    {0x30B0, U"ク\u3099"},
-    {0x30B2, U"ケ\u3099"},
-    {0x30B4, U"コ\u3099"},
-    {0x30B6, U"サ\u3099"},
-    {0x30B8, U"シ\u3099"},
-    {0x30BA, U"ス\u3099"},
-    {0x30BC, U"セ\u3099"},
-    {0x30BE, U"ソ\u3099"},
-    {0x30C0, U"タ\u3099"},
-    {0x30C2, U"チ\u3099"},
-    {0x30C5, U"ツ\u3099"},
-    {0x30C7, U"テ\u3099"},
-    {0x30C9, U"ト\u3099"},
-    {0x30D0, U"ハ\u3099 ハ\u309A"},
-    {0x30D3, U"ヒ\u3099 ヒ\u309A"},
-    {0x30D6, U"フ\u3099 フ\u309A"},
-    {0x30D9, U"ヘ\u3099 ヘ\u309A"},
-    {0x30DC, U"ホ\u3099 ホ\u309A"},
-    {0x30F4, U"ウ\u3099"},
-    {0x30F7, U"ワ\u3099 ヰ\u3099 ヱ\u3099 ヲ\u3099"},
-    {0x30FE, U"ヽ\u3099"},
-    {0xF900, U"豈 更 車 賈 滑 串 句 龜 龜 契 金 喇 奈 懶 癩 羅 蘿 螺 裸 邏 樂 洛 烙 珞 落 酪 駱 亂 卵 欄 爛 蘭 鸞"},
-    {0xF921, U"嵐 濫 藍 襤 拉 臘 蠟 廊 朗 浪 狼 郎 來 冷 勞 擄 櫓 爐 盧 老 蘆 虜 路 露 魯 鷺 碌 祿 綠 菉 錄 鹿 論"},
-    {0xF942, U"壟 弄 籠 聾 牢 磊 賂 雷 壘 屢 樓 淚 漏 累 縷 陋 勒 肋 凜 凌 稜 綾 菱 陵 讀 拏 樂 諾 丹 寧 怒 率 異"},
-    {0xF963, U"北 磻 便 復 不 泌 數 索 參 塞 省 葉 說 殺 辰 沈 拾 若 掠 略 亮 兩 凉 梁 糧 良 諒 量 勵 呂 女 廬 旅"},
-    {0xF984, U"濾 礪 閭 驪 麗 黎 力 曆 歷 轢 年 憐 戀 撚 漣 煉 璉 秊 練 聯 輦 蓮 連 鍊 列 劣 咽 烈 裂 說 廉 念 捻"},
-    {0xF9A5, U"殮 簾 獵 令 囹 寧 嶺 怜 玲 瑩 羚 聆 鈴 零 靈 領 例 禮 醴 隸 惡 了 僚 寮 尿 料 樂 燎 療 蓼 遼 龍 暈"},
-    {0xF9C6, U"阮 劉 杻 柳 流 溜 琉 留 硫 紐 類 六 戮 陸 倫 崙 淪 輪 律 慄 栗 率 隆 利 吏 履 易 李 梨 泥 理 痢 罹"},
-    {0xF9E7, U"裏 裡 里 離 匿 溺 吝 燐 璘 藺 隣 鱗 麟 林 淋 臨 立 笠 粒 狀 炙 識 什 茶 刺 切 度 拓 糖 宅 洞 暴 輻"},
-    {0xFA08, U"行 降 見 廓 兀 嗀"},
-    {0xFA10, U"塚"},
-    {0xFA12, U"晴"},
-    {0xFA15, U"凞 猪 益 礼 神 祥 福 靖 精 羽"},
-    {0xFA20, U"蘒"},
-    {0xFA22, U"諸"},
-    {0xFA25, U"逸 都"},
-    {0xFA2A, U"飯 飼 館 鶴 郞 隷 侮 僧 免 勉 勤 卑 喝 嘆 器 塀 墨 層 屮 悔 慨 憎 懲 敏 既 暑 梅 海 渚 漢 煮 爫 琢"},
-    {0xFA4B, U"碑 社 祉 祈 祐 祖 祝 禍 禎 穀 突 節 練 縉 繁 署 者 臭 艹 艹 著 褐 視 謁 謹 賓 贈 辶 逸 難 響 頻 恵"},
-    {0xFA6C, U"𤋮 舘"},
-    {0xFA70, U"並 况 全 侀 充 冀 勇 勺 喝 啕 喙 嗢 塚 墳 奄 奔 婢 嬨 廒 廙 彩 徭 惘 慎 愈 憎 慠 懲 戴 揄 搜 摒 敖"},
-    {0xFA91, U"晴 朗 望 杖 歹 殺 流 滛 滋 漢 瀞 煮 瞧 爵 犯 猪 瑱 甆 画 瘝 瘟 益 盛 直 睊 着 磌 窱 節 类 絛 練 缾"},
-    {0xFAB2, U"者 荒 華 蝹 襁 覆 視 調 諸 請 謁 諾 諭 謹 變 贈 輸 遲 醙 鉶 陼 難 靖 韛 響 頋 頻 鬒 龜 𢡊 𢡄 𣏕 㮝"},
-    {0xFAD3, U"䀘 䀹 𥉉 𥳐 𧻓 齃 龎"},
-    {0xFB1D, U"\u05D9\u05B4"},
-    {0xFB1F, U"\u05F2\u05B7"},
-    {0xFB2A, U"\u05E9\u05C1 \u05E9\u05C2 \uFB49\u05C1 \uFB49\u05C2 \u05D0\u05B7 \u05D0\u05B8 \u05D0\u05BC"},
-    {0xFB31, U"\u05D1\u05BC \u05D2\u05BC \u05D3\u05BC \u05D4\u05BC \u05D5\u05BC \u05D6\u05BC"},
-    {0xFB38, U"\u05D8\u05BC \u05D9\u05BC \u05DA\u05BC \u05DB\u05BC \u05DC\u05BC"},
-    {0xFB3E, U"\u05DE\u05BC"},
-    {0xFB40, U"\u05E0\u05BC \u05E1\u05BC"},
-    {0xFB43, U"\u05E3\u05BC \u05E4\u05BC"},
-    {0xFB46, U"\u05E6\u05BC \u05E7\u05BC \u05E8\u05BC \u05E9\u05BC \u05EA\u05BC \u05D5\u05B9 \u05D1\u05BF"},
-    {0xFB4D, U"\u05DB\u05BF \u05E4\u05BF"},
-    {0x1109A, U"𑂙\U000110BA"},
-    {0x1109C, U"𑂛\U000110BA"},
-    {0x110AB, U"𑂥\U000110BA"},
-    {0x1112E, U"\U00011131\U00011127 \U00011132\U00011127"},
-    {0x1134B, U"\U00011347\U0001133E \U00011347\U00011357"},
-    {0x114BB, U"\U000114B9\U000114BA \U000114B9\U000114B0"},
-    {0x114BE, U"\U000114B9\U000114BD"},
-    {0x115BA, U"\U000115B8\U000115AF \U000115B9\U000115AF"},
-    {0x11938, U"\U00011935\U00011930"},
-    {0x1D15E, U"\U0001D157\U0001D165 \U0001D158\U0001D165 \U0001D15F\U0001D16E \U0001D15F\U0001D16F"},
-    {0x1D162, U"\U0001D15F\U0001D170 \U0001D15F\U0001D171 \U0001D15F\U0001D172"},
-    {0x1D1BB, U"\U0001D1B9\U0001D165 \U0001D1BA\U0001D165 \U0001D1BB\U0001D16E \U0001D1BC\U0001D16E"},
-    {0x1D1BF, U"\U0001D1BB\U0001D16F \U0001D1BC\U0001D16F"},
-    {0x2F800, U"丽 丸 乁 𠄢 你 侮 侻 倂 偺 備 僧 像 㒞 𠘺 免 兔 兤 具 𠔜 㒹 內 再 𠕋 冗 冤 仌 冬 况 𩇟 凵 刃 㓟 刻"},
-    {0x2F821, U"剆 割 剷 㔕 勇 勉 勤 勺 包 匆 北 卉 卑 博 即 卽 卿 卿 卿 𠨬 灰 及 叟 𠭣 叫 叱 吆 咞 吸 呈 周 咢 哶"},
-    {0x2F842, U"唐 啓 啣 善 善 喙 喫 喳 嗂 圖 嘆 圗 噑 噴 切 壮 城 埴 堍 型 堲 報 墬 𡓤 売 壷 夆 多 夢 奢 𡚨 𡛪 姬"},
-    {0x2F863, U"娛 娧 姘 婦 㛮 㛼 嬈 嬾 嬾 𡧈 寃 寘 寧 寳 𡬘 寿 将 当 尢 㞁 屠 屮 峀 岍 𡷤 嵃 𡷦 嵮 嵫 嵼 巡 巢 㠯"},
-    {0x2F884, U"巽 帨 帽 幩 㡢 𢆃 㡼 庰 庳 庶 廊 𪎒 廾 𢌱 𢌱 舁 弢 弢 㣇 𣊸 𦇚 形 彫 㣣 徚 忍 志 忹 悁 㤺 㤜 悔 𢛔"},
-    {0x2F8A5, U"惇 慈 慌 慎 慌 慺 憎 憲 憤 憯 懞 懲 懶 成 戛 扝 抱 拔 捐 𢬌 挽 拼 捨 掃 揤 𢯱 搢 揅 掩 㨮 摩 摾 撝"},
-    {0x2F8C6, U"摷 㩬 敏 敬 𣀊 旣 書 晉 㬙 暑 㬈 㫤 冒 冕 最 暜 肭 䏙 朗 望 朡 杞 杓 𣏃 㭉 柺 枅 桒 梅 𣑭 梎 栟 椔"},
-    {0x2F8E7, U"㮝 楂 榣 槪 檨 𣚣 櫛 㰘 次 𣢧 歔 㱎 歲 殟 殺 殻 𣪍 𡴋 𣫺 汎 𣲼 沿 泍 汧 洖 派 海 流 浩 浸 涅 𣴞 洴"},
-    {0x2F908, U"港 湮 㴳 滋 滇 𣻑 淹 潮 𣽞 𣾎 濆 瀹 瀞 瀛 㶖 灊 災 灷 炭 𠔥 煅 𤉣 熜 𤎫 爨 爵 牐 𤘈 犀 犕 𤜵 𤠔 獺"},
-    {0x2F929, U"王 㺬 玥 㺸 㺸 瑇 瑜 瑱 璅 瓊 㼛 甤 𤰶 甾 𤲒 異 𢆟 瘐 𤾡 𤾸 𥁄 㿼 䀈 直 𥃳 𥃲 𥄙 𥄳 眞 真 真 睊 䀹"},
-    {0x2F94A, U"瞋 䁆 䂖 𥐝 硎 碌 磌 䃣 𥘦 祖 𥚚 𥛅 福 秫 䄯 穀 穊 穏 𥥼 𥪧 𥪧 竮 䈂 𥮫 篆 築 䈧 𥲀 糒 䊠 糨 糣 紀"},
-    {0x2F96B, U"𥾆 絣 䌁 緇 縂 繅 䌴 𦈨 𦉇 䍙 𦋙 罺 𦌾 羕 翺 者 𦓚 𦔣 聠 𦖨 聰 𣍟 䏕 育 脃 䐋 脾 媵 𦞧 𦞵 𣎓 𣎜 舁"},
-    {0x2F98C, U"舄 辞 䑫 芑 芋 芝 劳 花 芳 芽 苦 𦬼 若 茝 荣 莭 茣 莽 菧 著 荓 菊 菌 菜 𦰶 𦵫 𦳕 䔫 蓱 蓳 蔖 𧏊 蕤"},
-    {0x2F9AD, U"𦼬 䕝 䕡 𦾱 𧃒 䕫 虐 虜 虧 虩 蚩 蚈 蜎 蛢 蝹 蜨 蝫 螆 䗗 蟡 蠁 䗹 衠 衣 𧙧 裗 裞 䘵 裺 㒻 𧢮 𧥦 䚾"},
-    {0x2F9CE, U"䛇 誠 諭 變 豕 𧲨 貫 賁 贛 起 𧼯 𠠄 跋 趼 跰 𠣞 軔 輸 𨗒 𨗭 邔 郱 鄑 𨜮 鄛 鈸 鋗 鋘 鉼 鏹 鐕 𨯺 開"},
-    {0x2F9EF, U"䦕 閷 𨵷 䧦 雃 嶲 霣 𩅅 𩈚 䩮 䩶 韠 𩐊 䪲 𩒖 頋 頋 頩 𩖶 飢 䬳 餩 馧 駂 駾 䯎 𩬰 鬒 鱀 鳽 䳎 䳭 鵧"},
-    {0x2FA10, U"𪃎 䳸 𪄅 𪈎 𪊑 麻 䵖 黹 黾 鼅 鼏 鼖 鼻 𪘀"},
-};
+constexpr std::string_view decomposition = R"(
+hKcNbdOAAcNbdPAAcNbdQAAcNbdRAAcNbdWAAcNbdYABcPbfBAAcRbdOAAcRbdPAAcRbdQAAcRbdWAAcVbdOAAcVbdPAAcVbdQAAcVbdWABdAbdRAAdBbdO
+AAdBbdPAAdBbdQAAdBbdRAAdBbdWACdHbdOAAdHbdPAAdHbdQAAdHbdWAAdLbdPACdTbdOAAdTbdPAAdTbdQAAdTbdRAAdTbdWAAdTbdYABdVbfBAAdXbdO
+AAdXbdPAAdXbdQAAdXbdWAAeBbdOAAeBbdPAAeBbdQAAeBbdWABeGbdRAAeHbdOAAeHbdPAAeHbdQAAeHbdRAAeHbdWACeNbdOAAeNbdPAAeNbdQAAeNbdW
+AAeRbdPABeRbdWAAcNbdSAAdTbdSAAcNbdUAAdTbdUAAcNbfCAAdTbfCAAcPbdPAAdVbdPAAcPbdQAAdVbdQAAcPbdVAAdVbdVAAcPbeAAAdVbeAAAcQbeA
+AAdWbeAACcRbdSAAdXbdSAAcRbdUAAdXbdUAAcRbdVAAdXbdVAAcRbfCAAdXbfCAAcRbeAAAdXbeAAAcTbdQAAdZbdQAAcTbdUAAdZbdUAAcTbdVAAdZbdV
+AAcTbfBAAdZbfBAAcUbdQAAeAbdQACcVbdRAAeBbdRAAcVbdSAAeBbdSAAcVbdUAAeBbdUAAcVbfCAAeBbfCAAcVbdVADcWbdQAAeCbdQAAcXbfBAAeDbfB
+ABcYbdPAAeEbdPAAcYbfBAAeEbfBAAcYbeAAAeEbeAAEdAbdPAAeGbdPAAdAbfBAAeGbfBAAdAbeAAAeGbeAADdBbdSAAeHbdSAAdBbdUAAeHbdUAAdBbdZ
+AAeHbdZACdEbdPAAeKbdPAAdEbfBAAeKbfBAAdEbeAAAeKbeAAAdFbdPAAeLbdPAAdFbdQAAeLbdQAAdFbfBAAeLbfBAAdFbeAAAeLbeAAAdGbfBAAeMbfB
+AAdGbeAAAeMbeAACdHbdRAAeNbdRAAdHbdSAAeNbdSAAdHbdUAAeNbdUAAdHbdYAAeNbdYAAdHbdZAAeNbdZAAdHbfCAAeNbfCAAdJbdQAAePbdQAAdLbdQ
+AAeRbdQAAdLbdWAAdMbdPAAeSbdPAAdMbdVAAeSbdVAAdMbeAAAeSbeAAbHdBbePAAeHbePANdHbePAAeNbePAbCcNbeAAAdTbeAAAcVbeAAAeBbeAAAdBb
+eAAAeHbeAAAdHbeAAAeNbeAAAiMbdSAAjSbdSAAiMbdPAAjSbdPAAiMbeAAAjSbeAAAiMbdOAAjSbdOABhObdSAAiUbdSAAvEbdSAAvFbdSAAhQbdSAAiWb
+dSACcTbeAAAdZbeAAAcXbeAAAeDbeAAAdBbfCAAeHbfCAAsWbdSAAsXbdSAAqXbeAAAzIbeAAAeCbeAADcTbdPAAdZbdPACdAbdOAAeGbdOAAhPbdPAAiVb
+dPAAhQbdPAAiWbdPAAiIbdPAAjObdPAAcNbeDAAdTbeDAAcNbeFAAdTbeFAAcRbeDAAdXbeDAAcRbeFAAdXbeFAAcVbeDAAeBbeDAAcVbeFAAeBbeFAAdBb
+eDAAeHbeDAAdBbeFAAeHbeFAAdEbeDAAeKbeDAAdEbeFAAeKbeFAAdHbeDAAeNbeDAAdHbeFAAeNbeFAAdFbfAAAeLbfAAAdGbfAAAeMbfAACcUbeAAAeAb
+eAAGcNbdVAAdTbdVAAcRbfBAAdXbfBAAiGbdSAAjMbdSAAiFbdSAAjLbdSAAdBbdVAAeHbdVAAvMbdSAAvNbdSAAdLbdSAAeRbdSAkIbdOAAbdPABbeHAAb
+dWbdPAbVbaVAJcHAGgMbdPAAbjDbdPAAhBAAbjHbdPAAbjJbdPAAbjLbdPABbjRbdPABbjXbdPAAbkBbdPAAblIbdPAZbjLbdWAAbjXbdWAAbkJbdPAAbkN
+bdPAAbkPbdPAAbkRbdPAAblJbdPAZbkRbdWAAblDbdWAAbkXbdPAAblDbdPAAblHbdPAEblQbdPAAblQbdWAbRboFbdOAAboFbdWABboDbdPADbnQbdWAEb
+oKbdPAAboIbdOAAboTbdUAKboIbdUAbFbpObdUAWbpLbdOAAbpLbdWABbpJbdPADbqSbdWAEbpQbdPAAbpObdOAAbpZbdUAXbrWbeDAAbrXbeDAcVboGbdU
+AAbpMbdUANboAbdUAAbpGbdUAAboAbdWAAbpGbdWACboFbdUAAbpLbdUACbvSbdWAAbvTbdWAAboGbdWAAbpMbdWAAboHbdWAAbpNbdWACboIbdSAAbpObd
+SAAboIbdWAAbpObdWAAboObdWAAbpUbdWACbwIbdWAAbwJbdWAAbpDbdWAAbqJbdWAAboTbdSAAbpZbdSAAboTbdWAAbpZbdWAAboTbdZAAbpZbdZAAboXb
+dWAAbqDbdWACbpBbdWAAbqHbdWAlKciPckHAAciPckIAAcjWckIAAciPckJAAcjYckIAfXcpHckIABcoNckIAQcpEckIAwZdmEdmYAHdmMdmYACdmPdmYAb
+JdlLdmYAAdlMdmYAAdlNdmYAAdlSdmYAAdlXdmYAAdlYdmYAAdmHdmYAAdmLdmYAeDdsHdrYAAdsHdsXAPdqVdrWAAdqWdrWABdrJdrWAdFdwKdwUACdwQd
+wUAbIdvIdwUAAdvJdwUAAdvOdwUACdwDdwUAiZehBehQACehBegSAAehBehRAPefPegQAAefQegQAcCejYemPAcBelYelQAAelZelQAAelYemPAeTeqWerM
+AePevNewJAGevUewJAAevUewKABevUevQAAevYewJAeWfaSfaKAAfaTfaKAAfaSfbJAfLfgJffUABfgJffZAAfgMffUAAfgJfgPAnSfuGfyTAJfuQfyTAEf
+uVfyTAEfvAfyTAEfvFfyTAMfuEfyRAJfwBfwCABfwBfwEAAfyOfwQABfyPfwQAIfwBfwQARfxIfyTAJfxSfyTAEfxXfyTAEfyCfyTAEfyHfyTAMfxGfyRAe
+EgcZgdIAedBkgBkhXABkgDkhXABkgFkhXABkgHkhXABkgJkhXADkgNkhXAbOkiCkhXABkiEkhXACkiGkhXAAkiHkhXABkiKkhXAbaYcNbeZAAdTbeZAAcOb
+dVAAdUbdVAAcObeXAAdUbeXAAcObfLAAdUbfLAAhRbdPAAiXbdPAAcQbdVAAdWbdVAAcQbeXAAdWbeXAAcQbfLAAdWbfLAAcQbfBAAdWbfBAAcQbfHAAdWb
+fHAAkObdOAAkPbdOAAkObdPAAkPbdPAAcRbfHAAdXbfHAAcRbfKAAdXbfKAAvGbdUAAvHbdUAAcSbdVAAdYbdVAAcTbdSAAdZbdSAAcUbdVAAeAbdVAAcUb
+eXAAeAbeXAAcUbdWAAeAbdWAAcUbfBAAeAbfBAAcUbfIAAeAbfIAAcVbfKAAeBbfKAAhZbdPAAjFbdPAAcXbdPAAeDbdPAAcXbeXAAeDbeXAAcXbfLAAeDb
+fLAAcYbeXAAeEbeXAAllMbdSAAllNbdSAAcYbfLAAeEbfLAAcYbfHAAeEbfHAAcZbdPAAeFbdPAAcZbdVAAeFbdVAAcZbeXAAeFbeXAAdAbdVAAeGbdVAAd
+AbeXAAeGbeXAAdAbfLAAeGbfLAAdAbfHAAeGbfHAAiFbdPAAjLbdPAAiFbdWAAjLbdWAAmUbdOAAmVbdOAAmUbdPAAmVbdPAAdCbdPAAeIbdPAAdCbdVAAe
+IbdVAAdEbdVAAeKbdVAAdEbeXAAeKbeXAAlmWbdSAAlmXbdSAAdEbfLAAeKbfLAAdFbdVAAeLbdVAAdFbeXAAeLbeXAAnIbdVAAnJbdVAAnObdVAAnPbdVA
+AlnEbdVAAlnFbdVAAdGbdVAAeMbdVAAdGbeXAAeMbeXAAdGbfLAAeMbfLAAdGbfHAAeMbfHAAdHbeYAAeNbeYAAdHbfKAAeNbfKAAdHbfHAAeNbfHAAnWbd
+PAAnXbdPAAnYbdWAAnZbdWAAdIbdRAAeObdRAAdIbeXAAeObeXAAdJbdOAAePbdOAAdJbdPAAePbdPAAdJbdWAAePbdWAAdJbdVAAePbdVAAdJbeXAAePbe
+XAAdKbdVAAeQbdVAAdKbdWAAeQbdWAAdLbdVAAeRbdVAAdMbdQAAeSbdQAAdMbeXAAeSbeXAAdMbfLAAeSbfLAAeAbfLAAeMbdWAAePbdYAAeRbdYABoTbd
+VAEcNbeXAAdTbeXAAcNbdXAAdTbdXAAhMbdPAAiSbdPAAhMbdOAAiSbdOAAhMbdXAAiSbdXAAhMbdRAAiSbdRAAlpObdQAAlpPbdQAAjYbdPAAjZbdPAAjY
+bdOAAjZbdOAAjYbdXAAjZbdXAAjYbdRAAjZbdRAAlpObdUAAlpPbdUAAcRbeXAAdXbeXAAcRbdXAAdXbdXAAcRbdRAAdXbdRAAhUbdPAAjAbdPAAhUbdOAA
+jAbdOAAhUbdXAAjAbdXAAhUbdRAAjAbdRAAlqMbdQAAlqNbdQAAcVbdXAAeBbdXAAcVbeXAAeBbeXAAdBbeXAAeHbeXAAdBbdXAAeHbdXAAiEbdPAAjKbdP
+AAiEbdOAAjKbdOAAiEbdXAAjKbdXAAiEbdRAAjKbdRAAlrGbdQAAlrHbdQAAqAbdPAAqBbdPAAqAbdOAAqBbdOAAqAbdXAAqBbdXAAqAbdRAAqBbdRAAqAb
+eXAAqBbeXAAdHbeXAAeNbeXAAdHbdXAAeNbdXAAqPbdPAAqQbdPAAqPbdOAAqQbdOAAqPbdXAAqQbdXAAqPbdRAAqQbdRAAqPbeXAAqQbeXAAdLbdOAAeRb
+dOAAdLbeXAAeRbeXAAdLbdXAAeRbdXAAdLbdRAAeRbdRAGbkJbeHAAbkJbeIAAltGbdOAAltHbdOAAltGbdPAAltHbdPAAltGbgCAAltHbgCAAbjDbeHAAb
+jDbeIAAltObdOAAltPbdOAAltObdPAAltPbdPAAltObgCAAltPbgCAAbkNbeHAAbkNbeIAAltWbdOAAltXbdOAAltWbdPAAltXbdPACbjHbeHAAbjHbeIAA
+luEbdOAAluFbdOAAluEbdPAAluFbdPACbkPbeHAAbkPbeIAAluMbdOAAluNbdOAAluMbdPAAluNbdPAAluMbgCAAluNbgCAAbjJbeHAAbjJbeIAAluUbdOA
+AluVbdOAAluUbdPAAluVbdPAAluUbgCAAluVbgCAAbkRbeHAAbkRbeIAAlvCbdOAAlvDbdOAAlvCbdPAAlvDbdPAAlvCbgCAAlvDbgCAAbjLbeHAAbjLbeI
+AAlvKbdOAAlvLbdOAAlvKbdPAAlvLbdPAAlvKbgCAAlvLbgCAAbkXbeHAAbkXbeIAAlvSbdOAAlvTbdOAAlvSbdPAAlvTbdPACbjRbeHAAbjRbeIAAlwAbd
+OAAlwBbdOAAlwAbdPAAlwBbdPACblDbeHAAblDbeIAAlwIbdOAAlwJbdOAAlwIbdPAAlwJbdPAAlwIbgCAAlwJbgCABbjXbeIABlwRbdOABlwRbdPABlwRb
+gCAAblHbeHAAblHbeIAAlwYbdOAAlwZbdOAAlwYbdPAAlwZbdPAAlwYbgCAAlwZbgCAAbkBbeHAAbkBbeIAAlxGbdOAAlxHbdOAAlxGbdPAAlxHbdPAAlxG
+bgCAAlxHbgCAAbkJbdOAAbkEAAbkNbdOAAbkFAAbkPbdOAAbkGAAbkRbdOAAbkHAAbkXbdOAAblKAAblDbdOAAblLAAblHbdOAAblMACltGbgFAAltHbgFA
+AltIbgFAAltJbgFAAltKbgFAAltLbgFAAltMbgFAAltNbgFAAltObgFAAltPbgFAAltQbgFAAltRbgFAAltSbgFAAltTbgFAAltUbgFAAltVbgFAAluMbgF
+AAluNbgFAAluObgFAAluPbgFAAluQbgFAAluRbgFAAluSbgFAAluTbgFAAluUbgFAAluVbgFAAluWbgFAAluXbgFAAluYbgFAAluZbgFAAlvAbgFAAlvBbg
+FAAlwYbgFAAlwZbgFAAlxAbgFAAlxBbgFAAlxCbgFAAlxDbgFAAlxEbgFAAlxFbgFAAlxGbgFAAlxHbgFAAlxIbgFAAlxJbgFAAlxKbgFAAlxLbgFAAlxMb
+gFAAlxNbgFAAbkJbdUAAbkJbdSAAlxObgFAAbkJbgFAAbkEbgFABbkJbgCAAmaGbgFAAbjDbdUAAbjDbdSAAbjDbdOAAbiSAAbjDbgFABbkRACgMbgCAAlx
+SbgFAAbkPbgFAAbkGbgFABbkPbgCAAmaWbgFAAbjHbdOAAbiUAAbjJbdOAAbiVAAbjJbgFAAmaPbdOAAmaPbdPAAmaPbgCAAbkRbdUAAbkRbdSAAblIbdOA
+AbjCACbkRbgCAAblIbgCAAbjLbdUAAbjLbdSAAbjLbdOAAbiWABmdAbdOAAmdAbdPAAmdAbgCAAblDbdUAAblDbdSAAblJbdOAAbkIAAbkZbeHAAbkZbeIA
+AblDbgCAAblJbgCAAbjXbdUAAbjXbdSAAbjXbdOAAbjAAAbjTbeIAAgMbdOAAbiRAAdSAClyAbgFAAblHbgFAAblMbgFABblHbgCAAmcSbgFAAbjRbdOAAb
+iYAAbkBbdOAAbjBAAbkBbgFAAgYACmdEAAmdFAlGbkBADcXAAhPAeGmsMbfSAAmsObfSASmsQbfSAbEmuYbfSAAmvCbfSAAmvAbfSAcAmwXbfSAEmxCbfSA
+CmxFbfSAXmyDbfSABmyFbfSAbAmzCbfSACmzJbfSACmzLbfSABmzObfSAWcJbfSABnaNbfSAKmzTbfSAAcIbfSAAcKbfSAAnaQbfSAAnaRbfSACnbEbfSAA
+nbFbfSACnbIbfSAAnbJbfSAGnbMbfSAAnbNbfSACnbUbfSAAnbVbfSACnbYbfSAAnbZbfSAbIndAbfSAAndGbfSAAndHbfSAAndJbfSAbWnbObfSAAnbPbf
+SAAncJbfSAAncKbfSAGndQbfSAAndRbfSAAndSbfSAAndTbfSAcHseYAAseZAcxTqgBbfSAcbNshNskNABshPskNABshRskNABshTskNABshVskNABshXsk
+NABshZskNABsiBskNABsiDskNABsiFskNABsiHskNABsiJskNACsiMskNABsiOskNABsiQskNAGsiXskNAAsiXskOABsjAskNAAsjAskOABsjDskNAAsjDs
+kOABsjGskNAAsjGskOABsjJskNAAsjJskOAWshIskNAJskRskNANslFskNABslHskNABslJskNABslLskNABslNskNABslPskNABslRskNABslTskNABslV
+skNABslXskNABslZskNABsmBskNACsmEskNABsmGskNABsmIskNAGsmPskNAAsmPskOABsmSskNAAsmSskOABsmVskNAAsmVskOABsmYskNAAsmYskOABsn
+BskNAAsnBskOAWslAskNACsnVskNAAsnWskNAAsnXskNAAsnYskNADsoJskNAcxtHcbdGAAbmzSAAccbYAAcbiEAAbpzDAAbdpYAAbfuBAAcilOAAcilOAA
+bhvLAAcdfTAAbgkDAAbhvCAAblcOAAbsvXAAbwhPAAbyvVAAbzkKAAbzwQAAcctJAAbodUAAbpiHAAbqtDAAbrwWAAbycBAAcdbUAAcghTAAbdtAAAbfpTA
+AbonSAAbrfNAAbyvDAAchwWAAbjiUAAbqjZAAbyrLAAcaaUAAblkRAAbxeMAAbzoHAAbjxIAAbnbBAAbplIAAbroEAAccvUAAbedAAAbeyPAAbfjYAAbmeE
+AAbolVAAbrfCAAbtaTAAbwmJAAbytQAAbywYAAcbtNAAcfgSAAcgwLAAchvMAAbtqYAAbuaHAAbvoYAAbxxPAAcdrOAAciaPAAcapAAAbhrBAAbjzOAAbvc
+QAAbwrEAAbriGAAbttIAAcbhYAAcfeLAAbhqUAAbizQAAboeLAAbppQAAbqbNAAbvkPAAbvuTAAcexVAAbfjMAAbwrRAAbfaAAAbezKAAbugIAAbvqCAAbx
+zDAAcezLAAcavOAAblkXAAbodUAAcaqOAAbdqFAAbiuXAAbkjYAAbrtNAAbsmIAAbfmDAAbtvFAAbefFAAbkfXAAbdoNAAbpfGAAbmlCAAbvkCAAbfsTAAb
+hmCAAbtbTAAbycNAAcanIAAbouSAAcckUAAbpcQAAblmSAAbxoVAAblsYAAbslXAAbduSAAbevPAAbezHAAbnoZAAbvhVAAbxkHAAcaoWAAcdfRAAbfkVAA
+bfxQAAbhwTAAbjyQAAbmoBAAbqkSAAbtxAAAcerTAAcgmKAAcibNAAcidQAAbfhJAAbmxYAAbosDAAcchUAAbjuAAAbkyQAAblcYAAbmcOAAbqcHAAbqxLA
+AbsdLAAbudEAAbvsEAAbwqPAAccfMAAbyiWAAccpFAAcduGAAbfcHAAbfhRAAbgcJAAbqsMAAbzuOAAcanIAAbjxHAAbkiVAAblrNAAbouGAAbvbIAAbrsV
+AAbdwUAAbgyJAAbiuXAAbjmWAAbkkIAAbrvEAAbscFAAbwiKAAbwpAAAcdjOAAcfeKAAcfhOAAcfpOAAbedFAAbucCAAcdeQAAcfcAAAbkrXAAbdtEAAbeq
+CAAbivEAAbiyHAAbmmJAAbodUAAbrcOAAbsuKAAbyjKAAccsQAAcikZAAbmvOAAcewSAAbfgRAAbneXAAbnjNAAbpjTAAbpxCAAbryNAAbslLAAbtpRAAbv
+jKAAcfsGAAbevTAAbleSAAcezOAAbejJAAbjgRAAbpqGAAccfQAAbkeTAAbkvSAAbnkXAAbrtNAAcfaCAAbfcZAAbfvRAAbizTAAbmrBAAbndEAAbnqMAAb
+pgFAAbryKAAbsqSAAbwhDAAbzvBAAbzvTAAcdfOAAcfdQAAbfnRAAbpyGAAbfwFAAbrcQAAbseAAAbytEAAcfbFAAchfJAAcibVAAbnfZAAbppBAAbxfCAA
+bunBAAbuqIAAbveOAAbrlWAAbqqRAAcauAAAbdvKAAbxrYAAbfdQAAbfbRAAbjvYAAbllBAAbvhEAAbirDAAbpiKAAbmxGAAccgHAAbzqAAAcexXAAcacHA
+AbjxRAAbeuAAAbgmIACbhlYABbmuUACbfaCAAbrpYAAbszQAAbtxSAAbtzAAAbtzHAAbuaXAAcfiCAAbvgGAAbwjTABbyuCABcaqIACccqAAAccxPADcfxV
+AAcfyIAAcgaAAAchsUAAccwKAAcfbZAAbeeOAAbeqPAAbeuNAAbfjDAAbfkEAAbfoJAAbgkZAAbgpAAAbgsUAAbhkYAAbhoYAAbizSAAbjaCAAbkoYAAbkx
+CAAbkyOAAblcKAAbmjNAAbmpEAAbmvXAAbnpDAAbplVAAbpsCAAbqcGAAbqyWAAbrgDAAbrzMAAbtrDAAbtxUAAbtyFAAbtyEAAbtyMAAbtySAAbtyZAAbu
+aVAAbuaWAAbuhSAAbukFAAbuwMAAbvsEAAbvsZAAbvvDAAbwgWAAbwmNAAbxfHAAbxkRAAbxkRAAbydBAAbzxOAAcacSAAcaqRAAcasVAAcbiPAAcbkQAAc
+clAAAccqAAAcfdRAAcfoPAAcfqXAAbknTAAilgGAAbxgYACbdpMAAbeyNAAbevOAAbecUAAbeuFAAbewMAAbfjBAAbflAAAbgkZAAbgiFAAbgkVAAbgnQAA
+bhlYAAbhpJAAbhuYAAbhvOAAbifYAAbinOAAbjxQAAbjxXAAbkdLAAbkgBAAbkrOAAbkwCAAbktKAAbkyOAAbkwUAAblcKAAbleYAAbluIAAblxSAAblzUA
+AbmjUAAbmuUAAbnbBAAbnbFAAbndMAAbosFAAbouSAAbpjTAAbpzNAAbpyXAAbqcGAAbqlYAAbqyWAAbtiDAAbrgNAAbrlFAAbrpYAAbscNAAbsiGAAbskH
+AAbssZAAbstBAAbszQAAbtaHAAbtbGAAbteOAAbteEAAbttKAAbumBAAbuwMAAbvdRAAbvmHAAbvsEAAbweWAAbwmNAAbxtAAAbxzBAAbzhXAAbzzLAAcac
+CAAcacSAAcaoDAAcaqIAAcaoPAAcaqRAAcaqOAAcapXAAcasVAAcavYAAcbkQAAccgEAAccsGAAcddPAAcdmCAAcezSAAcfdRAAcfiCAAcfnFAAcfoPAAcf
+pBAAcfqXAAcgsWAAcilOAAibdYAAibdSAAifnPAAwoZAAyhCAAyiJAAirbLAAivbCAAjhxZAAciiDAAcilAAcPcfPceEABcgOceHAKcgFceRAAcgFceSAAd
+reFceRAAdreFceSAAcfGceHAAcfGceIAAcfGceMAAcfHceMAAcfIceMAAcfJceMAAcfKceMAAcfLceMAAcfMceMABcfOceMAAcfPceMAAcfQceMAAcfRceM
+AAcfSceMABcfUceMABcfWceMAAcfXceMABcfZceMAAcgAceMABcgCceMAAcgDceMAAcgEceMAAcgFceMAAcgGceMAAcfLceJAAcfHcePAAcfRcePAAcgAce
+PAibRdzgBdzhIABdzgDdzhIAOdzgNdzhIAfAdzlXdzlNAAdzlYdzlNAuTeagLeagCAAeagLeahBAoCeauReauSAAeauReauIABeauReauVAjRebeMebeDAA
+ebeNebeDAbiIecmVecmQAcrtDgufVgugJAAgufWgugJAAgugDgugSAAgugDgugTAAgugDgugUAAgugDgugVAAgugDgugWAdIgujPgugJAAgujQgugJAAguj
+RgugSAAgujSgugSAAgujRgugTAAgujSgugTAehlFbdqJAAbdqEAAbdqNAAhmiKAAbebOAAbeeOAAbefBAAbehUAAbemKAAbenPAAbeqPAAbepRAAtyCAAho
+gOAAbeuNAAbeuUAAbevKAAbewDAAhnvOAAtzDAAbevNAAbewZAAhnxJAAbexJAAbexWAAbdvWAAbeyEAAbeyNAAjpdNAAbfaZAAbfbNAAuaPAAbfdRAAbfe
+CAAbffUAAbffZAAucRAAbfjBAAbfjDAAbfkEAAbflAAAbflLAAbflMAAbfmDAAbfoBAAbfoJAAbfoSAAbfpRAAbfqBAAbfqDAAbfqDAAbfqDAAhptKAAbqp
+CAAbftAAAbftVAAhqfJAAbfuHAAbfuNAAbfvIAAbgbEAAbfxGAAbfxWAAbfzCAAbgbIAAbgeOAAbgfOAAbgiDAAbgiTAAbgkAAAbgkAAAbgkVAAbglNAAbg
+lVAAbgmKAAbgzMAAbgpAAAbgzNAAbgrXAAbgtGAAbfbRAAbhrQAAbhgOAAbhiAAAbhiZAAbhdZAAbhkKAAbhkJAAbhpCAAhtuYAAbhrUAAbhrZAAbhsOAAb
+htIAAbhtQAAbhwCAAhumIAAhuoWAAbibKAAbidFAAbidRAAbiaQAAbigCAAuuWAAuvKAAbimIAAbioKAAbioKAAhvrCAAbitNAAbiuIAAbiuXAAbivJAAhw
+eAAAbivVAAbiwCAAbkcPAAbixEAAvaNAAbizOAAbjaCAAbjdGAAbjbHAAhxfOAAbjiHAAhxfQAAbjjYAAbjjVAAbjkMAAbjoJAAbjoKAAvhFAAbjpLAAbjr
+CAAbjrXAAbjtPAAvjEAAhypFAAvkEAAbjwIAAbjwLAAbjwOAAbjxIAAjvvUAAbjzIAAhzfTAAhzfTAAbxgBAAbkaSAAbkaSAAvnBAAifcQAAiwySAAbkdEA
+AbkdNAAvoDAAbkfIAAbkhHAAbkhRAAbkiZAAbkoFAAvrMAAvqIAAbkoYAAiapOAAbkqXAAbkvWAAbkwAAAbkwCAAbkwAAAbkxUAAbkyOAAbkzYAAbkzKAAb
+kzVAAblbQAAblcKAAblcOAAbldOAAbldZAAblgNAAbljTAAbllCAAblpWAAicfCAAblpDAAblmQAAblqUAAblrVAAblvOAAicnXAAblxYAAbluJAAbltHAA
+waWAAbmaRAAbmbMAAbmcRAAbmbFAAwdGAAbmjNAAbmkQAAiecGAAbmpFAAbmzWAAbmtDAAwjXAAbmvXAAwjGAAwhWAAbexEAAbexHAAbnaEAAbmwIAAbwsZ
+AAzsBAAbnbBAAbnbFAAbnbLAAbndUAAbndJAAifmXAAwlTAAbnjUAAbnfHAAbnnEAAbnpDAAiftLAAbnpMAAbnlFAAbnuQAAwoZAAbnwKAAboaDAAbocWAA
+bokEAAigpFAAbomDAAwtSAAbooVAAihjBAAboqUAAwvUAAborYAAbotRAAbouSAAbouTAAiibTAAhwxFAAiifYAAbpaKAAiixGAAbpeTAAbpfHAAbpbJAAb
+piCAAbpjQAAbplVAAbpjTAAbplHAAbplWAAbpmJAAijbAAAbpjGAAbpsXAAbpvIAAxePAAbpyXAAbpyTAAijrTAAbpqVAAbqfEAAijxEAAijzAAAbqiOAAb
+qmZAAbqlYAAbqlVAAxiKAAbqnQAAbqpPAAbqpJAAbqrLAAhnvXAAbqxHAAilaXAAbraQAAilnNAAbrgAAAbrgNAAbrhOAAimkUAAbrjKAAbrkFAAimwJAAi
+neYAAbrtAAAbrtRAAxtCAAbruRAAxtOAAxtOAAbsaXAAbsbSAAbscNAAbsdHAAbsfYAAxxJAAbsjKAAiotQAAbskKAAioxEAAbsmIAAhyqHAAbssMAAiqbH
+AAiqcEAAiqhOAAygAAAygMAAbtbGAAiqoHAAiqoGAAiqpTAAiqqTAAbtcWAAbtcXAAbtcXAAbteOAAyiJAAbthBAAyiWAAylYAAirtLAAbtoOAAbtqYAAbt
+tKAAyoXAAisnMAAbtySAAisrYAAistPAAbuaXAAbueLAAyrVAAbuhSAAbuiCAAbuiHAAituIAAiufVAAiufVAAbuoKAAyzYAAiupVAAbuwSAAbuwVAAzbJA
+AiuyAAAbvhAAAzgAAAbvhWAAbvhRAAbviUAAiwbUAAbvmPAAzjTAAbvqLAAbvsSAAbvvHAAzlSAAixbSAAixcXAAznDAAixiNAAbwhEAAixmKAAbwiFAAbw
+mCAAbwmNAAiycGAAiyfBAAbwqAAAiykEAAbwqQAAifjBAAzrXAAbwtEAAbwwHAAztZAAbwyOAAbijDAAizdVAAizeJAAiflBAAiflKAAbxgBAAbxgEAAcck
+CAAzxRAAbxlPAAbxlJAAbxmBAAbfiHAAbxmVAAbxmXAAbxnHAAbxoWAAjanCAAbxoVAAbxqZAAbxtRAAbxwNAAbxrFAAbxxDAAbxyTAAbydBAAbxtBAAbxx
+QAAbxxSAAbxyIAAjawSAAjbiPAAjbcVAAbafBAAbyiZAAbyjBAAbykKAAjdtIAAbynKAAjbzWAAbagZAAbahDAAjceZAAjcqCAAbahNAAbywMAAbywYAAby
+xJAAbyxLAAbyzXAAbyyQAAbzdUAAbzcCAAbzhXAAbzeUAAbzhJAAbziKAAbalRAAbzlXAAbznDAAbamZAAbzqUAAbzqXAAjetBAAbzvJAAbzvQAAbapHAAb
+zwSAAtzFAAjfpMAAjfwOAAbauOAAbauXAAcamYAAcapXAAcavYAAcbdTAAjhcQAAcbhBAAcbhXAAcblJAAcboXAAjibNAAhoyEAAcbsDAAcbrOAAcbtOAAh
+pgOAAcccIAAccgEAAjkoWAAjkpXAAcctOAAccxDAAccyJAAjlcGAAccyTAAcdjSAAcdpVAAcdpWAAcdmIAAceaZAAcecBAAjmxMAAceqLAAbbwNAAcesDAA
+jnmDAAbbzQAAcfcLAAbjmOAAcfgDAAjoxPAAjpfUAAbceWAAbcfEAAcfnKAAjpyWAAbchMAAjqeGAAcfpBAAcfpBAAcfqFAAjqpIAAcfxIAAbcmLAAcgaBA
+AcgeXAAcgfYAAcgiGAAbcsKAAjsrGAAcgsWAAcheMAAchlTAAbdcGAAbddLAAchpVAAjuuOAAbddWAAjuwRAAjvgWAAjvlXAAcicXAAbdhMAAcifHAAcifM
+AAcifTAAcigDAAcigKAAcihVAAjwtSA
+)";
 
-// Code points that decompose into two parts, and that canonical composition (NFC) never creates.
-constexpr Stretch never_composed[] = {
-    {836, 1}, {1555, 8}, {124, 2}, {1, 1}, {83, 1}, {2, 1},  {34, 3}, {2, 1},     {253, 2},
-    {997, 1}, {9, 1},    {4, 1},   {4, 1}, {4, 1},  {12, 1}, {9, 1},  {1, 2},     {1, 1},
-    {8, 1},   {17, 1},   {9, 1},   {4, 1}, {4, 1},  {4, 1},  {12, 1}, {6946, 1},  {53312, 1},
-    {1, 1},   {10, 13},  {1, 5},   {1, 1}, {1, 2},  {1, 2},  {1, 9},  {54799, 7}, {86, 6},
-};
+// Code points that decompose into two parts, and that canonical composition (NFC) never creates: value 1.
+constexpr std::string_view never_composed = R"(
+bgEBBchVIBeUCBBBBdFBBCBBbIDBCBBjTCBbmJBBJBBEBBEBBEBBMBBJBBBCBBBBIBBRBBJBBEBBEBBEBBMBBkhEBBdawMBBBBBKNBBFBBBBBCBBCBBJBdd
+bRHBdIGB
+)";
 
 // The canonical combining class of each code point whose class is not 0.
-constexpr Run combining_classes[] = {
-    {768, 21, 230}, {0, 1, 232},    {0, 4, 220},   {0, 1, 232},    {0, 1, 216},    {0, 5, 220},     {0, 2, 202},
-    {0, 4, 220},    {0, 2, 202},    {0, 11, 220},  {0, 5, 1},      {0, 4, 220},    {0, 8, 230},     {0, 1, 240},
-    {0, 1, 230},    {0, 3, 220},    {0, 3, 230},   {0, 2, 220},    {1, 3, 230},    {0, 4, 220},     {0, 1, 230},
-    {0, 1, 232},    {0, 2, 220},    {0, 1, 230},   {0, 1, 233},    {0, 2, 234},    {0, 1, 233},     {0, 2, 234},
-    {0, 1, 233},    {0, 13, 230},   {275, 5, 230}, {265, 1, 220},  {0, 4, 230},    {0, 1, 220},     {0, 3, 230},
-    {0, 1, 222},    {0, 1, 220},    {0, 6, 230},   {0, 6, 220},    {0, 2, 230},    {0, 1, 220},     {0, 2, 230},
-    {0, 1, 222},    {0, 1, 228},    {0, 1, 230},   {0, 1, 10},     {0, 1, 11},     {0, 1, 12},      {0, 1, 13},
-    {0, 1, 14},     {0, 1, 15},     {0, 1, 16},    {0, 1, 17},     {0, 1, 18},     {0, 2, 19},      {0, 1, 20},
-    {0, 1, 21},     {0, 1, 22},     {1, 1, 23},    {1, 1, 24},     {0, 1, 25},     {1, 1, 230},     {0, 1, 220},
-    {1, 1, 18},     {72, 8, 230},   {0, 1, 30},    {0, 1, 31},     {0, 1, 32},     {48, 1, 27},     {0, 1, 28},
-    {0, 1, 29},     {0, 1, 30},     {0, 1, 31},    {0, 1, 32},     {0, 1, 33},     {0, 1, 34},      {0, 2, 230},
-    {0, 2, 220},    {0, 5, 230},    {0, 1, 220},   {0, 2, 230},    {0, 1, 220},    {16, 1, 35},     {101, 7, 230},
-    {2, 4, 230},    {0, 1, 220},    {0, 1, 230},   {2, 2, 230},    {1, 1, 220},    {0, 2, 230},     {0, 1, 220},
-    {35, 1, 36},    {30, 1, 230},   {0, 1, 220},   {0, 2, 230},    {0, 1, 220},    {0, 2, 230},     {0, 3, 220},
-    {0, 1, 230},    {0, 2, 220},    {0, 1, 230},   {0, 1, 220},    {0, 3, 230},    {0, 1, 220},     {0, 1, 230},
-    {0, 1, 220},    {0, 1, 230},    {0, 1, 220},   {0, 1, 230},    {0, 1, 220},    {0, 2, 230},     {160, 7, 230},
-    {0, 1, 220},    {0, 1, 230},    {9, 1, 220},   {24, 4, 230},   {1, 9, 230},    {1, 3, 230},     {1, 5, 230},
-    {43, 3, 220},   {60, 1, 230},   {0, 3, 220},   {0, 4, 230},    {42, 5, 230},   {0, 5, 220},     {0, 14, 230},
-    {1, 1, 220},    {0, 2, 230},    {0, 1, 220},   {0, 2, 230},    {0, 1, 220},    {0, 3, 230},     {0, 3, 220},
-    {0, 1, 27},     {0, 1, 28},     {0, 1, 29},    {0, 3, 230},    {0, 1, 220},    {0, 2, 230},     {0, 2, 220},
-    {0, 5, 230},    {60, 1, 7},     {16, 1, 9},    {3, 1, 230},    {0, 1, 220},    {0, 2, 230},     {103, 1, 7},
-    {16, 1, 9},     {48, 1, 230},   {61, 1, 7},    {16, 1, 9},     {110, 1, 7},    {16, 1, 9},      {110, 1, 7},
-    {16, 1, 9},     {127, 1, 9},    {110, 1, 7},   {16, 1, 9},     {7, 1, 84},     {0, 1, 91},      {101, 1, 7},
-    {16, 1, 9},     {109, 2, 9},    {16, 1, 9},    {124, 1, 9},    {109, 2, 103},  {0, 1, 9},       {13, 4, 107},
-    {108, 2, 118},  {0, 1, 9},      {13, 4, 122},  {76, 2, 220},   {27, 1, 220},   {1, 1, 220},     {1, 1, 216},
-    {55, 1, 129},   {0, 1, 130},    {1, 1, 132},   {5, 4, 130},    {2, 1, 130},    {1, 2, 230},     {0, 1, 9},
-    {1, 2, 230},    {62, 1, 220},   {112, 1, 7},   {1, 2, 9},      {82, 1, 220},   {719, 3, 230},   {948, 2, 9},
-    {30, 1, 9},     {157, 1, 9},    {10, 1, 230},  {203, 1, 228},  {143, 1, 222},  {0, 1, 230},     {0, 1, 220},
-    {219, 1, 230},  {0, 1, 220},    {71, 1, 9},    {20, 8, 230},   {2, 1, 220},    {48, 5, 230},    {0, 6, 220},
-    {0, 2, 230},    {0, 1, 220},    {1, 2, 220},   {0, 2, 230},    {0, 2, 220},    {0, 5, 230},     {0, 1, 220},
-    {0, 4, 230},    {101, 1, 7},    {15, 1, 9},    {38, 1, 230},   {0, 1, 220},    {0, 7, 230},     {54, 2, 9},
-    {58, 1, 7},     {11, 2, 9},     {67, 1, 7},    {152, 3, 230},  {1, 1, 1},      {0, 5, 220},     {0, 2, 230},
-    {0, 4, 220},    {0, 1, 230},    {1, 7, 1},     {4, 1, 220},    {6, 1, 230},    {3, 2, 230},     {198, 2, 230},
-    {0, 1, 220},    {0, 7, 230},    {0, 1, 220},   {0, 2, 230},    {0, 1, 234},    {0, 1, 214},     {0, 1, 220},
-    {0, 1, 202},    {0, 37, 230},   {0, 1, 232},   {0, 2, 228},    {0, 1, 220},    {0, 1, 218},     {0, 1, 230},
-    {0, 1, 233},    {0, 1, 220},    {0, 1, 230},   {0, 1, 220},    {720, 2, 230},  {0, 2, 1},       {0, 4, 230},
-    {0, 3, 1},      {0, 2, 230},    {4, 1, 230},   {3, 2, 1},      {0, 1, 230},    {0, 1, 220},     {0, 1, 230},
-    {0, 2, 1},      {0, 4, 220},    {0, 1, 230},   {3070, 3, 230}, {141, 1, 9},    {96, 32, 230},   {554, 1, 218},
-    {0, 1, 228},    {0, 1, 232},    {0, 1, 222},   {0, 2, 224},    {105, 2, 8},    {30164, 1, 230}, {4, 10, 230},
-    {32, 2, 230},   {80, 2, 230},   {276, 1, 9},   {37, 1, 9},     {151, 1, 9},    {27, 18, 230},   {57, 3, 220},
-    {37, 1, 9},     {95, 1, 7},     {12, 1, 9},    {239, 1, 230},  {1, 2, 230},    {0, 1, 220},     {2, 2, 230},
-    {5, 2, 230},    {1, 1, 230},    {52, 1, 9},    {246, 1, 9},    {20272, 1, 26}, {769, 7, 230},   {0, 7, 220},
-    {0, 2, 230},    {973, 1, 220},  {226, 1, 220}, {149, 5, 230},  {1682, 1, 220}, {1, 1, 230},     {40, 1, 230},
-    {0, 1, 1},      {0, 1, 220},    {4, 1, 9},     {165, 1, 230},  {0, 1, 220},    {573, 4, 230},   {387, 2, 230},
-    {153, 2, 220},  {0, 3, 230},    {0, 1, 220},   {0, 1, 230},    {0, 4, 220},    {49, 1, 230},    {0, 1, 220},
-    {0, 1, 230},    {0, 1, 220},    {192, 1, 9},   {41, 1, 9},     {14, 1, 9},     {57, 1, 9},      {0, 1, 7},
-    {69, 3, 230},   {48, 2, 9},     {62, 1, 7},    {76, 1, 9},     {9, 1, 7},      {106, 1, 9},     {0, 1, 7},
-    {178, 1, 7},    {0, 1, 9},      {80, 2, 7},    {16, 1, 9},     {24, 7, 230},   {3, 5, 230},     {205, 1, 9},
-    {3, 1, 7},      {23, 1, 230},   {99, 1, 9},    {0, 1, 7},      {251, 1, 9},    {0, 1, 7},       {126, 1, 9},
-    {118, 1, 9},    {0, 1, 7},      {115, 1, 9},   {269, 1, 9},    {0, 1, 7},      {258, 2, 9},     {4, 1, 7},
-    {156, 1, 9},    {83, 1, 9},     {18, 1, 9},    {81, 1, 9},     {421, 1, 9},    {258, 1, 7},     {1, 2, 9},
-    {81, 1, 9},     {19800, 5, 1},  {59, 7, 230},  {1209, 2, 6},   {19628, 1, 1},  {5318, 2, 216},  {0, 3, 1},
-    {3, 1, 226},    {0, 5, 216},    {8, 8, 220},   {2, 5, 230},    {0, 2, 220},    {30, 4, 230},    {148, 3, 230},
-    {3515, 7, 230}, {1, 17, 230},   {2, 7, 230},   {1, 2, 230},    {1, 5, 230},    {261, 7, 230},   {375, 1, 230},
-    {61, 4, 230},   {1504, 7, 220}, {109, 6, 230}, {0, 1, 7},
-};
+constexpr std::string_view combining_classes = R"(
+bdOViWABiYAEiMABiYABiIAFiMAChUAEiMAChUALiMAFBAEiMAIiWABjGABiWADiMADiWACiMBDiWAEiMABiWABiYACiMABiWABiZACjAABiZACjAABiZAN
+iWkPFiWkFBiMAEiWABiMADiWABiOABiMAGiWAGiMACiWABiMACiWABiOABiUABiWABKABLABMABNABOABPABQABRABSACTABUABVABWBBXBBYABZBBiWABi
+MBBScUIiWABbEABbFABbGbWBbBABbCABbDABbEABbFABbGABbHABbIACiWACiMAFiWABiMACiWABiMQBbJdXHiWCEiWABiMABiWCCiWBBiMACiWABiMbJBb
+KbEBiWABiMACiWABiMACiWADiMABiWACiMABiWABiMADiWABiMABiWABiMABiWABiMABiWABiMACiWgEHiWABiMABiWJBiMYEiWBJiWBDiWBFiWbRDiMcIB
+iWADiMAEiWbQFiWAFiMAOiWBBiMACiWABiMACiWABiMADiWADiMABbBABbCABbDADiWABiMACiWACiMAFiWcIBHQBJDBiWABiMACiWdZBHQBJbWBiWcJBHQ
+BJeGBHQBJeGBHQBJeXBJeGBHQBJHBdGABdNdXBHQBJeFCJQBJeUBJeFCdZABJNEeDeECeOABJNEeScYCiMbBBiMBBiMBBiIcDBeZABfABBfCFEfACBfABCi
+WABJBCiWcKBiMeIBHBCJdEBiMbbRDiWbkMCJbEBJgBBJKBiWhVBiUfNBiOABiWABiMiLBiWABiMcTBJUIiWCBiMbWFiWAGiMACiWABiMBCiMACiWACiMAFi
+WABiMAEiWdXBHPBJbMBiWABiMAHiWcCCJcGBHLCJcPBHfWDiWBBBAFiMACiWAEiMABiWBHBEBiMGBiWDCiWhQCiWABiMAHiWABiMACiWABjAABiGABiMABh
+UAbLiWABiYACiUABiMABiKABiWABiZABiMABiWABiMbbSCiWACBAEiWADBACiWEBiWDCBABiWABiMABiWACBAEiMABiWeoCDiWfLBJdSbGiWvIBiKABiUAB
+iYABiOACiQeBCIbsqEBiWEKiWbGCiWdCCiWkQBJbLBJfVBJbBSiWcFDiMbLBJdRBHMBJjFBiWBCiWABiMCCiWFCiWBBiWcABJjMBJbdzSBbAbdPHiWAHiMA
+CiWblLBiMiSBiMfTFiWcmSBiMBBiWbOBiWABBABiMEBJgJBiWABiMwBEiWoXCiWfXCiMADiWABiMABiWAEiMbXBiWABiMABiWABiMhKBJbPBJOBJcFBJABH
+cRDiWbWCJcKBHcYBJJBHeCBJABHgWBHABJdCCHQBJYHiWDFiWhXBJDBHXBiWdVBJABHjRBJABHeWBJeOBJABHeLBJkJBJABHjYCJEBHgABJdFBJSBJdDBJq
+FBJjYBHBCJdDBJbdhOFBcHHiWbuNCGbdaYBBhwOCiIADBDBiSAFiIIIiMCFiWACiMbEEiWfSDiWffFHiWBRiWCHiWBCiWBFiWkBHiWoLBiWcJEiWcfWHiMe
+FGiWABH
+)";
 
 // Exceptions for Hugging Face's library: for its code points, a row here replaces the rows above. The
 // value 0 means "no flags". In the tables of changes, a code point that does not change becomes itself.
-constexpr Run hugging_face_flags[] = {
-    {28, 4, 1},       {1533, 1, 0},  {479, 1, 64},   {146, 2, 64}, {6, 8, 64},      {42, 10, 64},
-    {0, 14, 192},     {0, 1, 64},    {282, 1, 0},    {0, 1, 64},   {119, 1, 0},     {131, 6, 64},
-    {85, 1, 64},      {174, 1, 64},  {55, 1, 64},    {58, 1, 0},   {12, 1, 0},      {123, 1, 64},
-    {58, 2, 64},      {68, 1, 64},   {312, 1, 64},   {1970, 1, 8}, {167, 1, 0},     {30, 1, 144},
-    {218, 1, 64},     {117, 2, 64},  {568, 16, 64},  {174, 2, 0},  {631, 5, 64},    {0, 1, 192},
-    {4167, 13, 0},    {2, 12, 0},    {31182, 1, 64}, {152, 1, 64}, {57, 1, 64},     {189, 1, 64},
-    {13890, 6400, 1}, {5156, 4, 64}, {387, 2, 64},   {0, 1, 0},    {152, 11, 64},   {4, 5, 0},
-    {40, 4, 64},      {0, 4, 0},     {230, 1, 64},   {2, 2, 64},   {77, 1, 64},     {10, 1, 64},
-    {251, 1, 72},     {5, 1, 64},    {110, 1, 64},   {252, 1, 64}, {252, 8, 64},    {2, 1, 192},
-    {0, 2, 64},       {1, 1, 192},   {4, 5, 0},      {10, 2, 0},   {1, 1, 0},       {0, 1, 64},
-    {513, 13, 0},     {76, 1, 0},    {373, 9, 64},   {1, 2, 64},   {0, 1, 0},       {255, 2, 64},
-    {0, 1, 0},        {0, 1, 64},    {4, 1, 64},     {0, 3, 0},    {141, 4, 64},    {2, 2, 64},
-    {4, 1, 64},       {1, 1, 0},     {30, 10, 64},   {40, 6, 64},  {2, 4, 64},      {0, 8, 0},
-    {0, 1, 64},       {9, 6, 64},    {2, 3, 64},     {46, 13, 64}, {1, 2, 64},      {0, 3, 0},
-    {1, 5, 0},        {397, 7, 64},  {1, 6, 64},     {1, 1, 192},  {1, 5, 0},       {42, 2, 0},
-    {32, 22, 64},     {2, 7, 64},    {1, 2, 64},     {1, 2, 64},   {122, 6, 64},    {3, 1, 64},
-    {1, 2, 64},       {1, 7, 64},    {1, 1, 64},     {72, 2, 64},  {3, 1, 64},      {1, 1, 64},
-    {347, 2, 64},     {2, 2, 0},     {262, 1, 0},    {4081, 2, 0}, {1085, 9, 64},   {14942, 4, 0},
-    {180, 1, 64},     {146, 1, 0},   {1, 1, 64},     {11, 2, 0},   {24334, 46, 64}, {2, 23, 64},
-    {4281, 7, 192},   {1, 17, 192},  {2, 7, 192},    {1, 2, 192},  {1, 5, 192},     {261, 7, 64},
-    {375, 1, 64},     {61, 4, 64},   {1620, 7, 192}, {19, 2, 0},   {52928, 256, 0}, {804576, 65534, 1},
-    {2, 65534, 1},
-};
+constexpr std::string_view hugging_face_flags = R"(
+bCEBcgZBAsLBcMfQCcMGIcMbQKcMAOhKABcMkWBAABcMePBAfBGcMdHBcMgSBcMcDBcMcGBAMBAeTBcMcGCcMcQBcMmABcMcxUBIgLBAbEBfOiKBcMeNCcM
+vWQcMgSCAyHFcMABhKgeHNACMAbudIBcMfWBcMcFBcMhHBcMuoGjmEBhqIEcMoXCcMABAfWLcMEFAbOEcMAEAiWBcMCCcMcZBcMKBcMjRBcUFBcMeGBcMjS
+BcMjSIcMCBhKACcMBBhKEFAKCABBAABcMtTNAcYBAoJJcMBCcMABAjVCcMABAABcMEBcMADAfLEcMCCcMEBcMBBAbEKcMbOGcMCEcMAIAABcMJGcMCDcMbU
+NcMBCcMADABFApHHcMBGcMBBhKBFAbQCAbGWcMCHcMBCcMBCcMeSGcMDBcMBCcMBHcMBBcMcUCcMDBcMBBcMnJCcMCCAkCBAgaZCAbpTJcMwcSEAgYBcMfQ
+BABBcMLCAbjzYbUcMCXcMgiRHhKBRhKCHhKBChKBFhKkBHcMoLBcMcJEcMckIHhKTCAdahSjWAbtufGdsyOBCdsyOB
+)";
 
-constexpr Shift hugging_face_lower[] = {
-    {7305, 1, 1, 1},  {42955, 1, 1, -42343}, {42956, 2, 2, 1},   {42962, 2, 2, 1},
-    {42970, 1, 1, 1}, {42972, 1, 1, -42561}, {68944, 22, 1, 32}, {93856, 25, 1, 27},
-};
+constexpr std::string_view hugging_face_lower = R"(
+kuZkvAAcatDxOAAcloFABcloHADcloLABcloNAFcloTABpVAbmkXdyaYAAdyaZAAdybAAAdybBAAdybCAAdybDAAdybEAAdybFAAdybGAAdybHAAdybIAAd
+ybJAAdybKAAdybLAAdybMAAdybNAAdybOAAdybPAAdybQAAdybRAAdybSAAdybTAbkvIfiwXAAfiwYAAfiwZAAfixAAAfixBAAfixCAAfixDAAfixEAAfix
+FAAfixGAAfixHAAfixIAAfixJAAfixKAAfixLAAfixMAAfixNAAfixOAAfixPAAfixQAAfixRAAfixSAAfixTAAfixUAAfixVA
+)";
 
-constexpr Change hugging_face_strip[] = {
-    {0x11938, U"\U00011938"},
-};
+constexpr std::string_view hugging_face_strip = R"(
+ecmYecmYA
+)";
 
-// The 64-bit FNV-1a hash of all numbers above. It lets a test detect changes by hand.
-constexpr std::uint64_t table_hash = 0xadc16bfb085c2ca0;
+// The 64-bit FNV-1a hash of all tables above, as text. It lets a test detect changes by hand.
+constexpr std::uint64_t table_hash = 0x37cc7f9f0e6b04d8;
 
 }  // namespace masquerade::unicode

@@ -11,11 +11,11 @@ namespace masquerade {
 
 void WordPiece::prepare_decoding() {
     for (const char* token : special_tokens)
-        if (int id = vocabulary_.id(token); id >= 0) silent_.push_back(id);
+        if (int id = vocabulary_.id(token); id >= 0) silent_.insert(id);
     for (const AddedToken& token : added_) {
-        if (token.special) silent_.push_back(token.id);
+        if (token.special) silent_.insert(token.id);
         if (!recognises(token)) continue;
-        if (token.single_word) guarded_.push_back(token.id);
+        if (token.single_word) guarded_.insert(token.id);
         // Removes the spaces of the token's text (normalise() puts spaces around ideographs). A token that contains a
         // space is therefore not protected: decoded words with a space between them may spell it.
         std::string text = token.normalised ? normalise(token.text, characters_).text : token.text;
@@ -24,10 +24,7 @@ void WordPiece::prepare_decoding() {
     }
     auto has_digit = [](const std::string& text) { return std::any_of(text.begin(), text.end(), is_digit); };
     joins_digits_ = characters_.digits_alone() && std::none_of(never_joined_.begin(), never_joined_.end(), has_digit);
-    for (int written : {vocabulary_.unk(), vocabulary_.mask()})
-        silent_.erase(std::remove(silent_.begin(), silent_.end(), written), silent_.end());
-    std::sort(silent_.begin(), silent_.end());
-    std::sort(guarded_.begin(), guarded_.end());
+    for (int written : {vocabulary_.unk(), vocabulary_.mask()}) silent_.erase(written);
 }
 
 std::string WordPiece::decode(const std::vector<int>& ids) const { return decode(ids, {}); }
@@ -53,7 +50,7 @@ std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std
     for (int id : ids) {
         const bool written = id == vocabulary_.unk() && next < unknown.size();
         const std::string& token = written ? unknown[next++] : vocabulary_.token(id);
-        const bool silent = std::binary_search(silent_.begin(), silent_.end(), id);
+        const bool silent = silent_.count(id) > 0;
         const bool digit = joins_digits_ && open && token.size() == 1 && is_digit(char32_t(token[0])) &&
                            is_digit(char32_t(words.back().text.back()));
         if (open && !silent && (digit || (!written && continues(token)))) {
@@ -62,12 +59,11 @@ std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std
         }
         open = !silent && !token.empty();
         if (!open) continue;
-        const bool guarded = std::binary_search(guarded_.begin(), guarded_.end(), id);
-        words.push_back({token, guarded ? SpacedWord::Kind::guarded : SpacedWord::Kind::ordinary});
+        words.push_back({token, guarded_.count(id) > 0 ? SpacedWord::Kind::guarded : SpacedWord::Kind::ordinary});
     }
     for (SpacedWord& word : words) {
         const CodePoint first = decode_utf8(word.text, 0);
-        const bool one = std::size_t(first.length) == word.text.size();
+        const bool one = first.length == word.text.size();
         word.first = first.value;
         word.last = one ? first.value : code_point_before(word.text, word.text.size()).value;
         const bool plain = word.kind == SpacedWord::Kind::ordinary && one && !is_digit(first.value);
@@ -100,10 +96,10 @@ std::string WordPiece::spelled(std::string_view line, const std::vector<Piece>& 
         const std::string& token = vocabulary_.token(pieces[i].id);
         const bool inside = i > 0 && pieces[i].word == pieces[i - 1].word;
         bool space = false;
-        for (int at = i > 0 && !inside ? pieces[i - 1].end : pieces[i].begin; at < pieces[i].begin;) {
-            const CodePoint c = decode_utf8(line, std::size_t(at));
-            space |= c.length > 0 && characters_[c.value].is(Character::space);
-            at += std::max(c.length, 1);
+        if (i > 0 && !inside) {
+            const auto gap =
+                line.substr(std::size_t(pieces[i - 1].end), std::size_t(pieces[i].begin - pieces[i - 1].end));
+            for (char32_t c : code_points(gap)) space |= characters_[c].is(Character::space);
         }
         if (space) text += ' ';
         text.append(token, inside && continues(token) ? 2 : 0);

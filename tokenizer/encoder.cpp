@@ -18,8 +18,7 @@ constexpr std::size_t room = 1024;
 // Throws TokenizerError if an int cannot hold the offsets in the line.
 void check_size(std::string_view line) {
     if (line.size() > INT_MAX)
-        throw TokenizerError("a text of " + std::to_string(line.size()) +
-                             " bytes, expected less than 2 GiB: cut it into lines");
+        throw TokenizerError("a text of ", line.size(), " bytes, expected less than 2 GiB: cut it into lines");
 }
 
 }  // namespace
@@ -64,9 +63,9 @@ void Encoder::walk(Words& words, Plain plain, Single single, General general) co
             case Characters::dropped: at++; continue;
             case Characters::other:
                 CodePoint c = decode_utf8(line, at);
-                if (c.length == 0 || !single(c.value, at, at + std::size_t(c.length))) break;
+                if (c.length == 0 || !single(c.value, at, at + c.length)) break;
                 if (!characters[c.value].is(Character::ignorable)) after_cased = false;
-                at += std::size_t(c.length);
+                at += c.length;
                 continue;
         }
         words.go_to(at, after_cased);
@@ -88,7 +87,7 @@ bool Encoder::split(std::string_view word, int length, Emit emit) const {
         Trie::Match match = (begin == 0 ? of_.first_ : of_.later_).longest(rest);
         if (match.length == 0) {
             if (of_.options_.unknown == Unknown::word) return false;
-            match = {decode_utf8(rest, 0).length, of_.vocabulary_.unk()};
+            match = {int(decode_utf8(rest, 0).length), of_.vocabulary_.unk()};
         }
         emit(match.value, int(begin), int(begin) + match.length);
         begin += std::size_t(match.length);
@@ -96,16 +95,13 @@ bool Encoder::split(std::string_view word, int length, Emit emit) const {
     return true;
 }
 
-int Encoder::single_id(char32_t c) const { return of_.singles_[of_.single_block_[c >> 8] * 256u + (c & 0xFF)]; }
-
 void Encoder::append(std::string_view line, std::vector<int>& ids) {
     check_size(line);
     count_ = 0;
     if (!of_.in_text_.may_hold(line)) {
         append_text(line);
     } else {
-        of_.in_text_.split(line, parts_);
-        for (const AddedTokens::Part& part : parts_) {
+        for (const AddedTokens::Part& part : of_.in_text_.split(line)) {
             make_room(line.size());
             if (part.id >= 0)
                 ids_[count_++] = part.id;
@@ -130,7 +126,7 @@ void Encoder::append_text(std::string_view text) {
         append_plain(word, words_.line().substr(begin, end - begin));
     };
     auto single = [&](char32_t c, std::size_t, std::size_t) {
-        int id = single_id(c);
+        int id = of_.singles_[c] - 1;
         if (id >= 0) ids_[count_++] = id;
         return id >= 0;
     };
@@ -179,8 +175,7 @@ void Encoder::append(std::string_view line, std::vector<Piece>& pieces) {
     check_size(line);
     int word = 0;
     if (!of_.in_text_.may_hold(line)) return append_pieces(line, 0, word, pieces);
-    of_.in_text_.split(line, parts_);
-    for (const AddedTokens::Part& part : parts_) {
+    for (const AddedTokens::Part& part : of_.in_text_.split(line)) {
         if (part.id >= 0)
             pieces.push_back({part.id, part.begin, part.end, word++});
         else
@@ -211,7 +206,7 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
                [&](int first, int last) { return words.source(at + std::size_t(first), at + std::size_t(last)); });
     };
     auto single = [&](char32_t c, std::size_t begin, std::size_t end) {
-        int id = c < 0x80 ? single_id(c) : -1;  // beyond ASCII, marks may follow: general() handles them
+        int id = c < 0x80 ? of_.singles_[c] - 1 : -1;  // beyond ASCII, marks may follow: general() handles them
         if (id < 0) return false;
         const Span from = words.source(begin, end);
         pieces.push_back({id, offset + from.begin, offset + from.end, word++});

@@ -34,22 +34,22 @@ bool Words::next() {
             continue;
         }
         Character what = characters_[c.value];
-        const Span span = with_spans_ ? source(at_, at_ + std::size_t(c.length)) : Span{};
+        const Span span = with_spans_ ? source(at_, at_ + c.length) : Span{};
         if (what.is(Character::drop)) {
-            at_ += std::size_t(c.length);
+            at_ += c.length;
         } else if (what.is(Character::space)) {
             after_cased_ = false;
             if (length_ > 0) break;
-            at_ += std::size_t(c.length);
+            at_ += c.length;
         } else if (what.is(Character::mark)) {
-            at_ += std::size_t(c.length);
+            at_ += c.length;
             if (with_spans_ && length_ > 0) spans_.back().end = span.end;
             if (!what.is(Character::nonstarter)) sort_run();
         } else {
             bool single = what.is(Character::alone);
             if (alone || (single && length_ > 0)) break;
             alone = single;
-            at_ += std::size_t(c.length);
+            at_ += c.length;
             append_result(c.value, what, span);
             if (!what.is(Character::ignorable)) after_cased_ = what.is(Character::cased);
         }
@@ -107,7 +107,7 @@ void Words::append(char32_t c, Span span) {
 // Case_Ignorable characters are skipped on both sides. `after` is the offset behind the sigma.
 bool Words::sigma_is_final(std::size_t after) const {
     if (!after_cased_) return false;
-    for (CodePoint c; after < line_.size(); after += std::size_t(std::max(c.length, 1))) {
+    for (CodePoint c; after < line_.size(); after += c.step()) {
         c = decode_utf8(line_, after);
         if (c.length == 0) continue;
         Character what = characters_[c.value];
@@ -120,16 +120,9 @@ bool Words::sigma_is_final(std::size_t after) const {
 // is Unicode's canonical order. Their spans are not reordered.
 void Words::sort_run() {
     if (run_length_ > 1) {
-        std::u32string run;
-        for (std::size_t i = run_begin_; i < text_.size();) {
-            CodePoint c = decode_utf8(text_, i);
-            run += c.value;
-            i += std::size_t(c.length);
-        }
-        std::stable_sort(run.begin(), run.end(),
-                         [](char32_t a, char32_t b) { return combining_class(a) < combining_class(b); });
-        text_.resize(run_begin_);
-        for (char32_t c : run) append_utf8(text_, c);
+        std::u32string run = code_points(std::string_view(text_).substr(run_begin_));
+        sort_by_class(run.data(), run.data() + run.size());
+        text_.replace(run_begin_, text_.npos, to_utf8(run));
     }
     run_length_ = 0;
 }
@@ -161,7 +154,7 @@ Normalised normalise(std::string_view line, const Characters& characters) {
         bool more = words.next(), ideograph = false;
         while (at < words.line().size()) {
             CodePoint c = decode_utf8(words.line(), at);
-            std::size_t end = at + std::size_t(std::max(c.length, 1));
+            std::size_t end = at + c.step();
             Character what = characters[c.value];
             if (c.length > 0 && !what.is(Character::drop) && !what.is(Character::mark)) {
                 ideograph = what.is(Character::ideograph);
@@ -176,7 +169,7 @@ Normalised normalise(std::string_view line, const Characters& characters) {
         std::size_t next = 0;
         for (Span span : words.spans()) {
             std::size_t begin = next;
-            next += std::size_t(decode_utf8(words.text(), begin).length);
+            next += decode_utf8(words.text(), begin).length;
             append(std::string_view(words.text()).substr(begin, next - begin), span);
         }
         if (ideograph) append(" ", {last.end, last.end});

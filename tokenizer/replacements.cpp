@@ -28,10 +28,9 @@ Replacements read_replacements(const std::string& path) {
     for (std::string_view line; lines.next(line);) {
         if (line.empty()) continue;
         const CodePoint from = decode_utf8(line, 0);
-        const std::size_t tab = std::size_t(from.length);
+        const std::size_t tab = from.length;
         if (tab == 0 || tab >= line.size() || line[tab] != '\t' || !is_utf8(line))
-            throw TokenizerError(path + ", line " + std::to_string(lines.number()) + ": \"" +
-                                 clipped(std::string(line)) +
+            throw TokenizerError(path, ", line ", lines.number(), ": \"", clipped(std::string(line)),
                                  "\" is no replacement; expected one character, a tab, and the text to read instead");
         all[from.value] = line.substr(tab + 1);
     }

@@ -2,6 +2,9 @@
 #include "tokenizer/spacing.h"
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
+#include <unordered_set>
 
 #include "tokenizer/characters.h"
 
@@ -27,25 +30,22 @@ struct Place {
 
 // The rules for spaces next to a sign. docs/results/tokenizer.md shows how much each rule contributes.
 
+using WordSet = std::unordered_set<std::string>;
+WordSet words_of(const char* list) {
+    std::istringstream words(list);
+    return {std::istream_iterator<std::string>(words), {}};
+}
+
 // Words that follow an apostrophe: it's, we'll, o'clock.
-constexpr std::string_view contracted[] = {"s", "t", "d", "m", "ll", "re", "ve", "clock"};
+const WordSet contracted = words_of("s t d m ll re ve clock");
 
 // Words that follow a full stop inside a name: wikipedia.org, node.js, index.html.
-constexpr std::string_view extensions[] = {"org", "com", "net", "io",   "fm",   "js",   "py",  "pl", "pm", "rb",
-                                           "el",  "h",   "sh",  "html", "json", "conf", "yml", "md", "txt"};
+const WordSet extensions = words_of("org com net io fm js py pl pm rb el h sh html json conf yml md txt");
 
 // Words that follow a dash in the synopses of packages, such as "parser library - development files".
-constexpr std::string_view parts[] = {"common",    "core",          "data",     "devel",  "development", "doc",
-                                      "docs",      "documentation", "feature",  "header", "headers",     "library",
-                                      "libraries", "metapackage",   "node",     "python", "python3",     "runtime",
-                                      "rust",      "shared",        "utilities"};
-
-template <std::size_t n>
-bool one_of(std::string_view word, const std::string_view (&list)[n]) {
-    for (std::string_view entry : list)
-        if (entry == word) return true;
-    return false;
-}
+const WordSet parts = words_of(
+    "common core data devel development doc docs documentation feature header headers library libraries metapackage node "
+    "python python3 runtime rust shared utilities");
 
 // The conditions of the rules. `second` means that the word before the sign is the same sign.
 
@@ -64,7 +64,7 @@ bool digits_around(const Place& p) {
     return is_digit(p.before.last) && is_digit(p.after.first) && (p.sign.first != ',' || thousands);
 }
 
-bool contraction(const Place& p) { return after_word(p) && one_of(p.after.text, contracted); }
+bool contraction(const Place& p) { return after_word(p) && contracted.count(p.after.text) > 0; }
 bool single_open(const Place& p) { return p.written.single_quote; }
 bool double_open(const Place& p) { return p.written.double_quote; }
 // Whether an apostrophe opens a quotation. It does not at the end of the text, between a word and another sign
@@ -74,10 +74,10 @@ bool opens(const Place& p) {
 }
 
 bool call(const Place& p) { return after_word(p) && p.after.sign() == ')'; }
-bool name(const Place& p) { return words_around(p) && (one_of(p.after.text, extensions) || p.before.text == "www"); }
+bool name(const Place& p) { return words_around(p) && (extensions.count(p.after.text) > 0 || p.before.text == "www"); }
 bool address_ends(const Place& p) { return p.written.url && p.after.text == "for"; }
 bool dash(const Place& p) {
-    return words_around(p) && p.written.spaces >= 1 && p.written.spaces <= 11 && one_of(p.after.text, parts);
+    return words_around(p) && p.written.spaces >= 1 && p.written.spaces <= 11 && parts.count(p.after.text) > 0;
 }
 
 struct Rule {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads the tables of characters_table.h, whose rows are ranges of code points.
+// Reads the tables of characters_table.h, which describes their form.
 #pragma once
 #include <map>
 #include <string>
@@ -10,35 +10,40 @@ namespace masquerade::unicode {
 
 using Map = std::map<char32_t, std::u32string>;  // code point -> the text that it becomes
 
-// Calls use(first code point, last code point, value) for each row.
-template <std::size_t n, class Use>
-void each_run(const unicode::Run (&runs)[n], Use use) {
-    char32_t first = 0;
-    for (const unicode::Run& run : runs) {
-        first += run.skipped;
-        use(first, first + run.length - 1, run.value);
-        first += run.length;
+inline std::u32string numbers(std::string_view table) {
+    std::u32string all;
+    char32_t number = 0;
+    for (char digit : table) {
+        if (digit >= 'a') {
+            number = 26 * number + char32_t(digit - 'a');
+        } else if (digit >= 'A') {
+            all += 26 * number + char32_t(digit - 'A');
+            number = 0;
+        }
+    }
+    return all;
+}
+
+// Calls use(first code point, last code point, value) for each range of a table of values.
+template <class Use>
+void each_range(std::string_view table, Use use) {
+    const std::u32string rows = numbers(table);
+    char32_t next = 0;
+    for (std::size_t i = 0; i < rows.size(); i += 3) {
+        const char32_t first = next + rows[i];
+        next = first + rows[i + 1];
+        use(first, next - 1, rows[i + 2]);
     }
 }
 
-template <std::size_t n>
-void add(const unicode::Shift (&shifts)[n], Map& map) {
-    for (const unicode::Shift& shift : shifts)
-        for (std::uint32_t i = 0, c = shift.first; i < shift.count; i++, c += shift.step)
-            map[c] = char32_t(c + std::uint32_t(shift.offset));
-}
-
-template <std::size_t n>
-void add(const unicode::Change (&changes)[n], Map& map) {
-    for (const unicode::Change& change : changes) {
-        char32_t c = change.first;
-        map[c].clear();
-        for (char32_t to : change.to) {
-            if (to == ' ')
-                map[++c].clear();
-            else
-                map[c] += to;
-        }
+// Sets the entries of `map` for the code points of a table of changes.
+inline void add(std::string_view table, Map& map) {
+    const std::u32string rows = numbers(table);
+    char32_t c = 0;
+    for (std::size_t i = 0, end; i < rows.size(); i = end + 1, c++) {
+        c += rows[i];
+        end = rows.find(U'\0', i + 1);
+        map[c] = rows.substr(i + 1, end - i - 1);
     }
 }
 

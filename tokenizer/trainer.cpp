@@ -12,9 +12,7 @@ namespace masquerade {
 namespace {
 
 void check(const char* name, int value, int least) {
-    if (value < least)
-        throw TokenizerError(std::string(name) + " is " + std::to_string(value) + ", expected " +
-                             std::to_string(least) + " or more");
+    if (value < least) throw TokenizerError(name, " is ", value, ", expected ", least, " or more");
 }
 
 std::vector<std::string> alphabet(const WordCounts& words, int min_count) {
@@ -69,8 +67,8 @@ Vocabulary train_vocabulary(const WordCounts& words, int size, const TrainerOpti
         return !progress || progress(double(tokens.size() - first) / std::max(1, size - first));
     });
     if (!finished)
-        throw TrainingStopped("training was stopped with " + std::to_string(tokens.size()) + " of " +
-                              std::to_string(size) + " tokens found: there is no vocabulary");
+        throw TrainingStopped("training was stopped with ", tokens.size(), " of ", size,
+                              " tokens found: there is no vocabulary");
     return Vocabulary(tokens.take());
 }
 

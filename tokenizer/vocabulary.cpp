@@ -2,9 +2,6 @@
 #include "tokenizer/vocabulary.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
 #include "input/input.h"
 #include "input/lines.h"
@@ -32,8 +29,7 @@ int Vocabulary::id(std::string_view token) const { return slots_.empty() ? -1 : 
 
 const std::string& Vocabulary::token(int id) const {
     if (id < 0 || id >= size())
-        throw TokenizerError("token id " + std::to_string(id) + " is outside the vocabulary, which has ids 0 to " +
-                             std::to_string(size() - 1));
+        throw TokenizerError("token id ", id, " is outside the vocabulary, which has ids 0 to ", size() - 1);
     return tokens_[std::size_t(id)];
 }
 
@@ -44,7 +40,7 @@ Vocabulary Vocabulary::load(const std::string& path) {
     std::vector<std::string> tokens;
     TextLines lines(bytes);
     for (std::string_view line; lines.next(line);) tokens.emplace_back(line);
-    if (tokens.empty()) throw TokenizerError("the vocabulary " + path + " is empty: expected one token a line");
+    if (tokens.empty()) throw TokenizerError("the vocabulary ", path, " is empty: expected one token a line");
     return Vocabulary(std::move(tokens));
 }
 
@@ -56,14 +52,6 @@ std::string Vocabulary::lines() const {
         all += token + '\n';
     }
     return all;
-}
-
-void Vocabulary::save(const std::string& path) const {
-    const std::string all = lines();
-    std::ofstream file(path, std::ios::binary);
-    file << all;
-    file.close();
-    if (!file) throw TokenizerError("cannot write the vocabulary " + path + ": " + std::strerror(errno));
 }
 
 }  // namespace masquerade

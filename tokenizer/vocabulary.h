@@ -2,6 +2,7 @@
 // A WordPiece vocabulary. A file has one token per line; the id of a token is its line number, from 0. Pieces that
 // continue a word begin with "##".
 #pragma once
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -9,8 +10,18 @@
 
 namespace masquerade {
 
+// The arguments are the parts of the message: throw TokenizerError("max_word is ", n, ", expected 1 or more").
 struct TokenizerError : std::runtime_error {
-    using std::runtime_error::runtime_error;
+    template <class... Parts>
+    explicit TokenizerError(const Parts&... parts) : std::runtime_error(joined(parts...)) {}
+
+  private:
+    template <class... Parts>
+    static std::string joined(const Parts&... parts) {
+        std::ostringstream all;
+        (all << ... << parts);
+        return all.str();
+    }
 };
 
 class Vocabulary {
@@ -21,7 +32,6 @@ class Vocabulary {
     // Reads one token per line. Only LF ends a line, because U+2028 (line separator) is a token of bert-base-chinese.
     // A CR before the LF and a byte order mark are dropped. An empty line is the empty token.
     static Vocabulary load(const std::string& path);
-    void save(const std::string& path) const;
     std::string lines() const;  // the text of the file; throws TokenizerError if a token contains a line feed
 
     int size() const { return int(tokens_.size()); }

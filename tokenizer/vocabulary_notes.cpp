@@ -30,23 +30,11 @@ struct Lines {
 // contain them.
 bool is_reserved(const std::string& token) { return token.size() > 2 && token.front() == '[' && token.back() == ']'; }
 
-// Returns a table without lower-casing and accent stripping. With them, U+2260 (not equal) would become an equals
-// sign and therefore count as punctuation, although it does not.
-Characters as_written() {
-    NormaliseOptions options;
-    options.lower = false;
-    return Characters(options);
-}
-
+// Whether the token has several characters, one of which is always a word by itself. A leading "##" does not count.
 bool holds_what_stands_alone(std::string_view token, const Characters& characters) {
-    std::size_t at = continues(token) ? 2 : 0;
-    CodePoint c = token.empty() ? CodePoint{0, 0} : decode_utf8(token, 0);
-    if (std::size_t(c.length) == token.size()) return false;
-    for (; at < token.size(); at += std::size_t(c.length > 0 ? c.length : 1)) {
-        c = decode_utf8(token, at);
-        if (c.length > 0 && characters[c.value].is(Character::alone)) return true;
-    }
-    return false;
+    if (code_points(token).size() == 1 && is_utf8(token)) return false;
+    const std::u32string text = code_points(token.substr(continues(token) ? 2 : 0));
+    return std::any_of(text.begin(), text.end(), [&](char32_t c) { return characters[c].is(Character::alone); });
 }
 
 }  // namespace
@@ -98,7 +86,9 @@ std::string casing_note(const Vocabulary& vocabulary, bool lower) {
 }
 
 Simplified simplify(const Vocabulary& vocabulary, const std::vector<std::string>& first) {
-    const Characters characters = as_written();
+    // Without lower-casing and accent stripping: with them, U+2260 (not equal) would become an equals sign and therefore
+    // count as punctuation, although it does not.
+    const Characters characters(NormaliseOptions{false});
     std::vector<bool> taken(std::size_t(vocabulary.size()));
     std::vector<std::string> tokens;
     std::vector<int> keep_tokens;
@@ -109,8 +99,8 @@ Simplified simplify(const Vocabulary& vocabulary, const std::vector<std::string>
     };
     for (const std::string& token : first) {
         int id = vocabulary.id(token);
-        if (id < 0) throw TokenizerError("the vocabulary has no token \"" + token + "\", which is to come first");
-        if (taken[std::size_t(id)]) throw TokenizerError("the token \"" + token + "\" is to come first twice");
+        if (id < 0) throw TokenizerError("the vocabulary has no token \"", token, "\", which is to come first");
+        if (taken[std::size_t(id)]) throw TokenizerError("the token \"", token, "\" is to come first twice");
         take(id);
     }
     for (int id = 0; id < vocabulary.size(); id++) {

@@ -17,9 +17,6 @@ inline std::uint64_t eight_bytes(std::string_view line, std::size_t at) {
         std::memcpy(&x, line.data() + at, 8);
     else
         std::memcpy(&x, line.data() + at, line.size() - at);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    x = __builtin_bswap64(x);
-#endif
     return x;
 }
 

@@ -60,8 +60,7 @@ void WordCounts::add_word(std::string_view word, std::int64_t by) {
         entry.count += by;
         return;
     }
-    if (entries_.size() == UINT32_MAX)
-        throw TokenizerError("the text has more than " + std::to_string(UINT32_MAX) + " different words");
+    if (entries_.size() == UINT32_MAX) throw TokenizerError("the text has more than ", UINT32_MAX, " different words");
     entries_.push_back({texts_.size(), word.size(), by});
     texts_ += word;
     slots_[slot] = {rest, std::uint32_t(entries_.size())};

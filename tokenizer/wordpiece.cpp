@@ -42,11 +42,8 @@ WordPiece::WordPiece(Vocabulary vocabulary, Options options, std::vector<AddedTo
       added_(std::move(added)),
       beyond_(ids_beyond(vocabulary_, added_)),
       first_(entries(vocabulary_, beyond_, false, options_.max_word)),
-      later_(entries(vocabulary_, beyond_, true, options_.max_word)),
-      single_block_(0x110000 / 256),
-      singles_(256, -1) {
-    if (options_.max_word < 1)
-        throw TokenizerError("max_word is " + std::to_string(options_.max_word) + ", expected 1 or more");
+      later_(entries(vocabulary_, beyond_, true, options_.max_word)) {
+    if (options_.max_word < 1) throw TokenizerError("max_word is ", options_.max_word, ", expected 1 or more");
     if (vocabulary_.unk() < 0) throw TokenizerError("the vocabulary has no [UNK]: is it a WordPiece vocabulary?");
     for (int id = 0; id < vocabulary_.size(); id++)
         if (!beyond_[std::size_t(id)]) add_single(id);
@@ -63,23 +60,16 @@ void WordPiece::add_single(int id) {
     std::string_view token = vocabulary_.token(id);
     CodePoint c = token.empty() ? CodePoint{} : decode_utf8(token, 0);
     Character what = characters_[c.value];
-    if (c.length == 0 || std::size_t(c.length) != token.size() || !what.is(Character::alone) ||
-        what.is(Character::expands) || (what.to != 0 && what.to != c.value))
-        return;
-    std::uint16_t& block = single_block_[c.value >> 8];
-    if (block == 0) {
-        block = std::uint16_t(singles_.size() / 256);
-        singles_.resize(singles_.size() + 256, -1);
-    }
-    singles_[block * 256u + (c.value & 0xFF)] = id;
+    const bool single = c.length > 0 && c.length == token.size() && what.is(Character::alone);
+    if (single && !what.is(Character::expands) && (what.to == 0 || what.to == c.value)) singles_.at(c.value) = id + 1;
 }
 
 void to_code_points(std::string_view line, std::vector<Piece>& pieces) {
     std::vector<int> before(line.size() + 1);  // before[i]: number of code points in the first i bytes
     for (std::size_t at = 0; at < line.size();) {
-        const int length = decode_utf8(line, at).length;
-        at += std::size_t(std::max(length, 1));
-        before[at] += length > 0;
+        const CodePoint c = decode_utf8(line, at);
+        at += c.step();
+        before[at] += c.length > 0;
     }
     for (std::size_t i = 1; i < before.size(); i++) before[i] += before[i - 1];
     for (Piece& piece : pieces) {

@@ -2,12 +2,14 @@
 // WordPiece, as in BERT: splits each word of a text into pieces (from left to right, always the longest piece that
 // matches), and decodes the ids of pieces to text.
 #pragma once
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/characters.h"
+#include "tokenizer/code_point_table.h"
 #include "tokenizer/normalise.h"
 #include "tokenizer/trie.h"
 #include "tokenizer/vocabulary.h"
@@ -92,14 +94,13 @@ class WordPiece {
     std::vector<bool> beyond_;  // [id]: whether AddedToken::beyond holds, so that no word is split into this token
     Trie first_, later_;        // pieces that begin a word; pieces that continue a word, without "##"
     AddedTokens in_text_;
-    std::vector<int> silent_, guarded_;      // sorted ids: tokens that decode() omits; tokens with single_word
+    std::set<int> silent_, guarded_;         // ids: tokens that decode() omits; tokens with single_word
     bool joins_digits_ = false;              // whether decode() joins single digits to numbers
     std::vector<std::string> never_joined_;  // texts of added tokens: decode() never joins words to them
 
-    // Maps a character c that is always a word by itself to its id: singles_[256 * single_block_[c / 256] + c % 256].
-    // The id is -1 for all other characters; they are looked up in the tries.
-    std::vector<std::uint16_t> single_block_;
-    std::vector<int> singles_;
+    // For each character that is always a word by itself: its id + 1, or 0 if it is not a token. All other characters have
+    // 0, too; they are looked up in the tries.
+    CodePointTable<int> singles_;
 };
 
 // Encodes lines faster than WordPiece: it reuses its memory and caches the ids of words. Not thread-safe. The tokenizer
@@ -121,7 +122,6 @@ class Encoder {
     void walk(Words& words, Plain plain, Single single, General general) const;
     template <class Emit>
     bool split(std::string_view word, int length, Emit emit) const;
-    int single_id(char32_t c) const;
     std::string_view lower(std::string_view bytes);
 
     void make_room(std::size_t bytes);
@@ -133,8 +133,7 @@ class Encoder {
     const WordPiece& of_;
     Words words_, spanned_;
     WordCache cache_;
-    std::string lowered_;  // the result of lower()
-    std::vector<AddedTokens::Part> parts_;
+    std::string lowered_;   // the result of lower()
     std::vector<int> ids_;  // the first count_ elements are the ids of the current line
     std::size_t count_ = 0;
 };

@@ -39,7 +39,7 @@ inline std::string printable(std::string_view words, std::size_t most = 4000) {
     std::string s;
     for (std::size_t at = 0, bytes; at < words.size(); at += bytes) {
         const CodePoint c = decode_utf8(words, at);
-        bytes = std::size_t(std::max(1, c.length));
+        bytes = c.step();
         if (c.length == 0)
             s += escape("\\x", std::uint8_t(words[at]), 2);
         else if (!steers(c.value))

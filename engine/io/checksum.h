@@ -3,6 +3,8 @@
 // each word costs one multiplication and one rotation. Every operation is invertible, so a change within a single word
 // always changes the checksum.
 #pragma once
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -34,10 +36,6 @@ inline std::uint64_t checksum(const void* data, std::size_t bytes, std::uint64_t
     return sum;
 }
 
-inline std::string hexadecimal(std::uint64_t number) {  // always 16 digits
-    std::string digits(16, '0');
-    for (std::size_t i = 16; i-- > 0; number >>= 4) digits[i] = "0123456789abcdef"[number & 15];
-    return digits;
-}
+inline std::string hexadecimal(std::uint64_t number) { return fmt::format("{:016x}", number); }
 
 }  // namespace masquerade

@@ -56,19 +56,34 @@ void remove_all(const std::string& path) {
     fs::remove_all(path, ignored);
 }
 
-constexpr const char* links[] = {"latest", "best"};
-bool is_link(const std::string& name) { return std::count(std::begin(links), std::end(links), name) > 0; }
-bool is_temporary(const std::string& name) { return name.rfind(".new-", 0) == 0 || name.rfind(".old-", 0) == 0; }
-// Returns true if this is a PrivateFolder (".new-" and six random characters) that a killed program left behind.
-bool is_killed_work(const std::string& folder, const std::string& name) {
-    std::error_code error;
-    return name.size() == 11 && name.rfind(".new-", 0) == 0 &&
-           fs::is_directory(fs::symlink_status(folder + "/" + name, error));
+template <class List>
+bool contains(const List& names, const std::string& name) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
+
+// The links of a run folder.
+constexpr const char* links[] = {"latest", "best"};
 
 // The name of run.json before the first checkpoint, and the names of all files that may exist by then.
 const std::string record_before = ".run.json";
 const std::string before_a_step[] = {record_before, "vocab.txt", "tokenizer.json", "log.jsonl", "samples.txt"};
+
+bool is_folder(const std::string& path) {  // false for a link to a folder
+    std::error_code error;
+    return fs::is_directory(fs::symlink_status(path, error));
+}
+
+// Returns the last part of the path that a link leads to; "" if this is no link.
+std::string target_of(const std::string& link) {
+    std::error_code error;
+    return fs::read_symlink(link, error).filename().string();
+}
+
+bool is_temporary(const std::string& name) { return name.rfind(".new-", 0) == 0 || name.rfind(".old-", 0) == 0; }
+// Returns true if this is a PrivateFolder (".new-" and six random characters) that a killed program left behind.
+bool is_killed_work(const std::string& folder, const std::string& name) {
+    return name.size() == 11 && name.rfind(".new-", 0) == 0 && is_folder(folder + "/" + name);
+}
 
 // Returns true if two step folders contain the same step. Only the headers of their files are compared, because the
 // headers contain checksums.
@@ -140,24 +155,20 @@ void move_into_place(const std::string& fresh, const std::string& place) {
 std::string RunFolder::step_name(std::int64_t step) { return fmt::format("step-{:06}", step); }
 
 bool RunFolder::keeps(const std::string& name) {
-    const char* const names[] = {"run.json",  record_before.c_str(), "vocab.txt", "tokenizer.json",
-                                 "log.jsonl", "samples.txt",         "latest",    "best"};
-    return std::count(std::begin(names), std::end(names), name) > 0 || step_of(name) >= 0;
+    return name == "run.json" || contains(before_a_step, name) || contains(links, name) || step_of(name) >= 0;
 }
 
 void RunFolder::expect_free(const std::string& path) {
     const std::string name = (fs::path(path) / "").parent_path().filename().string();
-    if (step_of(name) >= 0 || is_link(name))
+    if (step_of(name) >= 0 || contains(links, name))
         throw BadInput(text(path, " is the name of a checkpoint in a run folder; choose another --out"));
     std::error_code error;
     if (fs::exists(path, error) && !fs::is_directory(path, error))
         throw BadInput(text("cannot make the folder ", path, ": a file has that name"));
     const std::vector<std::string> names = names_in(path);
-    const bool begun = std::count(names.begin(), names.end(), record_before) > 0;
+    const bool begun = contains(names, record_before);
     for (const std::string& other : names)
-        if (!is_killed_work(path, other) &&
-            !(begun &&
-              (is_temporary(other) || std::count(std::begin(before_a_step), std::end(before_a_step), other) > 0)))
+        if (!is_killed_work(path, other) && !(begun && (is_temporary(other) || contains(before_a_step, other))))
             throw BadInput(text(path, " holds something already; continue with --resume ", shell_word(path),
                                 ", or choose another --out"));
 }
@@ -202,7 +213,7 @@ RunFolder RunFolder::open(const std::string& path) {
     if (given.filename() == "." || given.filename() == "..") given = fs::canonical(given, error);
     // If the path names a step folder, or `best` or `latest`, which link to one, the run folder is its parent.
     const bool linked = fs::is_symlink(given, error);
-    const bool named = is_link(given.filename().string()) && !fs::exists(given / "run.json", error) &&
+    const bool named = contains(links, given.filename().string()) && !fs::exists(given / "run.json", error) &&
                        has_step(given.parent_path().string());
     run.chosen_ = step_of((linked ? fs::read_symlink(given, error) : given).filename().string());
     const fs::path folder = run.chosen_ < 0 && !named ? given : given.parent_path();
@@ -260,9 +271,7 @@ void RunFolder::promote_record() const {
 // Returns the step that `latest` or `best` links to. If the run was copied and the link became a folder, returns the
 // step with the same files. Returns -1 if there is no such step.
 std::int64_t RunFolder::led_to(const std::string& name) const {
-    std::error_code error;
-    if (!fs::is_directory(fs::symlink_status(file(name), error)))
-        return step_of(fs::read_symlink(file(name), error).filename().string());
+    if (!is_folder(file(name))) return step_of(target_of(file(name)));
     for (std::int64_t step : steps())
         if (same_step(file(name), step_folder(step))) return step;
     return -1;
@@ -271,8 +280,7 @@ std::int64_t RunFolder::led_to(const std::string& name) const {
 // If the run was copied and `latest` and `best` became folders, replaces these folders by links.
 void RunFolder::mend_links() const {
     for (const char* name : links) {
-        std::error_code error;
-        if (!fs::is_directory(fs::symlink_status(file(name), error))) continue;
+        if (!is_folder(file(name))) continue;
         const std::int64_t step = led_to(name);
         if (step < 0) refuse_copy(file(name));
         remove_all(file(name));
@@ -292,8 +300,8 @@ std::int64_t RunFolder::latest_step() const {
     bool with_state = lock_ >= 0;  // resuming a run needs its optimiser state, reading it does not
     if (chosen_ >= 0) return check_step(step_folder(chosen_), with_state), chosen_;
     std::error_code error;
-    std::string problem, target = fs::read_symlink(file("latest"), error).filename().string();
-    if (const std::int64_t copied = error ? led_to("latest") : -1; copied >= 0) target = step_name(copied);
+    std::string problem, target = target_of(file("latest"));
+    if (const std::int64_t copied = target.empty() ? led_to("latest") : -1; copied >= 0) target = step_name(copied);
     const bool leads_to_a_step = step_of(target) >= 0 && fs::exists(file(target), error);
     if (leads_to_a_step)
         problem = problem_of(file(target), with_state);
@@ -339,12 +347,11 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
         link("latest", name);
         sync_to_disk(path_);
     } catch (const BadInput& e) {
-        std::error_code error;
-        std::string earlier = fs::read_symlink(file("latest"), error).filename().string();
+        std::string earlier = target_of(file("latest"));
         if (steps().empty())
             throw BadInput(
                 text(e.what(), "; there is no earlier checkpoint: make room and start again with the same --out"));
-        if (error) earlier = step_name(steps().back());
+        if (earlier.empty()) earlier = step_name(steps().back());
         throw BadInput(text(e.what(), "; the earlier checkpoint ", earlier,
                             " is intact: make room and continue with --resume ", shell_word(path_)));
     }
@@ -363,9 +370,8 @@ void RunFolder::link(const std::string& name, const std::string& target) const {
 // Removes old steps, and steps after the saved one, which are left from before a rewind. A folder is renamed before its
 // files are removed, so that no half-removed folder has the name of a step.
 void RunFolder::prune(std::int64_t saved) const {
-    std::error_code error;
     const std::int64_t best = led_to("best");
-    std::vector<std::int64_t> all = steps();
+    const std::vector<std::int64_t> all = steps();
     std::int64_t older = std::count_if(all.begin(), all.end(), [&](std::int64_t step) { return step <= saved; });
     for (std::int64_t i = 0; i < std::int64_t(all.size()); i++) {
         std::int64_t step = all[std::size_t(i)];

@@ -24,16 +24,6 @@ void each_line(const std::string& bytes, F f) {
         f(bytes.substr(begin, end - begin));
 }
 
-enum class Fate { keep, later, damaged };
-
-// Decides whether rewind(last) keeps a line of log.jsonl. A JSON object without a "step" is kept.
-Fate fate_of_log_line(const std::string& line, std::int64_t last) {
-    nlohmann::json entry;
-    if (!parse_bounded(line, entry).empty() || !entry.is_object()) return Fate::damaged;
-    auto step = entry.find("step");
-    return step != entry.end() && step->is_number() && step->get<double>() > double(last) ? Fate::later : Fate::keep;
-}
-
 }  // namespace
 
 void RunFolder::write(const std::string& name, const std::string& bytes) const { replace_file(file(name), bytes); }
@@ -86,9 +76,11 @@ void RunFolder::rewind(std::int64_t step) const {
     };
     std::int64_t damaged = 0;
     keep_lines("log.jsonl", [&](const std::string& line) {
-        const Fate fate = fate_of_log_line(line, step);
-        damaged += fate == Fate::damaged;
-        return fate == Fate::keep;
+        nlohmann::json entry;
+        const bool whole = parse_bounded(line, entry).empty() && entry.is_object();
+        damaged += !whole;
+        const nlohmann::json at = whole ? entry.value("step", nlohmann::json()) : nlohmann::json();
+        return whole && !(at.is_number() && at.get<double>() > double(step));
     });
     if (damaged > 0) log_line("warning: ", file("log.jsonl"), ": ", damaged, " lines that are not JSON were dropped");
     bool keep_block = true;

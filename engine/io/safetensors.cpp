@@ -65,10 +65,7 @@ void convert(const std::string& path, const StoredTensor& tensor, T* to) {
 }
 
 template <class T>
-std::vector<T> numbers(const std::string& path, const StoredTensor& tensor, Element expected) {
-    if (tensor.element != expected)
-        throw BadInput(text(path, ": tensor ", tensor.name, " ", tensor.shape, " holds ", name_of(tensor.element), "; ",
-                            name_of(expected), " is expected"));
+std::vector<T> values_of(const StoredTensor& tensor) {
     std::vector<T> all(std::size_t(tensor.shape.count()));
     if (!all.empty()) std::memcpy(all.data(), tensor.data, tensor.bytes());
     return all;
@@ -107,11 +104,10 @@ void write_safetensors(const std::string& path, std::vector<StoredTensor> tensor
     std::stable_sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
         return bytes_of(a.element) > bytes_of(b.element);
     });
-    std::string header = make_header(tensors, metadata);
-    unsigned char length[8];
-    for (int i = 0; i < 8; i++) length[i] = (unsigned char)(header.size() >> (8 * i));
+    const std::string header = make_header(tensors, metadata);
+    const std::uint64_t length = header.size();
     FileWriter file(path);
-    file.write(length, 8);
+    file.write(&length, 8);
     file.write(header.data(), header.size());
     for (const StoredTensor& tensor : tensors) file.write(tensor.data, tensor.bytes());
     file.finish();
@@ -162,12 +158,15 @@ const StoredTensor& TensorFile::shaped(const std::string& name, const Shape& sha
     return tensor;
 }
 
-const StoredTensor& TensorFile::expect(const std::string& name, const Shape& shape, DType dtype) const {
-    const StoredTensor& tensor = shaped(name, shape);
-    if (tensor.element != element_of(dtype))
-        throw BadInput(text(path_, ": tensor ", name, " ", tensor.shape, " holds ", name_of(tensor.element), "; ",
-                            name_of(element_of(dtype)), " is expected"));
+const StoredTensor& TensorFile::typed(const StoredTensor& tensor, Element element) const {
+    if (tensor.element != element)
+        throw BadInput(text(path_, ": tensor ", tensor.name, " ", tensor.shape, " holds ", name_of(tensor.element),
+                            "; ", name_of(element), " is expected"));
     return tensor;
+}
+
+const StoredTensor& TensorFile::expect(const std::string& name, const Shape& shape, DType dtype) const {
+    return typed(shaped(name, shape), element_of(dtype));
 }
 
 void TensorFile::copy_to(const std::string& name, const View& to) const {
@@ -203,11 +202,11 @@ void TensorFile::expect_finite(const std::string& name, DType type) const {
 }
 
 std::vector<std::uint64_t> TensorFile::integers(const std::string& name) const {
-    return numbers<std::uint64_t>(path_, at(name), Element::u64);
+    return values_of<std::uint64_t>(typed(at(name), Element::u64));
 }
 
 std::vector<double> TensorFile::reals(const std::string& name) const {
-    return numbers<double>(path_, at(name), Element::f64);
+    return values_of<double>(typed(at(name), Element::f64));
 }
 
 void check_safetensors(const std::string& path) { read_header(FileReader(path)); }

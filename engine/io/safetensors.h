@@ -74,6 +74,7 @@ class TensorFile {
 
   private:
     const StoredTensor& shaped(const std::string& name, const Shape& shape) const;
+    const StoredTensor& typed(const StoredTensor& tensor, Element element) const;
     std::string path_;
     std::vector<StoredTensor> tensors_;
     std::map<std::string, std::size_t> places_;

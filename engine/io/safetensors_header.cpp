@@ -73,10 +73,8 @@ class HeaderReader {
     const std::string& read_json_text() {
         if (file_.size() == 0) refuse("it is empty");
         if (file_.size() < 8) refuse("it has ", file_.size(), " bytes; its first 8 tell the length of the header");
-        unsigned char bytes[8];
-        file_.read(0, bytes, 8);
-        std::uint64_t length = 0;
-        for (int i = 7; i >= 0; i--) length = length << 8 | bytes[i];
+        std::uint64_t length = 0;  // in the file, the lowest byte comes first, as in the memory of this machine
+        file_.read(0, &length, 8);
         if (length > largest_text || length < 2)
             refuse("its first 8 bytes announce a header of ", length, " bytes; 2 to ", largest_text,
                    " are possible. Is it another kind of file?");
@@ -201,24 +199,23 @@ class HeaderReader {
 SafetensorsHeader read_header(const FileReader& file) { return HeaderReader(file).read(); }
 
 std::string make_header(const std::vector<StoredTensor>& tensors, const Metadata& metadata) {
-    const auto in_text = [](const auto& value) {
-        return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    };
-    std::string json = "{\"__metadata__\":{\"" + checksum_key + "\":\"" + no_digits + '"';
+    using Json = nlohmann::ordered_json;
+    // Builds the objects from lists, because ordered_json would compare each inserted key with all earlier keys.
+    Json::object_t marks = {{checksum_key, no_digits}}, all;
     for (const auto& [key, value] : metadata)
-        if (key != checksum_key) json += ',' + in_text(key) + ':' + in_text(value);
-    json += '}';
+        if (key != checksum_key) marks.push_back({key, value});
+    all.push_back({"__metadata__", std::move(marks)});
     std::set<std::string> names;
     std::uint64_t begin = 0;
     for (const StoredTensor& tensor : tensors) {
         if (!names.insert(tensor.name).second) throw Error(text("tensor ", tensor.name, " is written twice"));
         const std::vector<std::int64_t> shape(tensor.shape.size, tensor.shape.size + tensor.shape.rank);
         const std::uint64_t end = begin + tensor.bytes();
-        json += text(',', in_text(tensor.name), ":{\"dtype\":\"", name_of(tensor.element),
-                     "\",\"shape\":", in_text(shape), ",\"data_offsets\":[", begin, ',', end, "]}");
+        all.push_back(
+            {tensor.name, {{"dtype", name_of(tensor.element)}, {"shape", shape}, {"data_offsets", {begin, end}}}});
         begin = end;
     }
-    json += '}';
+    std::string json = Json(std::move(all)).dump(-1, ' ', false, Json::error_handler_t::replace);
     json.append((8 - json.size() % 8) % 8, ' ');
     return json.replace(checksum_offset(json), 16, checksum_found(json, tensors));
 }

@@ -221,9 +221,7 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const T
 void Run::save_tokenizer(const RunFolder& folder) const {
     folder.write("vocab.txt", tokenizer.vocabulary().lines());
     if (tokenizer.options().rules == Rules::hugging_face)
-        replace_file(folder.file("tokenizer.json"), [&](const std::string& place) {
-            write_tokenizer_json(place, tokenizer.vocabulary(), tokenizer.options(), tokenizer.added());
-        });
+        folder.write("tokenizer.json", tokenizer_json(tokenizer.vocabulary(), tokenizer.options(), tokenizer.added()));
 }
 
 std::string Run::fit_prior(const TrainingText&) {

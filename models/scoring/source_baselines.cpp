@@ -15,15 +15,14 @@ std::string first_words(std::string_view line, std::size_t n) {
     bool inside = false;
     for (std::size_t at = 0; at < line.size();) {
         const CodePoint c = decode_utf8(line, at);
-        const std::size_t length = std::size_t(std::max(1, c.length));
         const bool was_inside = inside;
         inside = !is_white_space(c.value);
         if (inside && !was_inside) {
             if (n-- == 0) break;
             if (!words.empty()) words += ' ';
         }
-        if (inside) words += line.substr(at, length);
-        at += length;
+        if (inside) words += line.substr(at, c.step());
+        at += c.step();
     }
     return words;
 }

@@ -13,16 +13,6 @@
 namespace masquerade {
 namespace {
 
-std::u32string decoded(std::string_view line) {
-    std::u32string characters;
-    for (std::size_t at = 0; at < line.size();) {
-        const CodePoint c = decode_utf8(line, at);
-        if (c.length > 0) characters += c.value;
-        at += std::size_t(c.length > 0 ? c.length : 1);
-    }
-    return characters;
-}
-
 std::u32string replaced(const std::u32string& line, std::u32string_view what, std::u32string_view by) {
     std::u32string result;
     for (std::size_t at = 0; at < line.size();) {
@@ -135,13 +125,13 @@ bool is_white_space(char32_t c) {
 
 std::u32string characters_of(std::string_view line) {
     std::u32string characters;
-    for (char32_t c : decoded(line))
+    for (char32_t c : code_points(line))
         if (!is_white_space(c)) characters += c;
     return characters;
 }
 
 std::vector<std::string> words_13a(std::string_view line) {
-    std::u32string text = decoded(line);
+    std::u32string text = code_points(line);
     while (!text.empty() && is_white_space(text.back())) text.pop_back();
     text = replaced(replaced(replaced(text, U"<skipped>", U""), U"-\n", U""), U"\n", U" ");
     text = replaced(replaced(text, U"&quot;", U"\""), U"&amp;", U"&");
@@ -157,7 +147,7 @@ std::vector<std::string> words_13a(std::string_view line) {
 
 std::vector<std::string> rouge_words(std::string_view line) {
     std::u32string lowered;
-    for (char32_t c : decoded(line)) {
+    for (char32_t c : code_points(line)) {
         if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
         // Only two other letters have a lower-case form with a letter a-z.
         if (c == 0x212A) c = 'k';                    // the Kelvin sign

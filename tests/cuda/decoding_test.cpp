@@ -17,16 +17,11 @@ struct Pair {
     explicit Pair(const UniVaeSettings& s) {
         TinyRun run(s, RunFolder::create(folder.file("run")), 10);
         run.trainer.run(never);
-        run.folder.write("vocab.txt", vocabulary(run));
+        run.folder.write("vocab.txt", run.model.tokenizer.vocabulary().lines());
         run.folder.write("run.json", "{}");
         here = load_run<UniVaeRun>(run.folder.path(), false);
         there = load_run<UniVaeRun>(run.folder.path(), false, Device::cuda);
         text = run.model.sentences(grammar_questions(4, 70));
-    }
-    static std::string vocabulary(const TinyRun& run) {
-        TemporaryFolder own;
-        run.model.tokenizer.vocabulary().save(own.file("vocab.txt"));
-        return read_bytes(own.file("vocab.txt"));
     }
     std::vector<const Sentence*> sentences() const {
         std::vector<const Sentence*> all;

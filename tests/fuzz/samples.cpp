@@ -59,7 +59,7 @@ void make_run(const std::string& folder) {
     RunFolder run = RunFolder::create(folder);
     run.write("run.json", R"({"model":"unilm","seed":1,"data":{"name":"a","file":"","held_out_file":"","lines":3,)"
                           R"("hash":"00000000000000ff","pairs":true},"resumed":[{"step":2,"device":"cpu"}]})");
-    vocabulary().save(run.file("vocab.txt"));
+    run.write("vocab.txt", vocabulary().lines());
     for (std::int64_t step : {1, 2, 3}) {
         run.append_log(text("{\"step\":", step, ",\"loss\":1.5}"));
         run.append_samples(step, "sun\nrise");
@@ -83,7 +83,7 @@ std::string make_all() {
     WordPiece::Options options;
     options.rules = Rules::hugging_face;
     options.max_word = 100;
-    write_tokenizer_json(path + "/tokenizer.json", vocabulary(), options);
+    write_file(path + "/tokenizer.json", tokenizer_json(vocabulary(), options));
     write_file(path + "/settings.txt", settings_text);
     return path;
 }

@@ -17,9 +17,9 @@ std::size_t without_unknown = 0;  // inputs
 
 bool is_utf8(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
-        int length = decode_utf8(text, at).length;
+        const std::size_t length = decode_utf8(text, at).length;
         if (length == 0) return false;
-        at += std::size_t(length);
+        at += length;
     }
     return true;
 }
@@ -57,8 +57,8 @@ class Check {
         for (std::size_t at = 0; at < text_.size();) {
             CodePoint c = decode_utf8(text_, at);
             if (c.length > 0) found_.push_back({at, c});
-            for (int i = 1; i < c.length; i++) starts_[at + std::size_t(i)] = false;
-            at += std::size_t(std::max(c.length, 1));
+            for (std::size_t i = 1; i < c.length; i++) starts_[at + i] = false;
+            at += c.step();
         }
     }
 
@@ -83,7 +83,7 @@ class Check {
                 if (id < 0) {
                     whole = options().unknown == Unknown::character;
                     id = v.unk();
-                    length = std::size_t(decode_utf8(word, begin).length);
+                    length = decode_utf8(word, begin).length;
                 }
                 cut.push_back(id);
                 begin += length;

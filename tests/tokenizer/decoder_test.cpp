@@ -56,7 +56,7 @@ Vocabulary of_characters(std::vector<std::string> lines, const WordPiece::Option
     for (const std::string& line : lines)
         for (Words word(line, table); word.next();)
             for (std::size_t i = 0; i < word.text().size();) {
-                std::size_t length = std::size_t(decode_utf8(word.text(), i).length);
+                std::size_t length = decode_utf8(word.text(), i).length;
                 characters.insert(word.text().substr(i, length));
                 i += length;
             }

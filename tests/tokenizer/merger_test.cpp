@@ -57,7 +57,7 @@ struct Naive {
     static std::vector<std::string> characters_of(const std::string& word) {
         std::vector<std::string> all;
         for (std::size_t i = 0; i < word.size(); i += all.back().size())
-            all.push_back(word.substr(i, std::size_t(decode_utf8(word, i).length)));
+            all.push_back(word.substr(i, decode_utf8(word, i).length));
         return all;
     }
     bool has(const std::string& token) const { return std::find(tokens.begin(), tokens.end(), token) != tokens.end(); }

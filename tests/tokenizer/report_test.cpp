@@ -126,7 +126,7 @@ TEST_CASE("the printed report has narrow lines, and says what cannot be seen") {
             CodePoint c = decode_utf8(out, i);
             REQUIRE(c.length > 0);
             columns += c.value < 0x1100 || c.value == U'…' ? 1 : 2;
-            i += std::size_t(c.length);
+            i += c.length;
         }
         CHECK(columns <= 80);
         if (end > begin) CHECK(out[end - 1] != ' ');

@@ -4,6 +4,7 @@
 // field, the value found and the value expected. "The library" means Hugging Face's tokenizers library; transformers
 // has its own rules.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,16 +36,17 @@ struct HuggingFace {
 // that reads untrusted text should set options.recognise_special = false.
 HuggingFace read_tokenizer_json(const std::string& path);
 
-// Writes a tokenizer.json that the library can load (Tokenizer.from_file). The special tokens of the vocabulary
-// become added tokens even if `added` lacks them, so the library recognises them in text and skips them when
+// Returns the text of a tokenizer.json that the library can load (Tokenizer.from_file). The special tokens of the
+// vocabulary become added tokens even if `added` lacks them, so the library recognises them in text and skips them when
 // decoding. tokenizer.json cannot express Rules::google; for such a tokenizer, the library's results differ in the
 // characters listed at Rules. If tokens are equal, only the last one is written, as transformers does;
 // read_tokenizer_json() reads the ids of the others from a vocab.txt in the same folder.
-void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary, const WordPiece::Options& options,
-                          const std::vector<AddedToken>& added = {});
+std::string tokenizer_json(const Vocabulary& vocabulary, const WordPiece::Options& options,
+                           const std::vector<AddedToken>& added = {});
 
-// Writes vocab.txt, tokenizer.json and tokenizer_config.json into a folder, for transformers and read_tokenizer().
-void write_tokenizer(const std::string& folder, const WordPiece& tokenizer);
+// Returns the files vocab.txt, tokenizer.json and tokenizer_config.json, for transformers and read_tokenizer(). The map
+// leads from the name of a file to its text.
+std::map<std::string, std::string> tokenizer_files(const WordPiece& tokenizer);
 
 // Reads a tokenizer from any of these paths:
 //   *.json      a tokenizer.json

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads JSON files and lists of added tokens, for read_json.cpp and read_tokenizer.cpp.
+// Reads JSON files and lists of added tokens, for the other files of this folder.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,6 +11,20 @@
 namespace masquerade {
 
 using TokenizerField = JsonField<TokenizerError>;
+
+// The flags of an added token, in the order in which tokenizer.json has them.
+struct TokenFlag {
+    const char* key;
+    bool AddedToken::*flag;
+};
+constexpr TokenFlag token_flags[] = {{"single_word", &AddedToken::single_word},
+                                     {"lstrip", &AddedToken::strip_left},
+                                     {"rstrip", &AddedToken::strip_right},
+                                     {"normalized", &AddedToken::normalised},
+                                     {"special", &AddedToken::special}};
+
+// The keys of tokenizer_config.json for special_tokens, in the same order.
+constexpr const char* role_keys[] = {"pad_token", "unk_token", "cls_token", "sep_token", "mask_token"};
 
 inline nlohmann::json read_json_file(const std::string& path) {
     // 25 million JSON values are enough for 10 million tokens, the largest vocabulary that ./tokenize --train learns.

@@ -30,7 +30,7 @@ void read_replace(const TokenizerField& field, NormaliseOptions& options, Notes&
     const TokenizerField pattern = field["pattern"]["String"];
     const std::string& text = pattern.string();
     const CodePoint from = text.empty() ? CodePoint{} : decode_utf8(text, 0);
-    if (from.length == 0 || std::size_t(from.length) != text.size()) pattern.fail("one character");
+    if (from.length == 0 || from.length != text.size()) pattern.fail("one character");
     for (const auto& [earlier, to] : options.replace)
         if (earlier == from.value || to.find(text) != to.npos)
             pattern.fail("a character that no replacement before it takes or makes");
@@ -55,7 +55,7 @@ void read_normalizer(const TokenizerField& given, NormaliseOptions& options, Not
     options.clean = field["clean_text"].boolean();
     options.split_ideographs = field["handle_chinese_chars"].boolean();
     options.lower = field["lowercase"].boolean();
-    if (!field["strip_accents"].is_null()) options.strip_accents = field["strip_accents"].boolean();
+    field["strip_accents"].read(options.strip_accents);
 }
 
 void read_pre_tokenizer(const TokenizerField& given, Notes& notes) {
@@ -123,9 +123,9 @@ std::vector<std::string> read_model(const TokenizerField& field, const std::stri
                          lines);
     auto hole = std::find(token_of.begin(), token_of.end(), nullptr);
     if (hole != token_of.end())
-        throw TokenizerError(vocabulary.where() + " has " + std::to_string(size) + " tokens, none of them with id " +
-                             std::to_string(hole - token_of.begin()) + " (" + outside + "), expected the ids 0 to " +
-                             std::to_string(size - 1) + ", each once");
+        throw TokenizerError(vocabulary.where(), " has ", size, " tokens, none of them with id ",
+                             hole - token_of.begin(), " (", outside, "), expected the ids 0 to ", size - 1,
+                             ", each once");
     std::vector<std::string> tokens;
     for (const std::string* token : token_of) tokens.push_back(*token);
     return tokens;
@@ -150,10 +150,9 @@ void read_post_processor(const TokenizerField& given, const Vocabulary& vocabula
     bool bare = field.is_null();
     if (!bare && field.type() == "BertProcessing") {
         field.note_others({"type", "sep", "cls"}, notes);
-        for (const char* token : {"[SEP]", "[CLS]"}) {
-            const TokenizerField given_pair = field[token == std::string("[SEP]") ? "sep" : "cls"];
-            const std::vector<TokenizerField> pair = given_pair.list();
-            if (pair.size() != 2) given_pair.fail("a token and its id");
+        for (const auto& [key, token] : {std::pair{"sep", "[SEP]"}, std::pair{"cls", "[CLS]"}}) {
+            const std::vector<TokenizerField> pair = field[key].list();
+            if (pair.size() != 2) field[key].fail("a token and its id");
             pair[0].expect(token);
             expect_id(pair[1], vocabulary.id(token));
         }
@@ -163,7 +162,7 @@ void read_post_processor(const TokenizerField& given, const Vocabulary& vocabula
         const std::string single = template_of(field["single"]), pair = template_of(field["pair"]);
         bare = single == "A:0" && pair == "A:0 B:1";
         if (!bare && (single != "[CLS]:0 A:0 [SEP]:0" || pair != "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1"))
-            throw TokenizerError(field.where() + " is \"" + single + "\" and \"" + pair +
+            throw TokenizerError(field.where(), " is \"", single, "\" and \"", pair,
                                  "\", expected \"[CLS]:0 A:0 [SEP]:0\" and \"[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1\"");
         for (const char* token : {"[CLS]", "[SEP]"}) {
             if (bare) break;
@@ -195,18 +194,14 @@ std::vector<AddedToken> read_added_tokens(const TokenizerField& list, std::vecto
         AddedToken token;
         token.text = item["content"].string();
         token.id = item["id"].number(0);
-        token.special = item["special"].boolean();
-        token.single_word = item["single_word"].boolean();
-        token.strip_left = item["lstrip"].boolean();
-        token.strip_right = item["rstrip"].boolean();
-        token.normalised = item["normalized"].boolean();
+        for (const auto& [key, flag] : token_flags) token.*flag = item[key].boolean();
         if (token.text.empty()) item["content"].fail("some text");
         auto [same, is_new] = seen.insert({token.text, all.size()});
         int known = is_new ? model.id(token.text) : all[same->second].id;
         int expected = known >= 0 ? known : int(tokens.size());
         if (token.id != expected)
-            item["id"].fail(std::to_string(expected) + ", " + (known >= 0 ? "the token's own" : "the next free") +
-                            ", for " + in_words(token.text));
+            item["id"].fail(expected, ", ", known >= 0 ? "the token's own" : "the next free", ", for ",
+                            in_words(token.text));
         token.beyond = model.id(token.text) < 0;
         if (known < 0) tokens.push_back(token.text);
         if (is_new)

@@ -49,15 +49,12 @@ constexpr const char* classes_like_bert[] = {"Bert",     "PreTrained", "DistilBe
 // Returns the first token that has several ideographs; "" if there is none. BERT never produces such a token; only a
 // tokenizer that first splits text into Chinese words does.
 std::string first_word_of_ideographs(const Vocabulary& vocabulary) {
-    NormaliseOptions as_written;
-    as_written.lower = false;
-    const Characters characters(as_written);
+    const Characters characters(NormaliseOptions{false});
     for (int id = 0; id < vocabulary.size(); id++) {
         const std::string& token = vocabulary.token(id);
         if (continues(token) || !is_utf8(token)) continue;
         int ideographs = 0;
-        each_character(token,
-                       [&](char32_t c, std::string_view) { ideographs += characters[c].is(Character::ideograph); });
+        for (char32_t c : code_points(token)) ideographs += characters[c].is(Character::ideograph);
         if (ideographs > 1) return token;
     }
     return "";
@@ -81,10 +78,10 @@ void refuse_foreign(const TokenizerField& config, const std::string& type, const
     const std::string kind = name.substr(0, name.find("Tokenizer"));
     if (kind == "RoFormer") {
         if (const std::string word = first_word_of_ideographs(vocabulary); !word.empty())
-            throw TokenizerError(config.where() + ": " + name +
+            throw TokenizerError(config.where(), ": ", name,
                                  " cuts Chinese into words with jieba, which is not supported, and the "
-                                 "vocabulary holds such words (" +
-                                 word +
+                                 "vocabulary holds such words (",
+                                 word,
                                  "); a RoFormer by characters is expected, such as "
                                  "roformer_chinese_char_base");
         return;
@@ -99,16 +96,15 @@ void refuse_foreign(const TokenizerField& config, const std::string& type, const
 }
 
 // Collects the added tokens of all files, in the order of reading. A token that the vocabulary lacks gets the next
-// free id. The destructor extends the vocabulary by these tokens.
+// free id; finish() extends the vocabulary by these tokens.
 class Additions {
   public:
     explicit Additions(HuggingFace& read) : read_(read) {
         for (int id = 0; id < read.vocabulary.size(); id++) tokens_.push_back(read.vocabulary.token(id));
     }
-    ~Additions() {
+    void finish() {
         if (int(tokens_.size()) > read_.vocabulary.size()) read_.vocabulary = Vocabulary(std::move(tokens_));
     }
-    Additions(const Additions&) = delete;
 
     // Reads added_tokens_decoder of tokenizer_config.json: {"7": {"content": ..., ...}, ...}.
     void decoder_list(const TokenizerField& decoder) {
@@ -129,14 +125,10 @@ class Additions {
     void plain_list(const TokenizerField& ids) {
         if (!ids.value().is_object()) ids.fail("an object of tokens with their ids");
         nlohmann::json list = nlohmann::json::array();
-        for (const auto& item : ids.value().items())
-            list.push_back({{"content", item.key()},
-                            {"id", ids[item.key()].number(0)},
-                            {"single_word", false},
-                            {"lstrip", false},
-                            {"rstrip", false},
-                            {"normalized", true},
-                            {"special", false}});
+        for (const auto& item : ids.value().items()) {
+            list.push_back({{"content", item.key()}, {"id", ids[item.key()].number(0)}});
+            for (const auto& [key, flag] : token_flags) list.back()[key] = flag == &AddedToken::normalised;
+        }
         take(ids, list);
     }
 
@@ -148,9 +140,7 @@ class Additions {
         auto same = std::find_if(read_.added.begin(), read_.added.end(),
                                  [&](const AddedToken& token) { return token.text == text; });
         if (same == read_.added.end()) {
-            AddedToken token;
-            token.text = text;
-            token.id = read_.vocabulary.id(text);
+            AddedToken token{text, read_.vocabulary.id(text)};
             token.beyond = token.id < 0;
             if (token.beyond) {
                 token.id = int(tokens_.size());
@@ -159,26 +149,17 @@ class Additions {
             read_.added.push_back(token);
             same = read_.added.end() - 1;
         }
+        if (!given.is_string())
+            for (const auto& [key, flag] : token_flags)
+                if (flag != &AddedToken::special) given[key].read((*same).*flag);
         same->special = true;
-        if (given.is_string()) return;
-        auto set = [&](const char* key, bool& flag) {
-            if (!given[key].is_null()) flag = given[key].boolean();
-        };
-        set("single_word", same->single_word);
-        set("lstrip", same->strip_left);
-        set("rstrip", same->strip_right);
-        set("normalized", same->normalised);
     }
 
     // Reads the special tokens in tokenizer_config.json or special_tokens_map.json: if with_five is true, BERT's five
     // (unk_token and so on), which must have BERT's names; in any case, the additional special tokens.
     void roles(const TokenizerField& config, bool with_five) {
         for (int i = 0; i < 5; i++) {
-            std::string key = special_tokens[i];
-            key = key.substr(1, key.size() - 2) + "_token";
-            for (char& c : key)
-                if (c >= 'A' && c <= 'Z') c = char(c + 32);
-            const TokenizerField token = config[key];
+            const TokenizerField token = config[role_keys[i]];
             if (token.is_null() || !with_five) continue;
             (token.is_string() ? token : token["content"]).expect(special_tokens[i]);
             if (!token.is_string() && read_.vocabulary.id(special_tokens[i]) >= 0) special(token);
@@ -220,55 +201,55 @@ void apply_config(const TokenizerField& config, WordPiece::Options& options) {
     options.rules = Rules::hugging_face;
     options.max_word = 100;
     options.recognise_special = true;
-    auto set = [&](const char* key, bool& option) {
-        if (!config[key].is_null()) option = config[key].boolean();
-    };
-    set("do_lower_case", options.lower);
-    set("tokenize_chinese_chars", options.split_ideographs);
-    if (!config["strip_accents"].is_null()) options.strip_accents = config["strip_accents"].boolean();
+    config["do_lower_case"].read(options.lower);
+    config["tokenize_chinese_chars"].read(options.split_ideographs);
+    config["strip_accents"].read(options.strip_accents);
 }
 
-// A JSON file in a folder. If the file does not exist, `json` is an empty object.
+bool exists(const std::string& path) {
+    std::error_code ignored;
+    return fs::exists(path, ignored);
+}
+
+// A JSON file. If the file does not exist, `json` is an empty object.
 struct File {
     std::string path;
-    nlohmann::json json = nlohmann::json::object();
-    bool there;
-
-    File(const fs::path& folder, const char* name) : path((folder / name).string()) {
-        std::error_code ignored;
-        there = fs::exists(path, ignored);
-        if (there) json = read_json_file(path);
-    }
+    bool there = exists(path);
+    nlohmann::json json = there ? read_json_file(path) : nlohmann::json::object();
     TokenizerField top() const { return {path, json}; }
 };
 
 HuggingFace read_folder(const fs::path& folder) {
-    std::error_code ignored;
     HuggingFace read;
-    const std::string whole = (folder / "tokenizer.json").string(), plain = (folder / "vocab.txt").string();
-    const bool has_whole = fs::exists(whole, ignored);
-    if (!has_whole && !fs::exists(plain, ignored))
-        throw TokenizerError("the folder " + folder.string() + " holds neither tokenizer.json nor vocab.txt");
+    const auto in_folder = [&](const char* name) { return (folder / name).string(); };
+    const std::string whole = in_folder("tokenizer.json"), plain = in_folder("vocab.txt");
+    const bool has_whole = exists(whole);
+    if (!has_whole && !exists(plain))
+        throw TokenizerError("the folder ", folder.string(), " holds neither tokenizer.json nor vocab.txt");
     if (has_whole)
         read = read_tokenizer_json(whole);
     else
         read.vocabulary = Vocabulary::load(plain);
-    const File config(folder, "tokenizer_config.json"), map(folder, "special_tokens_map.json"),
-        more(folder, "added_tokens.json"), model(folder, "config.json");
+    const File config{in_folder("tokenizer_config.json")}, map{in_folder("special_tokens_map.json")},
+        more{in_folder("added_tokens.json")}, model{in_folder("config.json")};
     const auto type = model.json.is_object() ? model.json.find("model_type") : model.json.end();
     refuse_foreign(config.top(), type != model.json.end() && type->is_string() ? type->get<std::string>() : "",
                    read.vocabulary);
-    if (has_whole) compare(config.top(), read);
-    const bool listed = !config.top()["added_tokens_decoder"].is_null();
-    if (!has_whole && (config.there || map.there || more.there)) apply_config(config.top(), read.options);
-    {
-        Additions additions(read);
-        if (!has_whole && listed) additions.decoder_list(config.top()["added_tokens_decoder"]);
-        if (!has_whole && !listed && more.there) additions.plain_list(more.top());
-        additions.roles(config.top(), !has_whole);
-        additions.roles(map.top(), !has_whole);
-        if (!read.added.empty() && !has_whole) additions.five();
+    Additions additions(read);
+    if (has_whole) {
+        compare(config.top(), read);
+    } else {
+        const TokenizerField listed = config.top()["added_tokens_decoder"];
+        if (config.there || map.there || more.there) apply_config(config.top(), read.options);
+        if (!listed.is_null())
+            additions.decoder_list(listed);
+        else if (more.there)
+            additions.plain_list(more.top());
     }
+    additions.roles(config.top(), !has_whole);
+    additions.roles(map.top(), !has_whole);
+    if (!read.added.empty() && !has_whole) additions.five();
+    additions.finish();
     return read;
 }
 

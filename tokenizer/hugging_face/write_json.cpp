@@ -1,27 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Writes tokenizer.json, tokenizer_config.json and vocab.txt.
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "input/utf8.h"
 #include "tokenizer/hugging_face/hugging_face.h"
+#include "tokenizer/hugging_face/read_added_tokens.h"
 
 namespace masquerade {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-void write_text(const std::string& path, const std::string& text) {
-    std::ofstream out(path, std::ios::binary);
-    out << text;
-    out.close();
-    if (!out) throw TokenizerError("cannot write " + path + ": " + std::strerror(errno));
-}
 
 Json normalizer(const NormaliseOptions& options) {
     Json bert = {{"type", "BertNormalizer"},
@@ -41,7 +31,7 @@ Json normalizer(const NormaliseOptions& options) {
     }
     for (const auto& item : list)
         if (const std::string from = item["pattern"]["String"]; made.find(from) != made.npos)
-            throw TokenizerError("the replacement of " + from +
+            throw TokenizerError("the replacement of ", from,
                                  " cannot be written: another one makes that character, "
                                  "and in tokenizer.json one is done after the other");
     list.push_back(std::move(bert));
@@ -55,9 +45,8 @@ std::map<int, AddedToken> all_added(const Vocabulary& vocabulary, const std::vec
         if (int id = vocabulary.id(token); id >= 0) all[id] = {token, id};
     for (const AddedToken& token : added) {
         if (vocabulary.id(token.text) != token.id || token.id < 0)
-            throw TokenizerError("the added token " + token.text + " has the id " + std::to_string(token.id) +
-                                 ", expected " + std::to_string(vocabulary.id(token.text)) +
-                                 ", its id in the vocabulary (-1: it is not there)");
+            throw TokenizerError("the added token ", token.text, " has the id ", token.id, ", expected ",
+                                 vocabulary.id(token.text), ", its id in the vocabulary (-1: it is not there)");
         all[token.id] = token;
     }
     return all;
@@ -72,7 +61,7 @@ Json model(const Vocabulary& vocabulary, const std::map<int, AddedToken>& added,
         const std::string& token = vocabulary.token(id);
         auto found = added.find(id);
         if (found != added.end() && found->second.beyond)
-            throw TokenizerError("the added token " + token + " with id " + std::to_string(id) +
+            throw TokenizerError("the added token ", token, " with id ", id,
                                  " is not the model's own, but those that follow it are: put it behind all of them");
         if (vocabulary.id(token) == id) tokens.push_back({token, id});
     }
@@ -95,23 +84,19 @@ Json post_processor(const Vocabulary& vocabulary) {
 
 }  // namespace
 
-void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary, const WordPiece::Options& options,
-                          const std::vector<AddedToken>& added) {
-    if (vocabulary.unk() < 0) throw TokenizerError("the vocabulary has no [UNK], and " + path + " needs it");
+std::string tokenizer_json(const Vocabulary& vocabulary, const WordPiece::Options& options,
+                           const std::vector<AddedToken>& added) {
+    if (vocabulary.unk() < 0) throw TokenizerError("the vocabulary has no [UNK], and tokenizer.json needs it");
     if (options.unknown != Unknown::word || options.single_digits)
         throw TokenizerError(
             "tokenizer.json cannot say that unknown characters are [UNK] each by itself, and is not "
             "written for single digits");
     const std::map<int, AddedToken> all = all_added(vocabulary, added);
     Json tokens = Json::array();
-    for (const auto& [id, token] : all)
-        tokens.push_back({{"id", id},
-                          {"content", token.text},
-                          {"single_word", token.single_word},
-                          {"lstrip", token.strip_left},
-                          {"rstrip", token.strip_right},
-                          {"normalized", token.normalised},
-                          {"special", token.special}});
+    for (const auto& [id, token] : all) {
+        tokens.push_back({{"id", id}, {"content", token.text}});
+        for (const auto& [key, flag] : token_flags) tokens.back()[key] = token.*flag;
+    }
     const Json file = {{"version", "1.0"},
                        {"truncation", nullptr},
                        {"padding", nullptr},
@@ -121,13 +106,11 @@ void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary,
                        {"post_processor", post_processor(vocabulary)},
                        {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
                        {"model", model(vocabulary, all, options.max_word)}};
-    std::string text;
     try {
-        text = file.dump(2) + '\n';
+        return file.dump(2) + '\n';
     } catch (const nlohmann::json::exception&) {
-        throw TokenizerError("a token of the vocabulary is not UTF-8 and cannot be written to " + path);
+        throw TokenizerError("a token of the vocabulary is not UTF-8 and cannot be written to tokenizer.json");
     }
-    write_text(path, text);
 }
 
 namespace {
@@ -143,9 +126,8 @@ Json tokenizer_config(const WordPiece& tokenizer) {
                    {"strip_accents", nullptr},
                    {"tokenize_chinese_chars", options.split_ideographs}};
     if (options.strip_accents) config["strip_accents"] = *options.strip_accents;
-    constexpr const char* roles[] = {"pad_token", "unk_token", "cls_token", "sep_token", "mask_token"};
     for (int i = 0; i < 5; i++)
-        if (tokenizer.vocabulary().id(special_tokens[i]) >= 0) config[roles[i]] = special_tokens[i];
+        if (tokenizer.vocabulary().id(special_tokens[i]) >= 0) config[role_keys[i]] = special_tokens[i];
     Json more = Json::array();
     for (const AddedToken& token : tokenizer.added())
         if (token.special && !tokenizer.vocabulary().is_special(token.id)) more.push_back(token.text);
@@ -155,11 +137,11 @@ Json tokenizer_config(const WordPiece& tokenizer) {
 
 }  // namespace
 
-void write_tokenizer(const std::string& folder, const WordPiece& tokenizer) {
+std::map<std::string, std::string> tokenizer_files(const WordPiece& tokenizer) {
     const Vocabulary& vocabulary = tokenizer.vocabulary();
-    write_tokenizer_json(folder + "/tokenizer.json", vocabulary, tokenizer.options(), tokenizer.added());
-    write_text(folder + "/tokenizer_config.json", tokenizer_config(tokenizer).dump(2) + '\n');
-    vocabulary.save(folder + "/vocab.txt");
+    return {{"tokenizer.json", tokenizer_json(vocabulary, tokenizer.options(), tokenizer.added())},
+            {"tokenizer_config.json", tokenizer_config(tokenizer).dump(2) + '\n'},
+            {"vocab.txt", vocabulary.lines()}};
 }
 
 }  // namespace masquerade

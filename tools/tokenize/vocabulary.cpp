@@ -136,9 +136,7 @@ void simplify_vocabulary(const TokenizeSettings& s) {
 void write_json(const TokenizeSettings& s) {
     check_new_file(s.write_json, "--write-json");
     WordPiece tokenizer = open_tokenizer(s);
-    replace_file(s.write_json, [&](const std::string& place) {
-        write_tokenizer_json(place, tokenizer.vocabulary(), tokenizer.options(), tokenizer.added());
-    });
+    replace_file(s.write_json, tokenizer_json(tokenizer.vocabulary(), tokenizer.options(), tokenizer.added()));
     log_line(s.write_json, ": ", tokenizer.vocabulary().size(), " tokens");
 }
 

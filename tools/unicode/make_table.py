@@ -9,7 +9,6 @@ has the code points that the Hugging Face library treats differently; it is foun
 point, which needs `pip install tokenizers`. Hangul syllables are decomposed by arithmetic and are not in the tables.
 Takes about half a minute.
 """
-import itertools
 import os
 import sys
 import unicodedata
@@ -22,8 +21,8 @@ from judges import (  # noqa: E402
     MARK, NONSTARTER, POINTS, SPACE, SYLLABLES, Google, HuggingFace, check, is_word)
 
 FLAGS = {
-    "control": "dropped by cleaning: NUL, U+FFFD, category Cf, Cc but tab, LF and CR; Hugging Face: Co",
-    "space": "separates words; if `control` is also set, only without cleaning",
+    "drop": "control characters, dropped by cleaning: NUL, U+FFFD, category Cf, Cc but tab, LF and CR; Hugging Face: Co",
+    "space": "separates words; if `drop` is also set, only without cleaning",
     "ideograph": "a word by itself",
     "punctuation": "ASCII punctuation and symbols, and categories P*: a word by itself",
     "mark": "category Mn: dropped if accents are stripped",
@@ -71,86 +70,36 @@ def runs(values):
     return found
 
 
-def shifts(changes):
-    """Returns the runs of code points that change by the same offset, as [first, count, step, offset]. step is 2 if
-    upper and lower case alternate."""
-    left, found = {c: to - c for c, (to,) in changes.items()}, []
-    for c in sorted(left):
-        if c in left:
-            offset = left[c]
-            counts = {step: next(n for n in itertools.count(1) if left.get(c + n * step) != offset) for step in (1, 2)}
-            step = max(counts, key=counts.get)
-            found.append([c, counts[step], step, offset])
-            for n in range(counts[step]):
-                del left[c + n * step]
-    return found
-
-
-def neighbours(changes, gap):
-    """Returns groups of code points whose distance is less than `gap`, as (first, results). Code points in between map
-    to themselves."""
-    found, end = [], 0
-    for c in sorted(changes):
-        more = [[x] for x in range(end, c)] + [changes[c]] if c - end < gap else []
-        if found and more and columns(joined(found[-1][1] + more)) < 100:
-            found[-1][1].extend(more)
-        else:
-            found.append((c, [changes[c]]))
-        end = c + 1
-    return found
-
-
-def joined(texts):
-    return " ".join(map(written, texts))
-
-
-def written(points):
-    """Returns the code points as part of a string literal: left-to-right letters unchanged, all others as escapes."""
-    def one(c):
-        x = chr(c)
-        if 32 < c < 127 and x not in '"\\' or unicodedata.category(x)[0] == "L" and unicodedata.bidirectional(x) == "L":
-            return x
-        return f"\\u{c:04X}" if c < 0x10000 else f"\\U{c:08X}"
-    return "".join(map(one, points))
-
-
-def columns(text):
-    return sum(2 if unicodedata.east_asian_width(x) in "WF" else 1 for x in text)
+def in_base_26(number):
+    """Returns a number as characters_table.h writes it: lower-case digits, then one capital digit."""
+    digits = chr(ord("A") + number % 26)
+    while number := number // 26:
+        digits = chr(ord("a") + number % 26) + digits
+    return digits
 
 
 class Header:
-    """Prints tables, and hashes their numbers, 32 bits each, in the printed order."""
+    """Prints tables, and hashes what it printed: 64-bit FNV-1a."""
 
     def __init__(self):
         self.hash = 0xCBF29CE484222325
 
-    def rows(self, declaration, rows):
-        print(f"constexpr {declaration}[] = {{")
-        line = "   "
-        for row in rows:
-            if columns(line + row) > 116:
-                print(line)
-                line = "   "
-            line += f" {{{row}}},"
-        print(line + "\n};\n")
-
-    def add(self, numbers):
-        for number in numbers:
-            self.hash = (self.hash ^ number % 2**32) * 0x100000001B3 % 2**64
-
-    def numbers(self, declaration, rows):
-        self.rows(declaration, (", ".join(map(str, row)) for row in rows))
-        self.add(number for row in rows for number in row)
+    def add(self, name, numbers):
+        digits = "".join(map(in_base_26, numbers))
+        table = "\n" + "".join(digits[i:i + 119] + "\n" for i in range(0, len(digits), 119))
+        print(f'constexpr std::string_view {name} = R"({table})";\n')
+        for byte in table.encode():
+            self.hash = (self.hash ^ byte) * 0x100000001B3 % 2**64
 
     def values(self, name, values):
-        self.numbers(f"Run {name}", runs(values))
+        self.add(name, (number for row in runs(values) for number in row))
 
-    def changes(self, name, changes, gap):
-        rows = neighbours(changes, gap)
-        self.rows(f"Change {name}", (f'0x{first:X}, U"{joined(texts)}"' for first, texts in rows))
-        for first, texts in rows:
-            for c, text in enumerate(texts, first):
-                self.add([c, *text])
+    def changes(self, name, changes):
+        numbers, end = [], 0
+        for c in sorted(changes):
+            numbers += [c - end, *changes[c], 0]
+            end = c + 1
+        self.add(name, numbers)
 
 
 def differences(ours, theirs):
@@ -180,14 +129,20 @@ def main():
     other_lower = differences(google.lower, hugging_face.lower)
     other_strip = {c: r for c, r in differences(google.strip, hugging_face.strip).items()
                    if not hugging_face.flags[c] & (MARK | SPACE)}
-    longer = {c: r for c, r in google.lower.items() if len(r) > 1}
     for table in (google.lower, decomposition, other_lower, other_strip):
-        assert all(1 <= len(result) <= 3 for result in table.values())
+        assert all(1 <= len(result) <= 3 and 0 not in result for result in table.values())
 
     version = unicodedata.unidata_version
     print(f"""// SPDX-License-Identifier: MIT
 // Written by tools/unicode/make_table.py from Unicode {version} and Hugging Face tokenizers \
 {tokenizers.__version__}: do not edit.
+//
+// A table is a list of numbers in base 26. The digits of a number are lower-case letters, but its last digit is a capital
+// letter: "bC" is 1 * 26 + 2. Line ends mean nothing. table_rows.h reads the tables, of which there are two kinds:
+//   values    for each range of code points with the same value: the number of code points that were skipped since the
+//             previous range, the number of code points in the range, the value
+//   changes   for each code point that changes: the number of code points that were skipped since the previous one, the
+//             code points that it becomes, 0
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -197,52 +152,27 @@ namespace masquerade::unicode {{
 constexpr const char* version = "{version}";
 constexpr const char* hugging_face_version = "{tokenizers.__version__}";
 
-struct Fact {{
-    enum Flag : std::uint32_t {{""")
-    for i, (name, meaning) in enumerate(FLAGS.items()):
-        print(f"        {name} = {1 << i},".ljust(27) + f"// {meaning}")
-    print("""    };
-};
-
-// A range of `length` code points with the same value. `skipped` is the number of code points between the ranges of the
-// previous row and of this row.
-struct Run {
-    std::uint32_t skipped, length, value;
-};
-struct Stretch {
-    std::uint32_t skipped, length;
-};
-// Each of the `count` code points c = first, first + step, first + 2 * step, ... becomes c + offset.
-struct Shift {
-    std::uint32_t first, count, step;
-    std::int32_t offset;
-};
-// The code points from `first` on change. `to` lists what each of them becomes, separated by spaces.
-struct Change {
-    char32_t first;
-    std::u32string_view to;
-};
-
-// Word characters: letters, marks, digits, and connectors such as the underscore.""")
+// Word characters have the value 1: letters, marks, digits, and connectors such as the underscore.""")
     header = Header()
-    header.numbers("Stretch word_characters", [run[:2] for run in runs({c: 1 for c in POINTS if is_word(c)})])
-    print("// The flags of each code point that has any, as BERT's reference tokenizer treats it.")
+    header.values("word_characters", {c: 1 for c in POINTS if is_word(c)})
+    print("""// The flags (Character::Flag) of each code point that has any, as BERT's reference tokenizer treats it:""")
+    for name, meaning in FLAGS.items():
+        print(f"//   {name:<12}{meaning}")
     header.values("flags", {c: f for c, f in google.flags.items() if f})
     print("// Full lower-case mapping of single code points, without the special form of a sigma at the end of a word.")
-    header.numbers("Shift lower", shifts({c: r for c, r in google.lower.items() if c not in longer}))
-    header.changes("lower_longer", longer, gap=1)
+    header.changes("lower", google.lower)
     print("// One step of canonical decomposition: the parts may decompose further. Hangul syllables are not included.")
-    header.changes("decomposition", decomposition, gap=1)
-    print("// Code points that decompose into two parts, and that canonical composition (NFC) never creates.")
-    header.numbers("Stretch never_composed", [run[:2] for run in runs(excluded)])
+    header.changes("decomposition", decomposition)
+    print("// Code points that decompose into two parts, and that canonical composition (NFC) never creates: value 1.")
+    header.values("never_composed", excluded)
     print("// The canonical combining class of each code point whose class is not 0.")
     header.values("combining_classes", classes)
     print("// Exceptions for Hugging Face's library: for its code points, a row here replaces the rows above. The\n"
           "// value 0 means \"no flags\". In the tables of changes, a code point that does not change becomes itself.")
     header.values("hugging_face_flags", other_flags)
-    header.numbers("Shift hugging_face_lower", shifts(other_lower))
-    header.changes("hugging_face_strip", other_strip, gap=1)
-    print(f"""// The 64-bit FNV-1a hash of all numbers above. It lets a test detect changes by hand.
+    header.changes("hugging_face_lower", other_lower)
+    header.changes("hugging_face_strip", other_strip)
+    print(f"""// The 64-bit FNV-1a hash of all tables above, as text. It lets a test detect changes by hand.
 constexpr std::uint64_t table_hash = {header.hash:#x};
 
 }}  // namespace masquerade::unicode""")

@@ -74,14 +74,14 @@ void save_hugging_face(const std::string& folder, const Backbone& backbone, cons
     std::filesystem::create_directories(folder, failed);
     if (failed) throw BadInput(text("cannot make the folder ", folder, ": ", failed.message()));
     write_safetensors(folder + "/model.safetensors", std::move(tensors), {{"format", "pt"}});
-    vocabulary.save(folder + "/vocab.txt");
+    replace_file(folder + "/vocab.txt", vocabulary.lines());
     replace_file(folder + "/config.json", config);
 }
 
 void save_hugging_face(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
                        const WordPiece& tokenizer) {
     save_hugging_face(folder, backbone, parameters, tokenizer.vocabulary());
-    write_tokenizer(folder, tokenizer);
+    for (const auto& [name, bytes] : tokenizer_files(tokenizer)) replace_file(folder + "/" + name, bytes);
 }
 
 }  // namespace masquerade

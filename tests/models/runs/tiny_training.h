@@ -83,7 +83,7 @@ struct TinyTraining {
           trainer(run.parameters, *task, folder, limited(s, steps)) {
         trainer.quiet = true;
         folder.write("run.json", "{}");
-        run.tokenizer.vocabulary().save(folder.file("vocab.txt"));
+        folder.write("vocab.txt", run.tokenizer.vocabulary().lines());
     }
     static TrainOptions limited(const RunSettings& s, std::int64_t steps) {
         TrainOptions o = s.train;

@@ -26,7 +26,7 @@ struct Folder : TemporaryFolder {
         write_numbers(parameters.master(*parameters.find("embedding.token.weight")), numbers.data());
         const Vocabulary all = first_tokens(tokenizer.vocabulary(), rows);
         save_hugging_face(path, backbone, parameters, all);
-        write_tokenizer(path, tokenizer);
+        for (const auto& [name, bytes] : tokenizer_files(tokenizer)) write(name, bytes);
     }
 };
 
