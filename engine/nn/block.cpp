@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "engine/nn/block.h"
 
+#include <algorithm>
+
 #include "engine/tape/op_record.h"
 
 namespace masquerade {
@@ -24,6 +26,14 @@ SegmentGraph graph_of_part(const SegmentGraph& graph, const std::vector<char>& p
             some.queries.push_back(rows);
         }
     return some;
+}
+
+// Whether two kinds of attention have parameters of the same names and shapes.
+bool same_parameters(const AttentionKind& a, const AttentionKind& b, const AttentionShape& shape) {
+    Parameters of_a, of_b;
+    a.make(of_a, "layer", "attention", shape), b.make(of_b, "layer", "attention", shape);
+    const auto same = [](const Tensor& x, const Tensor& y) { return x.path == y.path && x.shape == y.shape; };
+    return std::equal(of_a.all().begin(), of_a.all().end(), of_b.all().begin(), of_b.all().end(), same);
 }
 
 struct PartsAttributes {
@@ -62,7 +72,7 @@ Block::Block(Parameters& p, const std::string& block_path, const BlockShape& s)
       norm2_(find_norm(s.norm).make(p, path + ".norm2", s.width, s.eps)) {
     if (!s.target_kind.empty() && s.target_kind != s.kind) {
         const AttentionKind& kind = find_attention(s.target_kind);
-        const bool same = std::string(kind.weights) == find_attention(s.kind).weights;
+        const bool same = same_parameters(kind, find_attention(s.kind), s);
         const Parameters::Shared shared(p, same);
         target_ = kind.make(p, path, same ? "attention" : "target_attention", s);
     }

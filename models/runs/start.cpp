@@ -166,7 +166,9 @@ void Start::expect_same_sizes(const Stacks& ours) const {
         RunSettings::declare_foreign(*config, *stack);
     }
     // A kind of attention that cannot rotate needs a table of positions, which is new if the weights are rotary.
-    const bool unrotated = a.rotary && !b.rotary && !find_attention(b.attention).rotates;
+    const AttentionWords kinds(b.attention, 0);
+    const auto rotates = [](const AttentionKind* kind) { return kind->rotates; };
+    const bool unrotated = a.rotary && !b.rotary && !std::all_of(kinds.named().begin(), kinds.named().end(), rotates);
     for (const std::string key : {"width", "heads", "inner", "types", "embedding", "rotary", "rotary_value", "pre_norm",
                                   "gelu", "norm_eps", "norm", "ffn", "bias", "kv_heads", "head_bias", "rotary_base"})
         if (!unrotated || !begins(key, "rotary")) same(key, of_a.value(key), of_b.value(key));

@@ -123,7 +123,6 @@ struct AttentionKind {
     std::unique_ptr<const Attention> (*make)(Parameters& parameters, const std::string& layer, const std::string& name,
                                              const AttentionShape& shape);
     std::vector<AttentionSetting> (*settings)();
-    const char* weights;               // kinds with equal `weights` have parameters of the same names and meaning
     bool groups_heads = false;         // keys and values may have fewer heads than queries
     const char* in_decoder = nullptr;  // the kind that replaces this one in a decoder's self-attention; null: this kind
     const char* in_cross = nullptr;    // the kind that replaces this one in cross-attention; null: this kind

@@ -37,11 +37,10 @@ struct NoOptions {
     void declare(AttentionSettings&) {}
 };
 
-// Makes an entry of attention_kinds() from a class and its options. Kinds with equal AttentionKind::weights have the
-// same parameters. If `weights` is null, the name of the kind is used.
+// Makes an entry of attention_kinds() from a class and its options.
 template <class Class, class Options = NoOptions>
 constexpr AttentionKind kind_of(const char* name, const char* what, bool rotates, bool drops,
-                                std::string (*refuses)(const SegmentGraph&), const char* weights = nullptr) {
+                                std::string (*refuses)(const SegmentGraph&)) {
     return {name,
             what,
             rotates,
@@ -51,8 +50,7 @@ constexpr AttentionKind kind_of(const char* name, const char* what, bool rotates
                 const auto options = options_of<Options>(shape.options);
                 return std::unique_ptr<const Attention>(std::make_unique<Class>(p, layer, part, shape, options));
             },
-            settings_of<Options>,
-            weights ? weights : name};
+            settings_of<Options>};
 }
 
 }  // namespace masquerade

@@ -111,7 +111,7 @@ std::string refuses(const SegmentGraph& graph) {
 
 template <class Options, bool from_start>
 constexpr AttentionKind row(const char* name, const char* what) {
-    return with_groups(kind_of<PatternAttention, Options>(name, what, true, true, refuses<from_start>, "softmax"));
+    return with_groups(kind_of<PatternAttention, Options>(name, what, true, true, refuses<from_start>));
 }
 
 }  // namespace

@@ -104,6 +104,6 @@ class SinkhornAttention : public SoftmaxAttention {
 }  // namespace
 
 const AttentionKind sinkhorn_kind = with_softmax_cross(kind_of<SinkhornAttention, SinkhornOptions>(
-    "sinkhorn", "softmax over a block and the block that is sorted to it", true, true, block_refuses, "softmax"));
+    "sinkhorn", "softmax over a block and the block that is sorted to it", true, true, block_refuses));
 
 }  // namespace masquerade
