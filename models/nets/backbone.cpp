@@ -112,18 +112,17 @@ Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const Before
         for (const auto& [kind, graph] : {std::pair(&own, pass.graph), std::pair(&cross, pass.cross_graph)})
             if (const std::string why = graph ? kind->refusal(*graph, pass.memory && kind == &own) : ""; !why.empty())
                 throw BadUsage(text("attention ", kind->name, " does not support this mask: ", why));
-        x = layers[std::size_t(i)](tape, x, pass);
+        x = layers[i](tape, x, pass);
     }
     return x;
 }
 
 std::vector<int> Backbone::names_of_documents(const TokenRows& rows, const SegmentGraph& graph) const {
-    std::vector<int> names(std::size_t(graph.documents));
+    std::vector<int> names(graph.documents);
     // A document without rows in this pass gets a negative name, which no sentence has.
-    for (int d = 0; d < graph.documents; d++) names[std::size_t(d)] = -1 - d;
+    for (int d = 0; d < graph.documents; d++) names[d] = -1 - d;
     for (const QuerySegment& q : graph.queries)
-        if (q.begin < std::min(q.end, rows.count()))
-            names[std::size_t(q.document)] = rows.document[std::size_t(q.begin)];
+        if (q.begin < std::min(q.end, rows.count())) names[q.document] = rows.document[q.begin];
     return names;
 }
 
