@@ -21,18 +21,18 @@ bool append(Encoder& encoder, const std::string& line, int sep, int longest, std
 }
 }  // namespace
 
-std::vector<const Sentence*> pointers_to(const std::vector<Sentence>& sentences, std::size_t most) {
-    std::vector<const Sentence*> pointers;
+Sentences pointers_to(const std::vector<Sentence>& sentences, std::size_t most) {
+    Sentences pointers;
     for (std::size_t i = 0; i < std::min(most, sentences.size()); i++) pointers.push_back(&sentences[i]);
     return pointers;
 }
 
-std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector<std::string>& lines, int max_length) {
+std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const Strings& lines, int max_length) {
     return encode_pairs(tokenizer, lines, {}, max_length, 0);
 }
 
-std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const std::vector<std::string>& lines,
-                                   const std::vector<std::string>& targets, int max_length, int max_target) {
+std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const Strings& lines, const Strings& targets,
+                                   int max_length, int max_target) {
     if (!targets.empty() && targets.size() != lines.size())
         throw Error(text(targets.size(), " targets for ", lines.size(), " lines"));
     const Vocabulary& v = tokenizer.vocabulary();
@@ -48,7 +48,7 @@ std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const std::vector
     return sentences;
 }
 
-std::vector<Lost> lost_in(const WordPiece& tokenizer, const std::vector<std::string>& lines, int longest) {
+std::vector<Lost> lost_in(const WordPiece& tokenizer, const Strings& lines, int longest) {
     const int unknown = tokenizer.vocabulary().unk();
     std::vector<Lost> lost;
     for (const Sentence& s : encode_lines(tokenizer, lines, longest + 1))
@@ -84,8 +84,8 @@ void SentenceSource::shuffle() {
     masquerade::shuffle(order_, random);
 }
 
-std::vector<const Sentence*> SentenceSource::take(std::size_t tokens) {
-    std::vector<const Sentence*> taken;
+Sentences SentenceSource::take(std::size_t tokens) {
+    Sentences taken;
     for (std::size_t used = 0;;) {
         if (next_ == order_.size()) {
             epoch_++;

@@ -14,6 +14,8 @@
 namespace masquerade {
 
 using Tokens = std::vector<int>;  // token ids
+using Strings = std::vector<std::string>;
+using Numbers = std::vector<double>;
 
 struct Sentence {
     std::vector<int> ids;                  // [CLS] pieces [SEP]
@@ -24,14 +26,16 @@ struct Sentence {
     std::size_t size() const { return ids.size() + target.size(); }
 };
 
+using Sentences = std::vector<const Sentence*>;  // sentences that are stored elsewhere
+
 // Returns pointers to the first `most` sentences.
-std::vector<const Sentence*> pointers_to(const std::vector<Sentence>& sentences, std::size_t most = SIZE_MAX);
+Sentences pointers_to(const std::vector<Sentence>& sentences, std::size_t most = SIZE_MAX);
 
 // Tokenises lines. A sentence has at most `max_length` tokens, including [CLS] and [SEP]; longer lines lose their end.
-std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector<std::string>& lines, int max_length);
+std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const Strings& lines, int max_length);
 // Like encode_lines(), with a target for each line. A target has at most `max_target` tokens, including [SEP].
-std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const std::vector<std::string>& lines,
-                                   const std::vector<std::string>& targets, int max_length, int max_target);
+std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const Strings& lines, const Strings& targets,
+                                   int max_length, int max_target);
 
 // The information that a line loses if a model reads at most `longest` tokens of it, including [CLS] and [SEP]: its
 // end is cut off, or words outside the vocabulary become [UNK].
@@ -39,7 +43,7 @@ struct Lost {
     bool end = false, words = false;
     bool nothing() const { return !end && !words; }
 };
-std::vector<Lost> lost_in(const WordPiece& tokenizer, const std::vector<std::string>& lines, int longest);
+std::vector<Lost> lost_in(const WordPiece& tokenizer, const Strings& lines, int longest);
 
 // Counts over the sources or over the targets of many sentences.
 struct ReadCounts {
@@ -54,7 +58,7 @@ class SentenceSource {
     SentenceSource(const std::vector<Sentence>& sentences, std::uint64_t seed);
     // Returns the next sentences, at most `tokens` tokens in total, but at least one sentence. All of these sentences
     // are of one epoch.
-    std::vector<const Sentence*> take(std::size_t tokens);
+    Sentences take(std::size_t tokens);
     // Returns the epoch and the position in its order, for a checkpoint. move_to() continues at such a position; it
     // throws BadInput if the position is beyond the end of this text.
     std::vector<std::uint64_t> numbers() const { return {epoch_, next_}; }

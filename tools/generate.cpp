@@ -160,16 +160,16 @@ int main(int argc, char** argv) {
             how.seed = common.seed;
             how.has_maximum = groups.maximum.given();
             const bool compares = !how.nearest.empty() || !how.vectors.empty();
-            const std::unique_ptr<RunWriter> writer = compares ? neighbour_writer(*run, how) : run->writer(how);
+            const RunWriter writer = compares ? neighbour_writer(*run, how) : run->writer(how);
             const auto write = [&](std::vector<std::string> lines, std::uint32_t first) {
-                write_out(writer->write(std::move(lines), first));
+                write_out(writer.write(std::move(lines), first));
                 flush_out();
             };
-            const int count = writer->samples();
+            const int count = writer.samples;
             for (int first = 0; first < count; first += 64)
                 write(std::vector<std::string>(std::size_t(std::min(64, count - first))), std::uint32_t(first));
             if (count == 0) each_batch_of_lines(write);
-            writer->finish();
+            writer.finish();
         },
         Work::models);
 }

@@ -12,7 +12,7 @@ int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 // multiple of pad_to, and the number of documents to a multiple of 8. All have one row, except the last, which has at
 // least `at_least` rows.
 std::vector<int> fillers(int rows, int documents, int at_least, int pad_to) {
-    std::vector<int> lengths(std::size_t(rounded_up(documents + 1, 8) - documents), 1);
+    std::vector<int> lengths(rounded_up(documents + 1, 8) - documents, 1);
     rows += int(lengths.size()) - 1;
     lengths.back() = rounded_up(rows + std::max(1, at_least), pad_to) - rows;
     return lengths;
@@ -23,14 +23,13 @@ void append(TokenRows& all, const TokenRows& rows) {
 }
 
 void append(Labels& all, const Labels& labels, int first_row) {
-    for (int m = 0; m < labels.size(); m++)
-        all.push(first_row + labels.rows[std::size_t(m)], labels.tokens[std::size_t(m)]);
+    for (int m = 0; m < labels.size(); m++) all.push(first_row + labels.rows[m], labels.tokens[m]);
     all.begin.push_back(all.size());
     const int first = all.choices.size();
     for (std::size_t m = 1; m < labels.choices.begin.size(); m++)
         all.choices.begin.push_back(first + labels.choices.begin[m]);
     for (int j = 0; j < labels.choices.size(); j++)
-        all.choices.push(labels.choices.tokens[std::size_t(j)], labels.choices.shares[std::size_t(j)]);
+        all.choices.push(labels.choices.tokens[j], labels.choices.shares[j]);
 }
 
 void pad(Batch& b, int to) {
@@ -52,11 +51,11 @@ void pad(Batch& b, int to) {
     const int inert = all_labelled ? b.rows.count() - real : missing;
     for (int row = b.rows.count() - inert; row < b.rows.count(); row++) b.labels.push(row, 0, 0);
     if (Choices& c = b.labels.choices; c.size() > 0) {  // padding targets have share 0 and belong to the last label
-        c.begin.resize(std::size_t(b.labels.size() + 1), c.size());
+        c.begin.resize(b.labels.size() + 1, c.size());
         while (c.size() % to) c.push(0, 0);
         c.begin.back() = c.size();
     }
-    if (!b.rank.empty()) b.rank.resize(std::size_t(b.rows.count()), -1);
+    if (!b.rank.empty()) b.rank.resize(b.rows.count(), -1);
 }
 
 }  // namespace

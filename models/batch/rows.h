@@ -25,8 +25,7 @@ struct TokenRows {
         document.push_back(name);
     }
     void push_from(const TokenRows& rows, int row) {
-        const auto r = std::size_t(row);
-        push(rows.ids[r], rows.types[r], rows.positions[r], rows.document[r]);
+        push(rows.ids[row], rows.types[row], rows.positions[row], rows.document[row]);
     }
 };
 

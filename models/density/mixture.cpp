@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Mixtures of Gaussians: their draws, their fit to rows, and the densities of rows. Distances are measured between
+// whitened rows and whitened means: directions with a small variance then count as much as directions with a large one,
+// and float is precise enough. The distances of a chunk of rows are computed as one matrix product with the means.
 #include "models/density/mixture.h"
 
 #include <algorithm>
@@ -8,17 +11,20 @@
 #include "engine/base/error.h"
 #include "engine/math/lanes.h"
 #include "engine/math/normal.h"
+#include "engine/math/scalar.h"
+#include "engine/ops/cpu/parallel.h"
+#include "engine/ops/ops.h"
 #include "models/density/cholesky.h"
 
 namespace masquerade {
 
-GaussianMixture::GaussianMixture(std::vector<double> weights, std::vector<double> means, std::vector<double> factor)
+GaussianMixture::GaussianMixture(Numbers weights, Numbers means, Numbers factor)
     : weights_(std::move(weights)), means_(std::move(means)), factor_(std::move(factor)) {
     const std::size_t M = weights_.size(), D = M ? means_.size() / M : 0;
     if (M == 0 || D == 0 || means_.size() != M * D || factor_.size() != D * D)
         throw BadInput(text("a mixture has ", M, " weights, ", means_.size(), " numbers of means and ", factor_.size(),
                             " of the factor; expected M, M D and D D"));
-    dimensions_ = int(D);
+    dimensions_ = D;
     double total = 0;
     bool good = true;
     for (double w : weights_) total += w, good &= w > 0;
@@ -34,21 +40,21 @@ GaussianMixture::GaussianMixture(std::vector<double> weights, std::vector<double
                             "), its means finite, its factor lower triangular with a positive diagonal"));
     whitened_.middle.assign(D, 0);
     for (std::size_t i = 0; i < M * D; i++) whitened_.middle[i % D] += weights_[i / D] * means_[i];
-    std::vector<double> inverse(factor_);
-    invert_lower(inverse.data(), int(D));
+    Numbers inverse(factor_);
+    invert_lower(inverse.data(), D);
     whitened_.inverse.assign(inverse.begin(), inverse.end());
-    whitened_.constant = -0.5 * double(D) * std::log(2 * 3.14159265358979323846);
+    whitened_.constant = -0.5 * D * std::log(2 * 3.14159265358979323846);
     for (std::size_t i = 0; i < D; i++) whitened_.constant -= std::log(factor_[i * D + i]);
     for (std::size_t k = 0; k < M; k++) {
         double square = 0;
         for (std::size_t i = 0; i < D; i++) {
             const double *row = inverse.data() + i * D, *mean = means_.data() + k * D;
             const double* middle = whitened_.middle.data();
-            double white = sum(OneLane{}, int(i) + 1, [=](int j) { return row[j] * (mean[j] - middle[j]); });
-            whitened_.means.push_back(float(white));
+            double white = sum(OneLane{}, i + 1, [=](int j) { return row[j] * (mean[j] - middle[j]); });
+            whitened_.means.push_back(white);
             square += white * white;
         }
-        whitened_.constants.push_back(float(std::log(weights_[k]) - 0.5 * square));
+        whitened_.constants.push_back(std::log(weights_[k]) - 0.5 * square);
     }
 }
 
@@ -56,7 +62,7 @@ namespace {
 
 // Draws a component with the probabilities `weights`, which add up to 1, from 64 random bits. Returns its index. If
 // rounding makes the sum of the weights too small, the missing probability goes to the last component.
-std::size_t chosen(const std::vector<double>& weights, const Stream& stream, std::uint32_t line) {
+std::size_t chosen(const Numbers& weights, const Stream& stream, std::uint32_t line) {
     Four words = stream.at(line, 0, 0);
     double u = (double(words[0]) + (double(words[1]) + 0.5) * 0x1p-32) * 0x1p-32, below = weights[0];
     std::size_t k = 0;
@@ -64,21 +70,21 @@ std::size_t chosen(const std::vector<double>& weights, const Stream& stream, std
     return k;
 }
 
-std::vector<double> normals(std::size_t count, const Stream& stream, std::uint32_t line) {
-    std::vector<double> e;
+Numbers normals(std::size_t count, const Stream& stream, std::uint32_t line) {
+    Numbers e;
     for (std::uint32_t block = 0; e.size() < count; block++) {
         FourNormals n = normal4(stream.at(line, 1, block));
-        for (int j = 0; j < 4; j++) e.push_back(double(n[j]));
+        for (int j = 0; j < 4; j++) e.push_back(n[j]);
     }
     return e;
 }
 
 }  // namespace
 
-std::vector<double> GaussianMixture::draw(const Stream& stream, std::uint32_t line, double temperature) const {
-    const std::size_t D = std::size_t(dimensions_), k = chosen(weights_, stream, line);
-    const std::vector<double> e = normals(D, stream, line);
-    std::vector<double> x(means_.begin() + std::ptrdiff_t(k * D), means_.begin() + std::ptrdiff_t((k + 1) * D));
+Numbers GaussianMixture::draw(const Stream& stream, std::uint32_t line, double temperature) const {
+    const std::size_t D = dimensions_, k = chosen(weights_, stream, line);
+    const Numbers e = normals(D, stream, line);
+    Numbers x(means_.begin() + k * D, means_.begin() + (k + 1) * D);
     for (std::size_t i = 0; i < D; i++)
         for (std::size_t j = 0; j <= i; j++) x[i] += temperature * factor_[i * D + j] * e[j];
     return x;
@@ -88,19 +94,19 @@ std::vector<double> GaussianMixture::draw(const Stream& stream, std::uint32_t li
 // order. For each component, let y = L_FF^-1 (x_F - m_F). Then x_F has the likelihood exp(-|y|^2 / 2) under the
 // component, up to a factor that is common to all components. A component is drawn with a probability proportional to
 // its weight times this likelihood. Then x_R = m_R + L_RF y + L_RR e with normal e, scaled by the temperature.
-std::vector<double> GaussianMixture::draw_rest(std::vector<double> x, int from, int to, const Stream& stream,
-                                               std::uint32_t line, double temperature) const {
-    const std::size_t D = std::size_t(dimensions_), rest = std::size_t(to - from), known = D - rest;
+Numbers GaussianMixture::draw_rest(Numbers x, int from, int to, const Stream& stream, std::uint32_t line,
+                                   double temperature) const {
+    const std::size_t D = dimensions_, rest = to - from, known = D - rest;
     std::vector<std::size_t> place(D);
     std::iota(place.begin(), place.end(), 0);
     std::rotate(place.begin() + from, place.begin() + to, place.end());
-    std::vector<double> l(D * D);
+    Numbers l(D * D);
     for (std::size_t i = 0; i < D; i++)
         for (std::size_t j = 0; j < D; j++)
             for (std::size_t k = 0; k <= std::min(place[i], place[j]); k++)
                 l[i * D + j] += factor_[place[i] * D + k] * factor_[place[j] * D + k];
     if (!cholesky(l.data(), dimensions_)) throw Error("a mixture's covariance is not positive definite");
-    std::vector<double> y(weights_.size() * known), logs;
+    Numbers y(weights_.size() * known), logs;
     for (std::size_t k = 0; k < weights_.size(); k++) {
         double* const at = y.data() + k * known;  // y of component k, `known` numbers; never read if known is 0
         double square = 0;
@@ -117,13 +123,159 @@ std::vector<double> GaussianMixture::draw_rest(std::vector<double> x, int from, 
     for (double& each : logs) sum += each = std::exp(each - top);
     for (double& each : logs) each /= sum;
     const std::size_t k = chosen(logs, stream, line);
-    const std::vector<double> e = normals(rest, stream, line);
+    const Numbers e = normals(rest, stream, line);
     for (std::size_t i = known; i < D; i++) {
         double& number = x[place[i]] = means_[k * D + place[i]];
         for (std::size_t j = 0; j < known; j++) number += l[i * D + j] * y[k * known + j];
         for (std::size_t j = known; j <= i; j++) number += temperature * l[i * D + j] * e[j - known];
     }
     return x;
+}
+
+namespace {
+
+constexpr std::int64_t chunk = 1024;  // number of rows per matrix product
+constexpr double least_variance = 1e-6, most_widening = 100;
+constexpr double strength = 10;  // in fit(): weight of the covariance of all rows, in rows
+
+// Returns the whitened rows (n,D), which are (x - middle) inverse^T for x(n,D).
+std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
+    const std::int64_t n = x.rows(), D = x.columns();
+    std::vector<float> centred, y(n * D);
+    const float* from = x.as<float>();
+    for (std::int64_t i = 0; i < n * D; i++) centred.push_back(from[i] - w.middle[i % D]);
+    linear_forward(view_of(centred, {n, D}, "mixture.centred"), view_of(w.inverse, {D, D}, "mixture.inverse"), View{},
+                   view_of(y, {n, D}, "mixture.whitened"));
+    return y;
+}
+
+// Calls use(n, s, square) for each row n of x(N,D), on several threads. square is |y|^2 for the whitened row y. s[k] is
+// log w_k - |y - m_k|^2 / 2 + square / 2 for component k with the whitened mean m_k.
+template <class Use>
+void each_row(const GaussianMixture& g, const View& x, Use use) {
+    const std::int64_t D = g.dimensions(), M = g.components();
+    const GaussianMixture::Whitened& w = g.whitened();
+    std::vector<float> scores;
+    for (std::int64_t first = 0; first < x.rows(); first += chunk) {
+        const View part = rows_of(x, first, std::min(chunk, x.rows() - first));
+        const std::int64_t n = part.rows();
+        const std::vector<float> y = whitened(part, w);
+        scores.resize(n * M);
+        linear_forward(view_of(y, {n, D}, "mixture.whitened"), view_of(w.means, {M, D}, "mixture.means"),
+                       view_of(w.constants, {M}, "mixture.constants"), view_of(scores, {n, M}, "mixture.scores"));
+        parallel_for(n, 16, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t r = begin; r < end; r++) {
+                const float* row = y.data() + r * D;
+                use(first + r, scores.data() + r * M, sum(OneLane{}, D, [=](int i) { return row[i] * row[i]; }));
+            }
+        });
+    }
+}
+
+// Returns the sum of the outer products r^T r of the rows r of t(n,D) with themselves, (D,D).
+Numbers outer_products(const std::vector<float>& t, std::int64_t n, std::int64_t D) {
+    std::vector<float> sums(D * D);
+    View rows = view_of(t, {n, D}, "mixture.rows"), to = view_of(sums, {D, D}, "mixture.covariance");
+    linear_backward(rows, rows, to, Grad{}, Grad{to, false}, Grad{});  // reads no weight, so `to` gives only its shape
+    return {sums.begin(), sums.end()};
+}
+
+// Returns the covariance of all rows. `floor` times the mean variance, but at least least_variance, is added to its
+// diagonal.
+Numbers covariance_of(const View& x, double floor) {
+    const std::int64_t N = x.rows(), D = x.columns();
+    const float* from = x.as<float>();
+    Numbers mean(D, 0.0);
+    for (std::int64_t i = 0; i < N * D; i++) mean[i % D] += double(from[i]) / N;
+    for (double m : mean)
+        if (!std::isfinite(m)) throw BadInput("a mixture cannot be fitted to numbers that are not finite");
+    std::vector<float> centred;
+    for (std::int64_t i = 0; i < N * D; i++) centred.push_back(from[i] - mean[i % D]);
+    Numbers covariance = outer_products(centred, N, D);
+    double variance = 0;
+    for (double& c : covariance) c /= N;
+    for (std::int64_t i = 0; i < D * D; i += D + 1) variance += covariance[i] / D;
+    for (std::int64_t i = 0; i < D * D; i += D + 1) covariance[i] += std::max(floor * variance, least_variance);
+    return covariance;
+}
+
+Numbers factor_of(Numbers covariance, std::size_t D) {
+    if (!cholesky(covariance.data(), D))
+        throw BadInput(text("the covariance of rows of ", D, " numbers is not positive definite; is one infinite?"));
+    return covariance;
+}
+
+}  // namespace
+
+// Draws one row per component, and assigns every row to the nearest drawn row. The mean of a component is the mean of
+// its rows, and its weight is proportional to the number of its rows plus one (add-one smoothing). The covariance is
+// the weighted average of two covariances: that of the N rows around the means of their components has the weight N;
+// that of all rows around their common mean, with the floor, has the weight `strength`.
+GaussianMixture GaussianMixture::fit(const View& x, int components, double floor, std::uint64_t seed) {
+    if (!x || x.count() == 0) throw BadInput("a mixture needs at least one row to be fitted to");
+    if (components < 1 || !(floor >= 0))
+        throw BadUsage(text("a mixture of ", components, " components with the floor ", floor,
+                            "; expected at least 1, and a floor from 0"));
+    const std::size_t N = x.rows(), D = x.columns();
+    const float* const rows = x.as<float>();
+    Numbers covariance = covariance_of(x, floor);
+    Numbers means;
+    for (std::size_t n : drawn(N, components, Sequence(seed, "mixture.start")))  // without replacement
+        means.insert(means.end(), rows + n * D, rows + (n + 1) * D);
+    const std::size_t M = means.size() / D;
+    std::vector<std::size_t> nearest(N);
+    each_row(GaussianMixture(Numbers(M, 1.0 / M), means, factor_of(covariance, D)), x,
+             [&](std::size_t n, const float* s, double) { nearest[n] = std::max_element(s, s + M) - s; });
+    Numbers counts(M), sums(M * D), weights;
+    for (std::size_t n = 0; n < N; n++) {
+        counts[nearest[n]]++;
+        for (std::size_t i = 0; i < D; i++) sums[nearest[n] * D + i] += rows[n * D + i];
+    }
+    for (std::size_t k = 0; k < M; k++) {
+        weights.push_back((counts[k] + 1) / (N + M));
+        for (std::size_t i = k * D; counts[k] > 0 && i < (k + 1) * D; i++) means[i] = sums[i] / counts[k];
+    }
+    std::vector<float> around;
+    for (std::size_t i = 0; i < N * D; i++) around.push_back(rows[i] - means[nearest[i / D] * D + i % D]);
+    const Numbers products = outer_products(around, x.rows(), x.columns());
+    for (std::size_t i = 0; i < D * D; i++) covariance[i] = (products[i] + strength * covariance[i]) / (N + strength);
+    return GaussianMixture(std::move(weights), std::move(means), factor_of(covariance, D));
+}
+
+GaussianMixture GaussianMixture::widened(const View& x) const {
+    auto wider = [&](double log_factor) {
+        Numbers factor(factor_);
+        for (double& l : factor) l *= std::exp(0.5 * log_factor);
+        return GaussianMixture(weights_, means_, std::move(factor));
+    };
+    auto likelihood = [&](double log_factor) {  // log-likelihood of all rows with this factor, in nats
+        const Numbers log_p = wider(log_factor).log_densities(x);
+        return std::accumulate(log_p.begin(), log_p.end(), 0.0);
+    };
+    const double golden = 0.5 * (std::sqrt(5.0) - 1);
+    double low = 0, high = std::log(most_widening);
+    while (high - low > 0.02) {
+        const double step = golden * (high - low);
+        if (likelihood(high - step) > likelihood(low + step))
+            high = low + step;
+        else
+            low = high - step;
+    }
+    const double best = 0.5 * (low + high);
+    return likelihood(best) > likelihood(0) ? wider(best) : *this;
+}
+
+Numbers GaussianMixture::log_densities(const View& x) const {
+    if (x.columns() != dimensions_)
+        throw Error(text("a density of rows of ", dimensions_, " numbers was asked about ", x.shape));
+    Numbers log_p(x.rows());
+    each_row(*this, x, [&](std::size_t n, const float* s, double square) {
+        const float most = top(OneLane{}, components(), [=](int k) { return s[k]; });
+        const float total =
+            sum(OneLane{}, components(), [=](int k) { return exp_of(clamp_of(s[k] - most, -80.0f, 0.0f)); });
+        log_p[n] = whitened_.constant - 0.5 * square + most + std::log(double(total));
+    });
+    return log_p;
 }
 
 }  // namespace masquerade

@@ -14,6 +14,8 @@
 
 namespace masquerade {
 
+using Numbers = std::vector<double>;
+
 // Returns a view of a vector of f32, for ops. An op may write to the view only if the vector was not declared const.
 inline View view_of(const std::vector<float>& numbers, const Shape& shape, const char* path) {
     View v;
@@ -28,7 +30,7 @@ class GaussianMixture {
     GaussianMixture() = default;
     // weights(M) are positive and add up to 1. means(M,D) are finite. factor(D,D) is L, a lower triangular matrix with
     // a positive diagonal. Throws BadInput if one of these conditions is not met.
-    GaussianMixture(std::vector<double> weights, std::vector<double> means, std::vector<double> factor);
+    GaussianMixture(Numbers weights, Numbers means, Numbers factor);
 
     // Fits a mixture of min(components, N) Gaussians to the rows x(N,D), f32. S is mixed from two estimates (see the
     // definition); to the variances of one, `floor` times their mean is added, but at least 1e-6. Throws BadInput if x
@@ -41,24 +43,24 @@ class GaussianMixture {
     GaussianMixture widened(const View& x) const;
 
     // Returns log p of every row of x(N,D), f32, in nats.
-    std::vector<double> log_densities(const View& x) const;
+    Numbers log_densities(const View& x) const;
     // Draws a row of D numbers, which depends only on (stream, line). `temperature` scales the deviation of the row
     // from the mean of its component.
-    std::vector<double> draw(const Stream& stream, std::uint32_t line, double temperature = 1) const;
+    Numbers draw(const Stream& stream, std::uint32_t line, double temperature = 1) const;
     // Like draw(), but draws only the numbers [from, to) of the row x, given all other numbers of x.
-    std::vector<double> draw_rest(std::vector<double> x, int from, int to, const Stream& stream, std::uint32_t line,
-                                  double temperature = 1) const;
+    Numbers draw_rest(Numbers x, int from, int to, const Stream& stream, std::uint32_t line,
+                      double temperature = 1) const;
 
     int components() const { return int(weights_.size()); }
     int dimensions() const { return dimensions_; }
-    const std::vector<double>& weights() const { return weights_; }
-    const std::vector<double>& means() const { return means_; }
-    const std::vector<double>& factor() const { return factor_; }
+    const Numbers& weights() const { return weights_; }
+    const Numbers& means() const { return means_; }
+    const Numbers& factor() const { return factor_; }
 
     // The mixture after whitening, for matrix products in float. Whitening subtracts the mean of the mixture from a row
     // and multiplies the row by the inverse of L, so that S becomes the identity.
     struct Whitened {
-        std::vector<double> middle;    // (D) mean of the mixture
+        Numbers middle;                // (D) mean of the mixture
         std::vector<float> inverse;    // (D,D) inverse of L
         std::vector<float> means;      // (M,D) the means m_k, whitened
         std::vector<float> constants;  // (M) log w_k - |m_k|^2 / 2 for the whitened m_k
@@ -68,7 +70,7 @@ class GaussianMixture {
 
   private:
     int dimensions_ = 0;
-    std::vector<double> weights_, means_, factor_;
+    Numbers weights_, means_, factor_;
     Whitened whitened_;
 };
 

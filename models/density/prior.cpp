@@ -29,7 +29,7 @@ std::vector<std::uint32_t> numbers_in(const std::string& lengths) {
             word.size() < 11 && word.find_first_not_of("0123456789") == word.npos && std::stoull(word) <= UINT32_MAX;
         if (!number)
             throw BadInput(text("lengths hold ", clipped(word), ", expected whole numbers from 0 to ", UINT32_MAX));
-        all.push_back(std::uint32_t(std::stoull(word)));
+        all.push_back(std::stoull(word));
     }
     return all;
 }
@@ -42,20 +42,20 @@ LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::u
     if (D != space.numbers())
         throw Error(text("a prior was given codes ", codes.shape, "; expected (N, ", space.numbers(), ")"));
     const std::int64_t held_out = std::min(N / held_out_share, most_held_out);
-    const int components = int(std::max<std::int64_t>(1, (N - held_out) / rows_a_component));
+    const int components = std::max<std::int64_t>(1, (N - held_out) / rows_a_component);
     // If there are few codes for the number of dimensions, they hardly vary in some directions, in which codes of other
     // sentences do vary. The floor therefore grows with D / N.
-    const double floor = std::max(least_floor, double(D) / double(N));
+    const double floor = std::max(least_floor, double(D) / N);
     GaussianMixture fitted = GaussianMixture::fit(rows_of(codes, 0, N - held_out), components, floor, seed);
     if (held_out > 0) fitted = fitted.widened(rows_of(codes, N - held_out, held_out));
     // save() stores the means as float. They are rounded here, so that this prior equals the prior loaded from a file.
-    std::vector<double> means(fitted.means());
-    for (double& m : means) m = double(float(m));
+    Numbers means(fitted.means());
+    for (double& m : means) m = float(m);
     LatentPrior prior(space, GaussianMixture(fitted.weights(), std::move(means), fitted.factor()));
     std::vector<std::uint32_t> with_length;
     for (int n : lengths) {
-        with_length.resize(std::max(with_length.size(), std::size_t(n) + 1));
-        with_length[std::size_t(n)]++;
+        with_length.resize(std::max<std::size_t>(with_length.size(), n + 1));
+        with_length[n]++;
     }
     prior.know_lengths(std::move(with_length));
     return prior;
@@ -66,27 +66,26 @@ int LatentPrior::draw_length(std::uint64_t seed, std::uint32_t line) const {
     std::uint32_t rest = Sequence(seed, "latent.length", line).below(with_any_length_);
     std::size_t n = 0;
     while (rest >= with_length_[n]) rest -= with_length_[n++];
-    return int(n);
+    return n;
 }
 
 void LatentPrior::know_lengths(std::vector<std::uint32_t> with_length) {
     const std::uint64_t all = std::accumulate(with_length.begin(), with_length.end(), std::uint64_t(0));
     if (all > UINT32_MAX) throw BadInput(text("its lengths are of ", all, " sentences, expected at most ", UINT32_MAX));
     with_length_ = std::move(with_length);
-    with_any_length_ = std::uint32_t(all);
+    with_any_length_ = all;
 }
 
-std::vector<double> LatentPrior::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
-                                      double temperature) const {
+Numbers LatentPrior::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number, double temperature) const {
     return projected(codes_.draw(make_stream(seed, "latent.fitted", number), line, temperature));
 }
 
-std::vector<double> LatentPrior::draw_rest(const std::vector<double>& known, int from, int to, std::uint64_t seed,
-                                           std::uint32_t line, std::uint32_t number, double temperature) const {
+Numbers LatentPrior::draw_rest(const Numbers& known, int from, int to, std::uint64_t seed, std::uint32_t line,
+                               std::uint32_t number, double temperature) const {
     return projected(codes_.draw_rest(known, from, to, make_stream(seed, "latent.fitted", number), line, temperature));
 }
 
-std::vector<double> LatentPrior::projected(std::vector<double> code) const {
+Numbers LatentPrior::projected(Numbers code) const {
     space_.project(code);
     return code;
 }
@@ -127,9 +126,9 @@ LatentPrior LatentPrior::load(const std::string& path, const LatentSpace& space,
     const std::int64_t M = file.at("weights").shape.count();
     file.expect("means", {M, D}, DType::f32);  // a wrong shape is found before memory is allocated
     file.expect("factor", {D, D}, DType::f64);
-    std::vector<float> means(std::size_t(M * D));
+    std::vector<float> means(M * D);
     file.copy_to("means", view_of(means, {M, D}, "means"));
-    std::vector<double> weights = file.reals("weights"), factor = file.reals("factor");
+    Numbers weights = file.reals("weights"), factor = file.reals("factor");
     try {
         LatentPrior prior(space, GaussianMixture(std::move(weights), {means.begin(), means.end()}, std::move(factor)));
         prior.know_lengths(numbers_in(file.metadata().count("lengths") ? said("lengths") : ""));

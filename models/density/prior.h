@@ -3,9 +3,6 @@
 // et al. 2020; Dai & Wipf 2019). The code of a sentence is its latent vector without noise (z = mu): the latents of all
 // latent layers, one after another. The prior is a mixture of Gaussians over codes, which docs/prior.md derives.
 #pragma once
-#include <string>
-#include <vector>
-
 #include "models/latent/latent.h"
 #include "models/density/mixture.h"
 
@@ -24,12 +21,11 @@ class LatentPrior {
     // Draws a code, projected to the nearest point of the latent space. `temperature` scales the deviation of the code
     // from the mean of its component. The code depends only on seed, line and `number`, the index of the sample for
     // this line.
-    std::vector<double> draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
-                             double temperature = default_temperature) const;
+    Numbers draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
+                 double temperature = default_temperature) const;
     // Like draw(), but draws only the numbers [from, to) of a code, given all other numbers of `code`.
-    std::vector<double> draw_rest(const std::vector<double>& code, int from, int to, std::uint64_t seed,
-                                  std::uint32_t line, std::uint32_t number,
-                                  double temperature = default_temperature) const;
+    Numbers draw_rest(const Numbers& code, int from, int to, std::uint64_t seed, std::uint32_t line,
+                      std::uint32_t number, double temperature = default_temperature) const;
 
     // Returns the length of a randomly drawn training sentence, or 0 if no lengths are known.
     int draw_length(std::uint64_t seed, std::uint32_t line) const;
@@ -47,7 +43,7 @@ class LatentPrior {
 
     // Sets with_length_ and with_any_length_. Throws BadInput if the number of all sentences does not fit into 32 bits.
     void know_lengths(std::vector<std::uint32_t> with_length);
-    std::vector<double> projected(std::vector<double> code) const;
+    Numbers projected(Numbers code) const;
 
     LatentSpace space_;
     GaussianMixture codes_;

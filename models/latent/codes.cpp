@@ -22,7 +22,7 @@ class Points : public Latent {
     double constant_kl() const override { return code_parts() * std::log(double(code_choices())); }
     double log_ratio(const double*, const double*, const double*) const override { return constant_kl(); }
     void project(double* z) const override {
-        std::vector<int> parts(std::size_t(code_parts()), 0);
+        std::vector<int> parts(code_parts(), 0);
         read_code(z, parts.data());
         write_code(parts.data(), z);
     }
@@ -64,7 +64,8 @@ class Levels : public Points {
 // moving average of the numbers that it replaced. Codebooks are states, which the optimiser does not update.
 class Codes : public Points {
   public:
-    Codes(Parameters* p, const std::string& path, const LatentOptions& o) : Points(o), path_(path) {
+    Codes(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before)
+        : Points(p, path, o, before), path_(path) {
         if (o.size % o.groups) throw BadUsage(text("latent_size ", o.size, " does not divide into groups=", o.groups));
         if (!p) return;
         const std::int64_t rows = std::int64_t(o.groups) * o.codes, D = o.size / o.groups;
@@ -90,12 +91,11 @@ class Codes : public Points {
     int code_choices() const override { return options.codes; }
     void read_code(const double* z, int* parts) const override {
         const int D = options.size / options.groups;
-        const std::vector<double> codes = numbers_of(codes_->view());
+        const Numbers codes = numbers_of(codes_->view());
         for (int g = 0; g < options.groups; g++) {
             const auto distance = [&](int m) {
                 double sum = 0;
-                for (int i = 0; i < D; i++)
-                    sum += std::pow(z[g * D + i] - codes[std::size_t((g * options.codes + m) * D + i)], 2);
+                for (int i = 0; i < D; i++) sum += std::pow(z[g * D + i] - codes[(g * options.codes + m) * D + i], 2);
                 return sum;
             };
             double least = distance(parts[g] = 0);
@@ -119,11 +119,6 @@ class Codes : public Points {
 
 }  // namespace
 
-MadeLatent make_levels(Parameters*, const std::string&, const LatentOptions& o, const Latent*) {
-    return std::make_shared<Levels>(o);
-}
-MadeLatent make_codes(Parameters* p, const std::string& path, const LatentOptions& o, const Latent*) {
-    return std::make_shared<Codes>(p, path, o);
-}
+const MakeLatent make_levels = make_latent<Levels>, make_codes = make_latent<Codes>;
 
 }  // namespace masquerade

@@ -21,16 +21,15 @@ void expect_fitting(const LatentOptions& o) {
         refuse("free_bits_of=number", " has no KL that is a sum over numbers");
 }
 
-Tensor* loss_weights(Tape& tape, std::vector<double> counted, double weight, int targets, const char* name) {
+Tensor* loss_weights(Tape& tape, Numbers counted, double weight, int targets, const char* name) {
     for (double& each : counted) each *= weight / targets;
     return tape.constant(name, {std::int64_t(counted.size())}, arithmetic_of(tape.dtype), counted.data());
 }
 
-Tensor* LatentLayer::add_costs(Tape& tape, Tensor* total, const LatentSample& s, int layer,
-                               const std::vector<double>& documents, int targets, double kl_weight) const {
+Tensor* LatentLayer::add_costs(Tape& tape, Tensor* total, const LatentSample& s, int layer, const Numbers& documents,
+                               int targets, double kl_weight) const {
     const LatentOptions& o = latent->options;
-    const auto add_to_total = [&](Tensor* each, const std::vector<double>& counted, double weight,
-                                  const std::string& name) {
+    const auto add_to_total = [&](Tensor* each, const Numbers& counted, double weight, const std::string& name) {
         if (!each) return;
         each = weighted_sum(tape, each, loss_weights(tape, counted, weight, targets, "document_weights"), name);
         total = add(tape, total, each, name + ".total");
@@ -40,8 +39,8 @@ Tensor* LatentLayer::add_costs(Tape& tape, Tensor* total, const LatentSample& s,
     if (o.free_bits == 0 || !s.kl) {
         add_to_total(s.kl, documents, kl_weight, kl);
     } else if (s.kls) {  // free bits apply to each number of each document
-        std::vector<double> each;
-        const auto Z = std::size_t(s.kls->columns());
+        Numbers each;
+        const std::size_t Z = s.kls->columns();
         for (double w : documents) each.insert(each.end(), Z, w);
         Tensor* flat = reshape(tape, s.kls, {std::int64_t(each.size())}, kl + ".numbers");
         add_to_total(at_least(tape, flat, o.free_bits / double(Z), kl + ".free"), each, kl_weight, kl);

@@ -16,7 +16,7 @@ namespace {
 
 // Solves w x = y for x by Gaussian elimination with pivoting. w is (n,n), and n is the length of y. Returns x, and sets
 // `log_det` to log |det w| unless it is null.
-std::vector<double> solve(std::vector<double> w, std::vector<double> y, double* log_det = nullptr) {
+Numbers solve(Numbers w, Numbers y, double* log_det = nullptr) {
     const std::size_t n = y.size();
     double logs = 0;
     for (std::size_t k = 0; k < n; k++) {
@@ -53,7 +53,7 @@ struct Unrounded {
     Tensor* matrix(Tape& tape, const std::string& name) const {
         return reshape(tape, weight, {out, in}, name + ".weight");
     }
-    std::vector<double> operator()(const std::vector<double>& x) const { return affine(weight, bias, x); }
+    Numbers operator()(const Numbers& x) const { return affine(weight, bias, x); }
 };
 
 struct Step {
@@ -62,13 +62,14 @@ struct Step {
 
 class Flow : public Latent {
   public:
-    Flow(Parameters* p, const std::string& path, const LatentOptions& o) : Latent(o), from_(o.size - o.size / 2) {
+    Flow(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before)
+        : Latent(p, path, o, before), from_(o.size - o.size / 2) {
         if (!p) return;
         if (o.size > 1024) throw BadUsage(text("latent_size ", o.size, ": a flow is of at most 1024 numbers"));
         for (int s = 0; s < o.flow_steps; s++) {
             const std::string name = text(path, ".flow.", s);
             const auto rotation = [Z = o.size, name](std::uint64_t seed, std::uint32_t) {
-                std::vector<double> w = random_features(Z, 1, Z, {true, true, 1}, seed, name);
+                Numbers w = random_features(Z, 1, Z, {true, true, 1}, seed, name);
                 for (double& x : w) x /= std::sqrt(double(Z));
                 return w;
             };
@@ -82,7 +83,7 @@ class Flow : public Latent {
     LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
                         const std::vector<LatentSample>&) const override {
         Tensor* e = noise_of(tape, y, noise, layer, options.size);
-        std::vector<double> first(std::size_t(options.size), 0);
+        Numbers first(options.size, 0);
         std::fill_n(first.begin(), from_, 1.0);
         Tensor* half = tape.constant("first_half", {options.size}, y->dtype, first.data());
         LatentSample s;
@@ -123,11 +124,11 @@ class Flow : public Latent {
         return sum;
     }
     void draw(double* z) const override {
-        std::vector<double> u(z, z + options.size);
+        Numbers u(z, z + options.size);
         for (std::size_t i = steps_.size(); i-- > 0;) {
-            const std::vector<double> st = net(steps_[i], u);
+            const Numbers st = net(steps_[i], u);
             for (std::size_t k = 0; k < st.size() / 2; k++) {
-                double& b = u[std::size_t(from_) + k];
+                double& b = u[from_ + k];
                 b = (b - st[st.size() / 2 + k]) * std::exp(-2 * std::tanh(st[k] / 2));
             }
             const OnHost bias(steps_[i].mix.bias->view());
@@ -138,21 +139,21 @@ class Flow : public Latent {
     }
 
   private:
-    std::vector<double> net(const Step& step, std::vector<double> u) const {
+    Numbers net(const Step& step, Numbers u) const {
         std::fill(u.begin() + from_, u.end(), 0.0);
-        std::vector<double> h = step.hidden(u);
+        Numbers h = step.hidden(u);
         for (double& x : h) x = std::tanh(x);
         return step.st(h);
     }
-    std::vector<double> forward(std::vector<double> u, double& log_det) const {
+    Numbers forward(Numbers u, double& log_det) const {
         for (const Step& step : steps_) {
             double of_mix = 0;
             solve(numbers_of(step.mix.weight->view()), u, &of_mix);
             u = step.mix(u);
-            const std::vector<double> st = net(step, u);
+            const Numbers st = net(step, u);
             for (std::size_t k = 0; k < st.size() / 2; k++) {
                 const double s = 2 * std::tanh(st[k] / 2);
-                double& b = u[std::size_t(from_) + k];
+                double& b = u[from_ + k];
                 b = b * std::exp(s) + st[st.size() / 2 + k];
                 log_det += s;
             }
@@ -167,8 +168,6 @@ class Flow : public Latent {
 
 }  // namespace
 
-MadeLatent make_flow(Parameters* p, const std::string& path, const LatentOptions& o, const Latent*) {
-    return std::make_shared<Flow>(p, path, o);
-}
+const MakeLatent make_flow = make_latent<Flow>;
 
 }  // namespace masquerade

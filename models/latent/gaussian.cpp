@@ -52,7 +52,7 @@ class Gaussian : public Latent {
 class GaussianChain : public Gaussian {
   public:
     GaussianChain(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before)
-        : Gaussian(o), before_(p ? static_cast<const GaussianChain*>(before) : nullptr) {
+        : Gaussian(p, path, o, before), before_(p ? static_cast<const GaussianChain*>(before) : nullptr) {
         if (!before_) return;
         const double deviation = 1 / std::sqrt(double(before->options.size));
         from_z_ = Linear(*p, path + ".prior.z", before->options.size, o.size, deviation);
@@ -62,7 +62,7 @@ class GaussianChain : public Gaussian {
     LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
                         const std::vector<LatentSample>& below) const override {
         if (!before_) return around(tape, y, nullptr, noise, layer);
-        const LatentSample& last = below.at(std::size_t(layer - 1));
+        const LatentSample& last = below.at(layer - 1);
         Tensor* r = product(tape, last.z, from_z_, "prior.z");
         if (last.chain) r = add(tape, r, product(tape, last.chain, from_r_, "prior.r"), "prior.sum");
         r = tanh(tape, r, "prior.tanh");  // (B,Z)
@@ -72,10 +72,9 @@ class GaussianChain : public Gaussian {
     }
     void draw(double* z) const override {
         if (!before_) return;
-        const std::vector<double> prior = affine(out_.weight, out_.bias, kept(z - before_->options.size));
+        const Numbers prior = affine(out_.weight, out_.bias, kept(z - before_->options.size));
         for (int i = 0; i < options.size; i++)
-            z[i] = prior[std::size_t(i)] +
-                   std::exp(std::clamp(prior[std::size_t(options.size + i)], -8.0, 8.0) / 2) * z[i];
+            z[i] = prior[i] + std::exp(std::clamp(prior[options.size + i], -8.0, 8.0) / 2) * z[i];
     }
 
   private:
@@ -84,10 +83,10 @@ class GaussianChain : public Gaussian {
     }
     // Returns the hidden state r_l of this layer. `z` is the latent of the layer below. The latents of still lower
     // layers must lie just before z in memory.
-    std::vector<double> kept(const double* z) const {
-        std::vector<double> r = affine(from_z_.weight, from_z_.bias, {z, z + before_->options.size});
+    Numbers kept(const double* z) const {
+        Numbers r = affine(from_z_.weight, from_z_.bias, {z, z + before_->options.size});
         if (before_->before_) {
-            const std::vector<double> more =
+            const Numbers more =
                 affine(from_r_.weight, from_r_.bias, before_->kept(z - before_->before_->options.size));
             for (std::size_t i = 0; i < r.size(); i++) r[i] += more[i];
         }
@@ -101,11 +100,6 @@ class GaussianChain : public Gaussian {
 
 }  // namespace
 
-MadeLatent make_gaussian(Parameters*, const std::string&, const LatentOptions& o, const Latent*) {
-    return std::make_shared<Gaussian>(o);
-}
-MadeLatent make_gaussian_chain(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before) {
-    return std::make_shared<GaussianChain>(p, path, o, before);
-}
+const MakeLatent make_gaussian = make_latent<Gaussian>, make_gaussian_chain = make_latent<GaussianChain>;
 
 }  // namespace masquerade

@@ -30,7 +30,7 @@ class None : public Latent {
 class OnSphere : public Latent {
   public:
     OnSphere(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before)
-        : Latent(o),
+        : Latent(p, path, o, before),
           around_(before && before->options.size == o.size ? static_cast<const OnSphere*>(before)->around_
                                                            : made(o.kappa, 8)) {
         if (p && o.learn_kappa) change_ = p->add(path + ".log_kappa", {1}, {Init::zeros});
@@ -49,14 +49,12 @@ class OnSphere : public Latent {
         if (change_) {
             const double now = -number_of(change_);
             zero = add(tape, change_, tape.constant("now", {1}, y->dtype, &now), "change");
-            const std::vector<double> kl(std::size_t(B), around().kl()),
-                slope(std::size_t(B), around().kl_by_log_kappa());
+            const Numbers kl(B, around().kl()), slope(B, around().kl_by_log_kappa());
             s.kl = moved(tape, kl, slope, zero, y, "kl");  // (B)
         }
         if (!noise) return s;
-        Tensor* w =
-            zero ? moved(tape, noise->w[std::size_t(layer)], noise->w_by_log_kappa[std::size_t(layer)], zero, y, "w")
-                 : tape.constant("w", {B}, y->dtype, noise->w[std::size_t(layer)].data());
+        Tensor* w = zero ? moved(tape, noise->w[layer], noise->w_by_log_kappa[layer], zero, y, "w")
+                         : tape.constant("w", {B}, y->dtype, noise->w[layer].data());
         s.z = vmf_sample(tape, s.z, w, noise_of(tape, y, noise, layer, options.size), "z");
         return s;
     }
@@ -121,22 +119,14 @@ class OnSphere : public Latent {
     Tensor* change_ = nullptr;  // (1) log kappa minus the log of options.kappa; null if kappa is fixed
 };
 
-template <class Kind>
-MadeLatent make(Parameters*, const std::string&, const LatentOptions& o, const Latent*) {
-    return std::make_shared<Kind>(o);
-}
-MadeLatent make_on_sphere(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before) {
-    return std::make_shared<OnSphere>(p, path, o, before);
-}
-
 }  // namespace
 
 const std::vector<LatentKindRow>& latent_kinds() {
     constexpr auto kappa = LatentKindRow::kappa, kl = LatentKindRow::kl, kl_of_numbers = LatentKindRow::kl_of_numbers;
     static const std::vector<LatentKindRow> all = {
-        {LatentKind::vmf, "vmf", "directions around the mean, kappa fixed", make_on_sphere, kappa},
-        {LatentKind::power_spherical, "power_spherical", "the same with weights (1 + cosine)^kappa", make_on_sphere,
-         kappa},
+        {LatentKind::vmf, "vmf", "directions around the mean, kappa fixed", make_latent<OnSphere>, kappa},
+        {LatentKind::power_spherical, "power_spherical", "the same with weights (1 + cosine)^kappa",
+         make_latent<OnSphere>, kappa},
         {LatentKind::gaussian, "gaussian", "normal numbers, mean and variance learned", make_gaussian,
          kl | kl_of_numbers},
         {LatentKind::gaussian_chain, "gaussian_chain", "the same, each layer's prior by the layers below",
@@ -144,7 +134,7 @@ const std::vector<LatentKindRow>& latent_kinds() {
         {LatentKind::flow, "flow", "normal numbers, with a prior that a flow makes", make_flow, kl},
         {LatentKind::fsq, "fsq", "numbers rounded to levels", make_levels},
         {LatentKind::vq, "vq", "rows of codebooks that follow what is near them", make_codes},
-        {LatentKind::none, "none", "no noise: an auto-encoder", make<None>},
+        {LatentKind::none, "none", "no noise: an auto-encoder", make_latent<None>},
     };
     return all;
 }

@@ -16,12 +16,12 @@ void Latent::between(const double* a, const double* b, double t, double* z) cons
 
 double Latent::disturb(double* z, double change, Sequence& random) const {
     const int n = code_choices();
-    std::vector<int> parts(std::size_t(code_parts()), 0);
+    std::vector<int> parts(code_parts(), 0);
     read_code(z, parts.data());
     double sum = 0;
     for (int& part : parts) {
         const int own = part;
-        if (random.uniform() < change) part = int(random.below(std::uint32_t(n)));
+        if (random.uniform() < change) part = random.below(n);
         sum += std::log(((part == own ? 1 - change : 0) + change / n) * n);
     }
     write_code(parts.data(), z);
@@ -68,7 +68,7 @@ LatentSpace::LatentSpace(const std::vector<LatentLayer>& layers) {
 
 int LatentSpace::begin(int layer) const {
     int at = 0;
-    for (int l = 0; l < layer; l++) at += latents_[std::size_t(l)]->options.size;
+    for (int l = 0; l < layer; l++) at += latents_[l]->options.size;
     return at;
 }
 
@@ -91,40 +91,39 @@ LatentNoise LatentSpace::noise(const std::vector<int>& names, std::uint64_t seed
     noise.w_by_log_kappa = noise.w;
     for (std::size_t l = 0; l < latents_.size(); l++) {
         const int Z = latents_[l]->options.size;
-        noise.e.emplace_back(names.size() * std::size_t(Z));
+        noise.e.emplace_back(names.size() * Z);
         for (std::size_t b = 0; b < names.size(); b++) {
-            auto document = std::uint32_t(names[b]), layer = std::uint32_t(l);
-            const SphereDistribution::Sample along = latents_[l]->radial(uniform(stream.at(document, layer, 0)[0]));
-            noise.w[l][b] = float(along.w), noise.w_by_log_kappa[l][b] = float(along.by_log_kappa);
+            const SphereDistribution::Sample along = latents_[l]->radial(uniform(stream.at(names[b], l, 0)[0]));
+            noise.w[l][b] = along.w, noise.w_by_log_kappa[l][b] = along.by_log_kappa;
             for (int i = 0; i < Z; i += 4) {
-                FourNormals n = normal4(stream.at(document, layer, std::uint32_t(1 + i / 4)));
-                for (int k = 0; k < 4 && i + k < Z; k++) noise.e[l][b * std::size_t(Z) + std::size_t(i + k)] = n[k];
+                FourNormals n = normal4(stream.at(names[b], l, 1 + i / 4));
+                for (int k = 0; k < 4 && i + k < Z; k++) noise.e[l][b * Z + i + k] = n[k];
             }
         }
     }
     return noise;
 }
 
-std::vector<double> LatentSpace::prior(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {
-    return redrawn(std::vector<double>(std::size_t(numbers()), 0), 0, numbers(), seed, line, number);
+Numbers LatentSpace::prior(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {
+    return redrawn(Numbers(numbers()), 0, numbers(), seed, line, number);
 }
 
-std::vector<double> LatentSpace::redrawn(std::vector<double> z, int from, int to, std::uint64_t seed,
-                                         std::uint32_t line, std::uint32_t number) const {
+Numbers LatentSpace::redrawn(Numbers z, int from, int to, std::uint64_t seed, std::uint32_t line,
+                             std::uint32_t number) const {
     Stream stream = make_stream(seed, "latent.prior", number);
     for (int l = 0; l < layers(); l++) {
-        const int first = begin(l), Z = latents_[std::size_t(l)]->options.size;
+        const int first = begin(l), Z = latents_[l]->options.size;
         if (to <= first || from >= first + Z) continue;
         double* own = z.data() + first;
-        const std::vector<double> kept(own, own + Z);
+        const Numbers kept(own, own + Z);
         for (int i = 0; i < Z; i += 4) {
-            FourNormals n = normal4(stream.at(line, std::uint32_t(l), std::uint32_t(i / 4)));
-            for (int k = 0; k < 4 && i + k < Z; k++) own[i + k] = double(n[k]);
+            FourNormals n = normal4(stream.at(line, l, i / 4));
+            for (int k = 0; k < 4 && i + k < Z; k++) own[i + k] = n[k];
         }
-        latents_[std::size_t(l)]->draw(own);
+        latents_[l]->draw(own);
         for (int i = 0; i < Z; i++)
-            if (first + i < from || first + i >= to) own[i] = kept[std::size_t(i)];
-        if (first < from || first + Z > to) latents_[std::size_t(l)]->project(own);
+            if (first + i < from || first + i >= to) own[i] = kept[i];
+        if (first < from || first + Z > to) latents_[l]->project(own);
     }
     return z;
 }
@@ -135,30 +134,28 @@ double LatentSpace::constant_kl() const {
     return sum;
 }
 
-void LatentSpace::project(std::vector<double>& z) const {
-    for (int l = 0; l < layers(); l++) latents_[std::size_t(l)]->project(z.data() + begin(l));
+void LatentSpace::project(Numbers& z) const {
+    for (int l = 0; l < layers(); l++) latents_[l]->project(z.data() + begin(l));
 }
 
-LatentSpace::Code LatentSpace::code_of(const std::vector<double>& latent) const {
+LatentSpace::Code LatentSpace::code_of(const Numbers& latent) const {
     Code code;
     for (int l = 0; l < layers(); l++) {
-        code.emplace_back(std::size_t(layer(l).code_parts()));
+        code.emplace_back(layer(l).code_parts());
         layer(l).read_code(latent.data() + begin(l), code.back().data());
     }
     return code;
 }
 
-std::vector<double> LatentSpace::latent_of(const Code& code) const {
-    std::vector<double> latent(std::size_t(numbers()), 0.0);
-    for (int l = 0; l < layers(); l++) layer(l).write_code(code[std::size_t(l)].data(), latent.data() + begin(l));
+Numbers LatentSpace::latent_of(const Code& code) const {
+    Numbers latent(numbers());
+    for (int l = 0; l < layers(); l++) layer(l).write_code(code[l].data(), latent.data() + begin(l));
     return latent;
 }
 
-std::vector<double> LatentSpace::interpolate(const std::vector<double>& a, const std::vector<double>& b,
-                                             double t) const {
-    std::vector<double> z(a.size());
-    for (int l = 0; l < layers(); l++)
-        latents_[std::size_t(l)]->between(&a[std::size_t(begin(l))], &b[std::size_t(begin(l))], t, z.data() + begin(l));
+Numbers LatentSpace::interpolate(const Numbers& a, const Numbers& b, double t) const {
+    Numbers z(a.size());
+    for (int l = 0; l < layers(); l++) latents_[l]->between(&a[begin(l)], &b[begin(l)], t, z.data() + begin(l));
     return z;
 }
 

@@ -4,9 +4,9 @@
 // The mean path draws no sample: z is the mean mu of q. Encoding and reconstructing a sentence use the mean path.
 // A kind of latent consists of a subclass of Latent, a name in LatentKind and a row of latent_kinds().
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "engine/nn/layers.h"
 #include "models/latent/sphere.h"
@@ -57,7 +57,9 @@ struct LatentSample {
 // The distributions q(z | y) and p(z) of one layer, which has Z numbers per document.
 class Latent {
   public:
-    explicit Latent(const LatentOptions& o) : options(o) {}
+    // The parameters are those of MakeLatent. This class reads only `o`.
+    Latent(Parameters* /*p*/, const std::string& /*path*/, const LatentOptions& o, const Latent* /*before*/)
+        : options(o) {}
     virtual ~Latent() = default;
 
     virtual int inputs() const { return options.size; }  // length of y per document
@@ -102,14 +104,16 @@ class Latent {
     const LatentOptions options;
 };
 
+// Makes a latent. If `parameters` is not null, adds the latent's parameters and states to it, under `path`. `before` is
+// the latent of the next lower latent layer, or null: a learned prior may depend on that layer's samples, and two layers
+// may share a table of quantiles.
+using MakeLatent = std::shared_ptr<const Latent> (*)(Parameters* parameters, const std::string& path,
+                                                     const LatentOptions& options, const Latent* before);
+
 struct LatentKindRow {
     LatentKind kind;
     const char *name, *what;
-    // Makes a latent. If `parameters` is not null, adds the latent's parameters and states to it, under `path`.
-    // `before` is the latent of the next lower latent layer, or null: a learned prior may depend on that layer's
-    // samples, and two layers may share a table of quantiles.
-    std::shared_ptr<const Latent> (*make)(Parameters* parameters, const std::string& path, const LatentOptions& options,
-                                          const Latent* before);
+    MakeLatent make;
     enum Trait : unsigned {
         kappa = 1,          // has a concentration, which can be learned
         kl = 2,             // the KL differs between documents, so the loss contains it
@@ -123,7 +127,7 @@ const LatentKindRow& row_of(LatentKind kind);
 void expect_fitting(const LatentOptions& options);  // throws BadUsage if an option does not suit the kind
 // Returns a constant tensor (n), counted[i] * weight / targets. Losses in nats that are summed with these weights give
 // `weight` times the loss in nats per target.
-Tensor* loss_weights(Tape& tape, std::vector<double> counted, double weight, int targets, const char* name);
+Tensor* loss_weights(Tape& tape, Numbers counted, double weight, int targets, const char* name);
 
 class LatentLayer {
   public:
@@ -140,8 +144,8 @@ class LatentLayer {
     // Returns (1), in nats per target: `total` + kl_weight * max(KL, free bits) + LatentSample::loss, both summed over
     // the documents and divided by the number of targets. documents (B) are 1, or 0 for padding. A constant KL is not
     // added.
-    Tensor* add_costs(Tape& tape, Tensor* total, const LatentSample& sample, int layer,
-                      const std::vector<double>& documents, int targets, double kl_weight) const;
+    Tensor* add_costs(Tape& tape, Tensor* total, const LatentSample& sample, int layer, const Numbers& documents,
+                      int targets, double kl_weight) const;
 
     const std::shared_ptr<const Latent> latent;
 
@@ -160,24 +164,27 @@ class LatentSpace {
     // Returns the noise of training step `step` for the documents with these names (LatentNoise).
     LatentNoise noise(const std::vector<int>& names, std::uint64_t seed, std::uint32_t step) const;
     // Returns a latent vector drawn from the prior. It depends only on (seed, line, sample).
-    std::vector<double> prior(std::uint64_t seed, std::uint32_t line, std::uint32_t sample) const;
+    Numbers prior(std::uint64_t seed, std::uint32_t line, std::uint32_t sample) const;
     // Returns z with its numbers [from, to) drawn anew from the prior, given the numbers of the layers below. A layer
     // of which only a part is drawn is then projected onto the latent space.
-    std::vector<double> redrawn(std::vector<double> z, int from, int to, std::uint64_t seed, std::uint32_t line,
-                                std::uint32_t sample) const;
+    Numbers redrawn(Numbers z, int from, int to, std::uint64_t seed, std::uint32_t line, std::uint32_t sample) const;
     // Sum of Latent::constant_kl() over the layers, in nats per sentence.
     double constant_kl() const;
     // Returns log q(z | y) - log p(z) of the lowest latent layer, for one document; y has inputs() numbers.
     double log_ratio(const double* z, const double* y) const { return latents_[0]->log_ratio(z, y, nullptr); }
     // Moves a latent vector to the nearest point of the latent space.
-    void project(std::vector<double>& latent) const;
+    void project(Numbers& latent) const;
+    // Replaces the latents of the layers [from, to) in z by those in `other`.
+    void replace(Numbers& z, const Numbers& other, int from, int to) const {
+        std::copy(other.begin() + begin(from), other.begin() + begin(to), z.begin() + begin(from));
+    }
     // Discrete latents: the code of a latent vector, for each layer its parts (Latent::read_code); and the latent vector
     // of a code. The code of a continuous latent is empty.
     using Code = std::vector<std::vector<int>>;
-    Code code_of(const std::vector<double>& latent) const;
-    std::vector<double> latent_of(const Code& code) const;
+    Code code_of(const Numbers& latent) const;
+    Numbers latent_of(const Code& code) const;
     // Interpolates layer by layer between a (t = 0) and b (t = 1).
-    std::vector<double> interpolate(const std::vector<double>& a, const std::vector<double>& b, double t) const;
+    Numbers interpolate(const Numbers& a, const Numbers& b, double t) const;
 
     int layers() const { return int(latents_.size()); }
     const Latent& layer(int l) const { return *latents_[std::size_t(l)]; }

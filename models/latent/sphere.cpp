@@ -70,20 +70,20 @@ double integral(const F& f, double a, double b) {
 // in both tails are precise.
 struct Distribution {
     Density density;
-    double start, width;               // panel j is [start + j width, start + (j+1) width]
-    double mass = 0;                   // the integral of `density`, whose maximum is 1
-    double fallen = 0;                 // the mean of density.fallen(t), which is called s(t) below
-    double spread = 0;                 // the variance of s(t)
-    double distance = 0;               // the mean of 1 - tanh t
-    std::vector<double> below, above;  // the probabilities that t is below and above each panel end
+    double start, width;   // panel j is [start + j width, start + (j+1) width]
+    double mass = 0;       // the integral of `density`, whose maximum is 1
+    double fallen = 0;     // the mean of density.fallen(t), which is called s(t) below
+    double spread = 0;     // the variance of s(t)
+    double distance = 0;   // the mean of 1 - tanh t
+    Numbers below, above;  // the probabilities that t is below and above each panel end
     // Integrals of (s(t) - the mean of s) under the normalised density, below and above each panel end.
-    std::vector<double> moved_below, moved_above;
+    Numbers moved_below, moved_above;
 
     Distribution(const Density& f, int panels)
-        : density(f), below(std::size_t(panels + 1)), above(below), moved_below(below), moved_above(below) {
+        : density(f), below(panels + 1), above(below), moved_below(below), moved_above(below) {
         start = f.edge(-0.01);
         width = (f.edge(0.01) - start) / panels;
-        std::vector<double> panel, of_fallen;
+        Numbers panel, of_fallen;
         for (int j = 0; j < panels; j++) {
             panel.push_back(integral(f, at(j), at(j + 1)));
             of_fallen.push_back(integral([&](double t) { return f(t) * f.fallen(t); }, at(j), at(j + 1)));
@@ -120,7 +120,7 @@ struct Distribution {
     // Newton's method.
     double quantile(double l) const {
         double tail = 1 / (1 + std::exp(std::fabs(l)));
-        const std::vector<double>& side = l < 0 ? below : above;
+        const Numbers& side = l < 0 ? below : above;
         auto not_past = [&](double share) { return l < 0 ? share <= tail : share >= tail; };
         auto past = std::partition_point(side.begin(), side.end(), not_past);
         int j = std::clamp(int(past - side.begin()) - 1, 0, int(side.size()) - 2);
@@ -143,7 +143,7 @@ double log_sphere_surface(int dimensions) {
 }
 
 SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind kind, int fineness)
-    : kind_(kind), dimensions_(dimensions), kappa_(kappa), knots_(std::size_t(fineness * knots_each)) {
+    : kind_(kind), dimensions_(dimensions), kappa_(kappa), knots_(fineness * knots_each) {
     const char* name = kind == SphereKind::vmf ? "von Mises-Fisher" : "power-spherical";
     if (dimensions < 2) throw Error(text(name, ": ", dimensions, " dimensions; a direction needs at least 2"));
     if (!(kappa >= 0 && kappa <= largest_kappa))
@@ -161,7 +161,7 @@ SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind 
     kl_ = std::max(0.0, log_surface_ - log_sphere_surface(dimensions - 1) - log_mass - kappa * distribution.fallen);
     kl_by_log_kappa_ = kappa * kappa * distribution.spread;
 
-    const int knot_count = int(knots_.size());
+    const int knot_count = knots_.size();
     for (int i = 0; i < knot_count; i++) {
         double l = -reach + 2 * reach * i / (knot_count - 1), share = 1 / (1 + std::exp(std::fabs(l)));
         double t = distribution.quantile(l);
@@ -174,7 +174,7 @@ double SphereDistribution::log_weight(double cosine) const {
 }
 
 SphereDistribution::Sample SphereDistribution::at_share(double u) const {
-    const int knot_count = int(knots_.size());
+    const int knot_count = knots_.size();
     const double step = 2 * reach / (knot_count - 1);
     double l = std::log(u) - std::log1p(-u);
     double x = std::clamp((l + reach) / step, 0.0, double(knot_count - 1));
@@ -186,9 +186,7 @@ SphereDistribution::Sample SphereDistribution::at_share(double u) const {
         return r * r * ((1 + 2 * s) * from + s * slope_from) + s * s * ((1 + 2 * r) * to - r * slope_to);
     };
     const auto slope_at = [&](int k) {
-        return (knots_[std::size_t(std::min(k + 1, knot_count - 1))].by_log_kappa -
-                knots_[std::size_t(std::max(k - 1, 0))].by_log_kappa) /
-               2;
+        return (knots_[std::min(k + 1, knot_count - 1)].by_log_kappa - knots_[std::max(k - 1, 0)].by_log_kappa) / 2;
     };
     const double w = std::tanh(cubic(a.t, step * a.slope, b.t, step * b.slope));
     return {w, (1 - w * w) * cubic(a.by_log_kappa, slope_at(i), b.by_log_kappa, slope_at(i + 1))};

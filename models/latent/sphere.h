@@ -6,6 +6,8 @@
 
 namespace masquerade {
 
+using Numbers = std::vector<double>;
+
 // Returns the log of the surface area of the unit sphere in R^d. The area is 2 pi^(d/2) / Gamma(d/2).
 double log_sphere_surface(int dimensions);
 

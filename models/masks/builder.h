@@ -56,7 +56,7 @@ class SegmentBuilder {
     SegmentGraph& graph() { return graph_; }
 
   private:
-    const KeySegment& key_of(int index) const { return graph_.keys[std::size_t(index)]; }
+    const KeySegment& key_of(int index) const { return graph_.keys[index]; }
 
     SegmentGraph graph_;
     int source_, row_ = 0, first_ = 0, document_ = 0;

@@ -24,7 +24,7 @@ SegmentGraph one_segment(const Documents& documents, Rule rule) {
 
 // Returns the number of keys of the segment q.self. Under Rule::bits, each query row of q has this number of bits.
 int keys_of(const SegmentGraph& graph, const QuerySegment& q) {
-    return graph.keys[std::size_t(q.self)].end - graph.keys[std::size_t(q.self)].begin;
+    return graph.keys[q.self].end - graph.keys[q.self].begin;
 }
 
 void expect_per_row(const char* what, std::size_t found, const Documents& documents) {
@@ -156,7 +156,7 @@ SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& row
     std::vector<int> segment_of;
     for (std::size_t s = 0; s < graph.queries.size(); s++) {
         const QuerySegment& q = graph.queries[s];
-        if (int(segment_of.size()) < q.end) segment_of.resize(std::size_t(q.end), -1);
+        if (int(segment_of.size()) < q.end) segment_of.resize(q.end, -1);
         std::fill(segment_of.begin() + q.begin, segment_of.begin() + q.end, int(s));
     }
     SegmentGraph some = graph;
@@ -165,10 +165,10 @@ SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& row
     int last = -1;  // index of the segment that contains the previous row of `rows`
     for (std::size_t m = 0; m < rows.size(); m++) {
         const int row = rows[m];
-        if (row < 0 || row >= int(segment_of.size()) || segment_of[std::size_t(row)] < 0)
+        if (row < 0 || row >= int(segment_of.size()) || segment_of[row] < 0)
             throw Error(text("mask: row ", row, " is in no query segment"));
-        const int index = segment_of[std::size_t(row)];
-        const QuerySegment& whole = graph.queries[std::size_t(index)];
+        const int index = segment_of[row];
+        const QuerySegment& whole = graph.queries[index];
         if (index == last && row == rows[m - 1] + 1) {
             some.queries.back().end++;
         } else {
@@ -179,7 +179,7 @@ SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& row
             if (q.bits_begin >= 0) q.bits_begin += (row - whole.begin) * keys_of(graph, whole);
             some.queries.push_back(q);
         }
-        if (!graph.query_rank.empty()) some.query_rank.push_back(graph.query_rank[std::size_t(row)]);
+        if (!graph.query_rank.empty()) some.query_rank.push_back(graph.query_rank[row]);
         last = index;
     }
     return some;
@@ -193,10 +193,10 @@ SegmentGraph bits_mask(const Documents& documents, const std::function<bool(int,
         if (next + n * n > INT_MAX)
             throw Error(text("mask: ", next + n * n, " bits for a batch, at most ", INT_MAX, "; use smaller batches"));
         q.bits_begin = int(next);
-        graph.bits.resize(std::size_t(next + n * n + 31) / 32);
+        graph.bits.resize((next + n * n + 31) / 32);
         for (int i = q.begin; i < q.end; i++)
             for (int j = q.begin; j < q.end; j++, next++)
-                if (sees(i, j)) graph.bits[std::size_t(next / 32)] |= 1u << next % 32;
+                if (sees(i, j)) graph.bits[next / 32] |= 1u << next % 32;
     }
     return graph;
 }

@@ -10,7 +10,6 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 namespace masquerade {
 
@@ -109,8 +108,8 @@ struct LayerGraphs {
     // mask.
     std::vector<int> of_layer;
     const SegmentGraph& at(int layer, const SegmentGraph& usual) const {
-        const int i = of_layer.empty() ? -1 : of_layer.at(std::size_t(layer));
-        return i < 0 ? usual : graphs[std::size_t(i)];
+        const int i = of_layer.empty() ? -1 : of_layer.at(layer);
+        return i < 0 ? usual : graphs[i];
     }
 };
 

@@ -5,8 +5,6 @@
 #include "models/masks/mask.h"
 #include "models/masks/words.h"
 
-#include <algorithm>
-
 namespace masquerade {
 namespace {
 

@@ -28,10 +28,10 @@ std::string header(const std::vector<std::string>& labels, int width) {
     for (const std::string& label : labels) {
         std::string letter = label == "[CLS]" ? "C" : label.substr(0, 1);
         std::string number = label == "[CLS]" ? "" : label.substr(1, 3);
-        std::size_t most = std::size_t(std::min(2, width));
+        std::size_t most = std::min(2, width);
         if (number.size() > most) number.erase(0, number.size() - most);
-        capitals += letter + std::string(std::size_t(width) - letter.size(), ' ');
-        numbers += number + std::string(std::size_t(width) - number.size(), ' ');
+        capitals += letter + std::string(width - letter.size(), ' ');
+        numbers += number + std::string(width - number.size(), ' ');
     }
     return trimmed(capitals) + trimmed(numbers);
 }
@@ -58,8 +58,8 @@ bool row_sees(const SegmentGraph& graph, int row, int source, int key_row) {
     bool seen = false;
     for (const QuerySegment& q : graph.queries)
         for (int v = q.sees_begin; row >= q.begin && row < q.end && v < q.sees_end; v++) {
-            const int segment = graph.sees[std::size_t(v)];
-            const KeySegment& key = graph.keys[std::size_t(segment)];
+            const int segment = graph.sees[v];
+            const KeySegment& key = graph.keys[segment];
             if (key.source == source && key_row >= key.begin && key_row < key.end)
                 seen |= visible(graph, q, row, segment, key_row);
         }
@@ -72,9 +72,9 @@ Picture picture_of(const SegmentGraph& graph, const std::vector<std::string>& qu
     Picture p{"", queries, {}, std::vector<std::vector<bool>>(queries.size())};
     for (std::size_t source = 0; source < keys.size(); source++)
         for (int column = 0; column < int(keys[source].size()); column++) {
-            p.keys.push_back(keys[source][std::size_t(column)]);
+            p.keys.push_back(keys[source][column]);
             for (int row = 0; row < int(queries.size()); row++)
-                p.seen[std::size_t(row)].push_back(row_sees(graph, row, int(source), column));
+                p.seen[row].push_back(row_sees(graph, row, int(source), column));
         }
     return p;
 }
@@ -105,16 +105,15 @@ std::string as_svg(const Picture& p) {
     };
     words(12, 22, "start", p.title);
     for (int column = 0; column < int(p.keys.size()); column++) {
-        const std::string& label = p.keys[std::size_t(column)];
+        const std::string& label = p.keys[column];
         words(left + side * column + side / 2, top - 8, "middle",
               label == "[CLS]" ? "C" : label.substr(0, label.find(' ')));
     }
     for (int row = 0; row < int(p.queries.size()); row++) {
-        words(left - 8, top + side * row + 16, "end", p.queries[std::size_t(row)]);
+        words(left - 8, top + side * row + 16, "end", p.queries[row]);
         for (int column = 0; column < int(p.keys.size()); column++)
             s += text("<rect x=\"", left + side * column + 1, "\" y=\"", top + side * row + 1, "\" width=\"", side - 2,
-                      "\" height=\"", side - 2, "\" fill=\"",
-                      p.seen[std::size_t(row)][std::size_t(column)] ? "#2b5d8a" : "#e8ecef", "\"/>\n");
+                      "\" height=\"", side - 2, "\" fill=\"", p.seen[row][column] ? "#2b5d8a" : "#e8ecef", "\"/>\n");
     }
     words(12, height - 12, "start", "rows are queries, columns keys; a dark field is seen");
     return s + "</svg>\n";
@@ -173,7 +172,7 @@ const char* draw_document(const SegmentGraph& graph, int document) {
         if (q.document != document) continue;
         for (int row = q.begin; row < q.end; row++) rows.push_back(row);
         for (int v = q.sees_begin; v < q.sees_end; v++) {
-            const KeySegment& key = graph.keys[std::size_t(graph.sees[std::size_t(v)])];
+            const KeySegment& key = graph.keys[graph.sees[v]];
             for (int row = key.begin; row < key.end; row++) keys.emplace(key.source, row);
         }
     }

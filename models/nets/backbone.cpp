@@ -122,18 +122,17 @@ Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const Before
     Tensor* x = embed(tape, rows);  // (N,C)
     for (int i = 0; i < (count < 0 ? options.layers : count); i++) {
         if (before) before(i, x, pass);
-        x = layers[std::size_t(i)](tape, x, pass);
+        x = layers[i](tape, x, pass);
     }
     return x;
 }
 
 std::vector<int> Backbone::names_of_documents(const TokenRows& rows, const SegmentGraph& graph) const {
-    std::vector<int> names(std::size_t(graph.documents));
+    std::vector<int> names(graph.documents);
     // A document without rows in this pass gets a negative name, which no sentence has.
-    for (int d = 0; d < graph.documents; d++) names[std::size_t(d)] = -1 - d;
+    for (int d = 0; d < graph.documents; d++) names[d] = -1 - d;
     for (const QuerySegment& q : graph.queries)
-        if (q.begin < std::min(q.end, rows.count()))
-            names[std::size_t(q.document)] = rows.document[std::size_t(q.begin)];
+        if (q.begin < std::min(q.end, rows.count())) names[q.document] = rows.document[q.begin];
     return names;
 }
 

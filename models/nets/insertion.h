@@ -77,7 +77,7 @@ class InsertionTransformer : public TargetNet {
         for (int row : batch.labels.rows) right.push_back(row + 1 < N ? row + 1 : 0);
         first.resize(batch.parts.size() + 1, batch.labels.size());
         for (std::size_t g = 0; g + 1 < first.size(); g++)
-            documents.insert(documents.end(), std::size_t(first[g + 1] - first[g]), int(g));
+            documents.insert(documents.end(), first[g + 1] - first[g], g);
         Slots s;
         s.first = &tape.hold(std::move(first));
         s.documents = &tape.hold(std::move(documents));
@@ -113,7 +113,7 @@ class InsertionTransformer : public TargetNet {
     Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double /*smoothing*/ = 0) const override {
         const Choices& choices = batch.labels.choices;
         std::vector<int> of;  // the slot of each target
-        for (int m = 0; m < batch.labels.size(); m++) of.resize(std::size_t(choices.begin[std::size_t(m) + 1]), m);
+        for (int m = 0; m < batch.labels.size(); m++) of.resize(choices.begin[m + 1], m);
         const Slots s = slots(tape, rows(tape, batch), batch);
         const ChosenLogits z = chosen(tape, s, tape.hold(std::move(of)), choices.tokens);
         const DType a = arithmetic_of(tape.dtype);

@@ -17,14 +17,13 @@ UniVaeOptions complete(UniVaeOptions o) {
     if (o.latent_layers == 0 && K > 0)
         throw BadUsage("latent_layers=0 has no latents, and latent_at names layers of them: leave out one of the two");
     o.latent_layers = K;
-    for (int l = int(o.latent_at.size()); l < K; l++) o.latent_at.push_back(L - K + l);
+    for (int l = o.latent_at.size(); l < K; l++) o.latent_at.push_back(L - K + l);
     for (int l = 0; l < K; l++)
-        if (const int at = o.latent_at[std::size_t(l)], least = l > 0 ? o.latent_at[std::size_t(l - 1)] + 1 : 1;
-            at < least || at >= L)
+        if (const int at = o.latent_at[l], least = l > 0 ? o.latent_at[l - 1] + 1 : 1; at < least || at >= L)
             throw BadUsage(text("latent_at has layer ", at, " of ", L, "; expected layers that rise, from 1 to ", L - 1,
                                 ": one stays below the latents"));
     if (o.latent_sizes.size() <= 1)
-        o.latent_sizes.assign(std::size_t(K), o.latent_sizes.empty() ? o.latent.size : o.latent_sizes[0]);
+        o.latent_sizes.assign(K, o.latent_sizes.empty() ? o.latent.size : o.latent_sizes[0]);
     if (int(o.latent_sizes.size()) != K)
         throw BadUsage(text("latent_size has ", o.latent_sizes.size(), " numbers, for ", K,
                             " latent layers; expected one, or one for each"));
@@ -35,7 +34,7 @@ std::vector<LatentLayer> layers(Parameters& p, const UniVaeOptions& o) {
     std::vector<LatentLayer> all;
     for (int l = 0; l < o.latent_layers; l++) {
         LatentOptions own = o.latent;
-        own.size = o.latent_sizes[std::size_t(l)];
+        own.size = o.latent_sizes[l];
         all.emplace_back(p, text("latent.", l), o.backbone.width, o.backbone.deviation, o.backbone.eps, own,
                          l > 0 ? all.back().latent.get() : nullptr);
     }
@@ -55,8 +54,8 @@ UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
         throw BadUsage(text("positions is ", o.backbone.positions,
                             ", both halves of a sentence need 2 * max_length = ", 2 * o.max_length));
     for (int i = 0; i < o.backbone.layers; i++)
-        if (const int mask = masks->of_layers()[std::size_t(i)]; mask >= 0)
-            masks->masks()[std::size_t(mask)].expect_bottleneck(latent_of(i) >= 0);
+        if (const int mask = masks->of_layers()[i]; mask >= 0)
+            masks->masks()[mask].expect_bottleneck(latent_of(i) >= 0);
     if (const std::string why = masks->unwritable(false); !why.empty()) throw BadUsage(why);
 }
 
@@ -77,7 +76,7 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
         pass.parts = &parts;
         pass.graph = &batch.joint_masks.at(i, l < 0 ? batch.joint_lower_graph : batch.joint_upper_graph);
         if (l < 0) return;
-        const LatentLayer& latent = latents[std::size_t(l)];
+        const LatentLayer& latent = latents[l];
         Tensor* cls = gather_rows(tape, x, tape.ints(batch.joint_cls_rows), text("cls.", l));  // (B,C)
         below.push_back(latent.sample(tape, cls, noise, l, below));
         Tensor* u = latent.out(tape, below.back().z);  // (B,C)
@@ -98,8 +97,8 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
         if (const int l = latent_of(i); l >= 0) {
             Tensor* cls = gather_rows(tape, x, tape.ints(batch.cls_rows), text("cls.", l));  // (B,C)
-            samples.push_back(latents[std::size_t(l)].sample(tape, cls, noise, l, samples));
-            Tensor* u = latents[std::size_t(l)].out(tape, samples.back().z);  // (B,C)
+            samples.push_back(latents[l].sample(tape, cls, noise, l, samples));
+            Tensor* u = latents[l].out(tape, samples.back().z);  // (B,C)
             x = replace_rows(tape, x, tape.ints(batch.which), u, text("replaced.", l));
         }
         pass.graph = &batch.source_masks.at(i, batch.source_graph);
@@ -122,7 +121,7 @@ Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*
         const int l = latent_of(i);
         pass.part = 1;
         pass.graph = &batch.masks.at(i, l < 0 ? batch.graph : batch.latent_graph);
-        pass.memory = l < 0 ? nullptr : latents[std::size_t(l)].out(tape, z[std::size_t(l)]);  // (B,C)
+        pass.memory = l < 0 ? nullptr : latents[l].out(tape, z[l]);  // (B,C)
     };
     const Pass pass = backbone.pass(tape, batch.rows, batch.graph);
     return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C)

@@ -126,8 +126,7 @@ ClassifyRun::ClassifyRun(const ClassifySettings& s, Vocabulary v, DType storage,
     options_.masks = std::make_shared<const LayerMasks>(s.mask, s.model.layers);
     options_.example_mask = std::make_shared<const MaskWords>(source->mask);
     if (Vocabulary(source->vocabulary).lines() != tokenizer.vocabulary().lines())
-        throw BadInput(
-            masquerade::text("the vocabulary is not that of task ", s.task.task, "; have its folders changed?"));
+        throw BadInput(text("the vocabulary is not that of task ", s.task.task, "; have its folders changed?"));
 }
 
 std::unique_ptr<Task> ClassifyRun::task(const TrainingText&) {
@@ -150,15 +149,14 @@ void ClassifyRun::loaded(const nlohmann::json& record) {
 
 void ClassifyRun::expect_same_files() const {
     if (files_hash_ != 0 && files_hash_ != source->contents())
-        throw BadInput(masquerade::text("the files of ", settings.task.task,
-                                        " have changed since the run was started: restore the old files, ",
-                                        "or train on the new ones from the start"));
+        throw BadInput(text("the files of ", settings.task.task,
+                            " have changed since the run was started: restore the old files, ",
+                            "or train on the new ones from the start"));
 }
 
 std::string ClassifyRun::description() const {
     const BackboneOptions& b = model.backbone.options;
-    return masquerade::text(b.layers, " layers of width ", b.width, ", ", b.attention, " attention, task ",
-                            source->name);
+    return text(b.layers, " layers of width ", b.width, ", ", b.attention, " attention, task ", source->name);
 }
 
 std::vector<Solved> ClassifyRun::examples(std::uint64_t first, std::uint64_t end, bool held_out) const {
@@ -197,14 +195,12 @@ std::vector<Measure> ClassifyRun::measures(std::uint64_t count) {
         const Batch b = batch(some, first, 1);
         tape.begin("evaluate");
         Tensor* h = model.hidden(tape, b);
-        const OnHost losses(stack.token_losses(tape, h, b.labels.tokens)->view()),
-            logits(stack.logits(tape, h)->view());
+        const Numbers losses = numbers_of(stack.token_losses(tape, h, b.labels.tokens)->view()),
+                      logits = numbers_of(stack.logits(tape, h)->view());
         for (int m = 0; m < b.labels.count; m++) {
-            int best = 0;
-            for (int i = 1; i < words; i++)
-                if (logits[std::int64_t(m) * words + i] > logits[std::int64_t(m) * words + best]) best = i;
+            const auto row = logits.begin() + m * words;
             loss += losses[m];
-            right += best == b.labels.tokens[std::size_t(m)];
+            right += std::max_element(row, row + words) - row == b.labels.tokens[m];
         }
         tape.end();
         questions += b.labels.count;
@@ -219,13 +215,12 @@ std::vector<Measure> ClassifyRun::measures(std::uint64_t count) {
     std::vector<Measure> measured = {{"loss", loss / questions, "nats/question", "cross-entropy"},
                                      {"accuracy", 100 * right / questions, "%", "questions answered right"}};
     measured.insert(measured.end(), baselines_.begin(), baselines_.end());
-    measured.push_back({"questions", questions, "", masquerade::text("of ", count, " held-out examples")});
+    measured.push_back({"questions", questions, "", text("of ", count, " held-out examples")});
     return measured;
 }
 
 Measures ClassifyRun::measures(const Measuring& how) {
-    if (!how.data.empty())
-        throw BadUsage(masquerade::text("--data: ", how.run, " is measured on examples of its task"));
+    if (!how.data.empty()) throw BadUsage(text("--data: ", how.run, " is measured on examples of its task"));
     return {{}, {}, measures(std::uint64_t(how.limit))};
 }
 

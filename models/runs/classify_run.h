@@ -15,7 +15,7 @@ struct ClassifySettings : RunSettings {
                                 *what = "one stack that answers questions: long-range tasks, made on the fly";
     static constexpr TextKind reads = TextKind::none;
     static constexpr auto options = Family::no_options;
-    static std::vector<std::string> objectives() { return {}; }
+    static Strings objectives() { return {}; }
     TaskOptions task;
     BackboneOptions model;
     int held_out = 1000;

@@ -2,7 +2,6 @@
 #include "models/runs/insertion_run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <sstream>
 
@@ -10,21 +9,22 @@
 #include "engine/tensor/numbers.h"
 #include "input/lines.h"
 #include "input/number.h"
+#include "input/utf8.h"
+#include "models/runs/writer.h"
 
 namespace masquerade {
 namespace {
 
 // A number for every token of the vocabulary. A slot learns to insert tokens with small numbers first.
-using Numbers = std::vector<double>;
 struct Order {
     const char *name, *what;
     Numbers (*numbers)(const InsertionRun& run, const TrainingText& text);  // null: the order needs no numbers
 };
 
 Numbers by_frequency(const InsertionRun& run, const TrainingText& t) {
-    Numbers n(std::size_t(run.tokenizer.vocabulary().size()), 0);
+    Numbers n(run.tokenizer.vocabulary().size());
     for (const Sentence& s : run.sentences(t.train, t.train_targets))
-        for (int token : s.target) n[std::size_t(token)]--;
+        for (int token : s.target) n[token]--;
     return n;
 }
 
@@ -38,7 +38,7 @@ Numbers by_length(const InsertionRun& run, const TrainingText&) {
     Numbers n;
     for (int token = 0; token < run.tokenizer.vocabulary().size(); token++) {
         const std::string word = spelled(run, token);
-        n.push_back(-double(std::count_if(word.begin(), word.end(), [](char c) { return (c & 0xC0) != 0x80; })));
+        n.push_back(-std::count_if(word.begin(), word.end(), starts_code_point));
     }
     return n;
 }
@@ -110,7 +110,7 @@ void InsertionSettings::declare(Config& c) {
                "which of its missing words a slot learns: " + rules +
                    "or a file with a number for every token (small numbers first)",
                names_of(orders()));
-    c.add("tau", &tau, "temperature of an order: share ~ exp(-distance / tau)", 1e-3, 1e9);
+    c.add("tau", &how.insertion.tau, "temperature of an order: share ~ exp(-distance / tau)", 1e-3, 1e9);
     c.add("content_location", &content_location, "p(c,l): p(c|l) p(l), or one softmax over words and slots",
           {{"factorised", Location::factorised}, {"joint", Location::joint}});
     c.add("contextual_bias", &model.contextual_bias, "add a bias for all slots, computed from their maximum");
@@ -122,8 +122,10 @@ void InsertionSettings::declare(Config& c) {
         "finalization", &finalization,
         "which slots learn to end: slot, every slot without a missing word; sequence, only slots of a complete target",
         {{"slot", End::slot}, {"sequence", End::sequence}});
-    c.add("end_weight", &end_weight, "weight of slots that learn to end; other slots have weight 1", 0, 1000);
-    c.add("canvases", &canvases, "partial targets per sentence in a step; they share one encoder pass", 1, 16);
+    c.add("end_weight", &how.insertion.end_weight, "weight of slots that learn to end; other slots have weight 1", 0,
+          1000);
+    c.add("canvases", &how.insertion.canvases, "partial targets per sentence in a step; they share one encoder pass", 1,
+          16);
     declare_backbone(c, model.stacks.stack);
     declare_decoder(c, model.stacks);
     declare_reading(c, model.stacks.stack);
@@ -171,12 +173,10 @@ Stacks InsertionRun::stacks() const {
 
 std::string InsertionRun::description() const {
     const BackboneOptions& b = model.head_stack().options;
-    const std::string layers =
-        model.options.one_stack
-            ? masquerade::text(b.layers, " layers")
-            : masquerade::text(model.options.stacks.stack.layers, " layers that read and ", b.layers, " that insert");
-    return masquerade::text(layers, ", of width ", b.width, ", objective ", settings.objective, ", order ",
-                            settings.order);
+    const std::string layers = model.options.one_stack ? text(b.layers, " layers")
+                                                       : text(model.options.stacks.stack.layers,
+                                                              " layers that read and ", b.layers, " that insert");
+    return text(layers, ", of width ", b.width, ", objective ", settings.objective, ", order ", settings.order);
 }
 
 void InsertionRun::reads(const TrainingText& t) {
@@ -193,14 +193,11 @@ ObjectiveOptions InsertionRun::objective_options() const {
     r.middle = settings.order == "binary_tree";
     if (model.scores && !scores_) {
         Numbers all = numbers_of(parameters.master(*model.scores));
-        all.resize(std::size_t(tokenizer.vocabulary().size()));
+        all.resize(tokenizer.vocabulary().size());
         scores_ = std::make_shared<const Numbers>(std::move(all));
     }
     r.scores = scores_;
-    r.tau = settings.tau;
     r.sequence = settings.finalization == InsertionSettings::End::sequence;
-    r.end_weight = settings.end_weight;
-    r.canvases = settings.canvases;
     r.begin = tokenizer.vocabulary().cls();
     r.end = tokenizer.vocabulary().sep();
     return o;
@@ -225,7 +222,7 @@ Canvas InsertionRun::canvas_of(const std::string& line) const {
     return c;
 }
 
-std::vector<Written> InsertionRun::insert(const std::vector<const Sentence*>& sources, const SearchOptions& options,
+std::vector<Written> InsertionRun::insert(const Sentences& sources, const SearchOptions& options,
                                           std::vector<Canvas> starts) const {
     if (options.beams > 1 || options.samples > 0)
         throw BadUsage("insertion writes greedily, or in parallel (--parallel): beams and samples are not possible");
@@ -245,41 +242,65 @@ std::vector<Written> InsertionRun::insert(const std::vector<const Sentence*>& so
     constexpr std::size_t at_a_time = 64;
     for (std::size_t first = 0; first < sources.size(); first += at_a_time) {
         const std::size_t end = std::min(sources.size(), first + at_a_time);
-        decoder.read({sources.begin() + std::ptrdiff_t(first), sources.begin() + std::ptrdiff_t(end)});
-        std::vector<Canvas> some(starts.begin() + std::ptrdiff_t(first), starts.begin() + std::ptrdiff_t(end));
+        decoder.read({sources.begin() + first, sources.begin() + end});
+        std::vector<Canvas> some(starts.begin() + first, starts.begin() + end);
         for (std::size_t i = 0; i < some.size(); i++) {
             some[i].source = int(i);
             if (int(some[i].tokens.size()) > how.longest)
-                throw BadInput(masquerade::text("a canvas of ", some[i].tokens.size(),
-                                                " tokens is longer than the longest target, ", how.longest));
+                throw BadInput(text("a canvas of ", some[i].tokens.size(),
+                                    " tokens is longer than the longest target, ", how.longest));
         }
         for (Written& w : write_canvases(decoder, std::move(some), how)) all.push_back(std::move(w));
     }
     return all;
 }
 
-std::vector<std::vector<Hypothesis>> InsertionRun::write(const std::vector<const Sentence*>& sources,
-                                                         SearchOptions options, std::uint64_t) const {
-    std::vector<std::vector<Hypothesis>> all;
+std::vector<Hypotheses> InsertionRun::write(const Sentences& sources, SearchOptions options, std::uint64_t) const {
+    std::vector<Hypotheses> all;
     for (const Written& w : insert(sources, options)) all.push_back({{w.tokens, w.score, w.ended}});
     return all;
 }
 
-std::vector<std::string> InsertionRun::write_lines(const std::vector<const Sentence*>& sources,
-                                                   const SearchOptions& options, std::uint64_t,
-                                                   std::vector<Measure>& rows) const {
-    std::vector<std::string> lines;
+Strings InsertionRun::write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t,
+                                  std::vector<Measure>& rows) const {
+    Strings lines;
     double rounds = 0, passes = 0, fewest = 0, ended = 0;
     for (const Written& w : insert(sources, options)) {
-        lines.push_back(text(w.tokens));
+        lines.push_back(decode(w.tokens));
         rounds += w.rounds, passes += w.passes(), fewest += fewest_rounds(int(w.tokens.size())), ended += w.ended;
     }
-    const double n = double(sources.size());
+    const double n = sources.size();
     rows.push_back({"rounds", rounds / n, "", "of insertion, mean"});
     rows.push_back({"rounds.fewest", fewest / n, "", "floor(log2 tokens) + 1, mean"});
     rows.push_back({"passes", passes / n, "", "of the decoder, mean"});
     rows.push_back({"ended", 100 * ended / n, "%", "by itself"});
     return lines;
+}
+
+RunWriter InsertionRun::writer(const Writing& how) {
+    const SearchOptions options = how.options_for(*this, true);
+    if (how.count > 0)
+        throw BadUsage(
+            "--count needs a model that samples text; insertion writes a target for each line of standard input");
+    insert({}, options, {});  // checks the options now, before input lines are read
+    return {0, [=](Strings lines, std::uint32_t first) {
+                std::vector<Canvas> starts;
+                for (std::string& line : lines) {
+                    const std::size_t tab = std::min(line.find('\t'), line.size());
+                    const bool canvas = how.from_canvas && tab < line.size();
+                    starts.push_back(canvas ? canvas_of(line.substr(tab + 1)) : Canvas());
+                    line.resize(tab);
+                }
+                std::vector<Sentence> sources = sentences(lines);
+                for (std::size_t i = 0; i < sources.size(); i++) sources[i].name = first + i;
+                std::string all;
+                for (const Written& w : insert(pointers_to(sources), options, std::move(starts))) {
+                    Strings words;
+                    for (int token : w.tokens) words.push_back(tokenizer.vocabulary().token(token));
+                    all += (how.show_rounds ? draw_rounds(w, words) : decode(w.tokens)) + '\n';
+                }
+                return all;
+            }};
 }
 
 }  // namespace masquerade

@@ -11,15 +11,13 @@ struct InsertionSettings : TargetSettings {
                                 *what = "an Insertion Transformer, which writes pairs' targets in any order";
     static constexpr TextKind reads = TextKind::translations;
     static constexpr auto options = Family::of_insertion;
-    static std::vector<std::string> objectives() { return names_of(insertion_objectives()); }
+    static Strings objectives() { return names_of(insertion_objectives()); }
     InsertionOptions model;
     enum class Location : int { factorised, joint };
     enum class End : int { slot, sequence };
     Location content_location = Location::factorised;
     End finalization = End::slot;
     std::string order = "binary_tree";
-    double tau = 1, end_weight = 1;
-    int canvases = 1;
 
     InsertionSettings();
     const char* family() const override { return name; }
@@ -39,13 +37,12 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
     const TargetNet& net() const override { return model; }
     Stacks stacks() const override;
     std::string description() const override;
-    std::unique_ptr<RunWriter> writer(const Writing& how) override;
+    RunWriter writer(const Writing& how) override;
 
-    std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources, SearchOptions options,
-                                               std::uint64_t seed) const override;
+    std::vector<Hypotheses> write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const override;
     // Like write(), but also returns the round in which each token was inserted. `starts` has a canvas for each source;
     // if it is empty, all canvases are empty at the start.
-    std::vector<Written> insert(const std::vector<const Sentence*>& sources, const SearchOptions& options,
+    std::vector<Written> insert(const Sentences& sources, const SearchOptions& options,
                                 std::vector<Canvas> starts = {}) const;
     // Makes a canvas of the words of a line. A word "_" is not part of the canvas but closes the slot at its place, so
     // that nothing is inserted there. The slots between the pieces of a word are closed as well.
@@ -54,8 +51,8 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
 
   protected:
     void reads(const TrainingText& text) override;
-    std::vector<std::string> write_lines(const std::vector<const Sentence*>& sources, const SearchOptions& options,
-                                         std::uint64_t seed, std::vector<Measure>& rows) const override;
+    Strings write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t seed,
+                        std::vector<Measure>& rows) const override;
 
   private:
     // (V) A copy of InsertionTransformer::scores; null until objective_options() makes it.

@@ -2,8 +2,6 @@
 // The options of ./evaluate, and the table of measures that it prints, for all families of models.
 #pragma once
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "engine/tensor/device.h"
 #include "models/writing/search.h"
@@ -20,7 +18,7 @@ struct Measure {
 };
 
 struct Measures {
-    std::vector<std::string> heads, keys;  // headings of the columns: `value`, then `beside`; JSON keys of `beside`
+    Strings heads, keys;  // headings of the columns: `value`, then `beside`; JSON keys of `beside`
     std::vector<Measure> rows;
 };
 
@@ -50,6 +48,6 @@ struct Measuring {
 
 // Encodes and decodes each line, but keeps words that are not in the vocabulary (WordPiece::reading). The results can
 // be compared with generated lines, which have the same form.
-std::vector<std::string> as_read(std::vector<std::string> lines, const WordPiece& tokenizer);
+Strings as_read(Strings lines, const WordPiece& tokenizer);
 
 }  // namespace masquerade

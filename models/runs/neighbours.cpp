@@ -19,7 +19,7 @@ void scale_to_unit(std::vector<double>& v) {
     for (double& x : v) x /= length > 0 ? length : 1;
 }
 
-class Neighbours : public RunWriter {
+class Neighbours {
   public:
     Neighbours(const Run& run, const Writing& how) : run_(run), how_(how) {
         if (run.features({""}).empty())
@@ -33,7 +33,7 @@ class Neighbours : public RunWriter {
         for (std::vector<double>& v : corpus_vectors_) scale_to_unit(v);
     }
 
-    std::string write(std::vector<std::string> lines, std::uint32_t) override {
+    std::string write(Strings lines) {
         for (std::string& line : lines) line = source_of(line);
         std::vector<std::vector<double>> vectors = run_.features(lines);
         std::string all;
@@ -48,7 +48,7 @@ class Neighbours : public RunWriter {
         return all;
     }
 
-    void finish() override {
+    void finish() {
         if (how_.vectors.empty()) return;
         View view;
         view.data = rows_.data(), view.dtype = DType::f64;
@@ -83,8 +83,9 @@ class Neighbours : public RunWriter {
 
 }  // namespace
 
-std::unique_ptr<RunWriter> neighbour_writer(const Run& run, const Writing& how) {
-    return std::make_unique<Neighbours>(run, how);
+RunWriter neighbour_writer(const Run& run, const Writing& how) {
+    const auto found = std::make_shared<Neighbours>(run, how);
+    return {0, [=](Strings lines, std::uint32_t) { return found->write(std::move(lines)); }, [=] { found->finish(); }};
 }
 
 }  // namespace masquerade

@@ -7,7 +7,6 @@
 
 #include "engine/base/log.h"
 #include "engine/base/named.h"
-#include "engine/base/random.h"
 #include "engine/base/write_file.h"
 #include "engine/tensor/copy.h"
 #include "engine/tensor/numbers.h"
@@ -89,7 +88,7 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
         std::visit(declare, b.attention_options.emplace(s.key, s.start).first->second);
     }
     c.add("dropout", &b.dropout, "dropout of hidden states", 0, 0.99);
-    std::vector<std::string> dropping;
+    Strings dropping;
     for (const AttentionKind& kind : attention_kinds())
         if (kind.drops) dropping.push_back(kind.name);
     c.add("attention_dropout", &b.attention_dropout, of_kinds(dropping) + "dropout of attention probabilities", 0,
@@ -139,8 +138,8 @@ Run::Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Devi
     if (device != Device::cpu) cuda_runtime().choose_products({false, settings.train.deterministic});
     expect_trainable(tokenizer.vocabulary(), "vocab.txt", "(echo '[PAD]'; grep -vxF '[PAD]' vocab.txt) >new.txt");
     if (tokenizer.vocabulary().size() == int(special_tokens().size()))
-        throw BadInput(masquerade::text("the vocabulary holds ", tokenizer.vocabulary().size(),
-                                        " special tokens and nothing else; expected tokens of the text as well"));
+        throw BadInput(text("the vocabulary holds ", tokenizer.vocabulary().size(),
+                            " special tokens and nothing else; expected tokens of the text as well"));
 }
 
 std::vector<int> Run::special_tokens() const {
@@ -172,12 +171,11 @@ void Run::average_checkpoints(int count) {
     std::vector<std::int64_t> steps = folder.steps();
     steps.erase(std::upper_bound(steps.begin(), steps.end(), step), steps.end());
     if (int(steps.size()) < count)
-        throw BadUsage(masquerade::text("--average ", count, " needs ", count, " checkpoints, but ", folder.path(),
-                                        " has only ", steps.size(), " up to step ", step, "; train with keep=", count,
-                                        " to keep more"));
+        throw BadUsage(text("--average ", count, " needs ", count, " checkpoints, but ", folder.path(), " has only ",
+                            steps.size(), " up to step ", step, "; train with keep=", count, " to keep more"));
     steps.erase(steps.begin(), steps.end() - count);
     averaged = count > 1;
-    std::vector<double> sum(std::size_t(parameters.length()));
+    std::vector<double> sum(parameters.length());
     // The loaded checkpoint is the newest and is read last. State tensors, which are not averaged, therefore keep its
     // values. Random features, for example, are a state, and the mean of several draws is not a valid draw.
     for (std::int64_t s : steps) {
@@ -205,10 +203,10 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const T
     const nlohmann::json record = parse_input<BadInput>(run_json, folder.file("run.json"));
     const auto resumed = record.find("resumed");
     if (!record.is_object() || (resumed != record.end() && !resumed->is_array()))
-        throw BadInput(masquerade::text(
-            folder.file("run.json"),
-            " is not the record of a run: expected an object whose \"resumed\", if there is one, is a list; ",
-            "was it edited?"));
+        throw BadInput(
+            text(folder.file("run.json"),
+                 " is not the record of a run: expected an object whose \"resumed\", if there is one, is a list; ",
+                 "was it edited?"));
     salt = record.value("salt", "");  // open_model() has checked that the salt is a string
     loaded(record);
     const std::string path = folder.file("tokenizer.json");
@@ -225,8 +223,8 @@ void Run::save_tokenizer(const RunFolder& folder) const {
 }
 
 std::string Run::fit_prior(const TrainingText&) {
-    throw BadInput(masquerade::text(step_folder, " belongs to a run of ", common().family(),
-                                    ", which has no latents: there is no prior to fit"));
+    throw BadInput(text(step_folder, " belongs to a run of ", common().family(),
+                        ", which has no latents: there is no prior to fit"));
 }
 
 std::string hash_text(const std::string& bytes) { return hexadecimal(hash_of(bytes)); }

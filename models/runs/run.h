@@ -5,9 +5,8 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <string>
-#include <vector>
 
+#include "data/sentences.h"
 #include "data/training_text.h"
 #include "engine/io/config.h"
 #include "engine/io/checkpoint.h"
@@ -21,7 +20,7 @@ namespace masquerade {
 struct Measures;
 struct Measuring;
 struct Writing;
-class RunWriter;
+struct RunWriter;
 
 // The sizes of the Transformer stacks of a model.
 struct Stacks {
@@ -95,11 +94,11 @@ class Run {
     virtual void complete(TextOrigin& /*origin*/) const {}
     // Returns a feature vector for each line, as the input of a classifier: the latents of the line without noise, or
     // the last hidden state averaged over the tokens of the line. Returns an empty list if the run has no features.
-    virtual std::vector<std::vector<double>> features(const std::vector<std::string>& /*lines*/) const { return {}; }
+    virtual std::vector<std::vector<double>> features(const Strings& /*lines*/) const { return {}; }
     // Evaluates the run on held-out text (models/runs/measures.h).
     virtual Measures measures(const Measuring& how) = 0;
     // Returns a generator of lines or samples (models/runs/writer.h). Throws BadUsage if the run cannot generate.
-    virtual std::unique_ptr<RunWriter> writer(const Writing& how);
+    virtual RunWriter writer(const Writing& how);
     // Fits a prior to the latents of the training sentences and saves it in the step folder. Returns a message for the
     // user. Throws BadInput if the family has no latents.
     virtual std::string fit_prior(const TrainingText& text);
@@ -125,7 +124,7 @@ class Run {
     // Returns a command that generates text with the run in this folder; empty if the run was not trained to generate.
     virtual std::string writing_command(const std::string& folder) const = 0;
 
-    std::string text(const std::vector<int>& tokens) const { return tokenizer.decode(tokens); }
+    std::string decode(const Tokens& tokens) const { return tokenizer.decode(tokens); }
     // Returns the ids of [PAD], [UNK], [CLS], [SEP] and [MASK], without those that the vocabulary lacks.
     std::vector<int> special_tokens() const;
 
@@ -155,7 +154,7 @@ void read_settings(const RunFolder& folder, std::int64_t step, RunSettings& sett
 struct Family {
     const char *name, *what;
     TextKind reads;
-    std::vector<std::string> objectives;  // the family's objectives; empty if there is no choice
+    Strings objectives;  // the family's objectives; empty if there is no choice
     // The groups of options of ./generate and ./evaluate; `options` is the group that the family supports.
     enum Options : unsigned { no_options = 0, of_latents = 1, of_search = 2, of_insertion = 4 };
     Options options;

@@ -14,16 +14,15 @@ std::string share_of(std::int64_t part, std::int64_t all, const char* what) {
 
 }  // namespace
 
-std::vector<std::string> cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts,
-                                     const LineLimit& limit) {
+Strings cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts, const LineLimit& limit) {
     if (cut == 0) return {};
     return {fmt::format("{} have more than {} {} and lose their end; a larger {} keeps it", share_of(cut, all, what),
                         limit.tokens, parts, limit.setting)};
 }
 
-std::vector<std::string> lost_warnings(const Run& run, const std::vector<Sentence>& sentences) {
+Strings lost_warnings(const Run& run, const std::vector<Sentence>& sentences) {
     const bool pairs = !sentences.empty() && !sentences[0].target.empty();
-    std::vector<std::string> all;
+    Strings all;
     ReadCounts words;
     for (const bool targets : {false, true}) {
         const ReadCounts counts = counts_of(run.tokenizer, sentences, targets);

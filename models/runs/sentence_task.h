@@ -11,9 +11,8 @@ namespace masquerade {
 // than `limit` and truncated; if `cut` is 0, it returns nothing. `what` is the user's word for the lines, such as
 // "targets" or "files"; `parts` is the unit of the limit, "tokens" or "bytes". lost_warnings() says how many sentences
 // are truncated, and how many words are read as [UNK].
-std::vector<std::string> cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts,
-                                     const LineLimit& limit);
-std::vector<std::string> lost_warnings(const Run& run, const std::vector<Sentence>& sentences);
+Strings cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts, const LineLimit& limit);
+Strings lost_warnings(const Run& run, const std::vector<Sentence>& sentences);
 
 class SentenceTask : public Task {
   public:
@@ -26,14 +25,14 @@ class SentenceTask : public Task {
     std::vector<std::uint64_t> place() const override { return source_.numbers(); }
     void move_to(const std::vector<std::uint64_t>& place) override { source_.move_to(place); }
     void save(const std::string& folder) const override { all_.save_config(folder); }
-    std::vector<std::string> warnings() const override { return lost_warnings(all_, train_); }
+    Strings warnings() const override { return lost_warnings(all_, train_); }
 
   protected:
     static constexpr std::size_t validated = 400;  // maximum number of held-out sentences that validate() uses
     static constexpr std::size_t shown = 4;        // maximum number of sentences of each kind that show() returns
 
     // Returns the sentences of the next batch.
-    std::vector<const Sentence*> take() { return source_.take(std::size_t(all_.common().batch_tokens)); }
+    Sentences take() { return source_.take(all_.common().batch_tokens); }
 
     const std::vector<Sentence> train_, held_out_;
 

@@ -17,7 +17,7 @@ void Seq2SeqSettings::declare(Config& c) {
     declare_decoder(c, model);
     declare_reading(c, model.stack);
     declare_mask(c);
-    c.add("span", &span, "mass: share of the tokens that are masked", 0, 1);
+    c.add("span", &how.span, "mass: share of the tokens that are masked", 0, 1);
     declare_rest(c, model.stack);
 }
 
@@ -33,14 +33,8 @@ EncoderDecoderOptions Seq2SeqSettings::net(int vocabulary_size) const {
 
 std::string Seq2SeqRun::description() const {
     const BackboneOptions& b = model.encoder.options;
-    return masquerade::text(b.layers, " layers that read and ", model.options.decoder_layers, " that write, of width ",
-                            b.width, ", objective ", settings.objective);
-}
-
-ObjectiveOptions Seq2SeqRun::objective_options() const {
-    ObjectiveOptions o = TargetRun::objective_options();
-    o.span = settings.span;
-    return o;
+    return text(b.layers, " layers that read and ", model.options.decoder_layers, " that write, of width ", b.width,
+                ", objective ", settings.objective);
 }
 
 // The states are those of the encoder.
@@ -55,15 +49,12 @@ std::vector<std::vector<double>> Seq2SeqRun::features(const std::vector<std::str
     });
 }
 
-std::vector<std::vector<Hypothesis>> Seq2SeqRun::write(const std::vector<const Sentence*>& sources,
-                                                       SearchOptions options, std::uint64_t seed) const {
-    std::vector<SearchSource> about;
-    for (const Sentence* s : sources)
-        about.push_back(search_source(*s, s->ids.front(), tokenizer.vocabulary().sep(),
-                                      std::min(options.maximum, settings.max_target)));
+std::vector<Hypotheses> Seq2SeqRun::write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const {
     const ObjectiveOptions o = objective_options();
     Seq2SeqDecoder decoder(model, o.source_type, o.target_type, settings.max_target, o.encoder_masks, o.masks);
-    return written(decoder, about, sources, std::move(options), seed);
+    return written(decoder, sources, std::move(options), seed, tokenizer.vocabulary().sep(), [&](const Sentence& s) {
+        return Start{s.ids.front(), settings.max_target};
+    });
 }
 
 }  // namespace masquerade

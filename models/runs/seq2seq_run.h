@@ -10,9 +10,8 @@ struct Seq2SeqSettings : TargetSettings {
     static constexpr const char *name = "seq2seq", *what = "an encoder and a decoder, on pairs or as MASS";
     static constexpr TextKind reads = TextKind::pairs;
     static constexpr auto options = Family::of_search;
-    static std::vector<std::string> objectives() { return names_of(masquerade::objectives(true)); }
+    static Strings objectives() { return names_of(masquerade::objectives(true)); }
     EncoderDecoderOptions model;
-    double span = 0.5;
 
     Seq2SeqSettings();
     const char* family() const override { return name; }
@@ -35,10 +34,8 @@ class Seq2SeqRun : public RunOf<Seq2SeqSettings, EncoderDecoder, TargetRun> {
     std::string description() const override;
 
     std::string unwritable(bool) const override { return masks.own ? masks.own->unwritable(false) : ""; }
-    std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources, SearchOptions options,
-                                               std::uint64_t seed) const override;
-    ObjectiveOptions objective_options() const override;
-    std::vector<std::vector<double>> features(const std::vector<std::string>& lines) const override;
+    std::vector<Hypotheses> write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const override;
+    std::vector<std::vector<double>> features(const Strings& lines) const override;
 };
 
 }  // namespace masquerade

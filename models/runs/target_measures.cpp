@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "data/text.h"
@@ -13,7 +11,7 @@
 
 namespace masquerade {
 
-std::vector<std::string> as_read(std::vector<std::string> lines, const WordPiece& tokenizer) {
+Strings as_read(Strings lines, const WordPiece& tokenizer) {
     for (std::string& line : lines) line = tokenizer.reading(line);
     return lines;
 }
@@ -22,9 +20,8 @@ namespace {
 
 // Returns the targets that two baselines give to the sources: the beginning of each source, and the target of the most
 // similar training source.
-std::vector<std::vector<std::string>> baselines(const std::vector<std::string>& sources, const TrainingText& t,
-                                                bool characters) {
-    std::vector<std::string> first, nearest;
+std::vector<Strings> baselines(const Strings& sources, const TrainingText& t, bool characters) {
+    Strings first, nearest;
     NearestSource finder(t.train);
     for (const std::string& line : sources) {
         first.push_back(characters ? first_characters(line) : first_words(line));
@@ -33,28 +30,26 @@ std::vector<std::vector<std::string>> baselines(const std::vector<std::string>& 
     return {first, nearest};
 }
 
-using Lines = std::vector<std::string>;
-void write_outputs(const std::string& path, const std::vector<const Lines*>& columns) {
+void write_outputs(const std::string& path, const std::vector<const Strings*>& columns) {
     std::string table;
     for (std::size_t i = 0; i < columns[0]->size(); i++)
-        for (const Lines* column : columns) table += (*column)[i] + (column == columns.back() ? '\n' : '\t');
+        for (const Strings* column : columns) table += (*column)[i] + (column == columns.back() ? '\n' : '\t');
     replace_file(path, table);
 }
 
 // Adds a row for each measure of the generated lines, which are outputs[0]. The row also has the measure of each
 // baseline, whose lines are outputs[1], outputs[2] and so on.
-void measure_outputs(const std::vector<std::vector<std::string>>& outputs, const std::vector<std::string>& references,
-                     bool characters, std::vector<Measure>& rows) {
+void measure_outputs(const std::vector<Strings>& outputs, const Strings& references, bool characters,
+                     std::vector<Measure>& rows) {
     struct Scores {
         Rouge rouge;
         double bleu;
         Form form;
     };
+    const TextUnits units = characters ? TextUnits::characters : TextUnits::words;
     std::vector<Scores> all;
-    for (const std::vector<std::string>& lines : outputs)
-        all.push_back({rouge(references, lines, characters ? RougeTokens::characters : RougeTokens::words),
-                       bleu(references, lines, characters ? BleuTokens::characters : BleuTokens::words_13a).score,
-                       form(references, lines)});
+    for (const Strings& lines : outputs)
+        all.push_back({rouge(references, lines, units), bleu(references, lines, units).score, form(references, lines)});
     const struct {
         const char* key;
         double (*of)(const Scores&);
@@ -80,11 +75,10 @@ void measure_outputs(const std::vector<std::vector<std::string>>& outputs, const
 
 }  // namespace
 
-std::vector<std::string> TargetRun::write_lines(const std::vector<const Sentence*>& sources,
-                                                const SearchOptions& options, std::uint64_t seed,
-                                                std::vector<Measure>& /*rows*/) const {
-    std::vector<std::string> lines;
-    for (const auto& hypotheses : write(sources, options, seed)) lines.push_back(text(hypotheses.at(0).tokens));
+Strings TargetRun::write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t seed,
+                               std::vector<Measure>& /*rows*/) const {
+    Strings lines;
+    for (const auto& hypotheses : write(sources, options, seed)) lines.push_back(decode(hypotheses.at(0).tokens));
     return lines;
 }
 
@@ -101,7 +95,7 @@ Measures TargetRun::measures(const Measuring& how) {
     if (pairs) t.held_out_targets.resize(n);
     if (n == 0) throw BadInput("there is no held-out line to evaluate on; give --data FILE");
     const std::vector<Sentence> sentences = this->sentences(t.held_out, t.held_out_targets);
-    const std::vector<const Sentence*> all = pointers_to(sentences);
+    const Sentences all = pointers_to(sentences);
 
     Measures table{{"written", "first 9", "nearest"},
                    {"first_9", "nearest"},
@@ -118,17 +112,16 @@ Measures TargetRun::measures(const Measuring& how) {
         refuse_sentences(how.data.empty() ? t.origin.name : how.data);
     if (!pairs || !writes()) {
         if (!how.outputs.empty())
-            throw BadUsage(masquerade::text("--outputs: targets are written only for pairs; ", how.run,
-                                            " was trained on ", objective(),
-                                            pairs ? "" : ", and the text holds no pairs"));
+            throw BadUsage(text("--outputs: targets are written only for pairs; ", how.run, " was trained on ",
+                                objective(), pairs ? "" : ", and the text holds no pairs"));
         return table;
     }
-    std::vector<std::string> written = write_lines(all, how.search, how.seed, rows);
-    const Lines references = as_read(t.held_out_targets, tokenizer);
+    Strings written = write_lines(all, how.search, how.seed, rows);
+    const Strings references = as_read(t.held_out_targets, tokenizer);
     if (!how.outputs.empty()) write_outputs(how.outputs, {&t.held_out, &written, &t.held_out_targets, &references});
-    std::vector<Lines> compared = {std::move(written)};
+    std::vector<Strings> compared = {std::move(written)};
     if (!t.train_targets.empty())
-        for (Lines& lines : baselines(t.held_out, t, how.characters))
+        for (Strings& lines : baselines(t.held_out, t, how.characters))
             compared.push_back(as_read(std::move(lines), tokenizer));
     measure_outputs(compared, references, how.characters, rows);
     return table;

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <climits>
+#include <utility>
 
+#include "engine/base/log.h"
 #include "engine/base/printable.h"
 #include "engine/tensor/numbers.h"
+#include "input/utf8.h"
 #include "models/runs/sentence_task.h"
+#include "models/runs/writer.h"
 
 namespace masquerade {
 namespace {
@@ -14,7 +18,7 @@ namespace {
 // Returns the loss of an objective on sentences or pairs. Objectives that hide tokens at random (mlm, plm, mass, ...)
 // always use the random numbers of step 0, so that losses are comparable.
 ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const ObjectiveOptions& options,
-                       const std::vector<const Sentence*>& sentences) {
+                       const Sentences& sentences) {
     ScoredLoss all;
     double sum = 0;
     const auto make = [&](const auto& some) { return objective.batch(some, 0, options); };
@@ -35,7 +39,7 @@ ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const O
 std::string shortened(const std::string& line, std::size_t most) {
     if (line.size() <= most) return line;
     std::size_t end = most;
-    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) end--;
+    while (end > 0 && !starts_code_point(line[end])) end--;
     return line.substr(0, end) + " ...";
 }
 
@@ -45,7 +49,7 @@ class TargetTask : public SentenceTask {
         : SentenceTask(run, std::move(train), std::move(held_out)), run_(run) {}
 
     std::string next_batch(std::int64_t step) override {
-        const auto number = std::uint32_t(step);
+        const std::uint32_t number = step;
         const Objective& objective = run_.mixture.at(run_.common().train.seed, number);
         batch_ = objective.batch(take(), number, run_.objective_options(), 64);
         return batch_.bucket;
@@ -72,14 +76,14 @@ class TargetTask : public SentenceTask {
     // run cannot generate.
     std::string show(std::int64_t) override {
         if (!run_.reads_pairs() || !run_.writes() || held_out_.empty()) return "";
-        const std::vector<const Sentence*> some = pointers_to(held_out_, shown);
+        const Sentences some = pointers_to(held_out_, shown);
         const auto written = run_.write(some, {}, run_.common().train.seed);
         std::string out = "  held-out sources, what is written for them, and their own targets\n";
         for (std::size_t i = 0; i < some.size(); i++) {
             const std::vector<int>& ids = some[i]->ids;
-            out += "    " + shortened(run_.text({ids.begin() + 1, ids.end() - 1}), 68) + "\n";
-            out += "      > " + run_.text(written[i].at(0).tokens) + "\n";
-            out += "      = " + run_.text({some[i]->target.begin(), some[i]->target.end() - 1}) + "\n";
+            out += "    " + shortened(run_.decode({ids.begin() + 1, ids.end() - 1}), 68) + "\n";
+            out += "      > " + run_.decode(written[i].at(0).tokens) + "\n";
+            out += "      = " + run_.decode({some[i]->target.begin(), some[i]->target.end() - 1}) + "\n";
         }
         return out;
     }
@@ -100,7 +104,7 @@ void TargetSettings::start_with(BackboneOptions& stack, int layers) {
 }
 
 void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
-    std::vector<std::string> tasks = names_of(pair_tasks());
+    Strings tasks = names_of(pair_tasks());
     tasks.insert(tasks.begin(), "none");
     c.add("task", &made.task,
           "task whose pairs are generated: of words, or of a graph and a path in it; none: read a text", tasks);
@@ -110,8 +114,8 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     c.add("level", &made.level, "star_graph: size of the graph", names_of(star_levels()));
     c.add("max_length", &max_length, "longest source with [CLS] and [SEP]; longer ones are cut", 3, 65536);
     c.add("max_target", &max_target, "longest target with its [SEP]; longer ones are cut", 2, 65536);
-    c.add("source_type", &source_type, "segment id of a source", 0, 65535);
-    c.add("target_type", &target_type, "segment id of a target", 0, 65535);
+    c.add("source_type", &how.source_type, "segment id of a source", 0, 65535);
+    c.add("target_type", &how.target_type, "segment id of a target", 0, 65535);
     const auto longest = [this] { return made.any() ? find_pair_task(made).size(made) : PairTask::Size{}; };
     c.follows("max_length", [=, start = max_length] { max_length = std::max(start, longest().source + 2); });
     c.follows("max_target", [=, start = max_target] { max_target = std::max(start, longest().target + 1); });
@@ -131,8 +135,7 @@ TargetSettings::Masks TargetSettings::masks() const {
 TargetRun::TargetRun(const TargetSettings& s, Vocabulary v, DType storage, Device device)
     : Run(s, std::move(v), storage, device), mixture(s.mixture()), masks(s.masks()) {
     if (s.made.any() && Vocabulary(s.words()).lines() != tokenizer.vocabulary().lines())
-        throw BadInput(
-            masquerade::text("the vocabulary is not that of task ", s.made.task, ", which brings its own words"));
+        throw BadInput(text("the vocabulary is not that of task ", s.made.task, ", which brings its own words"));
 }
 
 void TargetSettings::declare_decoder(Config& c, EncoderDecoderOptions& stacks) {
@@ -163,12 +166,11 @@ std::string TargetRun::writing_command(const std::string& folder) const {
     return "./generate " + shell_word(folder) + (writes() && !continues() ? " < SOURCES" : " --count 10");
 }
 
-std::vector<Sentence> TargetRun::sentences(const std::vector<std::string>& sources,
-                                           const std::vector<std::string>& targets) const {
+std::vector<Sentence> TargetRun::sentences(const Strings& sources, const Strings& targets) const {
     return encode_pairs(tokenizer, sources, targets, common().source_limit().tokens, common().target_limit().tokens);
 }
 
-std::vector<Sentence> TargetRun::beginnings(const std::vector<std::string>& lines) const {
+std::vector<Sentence> TargetRun::beginnings(const Strings& lines) const {
     const int most = common().max_length - common().max_length / 4;
     std::vector<Sentence> all = encode_lines(tokenizer, lines, INT_MAX);
     for (Sentence& s : all) {
@@ -179,7 +181,7 @@ std::vector<Sentence> TargetRun::beginnings(const std::vector<std::string>& line
     return all;
 }
 
-std::vector<Sentence> TargetRun::endings(const std::vector<std::string>& lines) const {
+std::vector<Sentence> TargetRun::endings(const Strings& lines) const {
     std::vector<Sentence> all = encode_lines(tokenizer, lines, INT_MAX);
     for (Sentence& s : all) {
         const int surplus = int(s.ids.size()) - (common().max_length - 1);
@@ -191,7 +193,7 @@ std::vector<Sentence> TargetRun::endings(const std::vector<std::string>& lines) 
 Example TargetRun::source_of(const Sentence& s) const {
     Example e;
     const int n = int(s.ids.size());
-    for (int t = 0; t < n; t++) e.rows.push(s.ids[std::size_t(t)], common().source_type, t, s.name);
+    for (int t = 0; t < n; t++) e.rows.push(s.ids[std::size_t(t)], common().how.source_type, t, s.name);
     e.document = {n, 0};
     return e;
 }
@@ -228,74 +230,63 @@ void TargetRun::expect_to_write(bool backward) const {
     const std::string why = unwritable(backward);
     if (!why.empty() && (!backward || mixture.has(Objective::writes_backward))) throw BadUsage(why);
     if (backward && !writes_backward())
-        throw BadUsage(masquerade::text(
-            "objective ", objective(),
-            " does not train to generate what precedes a text; ./train unilm objective=lm-reverse does"));
-    if (!backward && !writes())
         throw BadUsage(
-            masquerade::text("objective ", objective(),
-                             " does not train to continue a text; ./evaluate measures what the run has learned"));
+            text("objective ", objective(),
+                 " does not train to generate what precedes a text; ./train unilm objective=lm-reverse does"));
+    if (!backward && !writes())
+        throw BadUsage(text("objective ", objective(),
+                            " does not train to continue a text; ./evaluate measures what the run has learned"));
 }
 
-std::vector<std::vector<Hypothesis>> TargetRun::write_before(const std::vector<const Sentence*>& endings,
-                                                             SearchOptions options, std::uint64_t seed) const {
+std::vector<Hypotheses> TargetRun::write_before(const Sentences& endings, SearchOptions options,
+                                                std::uint64_t seed) const {
     expect_to_write(true);
     const int room = common().max_length;
-    std::vector<SearchSource> about;
-    for (const Sentence* s : endings)
-        about.push_back(search_source(*s, s->ids.front(), tokenizer.vocabulary().cls(),
-                                      std::min(options.maximum, room - int(s->ids.size()))));
     const std::unique_ptr<SourceReader> reader = backward_reader(std::min(options.maximum, room));
-    auto all = written(*reader, about, endings, std::move(options), seed);
-    for (auto& hypotheses : all)
+    const auto start = [&](const Sentence& s) { return Start{s.ids.front(), room - int(s.ids.size())}; };
+    auto all = written(*reader, endings, std::move(options), seed, tokenizer.vocabulary().cls(), start);
+    for (Hypotheses& hypotheses : all)
         for (Hypothesis& h : hypotheses) std::reverse(h.tokens.begin(), h.tokens.end());
     return all;
 }
 
-SearchSource TargetRun::search_source(const Sentence& s, int begin, int end, int maximum) const {
-    SearchSource source;
-    source.line = std::uint32_t(s.name);
-    source.begin = begin;
-    source.ends = {end};
-    source.maximum = std::max(1, maximum);
-    return source;
-}
-
-std::vector<std::vector<Hypothesis>> TargetRun::written(SourceReader& reader, const std::vector<SearchSource>& about,
-                                                        const std::vector<const Sentence*>& sources,
-                                                        SearchOptions options, std::uint64_t seed) const {
-    if (sources.empty()) return {};
+std::vector<Hypotheses> TargetRun::written(SourceReader& reader, const Sentences& sources, SearchOptions options,
+                                           std::uint64_t seed, int end,
+                                           const std::function<Start(const Sentence&)>& start) const {
+    std::vector<SearchSource> about;
+    for (const Sentence* s : sources) {
+        const Start from = start(*s);
+        const int maximum = std::max(1, std::min(options.maximum, from.maximum));
+        about.push_back({std::uint32_t(s->name), 0, from.begin, {end}, maximum});
+    }
     for (int id : special_tokens())
-        if (id != about[0].ends[0] && id != tokenizer.vocabulary().unk()) options.forbidden.push_back(id);
+        if (id != end && id != tokenizer.vocabulary().unk()) options.forbidden.push_back(id);
     return write_targets(reader, about, sources, options, seed);
 }
 
 void TargetSettings::expect_types(const BackboneOptions& stack) const {
-    if (std::max(source_type, target_type) >= stack.types)
-        throw BadUsage(masquerade::text("source_type ", source_type, " and target_type ", target_type,
-                                        " must lie below types=", stack.types));
+    if (std::max(how.source_type, how.target_type) >= stack.types)
+        throw BadUsage(text("source_type ", how.source_type, " and target_type ", how.target_type,
+                            " must lie below types=", stack.types));
 }
 
 void TargetRun::refuse_sentences(const std::string& name) const {
-    throw BadInput(masquerade::text("objective ", objective(), " needs pairs, and ", name,
-                                    " holds none; give --data FILE with source<TAB>target on every line"));
+    throw BadInput(text("objective ", objective(), " needs pairs, and ", name,
+                        " holds none; give --data FILE with source<TAB>target on every line"));
 }
 
 ObjectiveOptions TargetRun::objective_options() const {
-    const TargetSettings& s = common();
-    ObjectiveOptions o;
+    ObjectiveOptions o = common().how;
     o.vocabulary = tokenizer.vocabulary().size();
     o.special = special_tokens();
     o.mask = tokenizer.vocabulary().mask();
-    o.source_type = s.source_type;
-    o.target_type = s.target_type;
-    o.seed = s.train.seed;
+    o.seed = common().train.seed;
     o.masks = masks.own;
     o.encoder_masks = masks.encoder;
     return o;
 }
 
-std::vector<PartLoss> TargetRun::losses(const std::vector<const Sentence*>& some, bool targets) const {
+std::vector<PartLoss> TargetRun::losses(const Sentences& some, bool targets) const {
     std::vector<PartLoss> all;
     for (const ObjectiveMixture::Part& part : mixture.parts)
         if (targets || !part.objective->has(Objective::pairs))
@@ -307,10 +298,55 @@ std::vector<PartLoss> TargetRun::losses(const std::vector<const Sentence*>& some
 std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
     if (reads_pairs() && t.train_targets.empty()) refuse_sentences(t.origin.name);
     if (mixture.has(Objective::mask_token) && tokenizer.vocabulary().mask() < 0)
-        throw BadInput(masquerade::text("objective ", objective(), " needs [MASK], which the vocabulary lacks"));
+        throw BadInput(text("objective ", objective(), " needs [MASK], which the vocabulary lacks"));
     reads(t);
     return std::make_unique<TargetTask>(*this, sentences(t.train, t.train_targets),
                                         sentences(t.held_out, t.held_out_targets));
+}
+
+namespace {
+
+// Keeps only the source of each line source<TAB>target. Returns whether any line has a tab.
+bool keep_sources(Strings& lines) {
+    bool tabs = false;
+    for (std::string& line : lines) {
+        const std::size_t tab = line.find('\t');
+        if (tab == line.npos) continue;
+        line.resize(tab);
+        tabs = true;
+    }
+    return tabs;
+}
+
+}  // namespace
+
+RunWriter TargetRun::writer(const Writing& how) {
+    const SearchOptions options = how.options_for(*this, true);
+    // before: the text before each input line is generated. after: each input line is continued. If both are false, each
+    // input line is a source, whose target is generated.
+    const bool before = how.backward || (writes_backward() && !writes()), after = !before && continues();
+    expect_to_write(before);
+    if (how.count > 0 && !before && !after)
+        throw BadUsage(
+            "--count needs a model that samples text; this one writes a target for each line of standard input");
+    return {how.count, [=, noted = false](Strings lines, std::uint32_t first) mutable {
+                if (!before && !after && keep_sources(lines) && !std::exchange(noted, true))
+                    log_line("note: standard input: if a line has a tab, only the source before the tab is read");
+                std::vector<Sentence> sources = before ? endings(lines) : after ? beginnings(lines) : sentences(lines);
+                const std::size_t least = before || after ? 1 : 3;  // a source with fewer tokens gives an empty line
+                Sentences some;
+                for (std::size_t i = 0; i < sources.size(); i++) {
+                    sources[i].name = first + i;
+                    if (sources[i].ids.size() >= least) some.push_back(&sources[i]);
+                }
+                const std::vector<Hypotheses> found =
+                    before ? write_before(some, options, how.seed) : write(some, options, how.seed);
+                std::size_t next = 0;
+                std::string all;
+                for (const Sentence& s : sources)
+                    all += (s.ids.size() >= least ? how.line_of(*this, found[next++]) : "") + '\n';
+                return all;
+            }};
 }
 
 }  // namespace masquerade

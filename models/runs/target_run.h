@@ -26,15 +26,16 @@ struct PartLoss {
 
 struct TargetSettings : RunSettings {
     std::string objective;
-    int max_length = 64;                   // maximum number of tokens of a source, including [CLS] and [SEP]
-    int max_target = 24;                   // maximum number of tokens of a target, including its [SEP]
-    int source_type = 0, target_type = 1;  // segment ids of the tokens of sources and of targets
-    double label_smoothing = 0;            // only in the training loss
+    int max_length = 64;  // maximum number of tokens of a source, including [CLS] and [SEP]
+    int max_target = 24;  // maximum number of tokens of a target, including its [SEP]
+    // The options of the objectives that are settings. The others follow from the run: TargetRun::objective_options().
+    ObjectiveOptions how;
+    double label_smoothing = 0;  // only in the training loss
     // Only for one stack. true: the positions of a target start at max_length; false: directly after its source.
     bool fixed_target_start = false;
 
     TextKind wants(TextKind usual) const override { return mixture().has(Objective::pairs) ? usual : TextKind::any; }
-    std::vector<std::string> words() const override { return made.any() ? pair_words(made) : WordList(); }
+    Strings words() const override { return made.any() ? pair_words(made) : WordList(); }
     virtual const std::vector<Objective>& table() const = 0;  // the objectives that the family supports
     ObjectiveMixture mixture() const { return ObjectiveMixture::parse(objective, table()); }
     virtual Stacks stacks() const = 0;  // the sizes of the stacks in the settings
@@ -71,11 +72,10 @@ class TargetRun : public Run {
     const TargetSettings& common() const override = 0;
     std::string writing_command(const std::string& folder) const override;
     Measures measures(const Measuring& how) override;
-    std::unique_ptr<RunWriter> writer(const Writing& how) override;
+    RunWriter writer(const Writing& how) override;
     const std::string& objective() const { return common().objective; }
     // Encodes sources or, if targets are given, pairs.
-    std::vector<Sentence> sentences(const std::vector<std::string>& sources,
-                                    const std::vector<std::string>& targets = {}) const;
+    std::vector<Sentence> sentences(const Strings& sources, const Strings& targets = {}) const;
     virtual const TargetNet& net() const = 0;
     virtual ObjectiveOptions objective_options() const;
     std::unique_ptr<Task> task(const TrainingText& text) override;
@@ -95,21 +95,20 @@ class TargetRun : public Run {
     virtual bool continues() const { return false; }
     // Generates the targets of sources or, if continues(), their continuations. Returns the hypotheses of each source,
     // best first.
-    virtual std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
-                                                       SearchOptions options, std::uint64_t seed) const = 0;
+    virtual std::vector<Hypotheses> write(const Sentences& sources, SearchOptions options,
+                                          std::uint64_t seed) const = 0;
     // Generates the text before each ending, from right to left. The tokens of a hypothesis are in reading order.
-    std::vector<std::vector<Hypothesis>> write_before(const std::vector<const Sentence*>& endings,
-                                                      SearchOptions options, std::uint64_t seed) const;
+    std::vector<Hypotheses> write_before(const Sentences& endings, SearchOptions options, std::uint64_t seed) const;
     // Returns the loss of each objective on these sentences. If `targets` is false, leaves out the objectives that need
     // pairs.
-    std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences, bool targets) const;
+    std::vector<PartLoss> losses(const Sentences& sentences, bool targets) const;
 
     // Encodes texts that will be continued, with [CLS] but without [SEP]. If a line is too long, tokens after [CLS] are
     // dropped until only 3/4 of max_length remain, so that there is room for the continuation.
-    std::vector<Sentence> beginnings(const std::vector<std::string>& lines) const;
+    std::vector<Sentence> beginnings(const Strings& lines) const;
     // Encodes texts whose beginning will be generated, with [SEP] but without [CLS]. If a line is too long, its first
     // tokens are dropped until max_length - 1 tokens remain.
-    std::vector<Sentence> endings(const std::vector<std::string>& lines) const;
+    std::vector<Sentence> endings(const Strings& lines) const;
 
     const ObjectiveMixture mixture;
     const TargetSettings::Masks masks;
@@ -132,14 +131,15 @@ class TargetRun : public Run {
     // Returns a reader of endings that can generate the given number of tokens before each ending; null if
     // writes_backward() is false.
     virtual std::unique_ptr<SourceReader> backward_reader(int) const { return nullptr; }
-    // Describes a source to the search: the generated text follows the token `begin`, and ends with the token `end` or
-    // after `maximum` tokens.
-    SearchSource search_source(const Sentence& source, int begin, int end, int maximum) const;
-    // Reads the sources with `reader` and searches for their targets. Forbids all special tokens except the end token
-    // and [UNK].
-    std::vector<std::vector<Hypothesis>> written(SourceReader& reader, const std::vector<SearchSource>& about,
-                                                 const std::vector<const Sentence*>& sources, SearchOptions options,
-                                                 std::uint64_t seed) const;
+    // Where the search for a target starts: after the token `begin`; and the maximum number of tokens of the target.
+    struct Start {
+        int begin, maximum;
+    };
+    // Reads the sources with `reader` and searches for their targets, which end with the token `end`. Forbids all other
+    // special tokens except [UNK].
+    std::vector<Hypotheses> written(SourceReader& reader, const Sentences& sources, SearchOptions options,
+                                    std::uint64_t seed, int end,
+                                    const std::function<Start(const Sentence&)>& start) const;
 };
 
 }  // namespace masquerade

@@ -21,9 +21,9 @@ namespace {
 bool is_setting(const std::string& word) { return word.find('=') != std::string::npos; }
 
 // Changes the settings of a resumed run by `words` (key=value). Returns the changed settings with their new values.
-nlohmann::json changed(RunSettings& settings, const std::vector<std::string>& words) {
-    static const std::vector<std::string> may_change = {"learning_rate",  "warmup",     "clip", "schedule_start",
-                                                        "schedule_steps", "save_every", "keep"};
+nlohmann::json changed(RunSettings& settings, const Strings& words) {
+    static const Strings may_change = {"learning_rate",  "warmup",     "clip", "schedule_start",
+                                       "schedule_steps", "save_every", "keep"};
     Config keys;
     settings.declare(keys);
     nlohmann::json changes;
@@ -70,7 +70,7 @@ std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initi
 
 }  // namespace
 
-Training::Training(const std::string& run_folder, const std::vector<std::string>& changes, Device device)
+Training::Training(const std::string& run_folder, const Strings& changes, Device device)
     : folder(RunFolder::resume(run_folder)) {
     kind = &family_of_run(folder.path());
     run = kind->load(folder.path(), true, device);
@@ -167,11 +167,11 @@ std::unique_ptr<RunSettings> default_settings(const Family& kind, Device device)
     return settings;
 }
 
-const Family& kind_of(const std::vector<std::string>& words) {
+const Family& kind_of(const Strings& words) {
     return words.empty() || is_setting(words[0]) ? families().front() : find_family(words[0]);
 }
 
-void apply_words(const Family& kind, const std::vector<std::string>& words, Config& config) {
+void apply_words(const Family& kind, const Strings& words, Config& config) {
     if (!words.empty() && !is_setting(words[0]) && words[0] != kind.name) config.set("objective", words[0]);
     for (std::size_t i = 0; i < words.size(); i++) {
         if (is_setting(words[i]))
@@ -182,10 +182,10 @@ void apply_words(const Family& kind, const std::vector<std::string>& words, Conf
 }
 
 Vocabulary learn_vocabulary(const RunSettings& s, const TrainingText& t) {
-    if (std::vector<std::string> words = s.words(); !words.empty()) return Vocabulary(std::move(words));
+    if (Strings words = s.words(); !words.empty()) return Vocabulary(std::move(words));
     TrainerOptions options;
     options.lower = !s.cased;
-    std::vector<std::string> lines = t.train;
+    Strings lines = t.train;
     lines.insert(lines.end(), t.train_targets.begin(), t.train_targets.end());
     return train_vocabulary(lines, s.vocabulary, options);
 }

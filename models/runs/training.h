@@ -10,7 +10,6 @@
 //   training.trainer().run([] { return false; });
 #pragma once
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "models/runs/run.h"
 
@@ -18,12 +17,12 @@ namespace masquerade {
 
 // The options of a new run. An empty string means the same as an option of ./train that is not given.
 struct NewTraining {
-    std::vector<std::string> words;  // the family or one of its objectives, then settings as key=value
-    std::string config;              // path of a file of settings, which settings in `words` override
-    std::string data, held_out;      // paths of the training text and the held-out text
-    std::string vocabulary;          // path of vocab.txt, tokenizer.json or their folder; empty: none is given
-    std::string initial;             // folder of the weights and the vocabulary to start from; empty: none
-    std::string out;                 // path of the new run folder; empty: the next free number in the folder runs
+    Strings words;               // the family or one of its objectives, then settings as key=value
+    std::string config;          // path of a file of settings, which settings in `words` override
+    std::string data, held_out;  // paths of the training text and the held-out text
+    std::string vocabulary;      // path of vocab.txt, tokenizer.json or their folder; empty: none is given
+    std::string initial;         // folder of the weights and the vocabulary to start from; empty: none
+    std::string out;             // path of the new run folder; empty: the next free number in the folder runs
     Device device = Device::cpu;
 };
 
@@ -34,7 +33,7 @@ class Training {
     explicit Training(const NewTraining& wanted);
     // Resumes a run. `changes` has new values, as key=value, for settings of the learning rate, clipping and
     // checkpoints.
-    Training(const std::string& run_folder, const std::vector<std::string>& changes, Device device = Device::cpu);
+    Training(const std::string& run_folder, const Strings& changes, Device device = Device::cpu);
     Training(const Training&) = delete;
     Training& operator=(const Training&) = delete;
 
@@ -62,9 +61,9 @@ class Training {
 std::unique_ptr<RunSettings> default_settings(const Family& kind, Device device);
 // Returns the family whose name or objective is words[0], or the first family if there are no words or words[0] is a
 // setting (key=value). Throws BadUsage if no family matches.
-const Family& kind_of(const std::vector<std::string>& words);
+const Family& kind_of(const Strings& words);
 // Sets the settings in `words` (key=value). If words[0] names an objective, sets the setting `objective` to it.
-void apply_words(const Family& kind, const std::vector<std::string>& words, Config& config);
+void apply_words(const Family& kind, const Strings& words, Config& config);
 // Returns the vocabulary of the task in `settings` or, if there is no task, a vocabulary learned from the training
 // text.
 Vocabulary learn_vocabulary(const RunSettings& settings, const TrainingText& text);

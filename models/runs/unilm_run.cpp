@@ -24,16 +24,17 @@ void UniLmSettings::declare(Config& c) {
     c.add("fixed_target_start", &fixed_target_start,
           "start the positions of targets at max_length; false: after the source, which reveals its length");
     declare_mask(c);
-    c.add("hidden", &hidden, "mlm, pmlm, k-bert: share of the tokens that are masked", 0, 1);
-    c.add("masking", &masking,
+    c.add("hidden", &how.hidden, "mlm, pmlm, k-bert: share of the tokens that are masked", 0, 1);
+    c.add("masking", &how.masking,
           "mlm, k-bert: what is masked together: single tokens, whole words, or spans of whole words",
           {{"tokens", Masking::tokens}, {"words", Masking::words}, {"spans", Masking::spans}});
-    c.add("span_stop", &span_stop, "mlm, k-bert: with masking=spans, probability that a span ends after a word", 0.01,
-          1);
-    c.add("span_longest", &span_longest, "mlm, k-bert: with masking=spans, maximum number of words of a span", 1, 1000);
-    c.add("hidden_target", &hidden_target, "unilm-masked: share of the tokens of a target that are masked", 0, 1);
-    c.add("blocks", &blocks, "pmlm: share of the spans that have 2 to 6 tokens; other spans have one token", 0, 1);
-    c.add("predicted", &predicted, "plm: share of the tokens that are predicted", 0, 1);
+    c.add("span_stop", &how.span_stop, "mlm, k-bert: with masking=spans, probability that a span ends after a word",
+          0.01, 1);
+    c.add("span_longest", &how.span_longest, "mlm, k-bert: with masking=spans, maximum number of words of a span", 1,
+          1000);
+    c.add("hidden_target", &how.hidden_target, "unilm-masked: share of the tokens of a target that are masked", 0, 1);
+    c.add("blocks", &how.blocks, "pmlm: share of the spans that have 2 to 6 tokens; other spans have one token", 0, 1);
+    c.add("predicted", &how.predicted, "plm: share of the tokens that are predicted", 0, 1);
     declare_rest(c, model);
 }
 
@@ -54,20 +55,13 @@ void UniLmRun::loaded(const nlohmann::json& record) {
 
 std::string UniLmRun::description() const {
     const BackboneOptions& b = model.backbone.options;
-    return masquerade::text(b.layers, " layers of width ", b.width, ", objective ", settings.objective);
+    return text(b.layers, " layers of width ", b.width, ", objective ", settings.objective);
 }
 
 ObjectiveOptions UniLmRun::objective_options() const {
     ObjectiveOptions o = TargetRun::objective_options();
-    o.hidden = settings.hidden;
-    o.predicted = settings.predicted;
-    o.hidden_target = settings.hidden_target;
     const char* brackets[] = {"[", "]", "(", ")"};
     for (int i = 0; i < 4; i++) o.brackets[i] = tokenizer.vocabulary().id(brackets[i]);
-    o.blocks = settings.blocks;
-    o.masking = settings.masking;
-    o.span_stop = settings.span_stop;
-    o.span_longest = settings.span_longest;
     if (o.masking != Masking::tokens && !continues_) {
         auto each = std::make_shared<std::vector<bool>>();
         for (int id = 0; id < o.vocabulary; id++)
@@ -108,16 +102,11 @@ ReadingOptions UniLmRun::reading_options() const {
     return r;
 }
 
-std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sentence*>& sources, SearchOptions options,
-                                                     std::uint64_t seed) const {
-    std::vector<SearchSource> about;
-    for (const Sentence* s : sources) {
-        const int room = continues() ? settings.max_length - int(s->ids.size()) : settings.max_target;
-        about.push_back(
-            search_source(*s, s->ids.back(), tokenizer.vocabulary().sep(), std::min(options.maximum, room)));
-    }
+std::vector<Hypotheses> UniLmRun::write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const {
     UniLmDecoder decoder(model, reading_options());
-    return written(decoder, about, sources, std::move(options), seed);
+    return written(decoder, sources, std::move(options), seed, tokenizer.vocabulary().sep(), [&](const Sentence& s) {
+        return Start{s.ids.back(), continues() ? settings.max_length - int(s.ids.size()) : settings.max_target};
+    });
 }
 
 // The stack has the mask of the first objective.
@@ -142,7 +131,7 @@ std::unique_ptr<SourceReader> UniLmRun::backward_reader(int most) const {
     if (!writes_backward()) return nullptr;
     ReadingOptions r;  // masks in words, if there are any, say the same as the mask of lm-reverse
     r.backward = true;
-    r.source_type = r.target_type = settings.source_type;
+    r.source_type = r.target_type = settings.how.source_type;
     r.longest = most;
     r.room = settings.max_length;
     return std::make_unique<UniLmDecoder>(model, r);

@@ -12,11 +12,8 @@ struct UniLmSettings : TargetSettings {
                                 *what = "one stack as BERT, a language model or sequence to sequence, by its objective";
     static constexpr TextKind reads = TextKind::pairs;
     static constexpr auto options = Family::of_search;
-    static std::vector<std::string> objectives() { return names_of(masquerade::objectives()); }
+    static Strings objectives() { return names_of(masquerade::objectives()); }
     BackboneOptions model;
-    Masking masking = Masking::tokens;
-    double hidden = 0.15, span_stop = 0.2, hidden_target = 0.7, blocks = 0.4, predicted = 1.0 / 6;
-    int span_longest = 10;
 
     UniLmSettings();
     const char* family() const override { return name; }
@@ -35,13 +32,12 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     const TargetNet& net() const override { return model; }
     Stacks stacks() const override { return {model.backbone.options}; }
     const Backbone* bert() const override { return &model.backbone; }
-    std::vector<std::vector<double>> features(const std::vector<std::string>& lines) const override;
+    std::vector<std::vector<double>> features(const Strings& lines) const override;
     std::string description() const override;
 
     std::string unwritable(bool backward) const override;
     bool continues() const override { return writes() && !pairs_; }
-    std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources, SearchOptions options,
-                                               std::uint64_t seed) const override;
+    std::vector<Hypotheses> write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const override;
     ObjectiveOptions objective_options() const override;
     ReadingOptions reading_options() const;
 

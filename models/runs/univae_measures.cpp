@@ -39,15 +39,13 @@ TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
 
 // Returns samples of the model: draws latents from the prior and decodes them by greedy search. A language model has no
 // latents, so its tokens are sampled at temperature 1.
-std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measuring& a,
-                                       std::uint64_t seed) {
+Strings sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measuring& a, std::uint64_t seed) {
     std::vector<DecodeRequest> requests;
-    for (std::uint32_t i = 0; int(i) < a.samples; i++)
-        requests.push_back({run.draw(seed, i, 0), i, 0, run.model.start_position(run.draw_length(seed, i))});
+    for (std::uint32_t i = 0; int(i) < a.samples; i++) requests.push_back(run.sample_request(seed, i));
     SearchOptions options;
     options.samples = run.model.options.latent_layers == 0 ? 1 : 0;
-    std::vector<std::string> lines;
-    for (const Tokens& t : decoder.write(requests, options, seed, a.sampling.refine)) lines.push_back(run.text(t));
+    Strings lines;
+    for (const Tokens& t : decoder.write(requests, options, seed, a.sampling.refine)) lines.push_back(run.decode(t));
     return lines;
 }
 
@@ -61,15 +59,15 @@ class Judge {
                 text("--judge: ", path, " is no language model; a run of ./train unilm objective=lm is expected"));
     }
     // Returns the lines that the language model reads completely: neither truncated nor with [UNK].
-    std::vector<std::string> whole(const std::vector<std::string>& lines) const {
+    Strings whole(const Strings& lines) const {
         const std::vector<Lost> lost = lost_in(run_->tokenizer, lines, run_->settings.max_length);
-        std::vector<std::string> whole;
+        Strings whole;
         for (std::size_t i = 0; i < lines.size(); i++)
             if (lost[i].nothing()) whole.push_back(lines[i]);
         return whole;
     }
     // Returns the perplexity per word; the end of a line counts as a word.
-    double perplexity(const std::vector<std::string>& lines, SampleQuality& quality) const {
+    double perplexity(const Strings& lines, SampleQuality& quality) const {
         const std::vector<Sentence> sentences = run_->sentences(lines);
         return std::exp(run_->losses(pointers_to(sentences), false).at(0).loss.per_document /
                         (quality.words(lines) + 1));
@@ -80,25 +78,23 @@ class Judge {
 };
 
 // Returns the lines that the model should generate: the targets if there are pairs, else the lines themselves.
-const std::vector<std::string>& reference_lines(const std::vector<std::string>& lines,
-                                                const std::vector<std::string>& targets) {
+const Strings& reference_lines(const Strings& lines, const Strings& targets) {
     return targets.empty() ? lines : targets;
 }
 
-void measure_samples(const TrainingText& t, const std::vector<std::string>& samples, const WordPiece& tokenizer,
-                     const Judge* judge, std::uint64_t seed, std::vector<Measure>& rows) {
-    const std::vector<std::string>& others = reference_lines(t.held_out, t.held_out_targets);
-    const std::vector<std::string> train = as_read(reference_lines(t.train, t.train_targets), tokenizer),
-                                   held_out = as_read({others.begin(),
-                                                       others.begin() +
-                                                           std::ptrdiff_t(std::min(samples.size(), others.size()))},
-                                                      tokenizer);
+void measure_samples(const TrainingText& t, const Strings& samples, const WordPiece& tokenizer, const Judge* judge,
+                     std::uint64_t seed, std::vector<Measure>& rows) {
+    const Strings& others = reference_lines(t.held_out, t.held_out_targets);
+    const Strings train = as_read(reference_lines(t.train, t.train_targets), tokenizer),
+                  held_out = as_read({others.begin(),
+                                      others.begin() + std::ptrdiff_t(std::min(samples.size(), others.size()))},
+                                     tokenizer);
     SampleQuality quality(train);
     const TextQuality s = quality.measure(samples, held_out.size()), h = quality.measure(held_out, held_out.size());
     rows.push_back(
         {"samples", double(samples.size()), "", "lines; words are BERT's, lower-cased", {double(held_out.size())}});
     if (judge) {
-        const std::vector<std::string> some = judge->whole(samples), beside = judge->whole(held_out);
+        const Strings some = judge->whole(samples), beside = judge->whole(held_out);
         const auto share = [](const auto& part, const auto& all) {
             return 100 * double(part.size()) / double(all.size());
         };
@@ -138,14 +134,14 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
     for (const auto& m : measures) rows.push_back({m.key, m.of(s), m.unit, m.meaning, {m.of(h)}});
     for (std::size_t bin = 0; bin < std::max(s.lengths.size(), h.lengths.size()); bin++) {
         const auto share = [&](const TextQuality& q) { return bin < q.lengths.size() ? 100 * q.lengths[bin] : 0; };
-        const std::size_t least = bin == 0 ? 0 : std::size_t(1) << (bin - 1), most = (std::size_t(1) << bin) - 1;
+        const std::size_t least = (std::size_t(1) << bin) / 2, most = least == 0 ? 0 : 2 * least - 1;
         rows.push_back({fmt::format("samples_length.{}", least),
                         share(s),
                         "%",
                         least == most ? "lines of so many words" : fmt::format("... to {}", most),
                         {share(h)}});
     }
-    std::vector<std::string> known;
+    Strings known;
     for (std::size_t i : drawn(train.size(), samples.size(), Sequence(seed, "samples.beside")))
         known.push_back(train[i]);
     rows.push_back({"samples_reverse",
@@ -156,7 +152,7 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
 }
 
 void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder,
-                   const std::vector<const Sentence*>& sentences, std::uint64_t seed, std::vector<Measure>& rows) {
+                   const Sentences& sentences, std::uint64_t seed, std::vector<Measure>& rows) {
     if (train.empty()) throw BadInput("--swap needs the training text, to count which words are frequent");
     if (sentences.size() < 2) throw BadInput("--swap needs two sentences, found one");
     constexpr int frequent = 120;
@@ -178,8 +174,8 @@ void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, Uni
 
 // Returns, for each line or pair of lines, whether the run reads it completely: neither truncated nor with [UNK]. Adds
 // rows with the share of truncated lines and the share of lines with [UNK].
-std::vector<bool> measure_whole(const UniVaeRun& run, const std::vector<std::string>& sources,
-                                const std::vector<std::string>& targets, std::vector<Measure>& rows) {
+std::vector<bool> measure_whole(const UniVaeRun& run, const Strings& sources, const Strings& targets,
+                                std::vector<Measure>& rows) {
     const int longest = run.model.options.max_length;
     std::vector<Lost> lost = lost_in(run.tokenizer, sources, longest);
     const std::vector<Lost> of_targets = lost_in(run.tokenizer, targets, longest);
@@ -199,25 +195,25 @@ std::vector<bool> measure_whole(const UniVaeRun& run, const std::vector<std::str
 Measures UniVaeRun::measures(const Measuring& how) {
     choose_prior(how.sampling.prior, how.sampling.latent_temperature);
     if (model.options.latent_layers == 0 && (how.swap || how.sampling.refine > 0))
-        throw BadUsage(masquerade::text(how.swap ? "--swap" : "--refine", " needs latents; ", how.run,
-                                        " is a language model without latents (latent_layers=0)"));
+        throw BadUsage(text(how.swap ? "--swap" : "--refine", " needs latents; ", how.run,
+                            " is a language model without latents (latent_layers=0)"));
     const std::optional<Judge> judged =
         how.judge.empty() ? std::nullopt : std::optional<Judge>(std::in_place, how.judge, how.device);
-    const TrainingText text = text_of(*this, how);
-    std::vector<std::string> sources = text.held_out, targets = text.held_out_targets;
-    if (int(sources.size()) > how.limit) sources.resize(std::size_t(how.limit));
+    const TrainingText data = text_of(*this, how);
+    Strings sources = data.held_out, targets = data.held_out_targets;
+    if (int(sources.size()) > how.limit) sources.resize(how.limit);
     if (sources.empty()) throw BadInput("there is no held-out sentence to evaluate on; give --data FILE");
     if (settings.pairs && targets.empty())
-        throw BadInput(masquerade::text(how.run, " was trained on pairs; expected source<TAB>target on every line"));
+        throw BadInput(text(how.run, " was trained on pairs; expected source<TAB>target on every line"));
     if (!targets.empty()) targets.resize(sources.size());
-    const std::vector<std::string>& lines = reference_lines(sources, targets);
+    const Strings& lines = reference_lines(sources, targets);
     const std::vector<Sentence> sentences = this->sentences(sources, targets);
-    const std::vector<const Sentence*> all = pointers_to(sentences);
+    const Sentences all = pointers_to(sentences);
     UniVaeDecoder decoder(model, special());
     const bool latent = model.options.latent_layers > 0, density = !latent || model.latents[0].latent->has_density();
 
     const HeldOut h = held_out_losses(model, all, how.seed);
-    const double n = double(h.sentences), tokens = double(h.tokens);
+    const double n = h.sentences, tokens = h.tokens;
     std::vector<Measure> rows = {{"sentences", n, "", "held-out sentences"},
                                  {"tokens", tokens, "", "scored: pieces and [SEP]"}};
     const std::vector<bool> whole = measure_whole(*this, sources, targets, rows);
@@ -225,9 +221,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
     auto add = [&](std::vector<Measure> more) { rows.insert(rows.end(), more.begin(), more.end()); };
     for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {  // target tokens 1, 2-3, 4-7, ...
         const std::size_t end = std::min(2 * first + 1, h.reach.size());
-        const auto sum = [&](const std::vector<double>& x) {
-            return std::accumulate(x.begin() + std::ptrdiff_t(first), x.begin() + std::ptrdiff_t(end), 0.0);
-        };
+        const auto sum = [&](const Numbers& x) { return std::accumulate(x.begin() + first, x.begin() + end, 0.0); };
         add({{fmt::format("reconstruction.{}", first + 1), sum(h.at_place) / sum(h.reach), "nats/token",
               first + 1 == end ? "of that target" : fmt::format("of the targets to {}", end)}});
     }
@@ -238,7 +232,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
         add({{"kl", h.kl, "nats/sentence", "KL(q(z|x) || p(z)), all latent layers"},
              {"elbo", h.elbo, "nats/sentence", "-(reconstruction + KL)"}});
     if (density) {
-        const std::vector<double> nlls = importance_weighted_nll(model, all, how.importance, how.seed);
+        const Numbers nlls = importance_weighted_nll(model, all, how.importance, how.seed);
         const double nll = std::accumulate(nlls.begin(), nlls.end(), 0.0);
         double letters = 0, nll_of_whole = 0;
         for (std::size_t i = 0; i < lines.size(); i++)
@@ -253,15 +247,12 @@ Measures UniVaeRun::measures(const Measuring& how) {
                   "a character, the line's end one, of lines neither cut nor with [UNK]"}});
     }
     if (latent) {
-        const auto latents = mean_latents(model, all);
-        std::vector<DecodeRequest> requests;
         std::vector<Tokens> references;
-        for (std::size_t i = 0; i < all.size(); i++) {
-            requests.push_back({latents[i], std::uint32_t(i), 0, model.start_position(int(all[i]->ids.size()))});
-            const std::vector<int>& wanted = targets.empty() ? all[i]->ids : all[i]->target;
-            references.emplace_back(wanted.begin() + (targets.empty() ? 1 : 0), wanted.end() - 1);
+        for (const Sentence* s : all) {
+            const Tokens& wanted = targets.empty() ? s->ids : s->target;
+            references.emplace_back(wanted.begin() + targets.empty(), wanted.end() - 1);
         }
-        const std::vector<Tokens> written = decoder.write(requests, {}, how.seed);
+        const std::vector<Tokens> written = decoder.write(reconstructions(model, all), {}, how.seed);
         const Closeness c = compare(references, written);
         add({{"exact", 100 * c.exact, "%", "greedy reconstructions equal to their sentence"},
              {"token_accuracy", 100 * c.token_accuracy, "%", "tokens met at their place"},
@@ -284,10 +275,10 @@ Measures UniVaeRun::measures(const Measuring& how) {
               fmt::format("of x and z; at most log n = {:.3f}", std::log(n))}});
     }
     if (latent && how.swap)
-        measure_swaps(this->sentences(reference_lines(text.train, text.train_targets)), *this, decoder, all, how.seed,
+        measure_swaps(this->sentences(reference_lines(data.train, data.train_targets)), *this, decoder, all, how.seed,
                       rows);
-    if (!text.train.empty())
-        measure_samples(text, sampled_lines(*this, decoder, how, how.seed), tokenizer, judged ? &*judged : nullptr,
+    if (!data.train.empty())
+        measure_samples(data, sampled_lines(*this, decoder, how, how.seed), tokenizer, judged ? &*judged : nullptr,
                         how.seed, rows);
     return {{"samples", "held out"}, {"held_out"}, rows};
 }

@@ -111,8 +111,8 @@ std::vector<const char*> UniVaeSettings::reading() const {
 
 std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
     if (settings.pairs && t.train_targets.empty())
-        throw BadInput(masquerade::text("pairs=true, and ", t.origin.name,
-                                        " holds no pairs; expected source<TAB>target on every line"));
+        throw BadInput(
+            text("pairs=true, and ", t.origin.name, " holds no pairs; expected source<TAB>target on every line"));
     return std::make_unique<UniVaeTask>(*this, sentences(t.train, t.train_targets),
                                         sentences(t.held_out, t.held_out_targets));
 }
@@ -121,16 +121,13 @@ std::string UniVaeRun::fit_prior(const TrainingText& t) {
     const int count = settings.prior_sentences > 0 ? settings.prior_sentences : UniVaeSettings().prior_sentences;
     UniVaeTask task(*this, sentences(t.train), {});
     task.fit(step_folder, count);
-    return masquerade::text("fitted a prior of ", prior->codes().components(), " components; saved as ",
-                            prior_file(step_folder));
+    return text("fitted a prior of ", prior->codes().components(), " components; saved as ", prior_file(step_folder));
 }
 
 std::string UniVaeRun::description() const {
-    return masquerade::text(model.options.backbone.layers, " layers, ", settings.latent_at.empty() ? "the upper " : "",
-                            model.options.latent_layers,
-                            settings.latent_at.empty() ? "" : " of them (" + settings.latent_at + ")",
-                            " with a latent of ", settings.latent_sizes, " numbers, width ",
-                            model.options.backbone.width);
+    return text(model.options.backbone.layers, " layers, ", settings.latent_at.empty() ? "the upper " : "",
+                model.options.latent_layers, settings.latent_at.empty() ? "" : " of them (" + settings.latent_at + ")",
+                " with a latent of ", settings.latent_sizes, " numbers, width ", model.options.backbone.width);
 }
 
 std::string UniVaeRun::writing_command(const std::string& folder) const {
@@ -155,16 +152,15 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
     if (model.options.latent_layers == 0 || word == "uniform") return;
     if (!averaged && load_prior()) return;
     const auto missing = [&](const char* advice) {
-        return averaged ? masquerade::text("the mean of several checkpoints (--average) has no fitted prior: ", advice)
-                        : masquerade::text(prior_file(step_folder), " is not there: ", advice,
-                                           "; ./train --fit-prior makes it");
+        return averaged ? text("the mean of several checkpoints (--average) has no fitted prior: ", advice)
+                        : text(prior_file(step_folder), " is not there: ", advice, "; ./train --fit-prior makes it");
     };
     if (!word.empty())
         throw BadInput(missing(averaged ? "leave out --average or --prior" : "the run has no fitted prior"));
     log_line("note: ", missing("latents are drawn from the prior of training"));
 }
 
-std::vector<double> UniVaeRun::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {
+Numbers UniVaeRun::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {
     return prior ? prior->draw(seed, line, number, prior_temperature) : model.space.prior(seed, line, number);
 }
 
@@ -192,12 +188,11 @@ ObjectiveOptions UniVaeRun::objective_options() const {
     return o;
 }
 
-std::vector<Sentence> UniVaeRun::sentences(const std::vector<std::string>& lines,
-                                           const std::vector<std::string>& targets) const {
+std::vector<Sentence> UniVaeRun::sentences(const Strings& lines, const Strings& targets) const {
     return encode_pairs(tokenizer, lines, targets, settings.source_limit().tokens, settings.target_limit().tokens);
 }
 
-std::vector<std::vector<double>> UniVaeRun::features(const std::vector<std::string>& lines) const {
+std::vector<Numbers> UniVaeRun::features(const Strings& lines) const {
     if (model.options.latent_layers == 0) return {};
     const std::vector<Sentence> all = sentences(lines);
     return mean_latents(model, pointers_to(all));

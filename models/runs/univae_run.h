@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A run of UniVAE: its settings, tokenizer, model and fitted prior.
 #pragma once
-#include <memory>
-#include <optional>
-#include <string>
-
 #include "models/runs/run_of.h"
 #include "models/nets/univae.h"
 #include "models/writing/univae_decoder.h"
@@ -16,7 +12,7 @@ struct UniVaeSettings : RunSettings {
     static constexpr const char *name = "univae", *what = "a text VAE inside one Transformer";
     static constexpr TextKind reads = TextKind::sentences;
     static constexpr auto options = Family::of_latents;
-    static std::vector<std::string> objectives() { return {}; }
+    static Strings objectives() { return {}; }
     UniVaeOptions model;
     std::string latent_sizes = "32", latent_at;  // the settings latent_size and latent_at: numbers with commas between
     double beta = 1;                             // largest weight of the KL in its schedule
@@ -45,8 +41,8 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     Stacks stacks() const override { return {model.options.backbone}; }
     const Backbone* bert() const override { return &model.backbone; }
     Measures measures(const Measuring& how) override;
-    std::unique_ptr<RunWriter> writer(const Writing& how) override;
-    std::vector<std::vector<double>> features(const std::vector<std::string>& lines) const override;
+    RunWriter writer(const Writing& how) override;
+    std::vector<Numbers> features(const Strings& lines) const override;
     std::string fit_prior(const TrainingText& text) override;
     std::unique_ptr<Task> task(const TrainingText& text) override;
     std::string description() const override;
@@ -64,7 +60,12 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
     // Draws the latents of a sample, those of all latent layers one after another: from the fitted prior if `prior` is
     // set, otherwise from the prior of training.
-    std::vector<double> draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const;
+    Numbers draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const;
+
+    // Returns the request for a sample: latents that are drawn, and the start position for a drawn number of tokens.
+    DecodeRequest sample_request(std::uint64_t seed, std::uint32_t line) const {
+        return {draw(seed, line, 0), line, 0, model.start_position(draw_length(seed, line))};
+    }
 
     // Draws the number of tokens of a sample, which matters only if free_length is true: the length of a random
     // training sentence if a fitted prior knows these lengths, otherwise `some_length`.
@@ -73,8 +74,7 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
 
     UniVaeDecoder::Special special() const;
     ObjectiveOptions objective_options() const;
-    std::vector<Sentence> sentences(const std::vector<std::string>& lines,
-                                    const std::vector<std::string>& targets = {}) const;
+    std::vector<Sentence> sentences(const Strings& lines, const Strings& targets = {}) const;
 
     std::shared_ptr<const LatentPrior> prior;  // the fitted prior; null if none is loaded or fitted
     double prior_temperature = LatentPrior::default_temperature;

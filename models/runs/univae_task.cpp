@@ -45,7 +45,7 @@ std::vector<Metric> UniVaeTask::metrics() {
 
 std::vector<Metric> UniVaeTask::validate() {
     if (held_out_.empty()) return {};
-    const std::vector<const Sentence*> some = pointers_to(held_out_, validated);
+    const Sentences some = pointers_to(held_out_, validated);
     HeldOut h = held_out_losses(run_.model, some, run_.settings.train.seed);
     std::vector<Metric> metrics = {{"loss", h.own + h.kl_per_token}, {"reconstruction", h.own}};
     if (run_.model.options.latent_layers > 0) metrics.push_back({"other_z", h.other});
@@ -56,32 +56,22 @@ std::vector<Metric> UniVaeTask::validate() {
 // these sentences decoded with the latents of the lower half of the latent layers, or of the top one, drawn anew.
 std::string UniVaeTask::show(std::int64_t) {
     const int K = run_.model.options.latent_layers;
-    const LatentSpace& space = run_.model.space;
     const std::uint64_t seed = run_.settings.train.seed;
     UniVaeDecoder decoder(run_.model, run_.special());
     std::string out;
-    std::vector<DecodeRequest> requests(shown);
+    std::vector<DecodeRequest> requests;
     SearchOptions options;
     if (K == 0) options.samples = 1;  // a language model has no latents, so its tokens are sampled
-    for (std::size_t i = 0; i < shown; i++) {
-        requests[i].line = std::uint32_t(i);
-        requests[i].start = run_.model.start_position(run_.draw_length(seed, std::uint32_t(i)));
-        requests[i].latent = run_.draw(seed, std::uint32_t(i), 0);
-    }
+    for (std::size_t i = 0; i < shown; i++) requests.push_back(run_.sample_request(seed, i));
     out += run_.prior ? "  random samples, from the fitted prior\n" : "  random samples\n";
-    for (const Tokens& t : decoder.write(requests, options, seed)) out += "    " + run_.text(t) + "\n";
+    for (const Tokens& t : decoder.write(requests, options, seed)) out += "    " + run_.decode(t) + "\n";
     if (K == 0 || held_out_.empty()) return out;
 
-    const std::vector<const Sentence*> some = pointers_to(held_out_, shown);
-    auto latents = mean_latents(run_.model, some);
+    const Sentences some = pointers_to(held_out_, shown);
+    requests = reconstructions(run_.model, some, 1);
     auto rewritten = [&](int from, int to) {  // decodes with the latents [from, to) drawn anew from the prior
-        std::vector<DecodeRequest> changed(some.size());
-        for (std::size_t i = 0; i < some.size(); i++) {
-            changed[i] = {latents[i], std::uint32_t(i), 1, run_.model.start_position(int(some[i]->ids.size()))};
-            std::vector<double> fresh = run_.draw(seed, std::uint32_t(i), 1);
-            std::copy(fresh.begin() + space.begin(from), fresh.begin() + space.begin(to),
-                      changed[i].latent.begin() + space.begin(from));
-        }
+        std::vector<DecodeRequest> changed = requests;
+        for (DecodeRequest& r : changed) run_.model.space.replace(r.latent, run_.draw(seed, r.line, 1), from, to);
         return decoder.write(changed, {}, seed);
     };
     const int half = std::max(1, K / 2);
@@ -89,12 +79,12 @@ std::string UniVaeTask::show(std::int64_t) {
     out += "  held-out sentences, and their reconstructions\n";
     for (std::size_t i = 0; i < some.size(); i++) {
         Tokens original(some[i]->ids.begin() + 1, some[i]->ids.end() - 1);
-        out += "    " + run_.text(original) + "\n      = " + run_.text(plain[i]) + "\n";
+        out += "    " + run_.decode(original) + "\n      = " + run_.decode(plain[i]) + "\n";
     }
     out += heading(0, half);
-    for (const Tokens& t : first) out += "      ~ " + run_.text(t) + "\n";
+    for (const Tokens& t : first) out += "      ~ " + run_.decode(t) + "\n";
     if (K > 1) out += heading(K - 1, K);
-    for (std::size_t i = 0; K > 1 && i < last.size(); i++) out += "      ~ " + run_.text(last[i]) + "\n";
+    for (std::size_t i = 0; K > 1 && i < last.size(); i++) out += "      ~ " + run_.decode(last[i]) + "\n";
     return out;
 }
 

@@ -62,7 +62,7 @@ LatentSpace::Code code_in(const std::string& line, const LatentSpace& space, std
     return code;
 }
 
-class FromLatents : public RunWriter {
+class FromLatents {
   public:
     FromLatents(UniVaeRun& run, const Writing& a) : a_(a), run_(run), decoder_(run.model, run.special()) {
         const int longest = run.model.options.max_length;
@@ -99,8 +99,8 @@ class FromLatents : public RunWriter {
                 "--count draws samples and reads no lines: leave out either --count or the option that reads lines");
     }
 
-    int samples() const override { return a_.rewrites() ? 0 : a_.count > 0 ? a_.count : 10; }
-    std::string write(std::vector<std::string> lines, std::uint32_t first) override {
+    int samples() const { return a_.rewrites() ? 0 : a_.count > 0 ? a_.count : 10; }
+    std::string write(const Strings& lines, std::uint32_t first) {
         return a_.codes        ? codes_of(lines)
                : a_.rewrites() ? rewrite(lines, first)
                                : drawn(std::uint32_t(lines.size()), first);
@@ -130,17 +130,16 @@ class FromLatents : public RunWriter {
 
     std::string drawn(std::uint32_t count, std::uint32_t first) {
         std::vector<DecodeRequest> requests;
-        for (std::uint32_t i = first; i < first + count; i++)
-            requests.push_back({run_.draw(a_.seed, i, 0), i, 0, start_of(run_.draw_length(a_.seed, i))});
+        for (std::uint32_t i = first; i < first + count; i++) requests.push_back(run_.sample_request(a_.seed, i));
         std::string written;
-        for (const auto& hypotheses : decoder_.search(std::move(requests), options_, a_.seed, a_.sampling.refine))
+        for (const Hypotheses& hypotheses : search(std::move(requests), a_.sampling.refine))
             written += a_.line_of(run_, hypotheses) + '\n';
         return written;
     }
 
     // Returns one line of results for each of `lines`; `first` is the number of the first line.
-    std::string rewrite(const std::vector<std::string>& lines, std::uint32_t first) {
-        std::vector<std::string> left, right;
+    std::string rewrite(const Strings& lines, std::uint32_t first) {
+        Strings left, right;
         for (const std::string& line : lines) {
             std::size_t tab = line.find('\t');
             left.push_back(line.substr(0, tab));
@@ -149,52 +148,51 @@ class FromLatents : public RunWriter {
                 throw BadInput(text("standard input, line ", first + left.size(),
                                     ": expected two sentences with a tab between them"));
         }
-        const std::vector<Sentence> sentences = run_.sentences(left), others = run_.sentences(right);
         const LatentSpace& space = run_.model.space;
-        std::vector<std::vector<double>> latents, other_latents;
+        std::vector<DecodeRequest> own;
+        std::vector<Numbers> others;
         if (a_.from_codes)
-            for (std::size_t i = 0; i < lines.size(); i++)
-                latents.push_back(lines[i].empty() ? std::vector<double>(std::size_t(space.numbers()))
-                                                   : space.latent_of(code_in(lines[i], space, first + i + 1)));
+            for (std::uint32_t i = 0; i < lines.size(); i++)
+                own.push_back({lines[i].empty() ? Numbers(space.numbers())
+                                                : space.latent_of(code_in(lines[i], space, first + i + 1)),
+                               i, 0, run_.model.start_position(0)});
         else
-            latents = mean_latents(run_.model, pointers_to(sentences)),
-            other_latents = mean_latents(run_.model, pointers_to(others));
+            own = reconstructions(run_.model, pointers_to(run_.sentences(left))),
+            others = mean_latents(run_.model, pointers_to(run_.sentences(right)));
         const int points = a_.interpolate ? a_.points : a_.each;
         std::vector<DecodeRequest> requests;
         for (std::size_t i = 0; i < lines.size(); i++)
             for (int k = 0; k < points; k++) {
-                auto line = std::uint32_t(first + i);
-                DecodeRequest r{latents[i], line, std::uint32_t(k), start_of(int(sentences[i].ids.size()))};
+                DecodeRequest r = own[i];
+                r.line += first, r.sample = k;
                 if (a_.interpolate)
-                    r.latent = run_.model.space.interpolate(latents[i], other_latents[i], double(k) / (points - 1));
+                    r.latent = space.interpolate(r.latent, others[i], double(k) / (points - 1));
                 else if (!a_.resample.empty() && run_.prior)
-                    r.latent = run_.prior->draw_rest(latents[i], slice_.from, slice_.to, a_.seed, line,
-                                                     std::uint32_t(k), run_.prior_temperature);
+                    r.latent = run_.prior->draw_rest(r.latent, slice_.from, slice_.to, a_.seed, r.line, k,
+                                                     run_.prior_temperature);
                 else if (!a_.resample.empty())
-                    r.latent =
-                        run_.model.space.redrawn(latents[i], slice_.from, slice_.to, a_.seed, line, std::uint32_t(k));
+                    r.latent = space.redrawn(r.latent, slice_.from, slice_.to, a_.seed, r.line, k);
                 else if (!a_.swap.empty()) {
-                    std::copy(other_latents[i].begin() + slice_.from, other_latents[i].begin() + slice_.to,
+                    std::copy(others[i].begin() + slice_.from, others[i].begin() + slice_.to,
                               r.latent.begin() + slice_.from);
-                    run_.model.space.project(r.latent);
+                    space.project(r.latent);
                 }
                 requests.push_back(std::move(r));
             }
         std::string all;
-        const auto written = decoder_.search(std::move(requests), options_, a_.seed);
+        const std::vector<Hypotheses> written = search(std::move(requests), 0);
         for (std::size_t r = 0; r < written.size(); r++) {
-            const std::size_t line = r / std::size_t(points), k = r % std::size_t(points);
-            const std::string result = left[line].empty() ? "" : a_.line_of(run_, written[r]);
-            all += result + (int(k) + 1 < points ? '\t' : '\n');
+            const std::string result = left[r / points].empty() ? "" : a_.line_of(run_, written[r]);
+            all += result + ((r + 1) % points ? '\t' : '\n');
         }
         return all;
     }
 
-    // Returns the position at which the decoder starts a sentence of `tokens` tokens, with [CLS] and [SEP]. If --length
-    // is given, it replaces the number of tokens. The number matters only if free_length is true.
-    int start_of(int tokens) const {
-        const int length = a_.length > 0 ? a_.length + 2 : tokens;
-        return run_.model.start_position(length);
+    // If --length is given, it replaces the number of tokens of each request, which matters only if free_length is true.
+    std::vector<Hypotheses> search(std::vector<DecodeRequest> requests, int refinements) {
+        for (DecodeRequest& r : requests)
+            if (a_.length > 0) r.start = run_.model.start_position(a_.length + 2);
+        return decoder_.search(std::move(requests), options_, a_.seed, refinements);
     }
 
     const Writing a_;
@@ -206,6 +204,9 @@ class FromLatents : public RunWriter {
 
 }  // namespace
 
-std::unique_ptr<RunWriter> UniVaeRun::writer(const Writing& how) { return std::make_unique<FromLatents>(*this, how); }
+RunWriter UniVaeRun::writer(const Writing& how) {
+    const auto writer = std::make_shared<FromLatents>(*this, how);
+    return {writer->samples(), [=](const Strings& lines, std::uint32_t first) { return writer->write(lines, first); }};
+}
 
 }  // namespace masquerade

@@ -31,8 +31,8 @@ void Searching::expect_agreement(bool draws) const {
                             search.minimum, " or more"));
 }
 
-std::unique_ptr<RunWriter> Run::writer(const Writing& how) {
-    throw BadUsage(masquerade::text(how.run, " is a run of ", common().family(), ", which does not write"));
+RunWriter Run::writer(const Writing& how) {
+    throw BadUsage(text(how.run, " is a run of ", common().family(), ", which does not write"));
 }
 
 SearchOptions Searching::options_for(const Run& writes, bool count_draws) const {
@@ -50,10 +50,10 @@ SearchOptions Searching::options_for(const Run& writes, bool count_draws) const 
     return options;
 }
 
-std::string Searching::line_of(const Run& writes, const std::vector<Hypothesis>& hypotheses) const {
+std::string Searching::line_of(const Run& writes, const Hypotheses& hypotheses) const {
     std::string line;
     for (const Hypothesis& h : hypotheses) {
-        line += (&h == &hypotheses.front() ? "" : "\t") + writes.text(h.tokens);
+        line += (&h == &hypotheses.front() ? "" : "\t") + writes.decode(h.tokens);
         if (scores) line += fmt::format("\t{:.4f}", h.score);
     }
     return line;

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The options of ./generate, and the interface with which it generates text by runs of all families.
 #pragma once
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
+#include <functional>
 
 #include "models/runs/measures.h"
 #include "models/runs/run.h"
@@ -19,7 +16,7 @@ struct Searching {
     int count = 0;                      // number of samples; 0: not given
     std::optional<double> temperature;  // 0: greedy search; empty: not given
     SearchOptions search;
-    std::vector<std::string> forbidden;
+    Strings forbidden;
     bool scores = false;
     bool has_maximum = false;  // whether the user set search.maximum
 
@@ -28,7 +25,7 @@ struct Searching {
     SearchOptions options_for(const Run& run, bool count_draws) const;
     // Returns the texts of the hypotheses of one source, separated by tabs. If `scores` is true, a tab and its score
     // follow each text.
-    std::string line_of(const Run& run, const std::vector<Hypothesis>& hypotheses) const;
+    std::string line_of(const Run& run, const Hypotheses& hypotheses) const;
 
   private:
     void expect_agreement(bool draws) const;
@@ -58,18 +55,16 @@ struct Writing : Searching {
     }
 };
 
-class RunWriter {
-  public:
-    virtual ~RunWriter() = default;
-    virtual int samples() const { return 0; }  // number of samples to generate without input lines; 0: reads lines
-    // Returns one result for each line, ending with '\n'. If samples() is above 0, `lines` are empty strings, and the
+struct RunWriter {
+    int samples = 0;  // number of samples to generate without input lines; 0: reads lines
+    // Returns one result for each line, ending with '\n'. If samples is above 0, `lines` are empty strings, and the
     // results are samples. `first` is the number of the first line or sample.
-    virtual std::string write(std::vector<std::string> lines, std::uint32_t first) = 0;
-    virtual void finish() {}  // called after the last line
+    std::function<std::string(Strings lines, std::uint32_t first)> write;
+    std::function<void()> finish = [] {};  // called after the last line
 };
 
 // Returns a writer that finds neighbours of its input lines in a corpus by the run's vectors of sentences
 // (Run::features), and saves these vectors, as `how` says. Throws BadUsage if the run has no vectors.
-std::unique_ptr<RunWriter> neighbour_writer(const Run& run, const Writing& how);
+RunWriter neighbour_writer(const Run& run, const Writing& how);
 
 }  // namespace masquerade

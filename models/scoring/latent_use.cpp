@@ -12,27 +12,27 @@ namespace {
 
 // The latent of a sentence in one latent layer: a sample z, its mean, and y, the output of the linear map In.
 struct Point {
-    std::vector<double> z, mean, y;
+    Numbers z, mean, y;
 };
 using Points = std::vector<std::vector<Point>>;  // [sentence][layer]
 
 // The rows of a tensor on the host.
 struct Rows {
     explicit Rows(const Tensor* t) : all(numbers_of(t->view())), columns(t->shape.columns()) {}
-    std::vector<double> operator[](std::size_t row) const {
-        const auto at = all.begin() + std::ptrdiff_t(row) * columns;
+    Numbers operator[](std::size_t row) const {
+        const auto at = all.begin() + row * columns;
         return {at, at + columns};
     }
-    std::vector<double> all;
+    Numbers all;
     std::ptrdiff_t columns;
 };
 
 // Encodes every sentence without noise, and samples each latent layer from the y of this pass. Since y then does not
 // depend on samples of lower layers, q(z|x) can be computed for the z of one sentence and the y of another.
-Points points_of(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed) {
+Points points_of(const UniVae& model, const Sentences& sentences, std::uint64_t seed) {
     Points all(sentences.size());
     each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t first) {
-        const auto count = std::size_t(batch.documents);
+        const std::size_t count = batch.documents;
         const LatentNoise noise = model.space.noise(batch.names(), seed, 0);
         tape.begin("encode");
         const std::vector<LatentSample> means = model.encode(tape, batch, nullptr);
@@ -50,7 +50,7 @@ Points points_of(const UniVae& model, const std::vector<const Sentence*>& senten
 
 double information(const UniVae& model, const Points& points) {
     double sum = 0;
-    std::vector<double> ratios(points.size());
+    Numbers ratios(points.size());
     for (std::size_t i = 0; i < points.size(); i++) {
         for (std::size_t b = 0; b < points.size(); b++) {
             ratios[b] = 0;
@@ -67,23 +67,22 @@ double information(const UniVae& model, const Points& points) {
         const double top = *std::max_element(ratios.begin(), ratios.end());
         double others = 0;
         for (double r : ratios) others += std::exp(r - top);
-        sum += ratios[i] - top - std::log(others / double(points.size()));
+        sum += ratios[i] - top - std::log(others / points.size());
     }
-    return sum / double(points.size());
+    return sum / points.size();
 }
 
 }  // namespace
 
-LatentUse latent_use(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed) {
+LatentUse latent_use(const UniVae& model, const Sentences& sentences, std::uint64_t seed) {
     const Points points = points_of(model, sentences, seed);
-    const double n = double(points.size());
+    const double n = points.size();
     LatentUse use;
     for (int l = 0; l < model.options.latent_layers; l++) {
-        for (std::size_t i = 0; i < points.at(0)[std::size_t(l)].mean.size(); i++, use.units++) {
+        for (std::size_t i = 0; i < points.at(0)[l].mean.size(); i++, use.units++) {
             double mean = 0, variance = 0;
-            for (const auto& layers : points) mean += layers[std::size_t(l)].mean[i] / n;
-            for (const auto& layers : points)
-                variance += std::pow(layers[std::size_t(l)].mean[i] - mean, 2) / std::max(1.0, n - 1);
+            for (const auto& layers : points) mean += layers[l].mean[i] / n;
+            for (const auto& layers : points) variance += std::pow(layers[l].mean[i] - mean, 2) / std::max(1.0, n - 1);
             use.active += variance > 0.01;
         }
     }
@@ -91,26 +90,22 @@ LatentUse latent_use(const UniVae& model, const std::vector<const Sentence*>& se
     return use;
 }
 
-Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const std::vector<const Sentence*>& sentences,
+Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const Sentences& sentences,
                    const FrequentTokens& frequent, std::uint64_t seed) {
     const int K = model.options.latent_layers;
     const std::size_t n = sentences.size();
-    const auto latents = mean_latents(model, sentences);
+    const std::vector<DecodeRequest> plain = reconstructions(model, sentences);
     const auto written = [&](int from, int to) {
-        std::vector<DecodeRequest> requests;
-        for (std::size_t i = 0; i < n; i++) {
-            requests.push_back({latents[i], std::uint32_t(i), 0, model.start_position(int(sentences[i]->ids.size()))});
-            const std::vector<double>& b = latents[(i + 1) % n];
-            std::copy(b.begin() + model.space.begin(from), b.begin() + model.space.begin(to),
-                      requests.back().latent.begin() + model.space.begin(from));
-        }
+        std::vector<DecodeRequest> requests = plain;
+        for (std::size_t i = 0; i < n; i++)
+            model.space.replace(requests[i].latent, plain[(i + 1) % n].latent, from, to);
         return decoder.write(requests, {}, seed);
     };
     // Returns the mean overlap of some[i] with own[i + further], where own[i] is decoded from the latents of sentence
     // i: the overlap with A if further = 0, with B if further = 1.
     const auto common = [&](double (*overlap)(const Tokens&, const Tokens&, const FrequentTokens&),
                             const std::vector<Tokens>& some, const std::vector<Tokens>& own, std::size_t further) {
-        std::vector<double> values;
+        Numbers values;
         for (std::size_t i = 0; i < n; i++) values.push_back(overlap(some[i], own[(i + further) % n], frequent));
         return bootstrap(values, seed);
     };

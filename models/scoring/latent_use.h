@@ -16,7 +16,7 @@ struct LatentUse {
     // of the layers below, not from their samples.
     double mutual_information = 0;
 };
-LatentUse latent_use(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed);
+LatentUse latent_use(const UniVae& model, const Sentences& sentences, std::uint64_t seed);
 
 // An experiment with every sentence A and the sentence B that follows it. The mean latents of A in the latent layers
 // [from, to) are replaced by those of B, and the mixed latents are decoded. content_a and form_a are the overlaps of
@@ -29,7 +29,7 @@ struct Swaps {
     std::vector<Swap> layers;  // each layer alone; if there are more than two, then the lower and the upper half
     Interval content, form;    // baseline: the overlaps of the text decoded for A with the text decoded for B
 };
-Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const std::vector<const Sentence*>& sentences,
+Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const Sentences& sentences,
                    const FrequentTokens& frequent, std::uint64_t seed);
 
 }  // namespace masquerade

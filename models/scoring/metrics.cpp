@@ -14,8 +14,7 @@ namespace masquerade {
 
 NgramCounts ngrams(const Tokens& tokens, int n) {
     NgramCounts counts;
-    for (std::size_t i = 0; i + std::size_t(n) <= tokens.size(); i++)
-        counts[Tokens(tokens.begin() + std::ptrdiff_t(i), tokens.begin() + std::ptrdiff_t(i) + n)]++;
+    for (int i = 0; i + n <= int(tokens.size()); i++) counts[Tokens(tokens.begin() + i, tokens.begin() + i + n)]++;
     return counts;
 }
 
@@ -33,14 +32,14 @@ Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypo
     std::array<double, 4> matched{}, proposed{};
     for (std::size_t i = 0; i < references.size(); i++) {
         const Tokens &r = references[i], &h = hypotheses[i];
-        b.reference_tokens += long(r.size());
-        b.hypothesis_tokens += long(h.size());
+        b.reference_tokens += r.size();
+        b.hypothesis_tokens += h.size();
         for (int n = 1; n <= 4; n++) {
-            matched[std::size_t(n - 1)] += shared(ngrams(h, n), ngrams(r, n));
-            proposed[std::size_t(n - 1)] += std::max(0.0, double(h.size()) - n + 1);
+            matched[n - 1] += shared(ngrams(h, n), ngrams(r, n));
+            proposed[n - 1] += std::max(0.0, h.size() + 1.0 - n);
         }
     }
-    const double reference = double(b.reference_tokens), hypothesis = double(b.hypothesis_tokens);
+    const double reference = b.reference_tokens, hypothesis = b.hypothesis_tokens;
     b.brevity = hypothesis >= reference ? 1 : hypothesis > 0 ? std::exp(1 - reference / hypothesis) : 0;
     if (matched[0] == 0) return b;  // if no token matches, no n-gram matches
     double share = 1, log_precision = 0;
@@ -55,14 +54,11 @@ Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypo
 }
 
 int longest_common(const Tokens& a, const Tokens& b) {
-    std::vector<int> row(b.size() + 1);  // row[j]: the result for the tokens of `a` so far and the first j tokens of b
+    std::vector<int> row(b.size() + 1);  // row[k]: the result for the tokens of `a` so far and the first k tokens of b
     for (int token : a) {
-        int diagonal = 0;
-        for (std::size_t j = 1; j <= b.size(); j++) {
-            const int above = row[j];
-            row[j] = token == b[j - 1] ? diagonal + 1 : std::max(above, row[j - 1]);
-            diagonal = above;
-        }
+        int corner = 0;
+        for (std::size_t k = 0; k < b.size(); k++)
+            corner = std::exchange(row[k + 1], token == b[k] ? corner + 1 : std::max(row[k], row[k + 1]));
     }
     return row.back();
 }
@@ -106,10 +102,10 @@ Closeness compare(const std::vector<Tokens>& references, const std::vector<Token
         const Tokens &r = references[i], &h = hypotheses[i];
         equal += r == h;
         for (std::size_t k = 0; k < std::min(r.size(), h.size()); k++) met += r[k] == h[k];
-        tokens += double(r.size());
+        tokens += r.size();
         changed += edits(r, h);
     }
-    return {equal / double(references.size()), tokens > 0 ? met / tokens : 0, bleu(references, hypotheses, false).score,
+    return {equal / references.size(), tokens > 0 ? met / tokens : 0, bleu(references, hypotheses, false).score,
             tokens > 0 ? changed / tokens : 0};
 }
 
@@ -121,7 +117,7 @@ double distinct(const std::vector<Tokens>& corpus, int n) {
             different.insert(gram);
             all += count;
         }
-    return all > 0 ? double(different.size()) / all : 0;
+    return all > 0 ? different.size() / all : 0;
 }
 
 FrequentTokens most_frequent(const std::vector<Sentence>& sentences, int count) {
@@ -132,7 +128,8 @@ FrequentTokens most_frequent(const std::vector<Sentence>& sentences, int count) 
     for (const auto& [token, n] : counts) order.emplace_back(-n, token);
     std::sort(order.begin(), order.end());
     FrequentTokens frequent;
-    for (std::size_t i = 0; i < order.size() && i < std::size_t(count); i++) frequent.insert(order[i].second);
+    if (int(order.size()) > count) order.resize(count);
+    for (const auto& [n, token] : order) frequent.insert(token);
     return frequent;
 }
 
@@ -148,14 +145,14 @@ double content_overlap(const Tokens& a, const Tokens& b, const FrequentTokens& f
 
 double form_overlap(const Tokens& a, const Tokens& b, const FrequentTokens& frequent) {
     const Tokens x = form_of(a, frequent), y = form_of(b, frequent);
-    return f1(longest_common(x, y), double(x.size()), double(y.size()));
+    return f1(longest_common(x, y), x.size(), y.size());
 }
 
-Interval bootstrap(const std::vector<double>& values, std::uint64_t seed) {
+Interval bootstrap(const Numbers& values, std::uint64_t seed) {
     constexpr int draws = 1000;
-    const auto n = std::uint32_t(values.size());
+    const std::uint32_t n = values.size();
     if (n == 0) return {};
-    std::vector<double> means;
+    Numbers means;
     Sequence random(seed, "bootstrap");
     for (int d = 0; d < draws; d++) {
         double sum = 0;

@@ -2,10 +2,8 @@
 // Measures of how close one sequence of tokens is to another.
 #pragma once
 #include <array>
-#include <cstdint>
 #include <map>
 #include <set>
-#include <vector>
 
 #include "data/sentences.h"
 
@@ -67,6 +65,6 @@ double form_overlap(const Tokens& a, const Tokens& b, const FrequentTokens& freq
 struct Interval {
     double mean = 0, low = 0, high = 0;
 };
-Interval bootstrap(const std::vector<double>& values, std::uint64_t seed);
+Interval bootstrap(const Numbers& values, std::uint64_t seed);
 
 }  // namespace masquerade

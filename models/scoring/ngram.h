@@ -11,9 +11,9 @@
 // (Heafield et al. 2013) uses the same formulas, so perplexities are comparable.
 #pragma once
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
+#include <string_view>
+
+#include "data/sentences.h"
 
 namespace masquerade {
 
@@ -22,6 +22,9 @@ class Ngram {
     // Sentences are given without begin() and end(), which the constructor adds. If there are no sentences, all symbols
     // are equally likely.
     Ngram(int order, int vocabulary, const std::vector<std::vector<int>>& sentences);
+
+    Ngram(const Ngram&) = delete;
+    Ngram& operator=(const Ngram&) = delete;
 
     int order() const { return int(levels_.size()) - 1; }
     int end() const { return vocabulary_; }
@@ -32,48 +35,36 @@ class Ngram {
     double probability(const std::vector<int>& context, int symbol) const;
 
     // Returns log p, in nats, of each symbol of a sentence given the preceding symbols, followed by log p of end().
-    std::vector<double> log_probabilities(const std::vector<int>& sentence) const;
+    Numbers log_probabilities(const std::vector<int>& sentence) const;
 
     // The discounts D for the counts 1, 2, and 3 or more in this order. They are estimated from how many n-grams have
     // the count 1, 2, 3 and 4. If no n-gram has one of these counts, or if an estimate is not positive, the text is too
     // small for an estimate; the discounts are then 0.5, 1 and 1.5, as in KenLM.
     using Discounts = std::array<double, 3>;
-    const Discounts& discounts(int order) const { return levels_.at(std::size_t(order)).discounts; }
+    const Discounts& discounts(int order) const { return levels_.at(order).discounts; }
 
   private:
-    using Index = std::uint32_t;
-
-    // The n-grams of one order, in lexical order: a level of a trie. N-grams that differ only in their last symbol are
-    // adjacent.
+    struct Gram {
+        std::u32string_view text;  // the symbols, a part of text_
+        double count = 0;          // c in the formula
+        double probability = 0;
+        double gamma = 1;        // gamma(h) if the n-gram is the context h
+        Gram* suffix = nullptr;  // the n-gram without its first symbol
+    };
     struct Level {
-        std::vector<int> symbol;         // last symbol of each n-gram
-        std::vector<Index> first_child;  // index, in the level of the next higher order, of the first n-gram that
-                                         // continues this one; then the size of that level
-        std::vector<Index> suffix;       // index, in the level of the next lower order, of this n-gram without its
-                                         // first symbol
-        std::vector<double> count;       // c in the formula; freed once the probabilities are computed
-        std::vector<double> probability, gamma;
-        Discounts discounts{};
+        std::vector<Gram> grams;  // the n-grams of one order, in lexical order
+        Discounts discounts = {0.5, 1, 1.5};
     };
-    // A node of the trie: the longest n-gram of the text that ends the symbols read so far and has at most order() - 1
-    // symbols.
-    struct Place {
-        std::size_t order = 0;
-        Index index = 0;
-    };
-    static constexpr Index none = ~Index(0);
 
-    std::vector<int> marked_text(const std::vector<std::vector<int>>& sentences) const;
-    void count(const std::vector<int>& text);
-    void link();
-    void count_what_precedes();
-    void set_discounts();
-    void set_probabilities();
-    Index child(const Place& parent, int symbol) const;
-    double advance(Place& place, int symbol) const;
+    std::u32string marked(const std::vector<int>& sentence) const;
+    void count();
+    static void set_discounts(Level& level);
+    static void set_probabilities(Level& above, Level& level);
+    double of_last(std::u32string_view gram) const;
     void check(int symbol, int last) const;
 
     int vocabulary_;
+    std::u32string text_;        // all sentences, with begin() and end()
     std::vector<Level> levels_;  // indexed by order; order 0 has only the empty n-gram
 };
 

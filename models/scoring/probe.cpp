@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "engine/base/error.h"
 #include "engine/base/shuffle.h"
@@ -12,8 +13,7 @@
 namespace masquerade {
 namespace {
 
-using Vectors = std::vector<std::vector<double>>;
-using Numbers = std::vector<double>;
+using Vectors = std::vector<Numbers>;
 
 double dot(const Numbers& a, const Numbers& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
 
@@ -23,12 +23,11 @@ int largest(const Numbers& scores) { return int(std::max_element(scores.begin(),
 // weight is the bias.
 Vectors standardised(const Vectors& all, const LabelledSplit& split) {
     const std::size_t D = all[0].size();
-    Numbers mean(D, 0), deviation(D, 0);
+    Numbers mean(D), deviation(D);
     for (std::size_t i : split.train)
-        for (std::size_t d = 0; d < D; d++) mean[d] += all[i][d] / double(split.train.size());
+        for (std::size_t d = 0; d < D; d++) mean[d] += all[i][d] / split.train.size();
     for (std::size_t i : split.train)
-        for (std::size_t d = 0; d < D; d++)
-            deviation[d] += std::pow(all[i][d] - mean[d], 2) / double(split.train.size());
+        for (std::size_t d = 0; d < D; d++) deviation[d] += std::pow(all[i][d] - mean[d], 2) / split.train.size();
     Vectors x = all;
     for (Numbers& row : x) {
         for (std::size_t d = 0; d < D; d++) row[d] = (row[d] - mean[d]) / std::sqrt(deviation[d] + 1e-9);
@@ -41,26 +40,26 @@ template <class Guess>
 double share_right(const LabelledSplit& split, Guess guess) {
     double right = 0;
     for (std::size_t i : split.test) right += guess(i) == split.labels[i];
-    return right / double(split.test.size());
+    return right / split.test.size();
 }
 
 }  // namespace
 
-LabelledSplit split_labels(const std::vector<std::string>& labels, int most, std::uint64_t seed, std::uint32_t draw) {
+LabelledSplit split_labels(const Strings& labels, int most, std::uint64_t seed, std::uint32_t draw) {
     LabelledSplit split;
     std::map<std::string, int> numbers;
     std::vector<std::vector<std::size_t>> of_class;
     for (std::size_t i = 0; i < labels.size(); i++) {
-        const int label = numbers.emplace(labels[i], int(numbers.size())).first->second;
+        const int label = numbers.emplace(labels[i], numbers.size()).first->second;
         split.labels.push_back(label);
         of_class.resize(numbers.size());
-        (i % 5 == 4 ? split.test : of_class[std::size_t(label)]).push_back(i);
+        (i % 5 == 4 ? split.test : of_class[label]).push_back(i);
     }
-    split.classes = int(numbers.size());
+    split.classes = numbers.size();
     Sequence random(seed, "labels", draw);
     for (std::vector<std::size_t>& lines : of_class) {
         shuffle(lines, random);
-        if (most > 0 && lines.size() > std::size_t(most)) lines.resize(std::size_t(most));
+        if (most > 0 && lines.size() > std::size_t(most)) lines.resize(most);
         split.train.insert(split.train.end(), lines.begin(), lines.end());
     }
     if (split.classes < 2 || split.test.empty() || split.train.empty())
@@ -72,20 +71,20 @@ LabelledSplit split_labels(const std::vector<std::string>& labels, int most, std
 double linear_probe(const Vectors& vectors, const LabelledSplit& split) {
     const Vectors x = standardised(vectors, split);
     const std::size_t D = x[0].size(), C = std::size_t(split.classes);
-    Vectors w(C, Numbers(D, 0)), m = w, v = w;
+    Vectors w(C, Numbers(D)), m = w, v = w;
     Numbers scores(C);
     const auto score = [&](std::size_t i) {
         for (std::size_t c = 0; c < C; c++) scores[c] = dot(w[c], x[i]);
     };
     for (int step = 1; step <= 300; step++) {
-        Vectors g(C, Numbers(D, 0));
+        Vectors g(C, Numbers(D));
         for (std::size_t i : split.train) {
             score(i);
             const double top = *std::max_element(scores.begin(), scores.end());
             double sum = 0;
             for (double& s : scores) sum += s = std::exp(s - top);
             for (std::size_t c = 0; c < C; c++) {
-                const double error = (scores[c] / sum - (int(c) == split.labels[i])) / double(split.train.size());
+                const double error = (scores[c] / sum - (int(c) == split.labels[i])) / split.train.size();
                 for (std::size_t d = 0; d < D; d++) g[c][d] += error * x[i][d];
             }
         }
@@ -107,34 +106,34 @@ double nearest_neighbours(const Vectors& vectors, const LabelledSplit& split, in
     return share_right(split, [&](std::size_t i) {
         std::vector<std::pair<double, std::size_t>> near;
         for (std::size_t t : split.train) near.emplace_back(-dot(vectors[i], vectors[t]) / norms[t], t);
-        const std::size_t k = std::min(near.size(), std::size_t(neighbours));
-        std::partial_sort(near.begin(), near.begin() + std::ptrdiff_t(k), near.end());
-        Numbers votes(std::size_t(split.classes), 0);
-        for (std::size_t n = 0; n < k; n++)
-            votes[std::size_t(split.labels[near[n].second])] += 1 + 1e-6 * std::ldexp(1.0, -int(n));
+        const int k = std::min(int(near.size()), neighbours);
+        std::partial_sort(near.begin(), near.begin() + k, near.end());
+        Numbers votes(split.classes);
+        for (int n = 0; n < k; n++) votes[split.labels[near[n].second]] += 1 + 1e-6 * std::ldexp(1.0, -n);
         return largest(votes);
     });
 }
 
 double naive_bayes(const std::vector<Sentence>& sentences, const LabelledSplit& split) {
-    const std::size_t C = std::size_t(split.classes);
+    const std::size_t C = split.classes;
     std::vector<std::map<int, double>> counts(C);
-    Numbers totals(C, 0), lines(C, 0);
-    std::map<int, bool> known;
+    Numbers totals(C), lines(C);
+    std::set<int> known;
     for (std::size_t i : split.train) {
-        lines[std::size_t(split.labels[i])]++;
-        for (int token : sentences[i].ids)
-            counts[std::size_t(split.labels[i])][token]++, totals[std::size_t(split.labels[i])]++, known[token] = true;
+        const int label = split.labels[i];
+        lines[label]++;
+        totals[label] += sentences[i].ids.size();
+        for (int token : sentences[i].ids) {
+            counts[label][token]++;
+            known.insert(token);
+        }
     }
     return share_right(split, [&](std::size_t i) {
         Numbers scores;
         for (std::size_t c = 0; c < C; c++) {
-            scores.push_back(std::log((lines[c] + 1) / double(split.train.size() + C)));
-            for (int token : sentences[i].ids) {
-                const auto found = counts[c].find(token);
-                scores.back() +=
-                    std::log(((found == counts[c].end() ? 0 : found->second) + 1) / (totals[c] + double(known.size())));
-            }
+            scores.push_back(std::log((lines[c] + 1) / (split.train.size() + C)));
+            for (int token : sentences[i].ids)
+                scores.back() += std::log((counts[c][token] + 1) / (totals[c] + known.size()));
         }
         return largest(scores);
     });
@@ -146,32 +145,30 @@ double cluster_information(const Vectors& vectors, const LabelledSplit& split, s
     for (std::size_t i : drawn(n, n, Sequence(seed, "clusters")))  // the first C different vectors in a random order
         if (centres.size() < C && std::find(centres.begin(), centres.end(), vectors[i]) == centres.end())
             centres.push_back(vectors[i]);
-    std::vector<std::size_t> cluster(n, 0);
+    std::vector<int> cluster(n);
     for (int round = 0; round < 20; round++) {
-        Vectors sums(centres.size(), Numbers(vectors[0].size(), 0));
-        Numbers counts(centres.size(), 0);
+        Vectors sums(centres.size(), Numbers(vectors[0].size()));
+        Numbers counts(centres.size());
         for (std::size_t i = 0; i < n; i++) {
             Numbers nearness;
             for (const Numbers& centre : centres) nearness.push_back(dot(vectors[i], centre) - dot(centre, centre) / 2);
-            cluster[i] = std::size_t(largest(nearness));
+            cluster[i] = largest(nearness);
             counts[cluster[i]]++;
             for (std::size_t d = 0; d < sums[0].size(); d++) sums[cluster[i]][d] += vectors[i][d];
         }
         for (std::size_t c = 0; c < centres.size(); c++)
             for (std::size_t d = 0; d < sums[0].size() && counts[c] > 0; d++) centres[c][d] = sums[c][d] / counts[c];
     }
-    std::map<std::pair<std::size_t, int>, double> both;
-    std::map<std::size_t, double> of_cluster;
-    std::map<int, double> of_label;
-    for (std::size_t i = 0; i < n; i++) {
-        const double share = 1 / double(n);
-        both[{cluster[i], split.labels[i]}] += share, of_cluster[cluster[i]] += share,
-            of_label[split.labels[i]] += share;
-    }
+    std::map<std::pair<int, int>, double> both;
+    std::map<int, double> of_cluster, of_label;
+    for (std::size_t i = 0; i < n; i++)
+        for (double* share :
+             {&both[{cluster[i], split.labels[i]}], &of_cluster[cluster[i]], &of_label[split.labels[i]]})
+            *share += 1.0 / n;
     double shared = 0, entropy = 0;
     for (const auto& [pair, p] : both) shared += p * std::log(p / (of_cluster[pair.first] * of_label[pair.second]));
-    for (const auto& [c, p] : of_cluster) entropy -= p * std::log(p) / 2;
-    for (const auto& [l, p] : of_label) entropy -= p * std::log(p) / 2;
+    for (const auto& shares : {of_cluster, of_label})
+        for (const auto& [key, p] : shares) entropy -= p * std::log(p) / 2;
     return entropy > 0 ? shared / entropy : 0;
 }
 

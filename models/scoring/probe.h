@@ -2,10 +2,6 @@
 // Probes: simple classifiers that predict the label of a line from a vector, such as the line's latent. They are
 // trained on some lines and tested on others, and show what the vectors know about the labels.
 #pragma once
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "data/sentences.h"
 
 namespace masquerade {
@@ -18,25 +14,23 @@ struct LabelledSplit {
 // Splits lines into training and test lines. Every fifth line is a test line. The training lines are at most `most` of
 // the other lines per label, drawn with (seed, draw), or all of them if `most` is 0. Throws BadInput unless there are
 // at least two different labels, a training line and a test line.
-LabelledSplit split_labels(const std::vector<std::string>& labels, int most, std::uint64_t seed,
-                           std::uint32_t draw = 0);
+LabelledSplit split_labels(const Strings& labels, int most, std::uint64_t seed, std::uint32_t draw = 0);
 
 // linear_probe(), nearest_neighbours() and naive_bayes() train a classifier on the training lines and return its
 // accuracy on the test lines, 0..1.
 
 // Logistic regression, trained with 300 steps of Adam. The vectors are first standardised to mean 0 and variance 1 in
 // each dimension. The loss contains the penalty |w|^2 / 1000 for the weights w.
-double linear_probe(const std::vector<std::vector<double>>& vectors, const LabelledSplit& split);
+double linear_probe(const std::vector<Numbers>& vectors, const LabelledSplit& split);
 // Predicts the most frequent label among the `neighbours` training lines with the highest cosine similarity. If several
 // labels are equally frequent, the label with the nearest line wins.
-double nearest_neighbours(const std::vector<std::vector<double>>& vectors, const LabelledSplit& split, int neighbours);
+double nearest_neighbours(const std::vector<Numbers>& vectors, const LabelledSplit& split, int neighbours);
 // Multinomial naive Bayes over the tokens of the sentences, with add-one smoothing (McCallum & Nigam 1998). It needs no
 // vectors, and is a baseline for the other two classifiers.
 double naive_bayes(const std::vector<Sentence>& sentences, const LabelledSplit& split);
 
 // Clusters all vectors by k-means (20 rounds) with as many clusters as there are labels. Returns the normalised mutual
 // information, 0..1, of clusters and labels: their mutual information divided by the mean of their entropies.
-double cluster_information(const std::vector<std::vector<double>>& vectors, const LabelledSplit& split,
-                           std::uint64_t seed);
+double cluster_information(const std::vector<Numbers>& vectors, const LabelledSplit& split, std::uint64_t seed);
 
 }  // namespace masquerade

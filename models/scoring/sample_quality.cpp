@@ -13,7 +13,7 @@ namespace {
 
 constexpr int line_end = -1;
 
-std::vector<std::vector<int>> read_all(WordTable& table, const std::vector<std::string>& lines) {
+std::vector<std::vector<int>> read_all(WordTable& table, const Strings& lines) {
     std::vector<std::vector<int>> all;
     for (const std::string& line : lines) all.push_back(table.read(line));
     return all;
@@ -21,8 +21,8 @@ std::vector<std::vector<int>> read_all(WordTable& table, const std::vector<std::
 
 double words_per_line(const std::vector<std::vector<int>>& lines) {
     double sum = 0;
-    for (const std::vector<int>& line : lines) sum += double(line.size());
-    return lines.empty() ? 0 : sum / double(lines.size());
+    for (const std::vector<int>& line : lines) sum += line.size();
+    return lines.empty() ? 0 : sum / lines.size();
 }
 
 }  // namespace
@@ -65,15 +65,14 @@ std::size_t TrainingRuns::longest(const std::vector<int>& line) const {
     return most;
 }
 
-SampleQuality::SampleQuality(const std::vector<std::string>& training)
+SampleQuality::SampleQuality(const Strings& training)
     : training_(read_all(table_, training)), model_(table_, training_), runs_(training_) {
     std::sort(training_.begin(), training_.end());
 }
 
-TextQuality SampleQuality::measure(const std::vector<std::string>& lines, std::size_t compared) {
+TextQuality SampleQuality::measure(const Strings& lines, std::size_t compared) {
     const std::vector<Tokens> read = read_all(table_, lines);
-    const std::vector<Tokens> compared_lines(read.begin(),
-                                             read.begin() + std::ptrdiff_t(std::min(compared, read.size())));
+    const std::vector<Tokens> compared_lines(read.begin(), read.begin() + std::min(compared, read.size()));
     TextQuality q;
     q.perplexity = perplexity(model_, read);
     q.distinct1 = distinct(compared_lines, 1);
@@ -87,21 +86,20 @@ TextQuality SampleQuality::measure(const std::vector<std::string>& lines, std::s
         std::size_t bin = 0;
         while (line.size() >> bin) bin++;
         q.lengths.resize(std::max(q.lengths.size(), bin + 1));
-        q.lengths[bin] += 1 / double(read.size());
+        q.lengths[bin] += 1.0 / read.size();
         if (line.empty()) continue;
-        matched += double(runs_.longest(line)) / double(line.size());
+        matched += double(runs_.longest(line)) / line.size();
         not_empty++;
     }
-    if (!read.empty()) q.copied = copied / double(read.size());
+    if (!read.empty()) q.copied = copied / read.size();
     q.length = words_per_line(read);
     if (not_empty > 0) q.match = matched / not_empty;
     return q;
 }
 
-double SampleQuality::words(const std::vector<std::string>& lines) { return words_per_line(read_all(table_, lines)); }
+double SampleQuality::words(const Strings& lines) { return words_per_line(read_all(table_, lines)); }
 
-double SampleQuality::reverse_perplexity(const std::vector<std::string>& lines,
-                                         const std::vector<std::string>& others) {
+double SampleQuality::reverse_perplexity(const Strings& lines, const Strings& others) {
     return perplexity(WordModel(table_, read_all(table_, lines)), read_all(table_, others)).all;
 }
 

@@ -3,10 +3,6 @@
 // a perfect model have the values of the held-out lines, neither higher nor lower. All measures count words
 // (word_model.h), not pieces, so models with different vocabularies are comparable.
 #pragma once
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "models/scoring/word_model.h"
 
 namespace masquerade {
@@ -28,29 +24,29 @@ class TrainingRuns {
 };
 
 struct TextQuality {
-    Perplexity perplexity;        // under a WordModel of the training text
-    double distinct1 = 0;         // number of different words / number of words
-    double distinct2 = 0;         // number of different bigrams / number of bigrams         Li et al. 2016
-    double repeated = 0;          // share of the lines that equal an earlier line of the set
-    double copied = 0;            // share of the lines that equal a line of the training text
-    double match = 0;             // mean over the non-empty lines of TrainingRuns::longest / number of words
-    double length = 0;            // mean number of words per line
-    std::vector<double> lengths;  // shares of the lines with 0, 1, 2-3, 4-7, ... words
+    Perplexity perplexity;  // under a WordModel of the training text
+    double distinct1 = 0;   // number of different words / number of words
+    double distinct2 = 0;   // number of different bigrams / number of bigrams         Li et al. 2016
+    double repeated = 0;    // share of the lines that equal an earlier line of the set
+    double copied = 0;      // share of the lines that equal a line of the training text
+    double match = 0;       // mean over the non-empty lines of TrainingRuns::longest / number of words
+    double length = 0;      // mean number of words per line
+    Numbers lengths;        // shares of the lines with 0, 1, 2-3, 4-7, ... words
 };
 
 class SampleQuality {
   public:
-    explicit SampleQuality(const std::vector<std::string>& training);
+    explicit SampleQuality(const Strings& training);
     SampleQuality(const SampleQuality&) = delete;
     SampleQuality& operator=(const SampleQuality&) = delete;
 
     // distinct1, distinct2 and repeated depend on the number of lines. They are therefore measured on the first
     // `compared` lines only; pass the same `compared` for all sets of lines. The other measures use all lines.
-    TextQuality measure(const std::vector<std::string>& lines, std::size_t compared);
-    double words(const std::vector<std::string>& lines);  // mean number of words per line
+    TextQuality measure(const Strings& lines, std::size_t compared);
+    double words(const Strings& lines);  // mean number of words per line
     // Returns the perplexity of `others` under a WordModel of `lines` (Zhao et al. 2018). It is high if `lines` lack
     // words or phrases that are frequent in `others`.
-    double reverse_perplexity(const std::vector<std::string>& lines, const std::vector<std::string>& others);
+    double reverse_perplexity(const Strings& lines, const Strings& others);
 
   private:
     WordTable table_;

@@ -4,27 +4,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/base/error.h"
+#include "engine/base/named.h"
 #include "input/utf8.h"
 #include "models/scoring/text_metrics.h"
 
 namespace masquerade {
 
 std::string first_words(std::string_view line, std::size_t n) {
-    std::string words;
-    bool inside = false;
-    for (std::size_t at = 0; at < line.size();) {
-        const CodePoint c = decode_utf8(line, at);
-        const bool was_inside = inside;
-        inside = !is_white_space(c.value);
-        if (inside && !was_inside) {
-            if (n-- == 0) break;
-            if (!words.empty()) words += ' ';
-        }
-        if (inside) words += line.substr(at, c.step());
-        at += c.step();
-    }
-    return words;
+    Strings words = words_of(line);
+    words.resize(std::min(n, words.size()));
+    return joined(words, " ");
 }
 
 std::string first_characters(std::string_view line, std::size_t n) {
@@ -33,19 +22,18 @@ std::string first_characters(std::string_view line, std::size_t n) {
     return characters;
 }
 
-NearestSource::NearestSource(const std::vector<std::string>& sources) {
+NearestSource::NearestSource(const Strings& sources) {
     if (sources.empty() || sources.size() > UINT32_MAX)
         throw BadInput(
             text("the nearest of ", sources.size(), " training sources is asked for; there must be 1 to ", UINT32_MAX));
     std::vector<Bag> bags;
     for (const std::string& source : sources) bags.push_back(read(source));
 
-    sources_.resize(std::size_t(table_.size()));
+    sources_.resize(table_.size());
     for (std::size_t i = 0; i < bags.size(); i++)
-        for (const auto& [word, times] : bags[i]) sources_[std::size_t(word)].push_back({std::uint32_t(i), times});
-    for (const auto& places : sources_)
-        idf_.push_back(1 + std::log((1 + double(sources.size())) / (1 + double(places.size()))));
-    std::vector<double> lengths;
+        for (const auto& [word, times] : bags[i]) sources_[word].push_back({std::uint32_t(i), times});
+    for (const auto& places : sources_) idf_.push_back(1 + std::log((1.0 + sources.size()) / (1.0 + places.size())));
+    Numbers lengths;
     for (const Bag& bag : bags) lengths.push_back(length_of(bag));
     for (std::size_t word = 0; word < sources_.size(); word++)
         for (Place& place : sources_[word]) place.weight = place.weight * idf_[word] / lengths[place.source];
@@ -67,7 +55,7 @@ NearestSource::Bag NearestSource::read(std::string_view line) {
 double NearestSource::length_of(const Bag& bag) const {
     double sum = 0;
     for (const auto& [word, times] : bag) {
-        const double weight = times * idf_[std::size_t(word)];
+        const double weight = times * idf_[word];
         sum += weight * weight;
     }
     return std::sqrt(sum);
@@ -80,8 +68,8 @@ NearestSource::Found NearestSource::find(std::string_view source) {
     const double length = length_of(bag);
     std::fill(cosines_.begin(), cosines_.end(), 0.0);
     for (const auto& [word, times] : bag) {
-        const double weight = times * idf_[std::size_t(word)] / length;
-        for (const Place& place : sources_[std::size_t(word)]) cosines_[place.source] += weight * place.weight;
+        const double weight = times * idf_[word] / length;
+        for (const Place& place : sources_[word]) cosines_[place.source] += weight * place.weight;
     }
     const auto best = std::max_element(cosines_.begin(), cosines_.end());  // the first of several equal maxima
     return {std::size_t(best - cosines_.begin()), *best};

@@ -2,16 +2,11 @@
 // Two baselines without learning for models that generate a target from a source: the start of the source, and the
 // target of the most similar training source.
 #pragma once
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "models/scoring/word_model.h"
 
 namespace masquerade {
 
-// Returns the first n words of a line, joined by single spaces. Words are separated by white space and not changed.
+// Returns the first n words of a line (words_of), joined by single spaces.
 std::string first_words(std::string_view line, std::size_t n = 9);
 
 // Returns the first n characters of a line that are not white space. This is for Chinese, which has no spaces between
@@ -28,7 +23,7 @@ std::string first_characters(std::string_view line, std::size_t n = 9);
 // contain w. Words are the lower-cased words of WordTable. Words that no training source contains are ignored.
 class NearestSource {
   public:
-    explicit NearestSource(const std::vector<std::string>& sources);  // at least one source
+    explicit NearestSource(const Strings& sources);  // at least one source
     NearestSource(const NearestSource&) = delete;
     NearestSource& operator=(const NearestSource&) = delete;
 
@@ -49,9 +44,9 @@ class NearestSource {
         std::uint32_t source;
         double weight;
     };
-    std::vector<double> idf_;                  // for each word of the training sources, the factor of tf in v
+    Numbers idf_;                              // for each word of the training sources, the factor of tf in v
     std::vector<std::vector<Place>> sources_;  // for each word, the sources that contain it, in ascending order
-    std::vector<double> cosines_;              // in find(): the cosine of each training source
+    Numbers cosines_;                          // in find(): the cosine of each training source
 };
 
 }  // namespace masquerade

@@ -2,7 +2,6 @@
 #include "models/scoring/text_metrics.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <unordered_map>
 
@@ -13,15 +12,9 @@
 namespace masquerade {
 namespace {
 
-std::u32string replaced(const std::u32string& line, std::u32string_view what, std::u32string_view by) {
-    std::u32string result;
-    for (std::size_t at = 0; at < line.size();) {
-        const std::size_t found = std::min(line.find(what, at), line.size());
-        result.append(line, at, found - at);
-        if (found < line.size()) result += by;
-        at = found < line.size() ? found + what.size() : found;
-    }
-    return result;
+void replace_all(std::u32string& line, std::u32string_view what, std::u32string_view by) {
+    for (std::size_t at = 0; (at = line.find(what, at)) != line.npos; at += by.size())
+        line.replace(at, what.size(), by);
 }
 
 bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }
@@ -54,8 +47,8 @@ std::u32string spaced(const std::u32string& line, bool before, Meant meant) {
 
 // Returns the parts of the line that consist of characters c with belongs(c). All other characters are separators.
 template <class Belongs>
-std::vector<std::string> runs(const std::u32string& line, Belongs belongs) {
-    std::vector<std::string> all;
+Strings runs(const std::u32string& line, Belongs belongs) {
+    Strings all;
     bool inside = false;
     for (char32_t c : line) {
         const bool was_inside = inside;
@@ -66,24 +59,26 @@ std::vector<std::string> runs(const std::u32string& line, Belongs belongs) {
     return all;
 }
 
-// Numbers words in the order in which they first occur.
-class Numbers {
-  public:
-    Tokens operator()(const std::vector<std::string>& words) {
+Strings between_spaces(const std::u32string& line) {
+    return runs(line, [](char32_t c) { return !is_white_space(c); });
+}
+
+// Cuts lines into tokens: characters, or the words that `words` finds, numbered in the order in which they first occur.
+struct Cutter {
+    TextUnits units;
+    Strings (*words)(std::string_view line);
+    std::unordered_map<std::string, int> numbers = {};
+
+    Tokens operator()(const std::string& line) {
         Tokens tokens;
-        for (const std::string& word : words)
-            tokens.push_back(numbers_.try_emplace(word, int(numbers_.size())).first->second);
+        if (units == TextUnits::words)
+            for (const std::string& word : words(line))
+                tokens.push_back(numbers.try_emplace(word, numbers.size()).first->second);
+        else
+            for (char32_t c : characters_of(line)) tokens.push_back(c);
         return tokens;
     }
-
-  private:
-    std::unordered_map<std::string, int> numbers_;
 };
-
-Tokens character_tokens(const std::string& line) {
-    const std::u32string characters = characters_of(line);
-    return Tokens(characters.begin(), characters.end());
-}
 
 void check_pairs(const char* measure, const Strings& references, const Strings& hypotheses) {
     if (references.size() != hypotheses.size())
@@ -102,7 +97,7 @@ Overlap overlap(double matched, double reference, double hypothesis) {
 
 // Adds the contribution of one of `pairs` pairs to the mean, which is in percent.
 void add(Overlap& mean, const Overlap& one, std::size_t pairs) {
-    const double share = 100 / double(pairs);
+    const double share = 100.0 / pairs;
     mean.precision += share * one.precision;
     mean.recall += share * one.recall;
     mean.f1 += share * one.f1;
@@ -130,22 +125,25 @@ std::u32string characters_of(std::string_view line) {
     return characters;
 }
 
-std::vector<std::string> words_13a(std::string_view line) {
+Strings words_13a(std::string_view line) {
     std::u32string text = code_points(line);
     while (!text.empty() && is_white_space(text.back())) text.pop_back();
-    text = replaced(replaced(replaced(text, U"<skipped>", U""), U"-\n", U""), U"\n", U" ");
-    text = replaced(replaced(text, U"&quot;", U"\""), U"&amp;", U"&");
-    text = replaced(replaced(text, U"&lt;", U"<"), U"&gt;", U">");
+    const std::pair<const char32_t*, const char32_t*> marks[] = {{U"<skipped>", U""}, {U"-\n", U""},    {U"\n", U" "},
+                                                                 {U"&quot;", U"\""},  {U"&amp;", U"&"}, {U"&lt;", U"<"},
+                                                                 {U"&gt;", U">"}};
+    for (const auto& [what, by] : marks) replace_all(text, what, by);
     std::u32string apart = U" ";
     for (char32_t c : text) is_set_apart(c) ? apart += {U' ', c, U' '} : apart += c;
     apart += U' ';
     text = spaced(apart, false, [](char32_t a, char32_t b) { return !is_digit(a) && is_stop(b); });
     text = spaced(text, true, [](char32_t a, char32_t b) { return is_stop(a) && !is_digit(b); });
     text = spaced(text, false, [](char32_t a, char32_t b) { return is_digit(a) && b == '-'; });
-    return runs(text, [](char32_t c) { return !is_white_space(c); });
+    return between_spaces(text);
 }
 
-std::vector<std::string> rouge_words(std::string_view line) {
+Strings words_of(std::string_view line) { return between_spaces(code_points(line)); }
+
+Strings rouge_words(std::string_view line) {
     std::u32string lowered;
     for (char32_t c : code_points(line)) {
         if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
@@ -157,33 +155,27 @@ std::vector<std::string> rouge_words(std::string_view line) {
     return runs(lowered, [](char32_t c) { return is_digit(c) || (c >= 'a' && c <= 'z'); });
 }
 
-Bleu bleu(const Strings& references, const Strings& hypotheses, BleuTokens tokens) {
+Bleu bleu(const Strings& references, const Strings& hypotheses, TextUnits units) {
     check_pairs("bleu", references, hypotheses);
-    Numbers numbers;
-    auto cut = [&](const Strings& lines) {
-        std::vector<Tokens> all;
-        for (const std::string& line : lines)
-            all.push_back(tokens == BleuTokens::characters ? character_tokens(line) : numbers(words_13a(line)));
-        return all;
-    };
-    return bleu(cut(references), cut(hypotheses), true);
+    Cutter cut{units, words_13a};
+    std::vector<Tokens> r, h;
+    for (const std::string& line : references) r.push_back(cut(line));
+    for (const std::string& line : hypotheses) h.push_back(cut(line));
+    return bleu(r, h, true);
 }
 
-Rouge rouge(const Strings& references, const Strings& hypotheses, RougeTokens tokens) {
+Rouge rouge(const Strings& references, const Strings& hypotheses, TextUnits units) {
     check_pairs("rouge", references, hypotheses);
-    Numbers numbers;
-    auto cut = [&](const std::string& line) {
-        return tokens == RougeTokens::characters ? character_tokens(line) : numbers(rouge_words(line));
-    };
+    Cutter cut{units, rouge_words};
     Rouge mean;
     for (std::size_t i = 0; i < references.size(); i++) {
         const Tokens r = cut(references[i]), h = cut(hypotheses[i]);
         auto of_ngrams = [&](int n) {
-            return overlap(shared(ngrams(h, n), ngrams(r, n)), double(ngram_count(r, n)), double(ngram_count(h, n)));
+            return overlap(shared(ngrams(h, n), ngrams(r, n)), ngram_count(r, n), ngram_count(h, n));
         };
         add(mean.rouge1, of_ngrams(1), references.size());
         add(mean.rouge2, of_ngrams(2), references.size());
-        add(mean.rougeL, overlap(longest_common(r, h), double(r.size()), double(h.size())), references.size());
+        add(mean.rougeL, overlap(longest_common(r, h), r.size(), h.size()), references.size());
     }
     return mean;
 }
@@ -200,7 +192,7 @@ Form form(const Strings& references, const Strings& hypotheses) {
         ratios += double(h.size()) / double(r.size());
         compared++;
     }
-    const double pairs = double(references.size());
+    const double pairs = references.size();
     return {100 * ratio(exact, pairs), 100 * ratio(same, pairs), 100 * ratio(without, pairs), ratio(ratios, compared)};
 }
 

@@ -4,15 +4,11 @@
 // comparable. Scores and shares are in percent, 0..100, and higher is better. If there are no pairs, all measures are
 // 0. All measures throw Error if the numbers of references and hypotheses differ.
 #pragma once
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "models/scoring/metrics.h"
 
 namespace masquerade {
-
-using Strings = std::vector<std::string>;
 
 // The functions from here to rouge_words() cut lines exactly as the usual scoring programs do, so that scores are
 // comparable. (The measures of samples use the words of word_model.h instead.) Bytes that are not UTF-8 are dropped.
@@ -27,18 +23,20 @@ std::u32string characters_of(std::string_view line);
 // <skipped>, and every hyphen before a line break; decodes &quot; &amp; &lt; &gt; (in this order, once). Separates
 // ASCII punctuation, with three exceptions: every ', a full stop or comma between two digits, and a hyphen that does
 // not follow a digit. Case is kept.
-std::vector<std::string> words_13a(std::string_view line);
+Strings words_13a(std::string_view line);
+
+// Returns the parts of a line between white space.
+Strings words_of(std::string_view line);
 
 // Cuts a line like rouge-score 0.1 without its stemmer. A word is a maximal sequence of the characters a-z and 0-9 in
 // the lower-cased line; all other characters are separators. Chinese text therefore has no words, and "naïve" has two.
-std::vector<std::string> rouge_words(std::string_view line);
+Strings rouge_words(std::string_view line);
 
-enum class BleuTokens { words_13a, characters };
+// Whether lines are compared by words, as words_13a() or rouge_words() cut them, or, for Chinese, by characters.
+enum class TextUnits { words, characters };
 
 // Returns smoothed corpus BLEU, as sacrebleu computes it (Post 2018).
-Bleu bleu(const Strings& references, const Strings& hypotheses, BleuTokens tokens);
-
-enum class RougeTokens { words, characters };  // characters are for Chinese
+Bleu bleu(const Strings& references, const Strings& hypotheses, TextUnits units);
 
 struct Overlap {
     double precision = 0;  // number of matches / number of n-grams (ROUGE-L: tokens) of the hypothesis
@@ -52,7 +50,7 @@ struct Overlap {
 struct Rouge {
     Overlap rouge1, rouge2, rougeL;
 };
-Rouge rouge(const Strings& references, const Strings& hypotheses, RougeTokens tokens);
+Rouge rouge(const Strings& references, const Strings& hypotheses, TextUnits units);
 
 // Measures of form, for example of the second line of a couplet. Characters are code points that are not white space.
 struct Form {

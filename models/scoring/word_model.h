@@ -16,10 +16,8 @@
 // distinct word of the training lines. With orders 3, 4, 5, 6, 7 of s, an unknown word of held-out package synopses
 // costs 19.1, 17.2, 16.2, 15.9, 15.8 nats. For each h, the probabilities of all words and of the line's end sum to 1.
 #pragma once
-#include <string>
-#include <string_view>
+#include <optional>
 #include <unordered_map>
-#include <vector>
 
 #include "models/scoring/ngram.h"
 #include "tokenizer/normalise.h"
@@ -36,7 +34,7 @@ class WordTable {
     // Returns the numbers of the words of a line. Adds words that are new to the table.
     std::vector<int> read(std::string_view line);
     int size() const { return int(words_.size()); }
-    const std::string& operator[](int word) const { return *words_[std::size_t(word)]; }
+    const std::string& operator[](int word) const { return *words_[word]; }
 
   private:
     Characters characters_;
@@ -53,22 +51,18 @@ class WordModel {
     WordModel(const WordTable& table, const std::vector<std::vector<int>>& lines);
 
     // Returns log P, in nats, of each word of a line given the preceding words, followed by log P of the line's end.
-    std::vector<double> log_probabilities(const std::vector<int>& line) const;
+    Numbers log_probabilities(const std::vector<int>& line) const;
     bool known(int word) const { return symbol_of(word) != unknown_; }
 
   private:
-    WordModel(const WordTable& table, const std::vector<std::vector<int>>& lines, const std::vector<int>& count);
-    int symbol_of(int word) const {
-        return std::size_t(word) < symbols_.size() ? symbols_[std::size_t(word)] : unknown_;
-    }
+    int symbol_of(int word) const { return std::size_t(word) < symbols_.size() ? symbols_[word] : unknown_; }
     std::vector<int> symbols_of(const std::vector<int>& line) const;
-    std::vector<std::vector<int>> symbols_of(const std::vector<std::vector<int>>& lines) const;
     double spelled(int word) const;  // log s, the log probability of the spelling
 
     const WordTable& table_;
     int unknown_ = 0;           // the symbol of unknown words; known words have the symbols 0 .. unknown_ - 1
     std::vector<int> symbols_;  // for each word that the table had at construction, its symbol
-    Ngram words_, spelling_;
+    std::optional<Ngram> words_, spelling_;
     double log_spare_ = 0;  // log of 1 minus the sum of s over the known words
 };
 

@@ -7,10 +7,7 @@
 namespace masquerade {
 
 Beams::Beams(const SearchRules& rules, const SearchOptions& options)
-    : rules_(rules),
-      options_(options),
-      width_(std::size_t(options.samples > 0 ? options.samples : options.beams)),
-      beams_(1) {
+    : rules_(rules), options_(options), width_(options.samples > 0 ? options.samples : options.beams), beams_(1) {
     if (options.samples == 0) return;
     beams_.resize(width_);
     finished_.resize(width_);
@@ -75,9 +72,9 @@ bool Beams::may_improve() const {
     return options_.beams > 1 && beams_[0].sum / length_norm(length_) > finished_.back().score;
 }
 
-std::vector<Hypothesis> Beams::results() const {
-    const std::size_t count = options_.samples > 0 ? width_ : std::size_t(options_.n_best);
-    return {finished_.begin(), finished_.begin() + std::ptrdiff_t(std::min(count, finished_.size()))};
+Hypotheses Beams::results() const {
+    const std::size_t count = options_.samples > 0 ? width_ : options_.n_best;
+    return {finished_.begin(), finished_.begin() + std::min(count, finished_.size())};
 }
 
 void Beams::advance() {

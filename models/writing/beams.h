@@ -2,8 +2,6 @@
 // The beams of one source: which continuations each step keeps, which hypotheses are finished, and when the search
 // stops.
 #pragma once
-#include <vector>
-
 #include "models/writing/search_rules.h"
 
 namespace masquerade {
@@ -15,7 +13,7 @@ struct Candidate {
 };
 
 struct Beam {
-    std::vector<int> written;
+    Tokens written;
     double sum = 0;  // sum of Candidate::log_p over the tokens in `written`
     int row = -1;    // index of the beam's row in the step (NextToken::Row); after advance(), that of the beam that
                      // this beam continues
@@ -30,7 +28,7 @@ class Beams {
     std::vector<Beam>& all() { return beams_; }  // best first; samples in the order of their numbers
     bool done() const { return beams_.empty(); }
     // Returns at most n_best hypotheses, best first, or all samples in the order of their numbers.
-    std::vector<Hypothesis> results() const;
+    Hypotheses results() const;
 
     // Returns how many of its best candidates each beam must have in Beam::next when advance() is called.
     int candidates() const;
@@ -58,7 +56,7 @@ class Beams {
     const SearchOptions& options_;
     std::size_t width_, length_ = 0;  // width_: maximum number of beams; length_: number of tokens of each beam
     std::vector<Beam> beams_;
-    std::vector<Hypothesis> finished_;
+    Hypotheses finished_;
     std::vector<std::size_t> sample_;  // for each beam, the number of its sample; empty in beam search
 };
 

@@ -52,22 +52,21 @@ Tensor* CachedWriter::run(const std::vector<Row>& rows, const std::vector<int>& 
         const int first = slots_.first_row(i);
         alone.push_back({0, 0, first, written, 1});
         with_memory.push_back({s.begin, s.end, first, written, 1, memory_.goes_on});
-        cross[std::size_t(rows[i].source)].target++;  // cross_mask() needs the rows sorted by source, as they are
+        cross[rows[i].source].target++;  // cross_mask() needs the rows sorted by source, as they are
     }
     const auto cached = backward_ ? cached_before_mask : cached_mask;
     alone_graph_ = cached(alone, 0), graph_ = cached(with_memory, 1);
-    const auto has_memory = [&](int i) { return memory_.layers[std::size_t(i)].self->has_memory(); };
+    const auto has_memory = [&](int i) { return memory_.layers[i].self->has_memory(); };
     const bool reads_encoder = !memory_.layers.empty() && memory_.layers[0].cross;
     if (reads_encoder) cross_graph_ = cross_mask(cross);
     masks_ = cross_masks_ = {};
     if (memory_.masks) {
         masks_ = {std::vector<SegmentGraph>(memory_.masks->masks().size()), memory_.masks->of_layers()};
         for (int i = 0; i < stack_.options.layers; i++) {
-            const int mask = masks_.of_layer[std::size_t(i)];
-            if (mask < 0 || masks_.graphs[std::size_t(mask)].documents > 0) continue;
+            const int mask = masks_.of_layer[i];
+            if (mask < 0 || masks_.graphs[mask].documents > 0) continue;
             const bool seen = has_memory(i);  // layers with the same mask all have a memory, or none of them has one
-            masks_.graphs[std::size_t(mask)] =
-                written_graph(memory_.masks->masks()[std::size_t(mask)], seen ? with_memory : alone, seen ? 1 : 0);
+            masks_.graphs[mask] = written_graph(memory_.masks->masks()[mask], seen ? with_memory : alone, seen ? 1 : 0);
         }
         if (reads_encoder) cross_masks_ = memory_.masks->cross(cross);
     }
@@ -113,12 +112,11 @@ View CachedWriter::feed_masks(const std::vector<Row>& rows) {
 
 const float* CachedWriter::step(const std::vector<Row>& rows) {
     if (arithmetic_of(tape_.dtype) != DType::f32) throw Error("text is written by a model in f32 or bf16");
-    const auto V = std::size_t(vocabulary());
+    const std::size_t V = vocabulary();
     logits_.resize(rows.size() * V);
     if (!asked_ && !memory_.next.empty()) {
         for (std::size_t i = 0; i < rows.size(); i++)
-            std::copy_n(memory_.next.begin() + std::ptrdiff_t(std::size_t(rows[i].source) * V), V,
-                        logits_.begin() + std::ptrdiff_t(i * V));
+            std::copy_n(memory_.next.begin() + rows[i].source * V, V, logits_.begin() + i * V);
     } else {
         tape_.begin("step");
         const OnHost numbers(memory_.mask < 0 ? feed(rows) : feed_masks(rows));
@@ -129,24 +127,23 @@ const float* CachedWriter::step(const std::vector<Row>& rows) {
     return logits_.data();
 }
 
-std::vector<std::vector<Hypothesis>> write_targets(NextToken& model, const std::vector<SearchSource>& about,
-                                                   const SearchOptions& options, std::uint64_t seed,
-                                                   const std::function<void(std::size_t, std::size_t, int)>& read) {
+std::vector<Hypotheses> write_targets(NextToken& model, const std::vector<SearchSource>& about,
+                                      const SearchOptions& options, std::uint64_t seed,
+                                      const std::function<void(std::size_t, std::size_t, int)>& read) {
     constexpr std::size_t at_a_time = 64;
-    std::vector<std::vector<Hypothesis>> all;
+    std::vector<Hypotheses> all;
     for (std::size_t first = 0; first < about.size(); first += at_a_time) {
         const std::size_t count = std::min(at_a_time, about.size() - first);
         read(first, count, int(count) * std::max(options.beams, options.samples));
-        const auto from = about.begin() + std::ptrdiff_t(first);
-        for (auto& hypotheses : search(model, {from, from + std::ptrdiff_t(count)}, options, seed))
+        const auto from = about.begin() + first;
+        for (Hypotheses& hypotheses : search(model, {from, from + count}, options, seed))
             all.push_back(std::move(hypotheses));
     }
     return all;
 }
 
-std::vector<std::vector<Hypothesis>> write_targets(SourceReader& reader, const std::vector<SearchSource>& about,
-                                                   const std::vector<const Sentence*>& sources,
-                                                   const SearchOptions& options, std::uint64_t seed) {
+std::vector<Hypotheses> write_targets(SourceReader& reader, const std::vector<SearchSource>& about,
+                                      const Sentences& sources, const SearchOptions& options, std::uint64_t seed) {
     return write_targets(reader, about, options, seed, [&](std::size_t first, std::size_t count, int most_rows) {
         reader.read({&sources[first], &sources[first] + count}, most_rows);
     });

@@ -85,17 +85,16 @@ class SourceReader : public CachedWriter {
     using CachedWriter::CachedWriter;
     // Forgets all earlier sources and prefixes, and reads these sources. The following steps may have at most
     // `most_rows` prefixes.
-    virtual void read(const std::vector<const Sentence*>& sources, int most_rows) = 0;
+    virtual void read(const Sentences& sources, int most_rows) = 0;
 };
 
 // Runs search() for all sources, 64 at a time, and returns the hypotheses of each source. `about` describes each
 // source to the search. `read` must make the model read the sources [first, first + count), with room for `most_rows`
 // prefixes. The second function reads `sources` with `reader`.
-std::vector<std::vector<Hypothesis>> write_targets(
+std::vector<Hypotheses> write_targets(
     NextToken& model, const std::vector<SearchSource>& about, const SearchOptions& options, std::uint64_t seed,
     const std::function<void(std::size_t first, std::size_t count, int most_rows)>& read);
-std::vector<std::vector<Hypothesis>> write_targets(SourceReader& reader, const std::vector<SearchSource>& about,
-                                                   const std::vector<const Sentence*>& sources,
-                                                   const SearchOptions& options, std::uint64_t seed);
+std::vector<Hypotheses> write_targets(SourceReader& reader, const std::vector<SearchSource>& about,
+                                      const Sentences& sources, const SearchOptions& options, std::uint64_t seed);
 
 }  // namespace masquerade

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "input/utf8.h"
 
 namespace masquerade {
 
@@ -71,10 +72,10 @@ std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canv
         const bool ends = s.end >= std::log(o.sure_end) && end >= s.content;
         if (s.content > -INFINITY && (o.finalization == Finalization::sequence || !ends)) slots.push_back(int(l));
     }
-    const auto score = [&](int l) { return joint(scores[std::size_t(l)]); };
+    const auto score = [&](int l) { return joint(scores[l]); };
     std::stable_sort(slots.begin(), slots.end(), [&](int a, int b) { return score(a) > score(b); });
     if (slots.empty() || (o.finalization == Finalization::sequence && score(slots[0]) <= best_end)) return {};
-    const auto unsure = [&](int l) { return scores[std::size_t(l)].content < std::log(o.threshold); };
+    const auto unsure = [&](int l) { return scores[l].content < std::log(o.threshold); };
     slots.erase(o.parallel ? std::remove_if(slots.begin() + 1, slots.end(), unsure) : slots.begin() + 1, slots.end());
     return slots;
 }
@@ -83,7 +84,7 @@ std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canv
 // that receives a token becomes two open slots.
 void insert(const std::vector<SlotScore>& scores, const std::vector<int>& slots, Canvas& canvas, Written& w) {
     std::vector<char> into(scores.size());
-    for (int l : slots) into[std::size_t(l)] = 1;
+    for (int l : slots) into[l] = 1;
     const Canvas old = std::exchange(canvas, {canvas.source, {}, {}});
     const std::vector<int> came = std::exchange(w.came, {});
     for (std::size_t l = 0; l < scores.size(); l++) {
@@ -105,7 +106,7 @@ std::vector<Written> write_canvases(SlotModel& model, std::vector<Canvas> starts
     std::vector<Written> all(starts.size());
     for (std::size_t i = 0; i < starts.size(); i++) all[i].came.assign(starts[i].tokens.size(), 0);
     std::vector<std::size_t> open(starts.size());
-    std::iota(open.begin(), open.end(), std::size_t(0));
+    std::iota(open.begin(), open.end(), 0);
     while (!open.empty()) {
         std::vector<const Canvas*> asked;
         for (std::size_t i : open) asked.push_back(&starts[i]);
@@ -125,7 +126,7 @@ std::vector<Written> write_canvases(SlotModel& model, std::vector<Canvas> starts
             if (slots.empty()) continue;
             w.rounds++;
             for (int l : slots) {
-                const SlotScore& s = scores[n][std::size_t(l)];
+                const SlotScore& s = scores[n][l];
                 w.score += o.parallel ? s.content : joint(s);
             }
             insert(scores[n], slots, canvas, w);
@@ -145,8 +146,8 @@ int fewest_rounds(int n) {
 
 std::string draw_rounds(const Written& written, const std::vector<std::string>& words) {
     constexpr std::size_t most = 80, margin = 5;
-    const auto columns = [](const std::string& s) {  // counts the UTF-8 bytes that start a character
-        return std::size_t(std::count_if(s.begin(), s.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+    const auto columns = [](const std::string& s) -> std::size_t {
+        return std::count_if(s.begin(), s.end(), starts_code_point);
     };
     const bool started = std::count(written.came.begin(), written.came.end(), 0) > 0;
     std::string drawn;

@@ -8,14 +8,14 @@
 // likely tokens for one slot, the model returns the token with the smallest id.
 #pragma once
 #include <climits>
-#include <string>
-#include <vector>
+
+#include "data/sentences.h"
 
 namespace masquerade {
 
 struct Canvas {
     int source = 0;                 // index of the source to which the canvas belongs
-    std::vector<int> tokens;        // k tokens
+    Tokens tokens;                  // k tokens
     std::vector<char> closed = {};  // (k + 1) for each slot, whether insertion is forbidden; empty: no slot is closed
 };
 
@@ -54,7 +54,7 @@ struct CanvasOptions {
 void check(const CanvasOptions& options);  // throws BadUsage if the options contradict each other
 
 struct Written {
-    std::vector<int> tokens;
+    Tokens tokens;
     std::vector<int> came;  // for each token, the round in which it was inserted, from 1; 0: the start had the token
     int rounds = 0;
     double score = 0;    // sum over the inserted tokens of log p(c,l) or, if `parallel`, of log p(c|l)

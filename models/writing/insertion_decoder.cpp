@@ -20,20 +20,20 @@ double log_sum_exp(const std::vector<double>& x) {
 }  // namespace
 
 InsertionDecoder::InsertionDecoder(const InsertionTransformer& model, const Objective& objective, InsertionForm form,
-                                   const ObjectiveOptions& options, const std::vector<int>& forbidden)
+                                   const ObjectiveOptions& options, const Tokens& forbidden)
     : model_(model),
       objective_(objective),
       form_(form),
       options_(options),
-      forbidden_(std::size_t(model.head_stack().options.vocabulary), 0),
+      forbidden_(model.head_stack().options.vocabulary),
       arena_(model.head_stack().device(), Blocks::kept),
       tape_(arena_, model.head_stack().storage()) {
-    for (int word : forbidden) forbidden_.at(std::size_t(word)) = 1;
+    for (int word : forbidden) forbidden_.at(word) = 1;
     if (const EncoderDecoder* two = model.two_stacks())
         reader_ = std::make_unique<EncoderReader>(*two, options.source_type, options.encoder_masks, options.masks);
 }
 
-void InsertionDecoder::read(const std::vector<const Sentence*>& sources) {
+void InsertionDecoder::read(const Sentences& sources) {
     sources_ = sources;
     memory_ = Memory();
     if (reader_) reader_->read(tape_, sources, memory_);
@@ -42,7 +42,7 @@ void InsertionDecoder::read(const std::vector<const Sentence*>& sources) {
 Batch InsertionDecoder::batch_of(const std::vector<const Canvas*>& canvases) const {
     std::vector<Example> examples;
     for (const Canvas* c : canvases) {
-        const Sentence& s = *sources_.at(std::size_t(c->source));
+        const Sentence& s = *sources_.at(c->source);
         Example e = canvas_example(form_, s.ids, c->tokens, s.name, options_);
         if (form_ == InsertionForm::either_side) {  // keeps only the slots of the canvas, not those of the source
             Labels own;
@@ -57,8 +57,7 @@ Batch InsertionDecoder::batch_of(const std::vector<const Canvas*>& canvases) con
     if (reader_) {
         b.shared.clear();
         for (const Sentence* s : sources_) b.shared.push_back({int(s->ids.size()), 0});
-        for (std::size_t i = 0; i < canvases.size(); i++)
-            b.shared[std::size_t(canvases[i]->source)].target += b.parts[i].target;
+        for (std::size_t i = 0; i < canvases.size(); i++) b.shared[canvases[i]->source].target += b.parts[i].target;
     }
     objective_.give_masks(b, options_);
     return b;
@@ -70,7 +69,7 @@ Tensor* InsertionDecoder::rows(const Batch& b) {
     Pass pass = decoder.pass(tape_, b.rows, b.graph);
     pass.rotates_cross = memory_.rotates_cross;
     return decoder.finish(tape_, decoder.run(tape_, b.rows, pass, [&](int i, Tensor*&, Pass& layer) {
-        layer.state = &memory_.layers[std::size_t(i)];
+        layer.state = &memory_.layers[i];
         layer.graph = &b.graph_at(i);
         layer.cross_graph = &b.cross_masks.at(i, b.cross_graph);
     }));
@@ -82,7 +81,7 @@ Tensor* InsertionDecoder::rows(const Batch& b) {
 // all slots of the canvas.
 std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<const Canvas*>& canvases) {
     const Batch batch = batch_of(canvases);
-    const auto K = std::size_t(model_.options.mixture), V = forbidden_.size();
+    const std::size_t K = model_.options.mixture, V = forbidden_.size();
     const bool joint = model_.options.joint;
     tape_.begin("score");
     const InsertionTransformer::Slots s = model_.slots(tape_, rows(batch), batch);
@@ -93,26 +92,25 @@ std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<co
     std::vector<std::vector<SlotScore>> all(canvases.size());
     std::vector<double> a(K), terms(K), logits(K * V);
     for (std::size_t g = 0; g < canvases.size(); g++) {
-        const auto from = std::size_t((*s.first)[g]), to = std::size_t((*s.first)[g + 1]);
+        const std::size_t from = (*s.first)[g], to = (*s.first)[g + 1];
         const auto over_slots = [&](auto of) {
             std::vector<double> x;
             for (std::size_t m = from; m < to; m++) x.push_back(of(m));
             return log_sum_exp(x);
         };
-        const double places = place ? over_slots([&](std::size_t m) { return (*place)[std::int64_t(m)]; }) : 0;
+        const double places = place ? over_slots([&](std::size_t m) { return (*place)[m]; }) : 0;
         for (std::size_t m = from; m < to; m++) {
-            for (std::size_t k = 0; k < K && mix; k++) terms[k] = (*mix)[std::int64_t((joint ? g : m) * K + k)];
+            for (std::size_t k = 0; k < K && mix; k++) terms[k] = (*mix)[(joint ? g : m) * K + k];
             const double weights = mix ? log_sum_exp(terms) : 0;
             for (std::size_t k = 0; k < K; k++) {
-                const auto of = [&](std::size_t slot) { return lse[std::int64_t(slot * K + k)]; };
+                const auto of = [&](std::size_t slot) { return lse[slot * K + k]; };
                 a[k] = (mix ? terms[k] - weights : 0) - (joint ? over_slots(of) : of(m));
             }
-            for (std::size_t k = 0; k < K; k++) terms[k] = a[k] + lse[std::int64_t(m * K + k)];
-            SlotScore score{-1, -INFINITY, 0, joint ? log_sum_exp(terms) : (*place)[std::int64_t(m)] - places};
+            for (std::size_t k = 0; k < K; k++) terms[k] = a[k] + lse[m * K + k];
+            SlotScore score{-1, -INFINITY, 0, joint ? log_sum_exp(terms) : (*place)[m] - places};
             for (std::size_t k = 0; k < K; k++)
                 for (std::size_t c = 0; c < V; c++)
-                    logits[k * V + c] =
-                        z[std::int64_t((m * K + k) * V + c)] + (bias ? (*bias)[std::int64_t(g * V + c)] : 0);
+                    logits[k * V + c] = z[(m * K + k) * V + c] + (bias ? (*bias)[g * V + c] : 0);
             const auto content = [&](std::size_t c) {
                 for (std::size_t k = 0; k < K; k++) terms[k] = a[k] + logits[k * V + c];
                 return (K == 1 ? terms[0] : log_sum_exp(terms)) - (joint ? score.place : 0);
@@ -120,9 +118,9 @@ std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<co
             for (std::size_t c = 0; c < V; c++)
                 if (const double x = forbidden_[c] ? -INFINITY : content(c); x > score.content) {
                     score.content = x;
-                    score.token = int(c);
+                    score.token = c;
                 }
-            score.end = content(std::size_t(options_.insertion.end));
+            score.end = content(options_.insertion.end);
             all[g].push_back(score);
         }
     }

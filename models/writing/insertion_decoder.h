@@ -15,10 +15,10 @@ class InsertionDecoder : public SlotModel {
     // `options` are the options of `objective` that were used in training. The tokens in `forbidden` are never
     // inserted. They must include the end token, whose probability is in SlotScore::end.
     InsertionDecoder(const InsertionTransformer& model, const Objective& objective, InsertionForm form,
-                     const ObjectiveOptions& options, const std::vector<int>& forbidden);
+                     const ObjectiveOptions& options, const Tokens& forbidden);
     // Sets the sources and, if the model has an encoder, encodes them. Canvas::source is an index into `sources`. The
     // canvases that are passed to score() must be sorted by source.
-    void read(const std::vector<const Sentence*>& sources);
+    void read(const Sentences& sources);
     std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override;
 
   private:
@@ -32,7 +32,7 @@ class InsertionDecoder : public SlotModel {
     std::vector<char> forbidden_;  // (V)
     Arena arena_;
     Tape tape_;
-    std::vector<const Sentence*> sources_;
+    Sentences sources_;
     std::unique_ptr<EncoderReader> reader_;
     Memory memory_;
 };

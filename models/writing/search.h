@@ -6,9 +6,6 @@
 // sources of the search or on the number of threads. If two continuations have equal sums, the one of the better beam
 // of the previous step comes first, then the one with the smaller token id.
 #pragma once
-#include <cstdint>
-#include <vector>
-
 #include "models/writing/canvas.h"
 
 namespace masquerade {
@@ -36,7 +33,7 @@ struct SearchSource {
     std::uint32_t line = 0;    // number of the input line, on which the random draws of the source depend
     std::uint32_t sample = 0;  // number of the source's first sample, on which its random draws depend as well
     int begin = 0;             // the token before the first generated token; not part of a hypothesis
-    std::vector<int> ends;     // tokens that end a hypothesis
+    Tokens ends;               // tokens that end a hypothesis
     int maximum = 0;           // maximum number of generated tokens, including the end token; 0: SearchOptions::maximum
 };
 
@@ -55,7 +52,7 @@ struct SearchOptions {
     // Rules for the generated tokens, in the order in which they are applied.
     double repetition_penalty = 1;  // makes tokens that were already generated less likely; 1: off. Keskar et al. 2019
     int no_repeat_ngram = 0;        // no n-gram of this length is generated twice; 0: off. Paulus et al. 2018
-    std::vector<int> forbidden;     // tokens that are never generated
+    Tokens forbidden;               // tokens that are never generated
     int minimum = 0;                // number of tokens that must be generated before an end token is allowed
     int maximum = 128;              // maximum number of generated tokens, including the end token
 
@@ -71,15 +68,16 @@ struct SearchOptions {
 double sampling_draw(std::uint64_t seed, std::uint32_t line, std::uint32_t sample, std::uint32_t step);
 
 struct Hypothesis {
-    std::vector<int> tokens;  // without `begin` and the end token
-    double score = 0;         // sum of log p, divided by length^alpha (docs/decoding.md, "The score")
-    bool ended = false;       // whether it has an end token; false: it has the maximum length, or no token was allowed
+    Tokens tokens;       // without `begin` and the end token
+    double score = 0;    // sum of log p, divided by length^alpha (docs/decoding.md, "The score")
+    bool ended = false;  // whether it has an end token; false: it has the maximum length, or no token was allowed
 };
+using Hypotheses = std::vector<Hypothesis>;  // those of one source
 
 // Returns the hypotheses of every source: at most `n_best` from beam search, best first, or all samples in the order of
 // their numbers. Throws Error if the options contradict each other, or if the options or a source have a token outside
 // the vocabulary.
-std::vector<std::vector<Hypothesis>> search(NextToken& model, const std::vector<SearchSource>& sources,
-                                            const SearchOptions& options, std::uint64_t seed);
+std::vector<Hypotheses> search(NextToken& model, const std::vector<SearchSource>& sources, const SearchOptions& options,
+                               std::uint64_t seed);
 
 }  // namespace masquerade

@@ -14,7 +14,7 @@ void at_least(const char* name, double found, double least) {
         throw Error(text("search: ", name, " is ", found, ", expected a number from ", least));
 }
 
-void in_vocabulary(const char* name, const std::vector<int>& ids, int V) {
+void in_vocabulary(const char* name, const Tokens& ids, int V) {
     for (int id : ids)
         if (id < 0 || id >= V) throw Error(text("search: ", name, " holds token ", id, ", the vocabulary has ", V));
 }
@@ -64,7 +64,7 @@ bool SearchRules::ends(int token, std::size_t length) const {
     return is_end(token) && !(options_.bert4keras && length < std::size_t(options_.minimum));
 }
 
-void SearchRules::apply(TokenScores& row, const std::vector<int>& written, double shift) const {
+void SearchRules::apply(TokenScores& row, const Tokens& written, double shift) const {
     if (options_.repetition_penalty != 1) penalise_repetition(row, written, shift);
     if (options_.no_repeat_ngram > 0) forbid_ngrams(row, written);
     for (int id : options_.forbidden) row.forbid(id);
@@ -75,7 +75,7 @@ void SearchRules::apply(TokenScores& row, const std::vector<int>& written, doubl
 // For every token that was already generated, replaces s = score - shift by s * penalty if s < 0, otherwise by
 // s / penalty. A token that occurs several times is penalised only once. Keskar et al. 2019 always divide, which would
 // favour tokens with s < 0; the distinction by sign is that of Hugging Face's generate.
-void SearchRules::penalise_repetition(TokenScores& row, const std::vector<int>& written, double shift) const {
+void SearchRules::penalise_repetition(TokenScores& row, const Tokens& written, double shift) const {
     const double penalty = options_.repetition_penalty;
     auto penalise = [&](int id) {
         const double s = double(row[id]) - shift;
@@ -89,8 +89,8 @@ void SearchRules::penalise_repetition(TokenScores& row, const std::vector<int>& 
 
 // Forbids every token that would repeat an n-gram, n = no_repeat_ngram: every token that already followed an earlier
 // occurrence of the latest n-1 tokens. As in Hugging Face's generate, `begin` counts as the first token.
-void SearchRules::forbid_ngrams(TokenScores& row, const std::vector<int>& written) const {
-    const std::size_t tail = std::size_t(options_.no_repeat_ngram) - 1, count = written.size() + 1;
+void SearchRules::forbid_ngrams(TokenScores& row, const Tokens& written) const {
+    const std::size_t tail = options_.no_repeat_ngram - 1, count = written.size() + 1;
     auto token = [&](std::size_t i) { return i == 0 ? begin_ : written[i - 1]; };
     for (std::size_t i = 0; i + tail < count; i++) {  // the n-gram consists of the tokens i .. i + tail
         std::size_t same = 0;

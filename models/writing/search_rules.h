@@ -3,8 +3,6 @@
 // these rules, in the order of Hugging Face's generate: repetition penalty, no repeated n-grams, forbidden tokens,
 // minimum length.
 #pragma once
-#include <vector>
-
 #include "models/writing/search.h"
 #include "models/writing/token_scores.h"
 
@@ -26,16 +24,16 @@ class SearchRules {
 
     // Changes the scores `row` of the token that follows the generated tokens `written`. The repetition penalty changes
     // score - shift. If shift is 0, this is the logit; if shift is the log-sum-exp of the logits, it is log p.
-    void apply(TokenScores& row, const std::vector<int>& written, double shift) const;
+    void apply(TokenScores& row, const Tokens& written, double shift) const;
 
   private:
     bool is_end(int token) const;
-    void penalise_repetition(TokenScores& row, const std::vector<int>& written, double shift) const;
-    void forbid_ngrams(TokenScores& row, const std::vector<int>& written) const;
+    void penalise_repetition(TokenScores& row, const Tokens& written, double shift) const;
+    void forbid_ngrams(TokenScores& row, const Tokens& written) const;
 
     const SearchOptions& options_;
     int begin_, maximum_;
-    std::vector<int> ends_;  // the end tokens, sorted and without repetitions
+    Tokens ends_;  // the end tokens, sorted and without repetitions
 };
 
 }  // namespace masquerade

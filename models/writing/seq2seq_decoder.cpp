@@ -7,12 +7,12 @@ EncoderReader::EncoderReader(const EncoderDecoder& model, int source_type,
                              std::shared_ptr<const LayerMasks> encoder_masks, std::shared_ptr<const LayerMasks> masks)
     : model_(model), source_type_(source_type), encoder_masks_(std::move(encoder_masks)), masks_(std::move(masks)) {}
 
-void EncoderReader::read(Tape& tape, const std::vector<const Sentence*>& sources, Memory& memory) {
+void EncoderReader::read(Tape& tape, const Sentences& sources, Memory& memory) {
     rows_ = TokenRows();
     Documents documents;
     for (const Sentence* s : sources) {
         const int begin = rows_.count(), n = int(s->ids.size());
-        for (int i = 0; i < n; i++) rows_.push(s->ids[std::size_t(i)], source_type_, i, s->name);
+        for (int i = 0; i < n; i++) rows_.push(s->ids[i], source_type_, i, s->name);
         memory.sources.push_back({begin, begin + n, 0, s->name});
         documents.push_back({n, 1});
     }

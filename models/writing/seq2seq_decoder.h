@@ -15,7 +15,7 @@ class EncoderReader {
     // there are none.
     EncoderReader(const EncoderDecoder& model, int source_type, std::shared_ptr<const LayerMasks> encoder_masks,
                   std::shared_ptr<const LayerMasks> masks);
-    void read(Tape& tape, const std::vector<const Sentence*>& sources, Memory& memory);
+    void read(Tape& tape, const Sentences& sources, Memory& memory);
 
   private:
     const EncoderDecoder& model_;
@@ -38,7 +38,7 @@ class Seq2SeqDecoder : public SourceReader {
           longest_(longest) {}
 
     // After read(), the first step() feeds SearchSource::begin, which must be [CLS], for every source.
-    void read(const std::vector<const Sentence*>& sources, int most_rows) override {
+    void read(const Sentences& sources, int most_rows) override {
         Memory& memory = start(most_rows, longest_);
         reader_.read(tape(), sources, memory);
     }

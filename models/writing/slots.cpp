@@ -15,19 +15,19 @@ void PrefixSlots::follow(Tape& tape, const std::vector<NextToken::Row>& rows, co
         throw Error(text("decode: ", rows.size(), " prefixes, at most ", slots_.count, " were announced"));
     // The first loop passes the slots of the previous step on. The second loop gives a free slot to every other prefix.
     std::vector<int> slot(rows.size(), -1);
-    std::vector<char> taken(std::size_t(slots_.count), 0);
+    std::vector<char> taken(slots_.count, 0);
     for (std::size_t i = 0; i < rows.size() && written_ > 0; i++) {
-        const int parent_slot = slot_of_.at(std::size_t(rows[i].parent));
-        if (taken[std::size_t(parent_slot)]) continue;
-        taken[std::size_t(parent_slot)] = 1;
+        const int parent_slot = slot_of_.at(rows[i].parent);
+        if (taken[parent_slot]) continue;
+        taken[parent_slot] = 1;
         slot[i] = parent_slot;
     }
     from_slots_.clear(), to_slots_.clear();
     int free = 0;
     for (std::size_t i = 0; i < rows.size(); i++) {
         if (slot[i] >= 0) continue;
-        while (taken[std::size_t(free)]) free++;
-        taken[std::size_t(free)] = 1;
+        while (taken[free]) free++;
+        taken[free] = 1;
         slot[i] = free;
         if (written_ > 0) from_slots_.push_back(slot_of_[std::size_t(rows[i].parent)]), to_slots_.push_back(free);
     }

@@ -2,8 +2,6 @@
 // Assigns the prefixes of each step to slots. A slot is the part of each decoding state (AttentionState) that stores
 // the tokens of one prefix.
 #pragma once
-#include <vector>
-
 #include "models/nets/backbone.h"
 #include "models/writing/search.h"
 

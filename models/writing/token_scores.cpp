@@ -46,21 +46,21 @@ double sum_of_exponentials(const float* x, int V, float top) {
 
 void TokenScores::find_largest(int b) {
     const int begin = b * block;
-    largest_[std::size_t(b)] = largest_of(scores_.data() + begin, std::min(block, size() - begin));
+    largest_[b] = largest_of(scores_.data() + begin, std::min(block, size() - begin));
 }
 
 float TokenScores::largest() const { return from_ordered(*std::max_element(largest_.begin(), largest_.end())); }
 
 void TokenScores::read(const float* logits, int V) {
     scores_.assign(logits, logits + V);
-    largest_.resize(std::size_t((V + block - 1) / block));
+    largest_.resize((V + block - 1) / block);
     for (int b = 0; b < int(largest_.size()); b++) find_largest(b);
     const float top = largest();
     log_sum_ = double(top) + std::log(sum_of_exponentials(scores_.data(), V, top));
 }
 
 void TokenScores::set(int token, float score) {
-    scores_[std::size_t(token)] = score;
+    scores_[token] = score;
     find_largest(token / block);
 }
 
@@ -70,10 +70,10 @@ const std::vector<TokenScores::Token>& TokenScores::best(int count) {
     best_.clear();
     float worst = -INFINITY;  // if best_ has `count` tokens, its smallest score, which a further token must exceed
     for (int b = 0; b < int(largest_.size()); b++) {
-        if (largest_[std::size_t(b)] <= ordered(worst)) continue;
+        if (largest_[b] <= ordered(worst)) continue;
         const int begin = b * block, end = std::min(begin + block, size());
         for (int id = begin; id < end; id++) {
-            const float score = scores_[std::size_t(id)];
+            const float score = scores_[id];
             if (!(score > worst)) continue;
             if (int(best_.size()) == count) {
                 std::pop_heap(best_.begin(), best_.end(), better);

@@ -3,9 +3,6 @@
 // the search (SearchRules) change them. best() does not sort all V scores: the largest score of each block of 64 tokens
 // is known, so most blocks can be skipped.
 #pragma once
-#include <cstdint>
-#include <vector>
-
 #include "models/writing/search.h"
 
 namespace masquerade {
@@ -23,7 +20,7 @@ class TokenScores {
     // Returns the log-sum-exp of the unchanged logits. It is not finite if a logit is NaN or +infinity, or if all
     // logits are -infinity.
     double log_sum() const { return log_sum_; }
-    float operator[](int token) const { return scores_[std::size_t(token)]; }
+    float operator[](int token) const { return scores_[token]; }
     void set(int token, float score);
     void forbid(int token);  // sets the score to minus infinity
 

@@ -12,7 +12,7 @@ UniLmDecoder::UniLmDecoder(const UniLm& model, const ReadingOptions& options)
     : SourceReader(model.backbone, options.target_type, options.backward, options.causal || options.backward ? 0 : 1),
       options_(options) {}
 
-void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_rows) {
+void UniLmDecoder::read(const Sentences& sources, int most_rows) {
     const bool backward = options_.backward;
     Memory& memory = start(most_rows, options_.longest, options_.mask);
     Tape& tape = this->tape();
@@ -20,9 +20,9 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
     edge_rows_.clear();
     Documents documents;
     for (const Sentence* s : sources) {
-        const int n = int(s->ids.size()), begin = rows_.count();
+        const int n = s->ids.size(), begin = rows_.count();
         const int at = backward ? std::min(options_.longest, options_.room - n) : 0, edge = backward ? 0 : n - 1;
-        for (int i = 0; i < n; i++) rows_.push(s->ids[std::size_t(i)], options_.source_type, at + i, s->name);
+        for (int i = 0; i < n; i++) rows_.push(s->ids[i], options_.source_type, at + i, s->name);
         edge_rows_.push_back(begin + edge);
         edge_.push_from(rows_, begin + edge);
         const int next = backward ? at - 1 : options_.target_start < 0 ? n : options_.target_start;
@@ -39,7 +39,7 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
 
     tape.begin("read");
     Tensor* x = stack_.run(tape, rows_, stack_.pass(tape, rows_, graph_), [&](int i, Tensor*&, Pass& layer) {
-        layer.state = &memory.layers[std::size_t(i)];
+        layer.state = &memory.layers[i];
         layer.graph = &masks_.at(i, graph_);
         if (i < L - 1) return;
         layer.query_rows = tape.ints(edge_rows_);
@@ -48,7 +48,7 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
     });  // (sources, C)
     if (options_.mask >= 0) return tape.end();
     const OnHost logits(stack_.logits(tape, stack_.head(tape, stack_.finish(tape, x)))->view());  // (sources, V)
-    memory.next.resize(std::size_t(logits.view().count()));
+    memory.next.resize(logits.view().count());
     for (std::size_t i = 0; i < memory.next.size(); i++) memory.next[i] = float(logits[std::int64_t(i)]);
     tape.end();
 }

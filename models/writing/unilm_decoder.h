@@ -28,7 +28,7 @@ class UniLmDecoder : public SourceReader {
 
     // After read(), the first step() returns the logits of the targets' first tokens; the second step() feeds these
     // tokens.
-    void read(const std::vector<const Sentence*>& sources, int most_rows) override;
+    void read(const Sentences& sources, int most_rows) override;
 
   private:
     const ReadingOptions options_;

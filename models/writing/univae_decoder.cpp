@@ -6,6 +6,16 @@
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
+
+std::vector<DecodeRequest> reconstructions(const UniVae& model, const Sentences& sentences, std::uint32_t sample) {
+    std::vector<DecodeRequest> requests;
+    for (Numbers& latent : mean_latents(model, sentences)) {
+        const std::uint32_t line = requests.size();
+        requests.push_back({std::move(latent), line, sample, model.start_position(sentences[line]->ids.size())});
+    }
+    return requests;
+}
+
 UniVaeDecoder::UniVaeDecoder(const UniVae& model, Special special)
     : model_(model), special_(std::move(special)), writer_(model.backbone, 1) {}
 
@@ -23,21 +33,21 @@ void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int 
     tape.begin("latents");
     for (int l = 0; l < space.layers(); l++) {
         const int Z = space.begin(l + 1) - space.begin(l);
-        const auto layer = std::size_t(model_.options.latent_at[std::size_t(l)]);
-        std::vector<double> z(count * std::size_t(Z));
+        const std::size_t layer = model_.options.latent_at[l];
+        Numbers z(count * Z);
         for (std::size_t b = 0; b < count; b++)
-            std::copy_n(requests[b].latent.begin() + space.begin(l), Z, z.begin() + std::ptrdiff_t(b) * Z);
+            std::copy_n(requests[b].latent.begin() + space.begin(l), Z, z.begin() + b * Z);
         Tensor* latent = tape.constant("z", {std::int64_t(count), Z}, arithmetic_of(tape.dtype), z.data());
         Pass pass;
-        pass.memory = model_.latents[std::size_t(l)].out(tape, latent);  // (B,C)
+        pass.memory = model_.latents[l].out(tape, latent);  // (B,C)
         pass.state = &memory.layers[layer];
         model_.backbone.layers[layer].read_memory(tape, pass);
     }
     tape.end();
 }
 
-std::vector<std::vector<Hypothesis>> UniVaeDecoder::search(std::vector<DecodeRequest> requests, SearchOptions options,
-                                                           std::uint64_t seed, int refinements) {
+std::vector<Hypotheses> UniVaeDecoder::search(std::vector<DecodeRequest> requests, SearchOptions options,
+                                              std::uint64_t seed, int refinements) {
     options.forbidden.insert(options.forbidden.end(), special_.forbidden.begin(), special_.forbidden.end());
     std::vector<SearchSource> about(requests.size());
     for (std::size_t i = 0; i < about.size(); i++) {
@@ -72,10 +82,9 @@ std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& reque
     return texts;
 }
 
-std::vector<std::vector<double>> UniVaeDecoder::forced_logits(const DecodeRequest& request,
-                                                              const std::vector<int>& ids) {
+std::vector<Numbers> UniVaeDecoder::forced_logits(const DecodeRequest& request, const Tokens& ids) {
     start(&request, 1, 1);
-    std::vector<std::vector<double>> all;
+    std::vector<Numbers> all;
     for (std::size_t t = 0; t + 1 < ids.size(); t++) {
         writer_.tape().begin("step");
         const OnHost logits(writer_.feed({{0, t == 0 ? -1 : 0, ids[t]}}));

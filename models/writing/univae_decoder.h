@@ -2,8 +2,6 @@
 // Generates sentences from latent vectors with the decoder half of a UniVAE. The memory of a sentence is one row,
 // made from a latent, in each of the K layers with a latent.
 #pragma once
-#include <vector>
-
 #include "models/nets/univae.h"
 #include "models/tasks/univae_prior.h"
 #include "models/writing/cached_writer.h"
@@ -13,10 +11,13 @@ namespace masquerade {
 // A request for a sentence: its latents, and two numbers on which the random draws of the search depend
 // (SearchSource).
 struct DecodeRequest {
-    std::vector<double> latent;  // the numbers of all K latents, the lowest layer first; empty if K = 0
+    Numbers latent;  // the numbers of all K latents, the lowest layer first; empty if K = 0
     std::uint32_t line = 0, sample = 0;
     int start = 0;  // position of the first row of the decoder half (UniVae::start_position)
 };
+
+// Returns a request for each sentence: its latents without noise, and its index as `line`.
+std::vector<DecodeRequest> reconstructions(const UniVae& model, const Sentences& sentences, std::uint32_t sample = 0);
 
 class UniVaeDecoder {
   public:
@@ -24,7 +25,7 @@ class UniVaeDecoder {
     // generated.
     struct Special {
         int cls = 2, sep = 3;
-        std::vector<int> forbidden = {0, 2, 4};
+        Tokens forbidden = {0, 2, 4};
     };
     UniVaeDecoder(const UniVae& model, Special special);
 
@@ -34,15 +35,15 @@ class UniVaeDecoder {
     // step of Gibbs sampling between text and latents: latents that belong to no sentence are replaced by the latents
     // of a sentence. If the model has no latents, there are no refinements.
     //                                                                                 Rezende et al. 2014, section 3
-    std::vector<std::vector<Hypothesis>> search(std::vector<DecodeRequest> requests, SearchOptions options,
-                                                std::uint64_t seed, int refinements = 0);
+    std::vector<Hypotheses> search(std::vector<DecodeRequest> requests, SearchOptions options, std::uint64_t seed,
+                                   int refinements = 0);
     // Returns the best hypothesis of each request. The maximum length is max_length - 2; options.maximum is ignored.
     std::vector<Tokens> write(const std::vector<DecodeRequest>& requests, SearchOptions options, std::uint64_t seed,
                               int refinements = 0);
 
     // Feeds `ids` one by one, whatever the model predicts (teacher forcing). Returns the logits (V) after every token
     // except the last one. For tests.
-    std::vector<std::vector<double>> forced_logits(const DecodeRequest& request, const std::vector<int>& ids);
+    std::vector<Numbers> forced_logits(const DecodeRequest& request, const Tokens& ids);
 
   private:
     // Computes the memory from the latents of these requests. At most `most_rows` prefixes can then be generated at

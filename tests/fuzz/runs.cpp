@@ -330,7 +330,7 @@ void write_latents(UniVaeRun& run, std::size_t byte) {
         if (run.prior && from < all)
             requests.push_back(
                 {run.prior->draw_rest(requests[0].latent, from, all, 7, 0, 1), 4, 0, run.model.start_position(5)});
-    for (const auto& hypotheses : decoder.search(requests, options, 7, 1)) run.text(hypotheses.at(0).tokens);
+    for (const auto& hypotheses : decoder.search(requests, options, 7, 1)) run.decode(hypotheses.at(0).tokens);
     run.features(lines);
 }
 
@@ -349,7 +349,7 @@ void write_targets(const TargetRun& run, std::size_t byte) {
     if (run.writes_backward()) run.write_before(pointers_to(ends), options, 1);
     if (run.continues()) some = pointers_to(begun);
     if (run.writes())
-        for (const auto& hypotheses : run.write(some, options, 1)) run.text(hypotheses.at(0).tokens);
+        for (const auto& hypotheses : run.write(some, options, 1)) run.decode(hypotheses.at(0).tokens);
     run.features(lines);
 }
 

@@ -186,6 +186,6 @@ TEST_CASE("trainer: two sentences are learned by heart in seconds") {
     for (std::size_t i = 0; i < 2; i++)
         requests.push_back({latents[i], std::uint32_t(i), 0, run.model.start_position(0)});
     auto written = decoder.write(requests, {}, 1);
-    CHECK(run.text(written[0]) == two[0]);
-    CHECK(run.text(written[1]) == two[1]);
+    CHECK(run.decode(written[0]) == two[0]);
+    CHECK(run.decode(written[1]) == two[1]);
 }

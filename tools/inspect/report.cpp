@@ -166,8 +166,8 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
     for (std::size_t i = 0; i < n; i++) {
         std::string parts;
         for (std::size_t l = 0; l < swapped.size(); l++)
-            parts += fmt::format("{}z{}: {}", l ? " | " : "", l, run.text(swapped[l][i]));
-        rows.push_back({lines[i], run.text(again[i]), parts});
+            parts += fmt::format("{}z{}: {}", l ? " | " : "", l, run.decode(swapped[l][i]));
+        rows.push_back({lines[i], run.decode(again[i]), parts});
     }
     out += section("Sentences and their latents", "Chosen as the first of the held-out text.", table(rows));
 
@@ -176,7 +176,7 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
         Vectors z;
         for (double t : {0.0, 0.25, 0.5, 0.75, 1.0}) z.push_back(space.interpolate(means[i], means[i + 1], t));
         rows.emplace_back();
-        for (const Tokens& t : write(z, std::vector<int>(z.size(), starts[i]))) rows.back().push_back(run.text(t));
+        for (const Tokens& t : write(z, std::vector<int>(z.size(), starts[i]))) rows.back().push_back(run.decode(t));
     }
     out += section("Between sentences", "Written from points between two means.", table(rows));
 
@@ -185,7 +185,7 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
     for (std::uint32_t i = 0; i < 20; i++)
         drawn.push_back(run.draw(seed, i, 0)), lengths.push_back(model.start_position(run.draw_length(seed, i)));
     rows = {{"sample", "the training line that shares most tokens"}};
-    for (const Tokens& t : write(drawn, lengths)) rows.push_back({run.text(t), nearest(train, text.train, t)});
+    for (const Tokens& t : write(drawn, lengths)) rows.push_back({run.decode(t), nearest(train, text.train, t)});
     return out +
            section("Samples",
                    fmt::format("The first twenty draws of seed {}, none left out, {}.", seed,

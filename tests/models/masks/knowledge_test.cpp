@@ -39,7 +39,7 @@ double difference(const States& a, const States& b) {
 }  // namespace
 
 TEST_CASE("k-bert: the rows of a sentence tree, their soft positions and their visible matrix") {
-    const Sentences s = laid_out(example());
+    const Trees s = laid_out(example());
     CHECK(s.rows.ids == ids("[CLS] marie curie born warsaw found radium worked in paris capital france then [SEP]"));
     CHECK(s.rows.positions == std::vector<int>{0, 1, 2, 3, 4, 3, 4, 3, 4, 5, 6, 7, 6, 7});
     CHECK(laid_out(bare(example())).rows.positions == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7});
@@ -72,7 +72,7 @@ TEST_CASE("k-bert: after one layer only the words that own branches know of them
                 BackboneOptions o = small(3, pre_norm, rotary);
                 o.dropout = o.attention_dropout = 0.2;
                 Model m(o);
-                const Sentences with = laid_out(example()), without = laid_out(bare(example()));
+                const Trees with = laid_out(example()), without = laid_out(bare(example()));
                 const States a = m.states(with, with.visible_matrix(), training),
                              b = m.states(without, full_mask(without.documents), training),
                              deaf = m.states(with, deaf_words(with), training);
@@ -92,14 +92,14 @@ TEST_CASE("k-bert: after one layer only the words that own branches know of them
 }
 
 TEST_CASE("k-bert: after n layers a row has heard what lies n steps of the visible matrix away, and nothing else") {
-    const Sentences s = laid_out(example());
+    const Trees s = laid_out(example());
     const int N = s.rows.count();
     Model m(small(3), DType::f64);
     const SegmentGraph graph = s.visible_matrix();
     const States before = m.states(s, graph);
     std::vector<States> after;  // with another token in row j
     for (int j = 0; j < N; j++) {
-        Sentences other = s;
+        Trees other = s;
         other.rows.ids[std::size_t(j)] = small_pairs::V - 1;
         after.push_back(m.states(other, graph));
     }
@@ -135,7 +135,7 @@ TEST_CASE("k-bert: bits == segments in every type, states and gradients; each al
     const int threads_before = threads();
     Tree other = example();
     other[3].branches.push_back(ids("seat louvre"));
-    Sentences both = laid_out(example(), 4);
+    Trees both = laid_out(example(), 4);
     both.add(other, 5);
     const SegmentGraph bits = both.visible_matrix(), segments = both.as_segments();
     CHECK(segments.bits.empty());
@@ -153,7 +153,7 @@ TEST_CASE("k-bert: bits == segments in every type, states and gradients; each al
         }
         int first = 0;
         for (const Tree& tree : {example(), other}) {
-            const Sentences alone = laid_out(tree, first == 0 ? 4 : 5);
+            const Trees alone = laid_out(tree, first == 0 ? 4 : 5);
             const States one = m.states(alone, alone.visible_matrix());
             for (std::size_t l = 0; l < 3; l++)
                 for (int i = 0; i < alone.rows.count(); i++)
@@ -175,7 +175,7 @@ TEST_CASE("k-bert: bits == segments in every type, states and gradients; each al
 }
 
 TEST_CASE("k-bert: the gradient of a stack under the visible matrix against the complex step") {
-    Sentences s = laid_out(example(), 0);
+    Trees s = laid_out(example(), 0);
     s.add(bare(example()), 1);
     for (bool pre_norm : {false, true})
         CHECK(small_pairs::gradient_error<Model>(small(3, pre_norm), asked(s, s.visible_matrix(), {0, 4, 8, 13, 17},
@@ -185,7 +185,7 @@ TEST_CASE("k-bert: the gradient of a stack under the visible matrix against the 
 TEST_CASE(
     "k-bert: [MASK] is filled from a branch of another word where there are two layers, and only through "
     "that word") {
-    Sentences s;
+    Trees s;
     std::vector<int> rows, targets;
     for (const char* who : {"ada", "emmy", "grace"})
         for (const char* where : {"london", "bath", "riga", "oslo"}) {  // of all alike: only the branch tells

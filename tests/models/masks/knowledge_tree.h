@@ -20,7 +20,7 @@ struct Word {
 using Tree = std::vector<Word>;  // the trunk, word after word
 
 // Packed sentences: each word is followed by its branches.
-struct Sentences {
+struct Trees {
     TokenRows rows;                   // (N), with soft positions
     std::vector<int> entity, branch;  // of every row; entities are the words that own branches: -1 elsewhere
     Documents documents;
@@ -108,8 +108,8 @@ inline Tree bare(Tree tree) {
     return tree;
 }
 
-inline Sentences laid_out(const Tree& tree, int name = 0) {
-    Sentences s;
+inline Trees laid_out(const Tree& tree, int name = 0) {
+    Trees s;
     s.add(tree, name);
     return s;
 }
@@ -126,7 +126,7 @@ using States = std::vector<std::vector<Row>>;  // of every layer, every row: (L)
 
 struct Model : small_pairs::Small<UniLm, BackboneOptions> {
     using Small::Small;
-    States states(const Sentences& s, const SegmentGraph& graph, bool training = false) {
+    States states(const Trees& s, const SegmentGraph& graph, bool training = false) {
         tape.begin("states", 1, 1, training);
         const Backbone& stack = model.backbone;
         States all;
@@ -146,7 +146,7 @@ struct Model : small_pairs::Small<UniLm, BackboneOptions> {
 };
 
 // The sentences' scored rows are asked for these tokens.
-inline Batch asked(const Sentences& s, const SegmentGraph& graph, const std::vector<int>& rows,
+inline Batch asked(const Trees& s, const SegmentGraph& graph, const std::vector<int>& rows,
                    const std::vector<int>& targets) {
     Batch b;
     b.rows = s.rows;
@@ -160,7 +160,7 @@ inline Batch asked(const Sentences& s, const SegmentGraph& graph, const std::vec
 }
 
 // As if a word did not see its branches, which see it.
-inline SegmentGraph deaf_words(const Sentences& s) {
+inline SegmentGraph deaf_words(const Trees& s) {
     return bits_mask(s.documents,
                      [&](int i, int j) { return s.see_each_other(i, j) && !(s.in_trunk(i) && !s.in_trunk(j)); });
 }

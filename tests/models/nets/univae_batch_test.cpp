@@ -9,8 +9,6 @@ using namespace masquerade;
 
 namespace {
 
-using Numbers = std::vector<int>;
-
 UniVaeOptions options(bool free_length) {
     UniVaeOptions o;
     o.backbone.vocabulary = 12;
@@ -62,10 +60,10 @@ TEST_CASE("univae batch: of a pair the encoder reads the source, and the decoder
     Model m;
     m.text[1].target = {10, 5, 11, 3};
     const Batch b = halves_batch(m.univae, m.both, 1, true);
-    CHECK(b.source.ids == Numbers{2, 7, 3, 2, 8, 9, 3});
-    CHECK(b.rows.ids == Numbers{2, 7, 2, 10, 5, 11});
-    CHECK(b.labels.tokens == Numbers{7, 3, 10, 5, 11, 3});
-    CHECK(b.rows.positions == Numbers{6, 7, 6, 7, 8, 9});
+    CHECK(b.source.ids == Tokens{2, 7, 3, 2, 8, 9, 3});
+    CHECK(b.rows.ids == Tokens{2, 7, 2, 10, 5, 11});
+    CHECK(b.labels.tokens == Tokens{7, 3, 10, 5, 11, 3});
+    CHECK(b.rows.positions == Tokens{6, 7, 6, 7, 8, 9});
     m.tape.begin("both forms");
     const std::vector<LatentSample> z = m.univae.encode(m.tape, b, nullptr);
     const std::vector<double> split = numbers_of(m.univae.decode(m.tape, b, {z[0].z, z[1].z, z[2].z})->view());
@@ -78,26 +76,26 @@ TEST_CASE("univae batch: of a pair the encoder reads the source, and the decoder
 TEST_CASE("univae batch: two sentences, row by row") {
     const Model model;
     const Batch b = halves_batch(model.univae, model.both);
-    CHECK(b.source.ids == Numbers{2, 7, 3, 2, 8, 9, 3});
-    CHECK(b.source.types == Numbers(7, 0));
-    CHECK(b.source.positions == Numbers{0, 1, 2, 0, 1, 2, 3});
-    CHECK(b.source.document == Numbers{40, 40, 40, 41, 41, 41, 41});
-    CHECK(b.rows.ids == Numbers{2, 7, 2, 8, 9});
-    CHECK(b.rows.types == Numbers(5, 1));
-    CHECK(b.rows.positions == Numbers{6, 7, 6, 7, 8});
-    CHECK(b.rows.document == Numbers{40, 40, 41, 41, 41});
-    CHECK(b.labels.tokens == Numbers{7, 3, 8, 9, 3});
+    CHECK(b.source.ids == Tokens{2, 7, 3, 2, 8, 9, 3});
+    CHECK(b.source.types == Tokens(7, 0));
+    CHECK(b.source.positions == Tokens{0, 1, 2, 0, 1, 2, 3});
+    CHECK(b.source.document == Tokens{40, 40, 40, 41, 41, 41, 41});
+    CHECK(b.rows.ids == Tokens{2, 7, 2, 8, 9});
+    CHECK(b.rows.types == Tokens(5, 1));
+    CHECK(b.rows.positions == Tokens{6, 7, 6, 7, 8});
+    CHECK(b.rows.document == Tokens{40, 40, 41, 41, 41});
+    CHECK(b.labels.tokens == Tokens{7, 3, 8, 9, 3});
     CHECK(b.labels.weights == std::vector<double>(5, 1.0));
-    CHECK(b.cls_rows == Numbers{0, 3});
-    CHECK(b.which == Numbers{0, -1, -1, 1, -1, -1, -1});
-    CHECK(b.labels.begin == Numbers{0, 2, 5});
+    CHECK(b.cls_rows == Tokens{0, 3});
+    CHECK(b.which == Tokens{0, -1, -1, 1, -1, -1, -1});
+    CHECK(b.labels.begin == Tokens{0, 2, 5});
     CHECK(b.documents == 2);
     CHECK(b.labels.count == 5);
 }
 
 TEST_CASE("univae batch: with free length the decoder half starts at the sentence's own length") {
     const Model model(true);
-    CHECK(halves_batch(model.univae, model.both).rows.positions == Numbers{3, 4, 4, 5, 6});
+    CHECK(halves_batch(model.univae, model.both).rows.positions == Tokens{3, 4, 4, 5, 6});
     CHECK(model.univae.start_position(4) == 4);
     CHECK(Model().univae.start_position(4) == 6);
 }

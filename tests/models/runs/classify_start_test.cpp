@@ -88,7 +88,7 @@ TEST_CASE("classify start: every family of one stack gives its layers and its wo
             REQUIRE(number_at(run->parameters.master(*rows), i) == number_at(theirs->parameters.master(*had), i));
         const Solved example = run->source->example(0, true);
         CHECK(example.answers[0] >= V);
-        const std::string read = run->text({example.tokens.begin() + 1, example.tokens.end() - 1});
+        const std::string read = run->decode({example.tokens.begin() + 1, example.tokens.end() - 1});
         CHECK(read.find(" the " + std::string(example.answers[0] == V ? "a" : "b")) != read.npos);
 
         // As bytes, only the special tokens are known. The tasks' own words too.

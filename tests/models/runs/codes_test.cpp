@@ -47,7 +47,7 @@ struct Coded {
         return how;
     }
     std::string written(const Writing& how, const std::vector<std::string>& from) {
-        return run.writer(how)->write(from, 0);
+        return run.writer(how).write(from, 0);
     }
 };
 

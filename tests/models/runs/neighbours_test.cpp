@@ -68,15 +68,15 @@ TEST_CASE("neighbours: every family finds the nearest sentences by its vectors a
                     fmt::format("{}{}\t{:.4f}", k ? "\t" : "", corpus[order[k]], cosine(ours[i], theirs[order[k]]));
             expected += '\n';
         }
-        CHECK(neighbour_writer(*run, how)->write(lines, 0) == expected);
+        CHECK(neighbour_writer(*run, how).write(lines, 0) == expected);
         CHECK(expected.find(corpus[5] + "\t1.0000\t") == 0);
 
         how.nearest = "";
         how.vectors = folder.file("vectors.npy");
         const auto writer = neighbour_writer(*run, how);
-        CHECK(writer->write({lines[0], lines[1]}, 0).empty());
-        CHECK(writer->write({lines[2]}, 2).empty());
-        writer->finish();
+        CHECK(writer.write({lines[0], lines[1]}, 0).empty());
+        CHECK(writer.write({lines[2]}, 2).empty());
+        writer.finish();
         const std::string bytes = read_input<BadInput>(how.vectors, SIZE_MAX - 1);
         const std::size_t Z = ours[0].size();
         CHECK(bytes.find(text("'shape': (3,", Z, ",)")) != bytes.npos);

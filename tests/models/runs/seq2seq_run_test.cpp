@@ -102,7 +102,7 @@ TEST_CASE("seq2seq run: masks in words are refused before there is a run, and sa
 
 TEST_CASE("seq2seq run: the share of hidden tokens reaches the objective") {
     Seq2SeqSettings s = tiny_seq2seq("mass");
-    s.span = 0.37;
+    s.how.span = 0.37;
     CHECK(Seq2SeqRun(s, train_vocabulary(questions().train, 200)).objective_options().span == 0.37);
 }
 

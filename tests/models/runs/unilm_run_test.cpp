@@ -38,7 +38,7 @@ TEST_CASE("unilm run: the features of a line are the mean of its last states und
         if (masks.count(o.name) == 0) continue;
         const std::vector<int> ids = run.sentences({lines[1]}).at(0).ids;
         TokenRows rows;
-        for (int i = 0; i < int(ids.size()); i++) rows.push(ids[std::size_t(i)], s.source_type, i, 0);
+        for (int i = 0; i < int(ids.size()); i++) rows.push(ids[std::size_t(i)], s.how.source_type, i, 0);
         Arena arena(Device::cpu, Blocks::loose);
         Tape tape(arena, DType::f32);
         tape.begin("by hand");
@@ -176,7 +176,7 @@ TEST_CASE("unilm run: what it was trained on says how it reads and what it can w
     }
     for (const char* objective : {"lm", "prefix-lm", "mlm,lm"}) {  // on pairs they learn to write targets
         UniLmRun run(tiny_unilm(objective), words);
-        const int source = run.settings.source_type, target = run.settings.target_type;
+        const int source = run.settings.how.source_type, target = run.settings.how.target_type;
         const bool prefix = objective == std::string("prefix-lm");
         CHECK(run.reading_options().target_type == (prefix ? target : source));
         CHECK(run.reading_options().longest == run.settings.max_length);
@@ -246,7 +246,7 @@ TEST_CASE("unilm run: settings of reading and hiding reach the objective") {
     const Vocabulary words = train_vocabulary(questions().train, 200);
     UniLmSettings s = tiny_unilm("unilm");
     s.fixed_target_start = true;
-    s.hidden = 0.37;
+    s.how.hidden = 0.37;
     CHECK(UniLmRun(s, words).objective_options().target_start == s.max_length);
     CHECK(UniLmRun(s, words).objective_options().hidden == 0.37);
     s.fixed_target_start = false;
@@ -275,7 +275,7 @@ TEST_CASE("unilm run: trained in reverse it writes what comes before an ending, 
         options.maximum = maximum;
         std::vector<std::string> all;
         for (const auto& hypotheses : run.write_before(pointers_to(endings), options, 1))
-            all.push_back(run.text(hypotheses.at(0).tokens));
+            all.push_back(run.decode(hypotheses.at(0).tokens));
         return all;
     };
     // As many tokens as are missing, [CLS] among them: then every position is that of training.
@@ -289,7 +289,7 @@ TEST_CASE("unilm run: trained in reverse it writes what comes before an ending, 
     const Vocabulary& words_of = run.tokenizer.vocabulary();
     CHECK(endings[0].ids == std::vector<int>{words_of.sep()});
     CHECK(int(endings[2].ids.size()) == run.settings.max_length - 1);
-    CHECK(run.text(endings[2].ids).find("it is old") == std::string::npos);
+    CHECK(run.decode(endings[2].ids).find("it is old") == std::string::npos);
     SearchOptions draw;
     draw.samples = 2;
     draw.minimum = 100;  // none may end before it is full

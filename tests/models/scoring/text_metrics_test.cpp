@@ -77,11 +77,11 @@ TEST_CASE("text metrics: scores are those of sacrebleu and rouge-score") {
             references.push_back(all["pairs"][i][0]);
             hypotheses.push_back(all["pairs"][i][1]);
         }
-        const Bleu found = bleu(references, hypotheses, BleuTokens::words_13a);
+        const Bleu found = bleu(references, hypotheses, TextUnits::words);
         check_bleu(expected["13a"], found);
-        check_bleu(expected["char"], bleu(references, hypotheses, BleuTokens::characters));
-        check_rouge(expected["rouge"]["words"], rouge(references, hypotheses, RougeTokens::words));
-        check_rouge(expected["rouge"]["characters"], rouge(references, hypotheses, RougeTokens::characters));
+        check_bleu(expected["char"], bleu(references, hypotheses, TextUnits::characters));
+        check_rouge(expected["rouge"]["words"], rouge(references, hypotheses, TextUnits::words));
+        check_rouge(expected["rouge"]["characters"], rouge(references, hypotheses, TextUnits::characters));
         scored += found.score > 0 && found.score < 99;
         brief += found.score > 0 && found.brevity < 1;
         smoothed += found.precision[3] > 0 && found.precision[3] * double(found.hypothesis_tokens) < 100;
@@ -97,14 +97,14 @@ TEST_CASE("text metrics: scores are those of sacrebleu and rouge-score") {
 // Reference: the cat sat on the mat. Hypothesis: the the cat on mat.
 TEST_CASE("text metrics: BLEU and ROUGE counted by hand") {
     const Strings r = {"the cat sat on the mat"}, h = {"the the cat on mat"};
-    const Bleu b = bleu(r, h, BleuTokens::words_13a);
+    const Bleu b = bleu(r, h, TextUnits::words);
     CHECK(b.precision[0] == doctest::Approx(100));               // the the cat on mat
     CHECK(b.precision[1] == doctest::Approx(100 * 1.0 / 4));     // the cat
     CHECK(b.precision[2] == doctest::Approx(100 * 0.5 / 3));     // none: half a match
     CHECK(b.precision[3] == doctest::Approx(100 * 0.25 / 2));    // none again: a quarter
     CHECK(b.brevity == doctest::Approx(std::exp(1 - 6.0 / 5)));  // 5 words for 6
     CHECK(b.score == doctest::Approx(100 * b.brevity * std::pow(1.0 * (1.0 / 4) * (0.5 / 3) * (0.25 / 2), 0.25)));
-    const Rouge p = rouge(r, h, RougeTokens::words);
+    const Rouge p = rouge(r, h, TextUnits::words);
     CHECK(p.rouge1.precision == doctest::Approx(100));
     CHECK(p.rouge1.recall == doctest::Approx(100 * 5.0 / 6));
     CHECK(p.rouge1.f1 == doctest::Approx(100 * 10.0 / 11));
@@ -113,12 +113,12 @@ TEST_CASE("text metrics: BLEU and ROUGE counted by hand") {
     CHECK(p.rougeL.precision == doctest::Approx(100 * 4.0 / 5));  // the cat on mat
     CHECK(p.rougeL.recall == doctest::Approx(100 * 4.0 / 6));
     // Clipping: one "the" of three is in the reference; the hypothesis is long enough.
-    CHECK(bleu({"the cat"}, {"the the the"}, BleuTokens::words_13a).precision[0] == doctest::Approx(100.0 / 3));
-    CHECK(bleu({"the cat"}, {"the the the"}, BleuTokens::words_13a).brevity == 1);
+    CHECK(bleu({"the cat"}, {"the the the"}, TextUnits::words).precision[0] == doctest::Approx(100.0 / 3));
+    CHECK(bleu({"the cat"}, {"the the the"}, TextUnits::words).brevity == 1);
     // A corpus is not the mean of its lines: the lengths of all make one penalty, ROUGE is a mean of pairs.
     const Strings two = {"a b c d e", "f"}, short_and_long = {"a b c d", "f g"};
-    CHECK(bleu(two, short_and_long, BleuTokens::words_13a).brevity == 1);
-    CHECK(rouge(two, short_and_long, RougeTokens::words).rouge1.precision == doctest::Approx((100 + 50) / 2.0));
+    CHECK(bleu(two, short_and_long, TextUnits::words).brevity == 1);
+    CHECK(rouge(two, short_and_long, TextUnits::words).rouge1.precision == doctest::Approx((100 + 50) / 2.0));
 }
 
 TEST_CASE("text metrics: BLEU of tokens and BLEU of strings are one where nothing is smoothed") {
@@ -129,7 +129,7 @@ TEST_CASE("text metrics: BLEU of tokens and BLEU of strings are one where nothin
     const double score = compare(references, hypotheses).bleu4;
     CHECK(score > 50);
     CHECK(score < 95);
-    CHECK(score == doctest::Approx(bleu(r, h, BleuTokens::characters).score).epsilon(1e-12));
+    CHECK(score == doctest::Approx(bleu(r, h, TextUnits::characters).score).epsilon(1e-12));
     CHECK(compare({{1, 2, 3}}, {{1, 2, 3}}).bleu4 == 0);  // no run of four to match
 }
 
@@ -146,11 +146,11 @@ TEST_CASE("text metrics: the form of lines") {
 }
 
 TEST_CASE("text metrics: no pairs are zeros, unequal numbers of lines an error") {
-    CHECK(bleu({}, {}, BleuTokens::words_13a).score == 0);
-    CHECK(rouge({}, {}, RougeTokens::words).rougeL.f1 == 0);
+    CHECK(bleu({}, {}, TextUnits::words).score == 0);
+    CHECK(rouge({}, {}, TextUnits::words).rougeL.f1 == 0);
     CHECK(form({}, {}).exact == 0);
     CHECK(form({}, {}).length_ratio == 0);
-    CHECK_THROWS_AS(bleu({"a"}, {}, BleuTokens::words_13a), Error);
-    CHECK_THROWS_AS(rouge({}, {"a"}, RougeTokens::words), Error);
+    CHECK_THROWS_AS(bleu({"a"}, {}, TextUnits::words), Error);
+    CHECK_THROWS_AS(rouge({}, {"a"}, TextUnits::words), Error);
     CHECK_THROWS_AS(form({}, {"a"}), Error);
 }
