@@ -12,7 +12,8 @@ struct Forward {
     Chains<S, X, A> chains;
     S* y;
     A* after;
-    HD void run(Lanes lanes, std::int64_t i) const {
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t i) const {
         const StateShape& n = chains.n;
         const StatePlan& plan = chains.plan;
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = plan.group[p];
@@ -48,10 +49,10 @@ void state_attention_forward(View x, Views pack, Views kv, Views gate, const Seg
         using X = decltype(of_x);
         using A = decltype(a);
         clear<S>(y);
-        using F = Forward<S, X, A>;
-        const auto chains = chains_of<S, X, A>(x, pack, kv, gate, rule, y, numbers, before);
-        start_pieces(chains);
-        run_stage<&F::run>(std::int64_t(chains.plan.pieces) * rule.heads, F{chains, y.as<S>(), after.as<A>()});
+        const auto chains = chains_of<S, X, A>(x, pack, kv, gate, rule, y, numbers);
+        start_pieces(chains, before.as<A>());
+        for_each_long_row(std::int64_t(chains.plan.pieces) * rule.heads,
+                          Forward<S, X, A>{chains, y.as<S>(), after.as<A>()});
     });
 }
 

@@ -28,6 +28,7 @@ struct Backward {
     HD const S* dy_of(int q, int head) const {
         return dy + std::int64_t(chains.plan.query_row[q]) * chains.width() + head * chains.n.columns;
     }
+    template <class Lanes>
     HD void queries(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads);
         A* work = chains.scratch(i);
@@ -40,7 +41,7 @@ struct Backward {
     }
     // Adds the queries of piece p to the adjoint, last query first. Calls on_key(key) for every key of the piece, last
     // key first, as soon as the adjoint contains all queries that see the key.
-    template <class F>
+    template <class Lanes, class F>
     HD void back(Lanes lanes, const State<A>& adjoint, int p, int head, A* work, F on_key) const {
         const StatePlan& plan = chains.plan;
         const int at = p + plan.group[p], none = plan.key[plan.first_piece[plan.group[p]] + plan.group[p]];
@@ -56,6 +57,7 @@ struct Backward {
         }
         take_up(none);
     }
+    template <class Lanes>
     HD void totals(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
         if (p == chains.plan.first_piece[g]) return;  // no earlier piece needs this total
@@ -63,6 +65,7 @@ struct Backward {
         clear_adjoint(lanes, chains.n, own.count);
         back(lanes, own, p, head, chains.scratch(i), [](int) {});
     }
+    template <class Lanes>
     HD void starts(Lanes lanes, std::int64_t i) const {
         const StatePlan& plan = chains.plan;
         const int g = int(i / chains.heads), head = int(i % chains.heads);
@@ -74,6 +77,7 @@ struct Backward {
             adjoint = own;
         }
     }
+    template <class Lanes>
     HD void keys(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads);
         A* work = chains.scratch(i);
@@ -89,6 +93,7 @@ struct Backward {
     }
     // Computes the gradients of the gates of group g. A key's gate acts on every query that sees the key: it
     // multiplies the weights of all earlier keys by the gate, and the weights of the key itself by 1 - gate.
+    template <class Lanes>
     HD void gates(Lanes lanes, std::int64_t i) const {
         const StatePlan& plan = chains.plan;
         const int g = int(i / chains.heads), head = int(i % chains.heads);
@@ -104,6 +109,22 @@ struct Backward {
             faded -= grown;
             if (dgate[at.source]) dgate[at.source][at.gate] += (A(1) - gate) * faded - gate * grown;
         }
+    }
+};
+
+enum class Stage { queries, totals, starts, keys, gates };
+// Runs one stage of the backward for work item from + i: a head of a piece or, in `starts` and `gates`, of a group.
+template <Stage stage, class B>
+struct At {
+    B f;
+    std::int64_t from;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t i) const {
+        if constexpr (stage == Stage::queries) f.queries(lanes, from + i);
+        if constexpr (stage == Stage::totals) f.totals(lanes, from + i);
+        if constexpr (stage == Stage::starts) f.starts(lanes, from + i);
+        if constexpr (stage == Stage::keys) f.keys(lanes, from + i);
+        if constexpr (stage == Stage::gates) f.gates(lanes, from + i);
     }
 };
 
@@ -126,10 +147,10 @@ void state_attention_backward(View dy, View x, Views pack, Views kv, Views gate,
         using A = decltype(a);
         using B = Backward<S, X, A>;
         if (!dx.add) clear<X>(dx.view);
-        const auto chains = chains_of<S, X, A>(x, pack, kv, gate, rule, dy, numbers, {});
+        const auto chains = chains_of<S, X, A>(x, pack, kv, gate, rule, dy, numbers);
         const StatePlan& plan = chains.plan;
         const std::int64_t H = rule.heads, traces = plan.queries * H * rule.slots * 4;
-        A* kept = workspace<TraceTag, A>(traces + (gate.count ? plan.keys * H : 0));
+        A* kept = workspace<TraceTag, A>(std::size_t(traces + (gate.count ? plan.keys * H : 0)));
         B f{chains, dy.as<S>(), kept, kept + traces, dx.view.as<X>(), dx.add, {}, {}, {}};
         for (int k = 0; k < dkv.count; k++) {
             if (!dpack[k].add) clear<A>(dpack[k].view);
@@ -138,18 +159,18 @@ void state_attention_backward(View dy, View x, Views pack, Views kv, Views gate,
             f.dpack[k] = dpack[k].view.as<A>(), f.dkv[k] = dkv[k].view.as<S>();
             f.dgate[k] = gate.count ? dgate[k].view.as<A>() : nullptr;
         }
-        start_pieces(chains);
-        run_stage<&B::queries>(plan.pieces * H, f);
-        if (plan.pieces > plan.groups) run_stage<&B::totals>(plan.pieces * H, f);
-        run_stage<&B::starts>(plan.groups * H, f);
+        start_pieces<S, X, A>(chains, nullptr);
+        for_each_long_row(plan.pieces * H, At<Stage::queries, B>{f, 0});
+        if (plan.pieces > plan.groups) for_each_long_row(plan.pieces * H, At<Stage::totals, B>{f, 0});
+        for_each_long_row(plan.groups * H, At<Stage::starts, B>{f, 0});
         // Groups of a document may share keys, and then add to the same gradients. Therefore they are in different
         // waves, which run one after another.
         const int* first_group = numbers.data() + 5;
         const int* first_piece = first_group + plan.waves + 1 + plan.groups;
         for (int wave = 0; wave < plan.waves; wave++) {
             const std::int64_t g = first_group[wave], end = first_group[wave + 1];
-            run_stage<&B::keys>((first_piece[end] - first_piece[g]) * H, f, first_piece[g] * H);
-            if (gate.count) run_stage<&B::gates>((end - g) * H, f, g * H);
+            for_each_long_row((first_piece[end] - first_piece[g]) * H, At<Stage::keys, B>{f, first_piece[g] * H});
+            if (gate.count) for_each_long_row((end - g) * H, At<Stage::gates, B>{f, g * H});
         }
     });
 }

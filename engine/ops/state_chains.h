@@ -32,7 +32,6 @@ struct Chains {
     bool tied;  // true if each row of kv is both key and value
     const X* x;
     Keys<S, A> of;
-    const A* before;  // the state before the first piece of each document; null: empty
     A *states, *scratches;
     HD int width() const { return heads * n.columns; }                              // C, the width of a row of y
     HD int kv_width() const { return n.attends && !tied ? 2 * width() : width(); }  // width of a row of kv
@@ -63,54 +62,56 @@ struct Chains {
     }
     // Adds the keys of piece p to the state. Calls on_query(q) for every query that sees any key, as soon as the state
     // contains exactly the keys that q sees. If `all` is false, keys that no query of the piece sees are not added.
-    template <class F>
-    HD void forth(Lanes lanes, const State<A>& to, int p, int head, A* work, bool all, F on_query) const {
+    template <class Lanes, class F>
+    HD void forth(Lanes lanes, const State<A>& state, int p, int head, A* work, bool all, F on_query) const {
         const int at = p + plan.group[p];
         int key = plan.key[at];
         const auto take_up = [&](int end) {
-            for (; key < end; key++) add_key(lanes, n, to, met(place(key, head)), work);
+            for (; key < end; key++) add_key(lanes, n, state, met(place(key, head)), work);
         };
         for (int q = plan.query[at]; q < plan.query[at + 1]; q++) {
             take_up(plan.query_end[q]);
-            if (real_of(*to.count) != 0) on_query(q);
+            if (real_of(*state.count) != 0) on_query(q);
         }
         if (all) take_up(plan.key[at + 1]);
     }
-    // Computes the total of a piece: the state that contains only the keys of this piece. Item i is a head of a piece.
-    HD void total(Lanes lanes, std::int64_t i) const {
-        const int p = int(i / heads), head = int(i % heads), g = plan.group[p];
-        if (p + 1 == plan.first_piece[g + 1]) return;  // no later piece needs this total
-        const State<A> own = state(p + g + 1, head);
-        clear_state(lanes, n, own.count);
-        forth(lanes, own, p, head, scratch(i), true, [](int) {});
+};
+
+// Computes the total of each piece: the state that contains only the keys of this piece.
+template <class S, class X, class A>
+struct Totals {
+    Chains<S, X, A> chains;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t i) const {
+        const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
+        if (p + 1 == chains.plan.first_piece[g + 1]) return;  // no later piece needs this total
+        const State<A> own = chains.state(p + g + 1, head);
+        clear_state(lanes, chains.n, own.count);
+        chains.forth(lanes, own, p, head, chains.scratch(i), true, [](int) {});
     }
-    // Computes the state before every piece of a group, by joining the totals of the earlier pieces. Item i is a head of
-    // a group.
-    HD void start(Lanes lanes, std::int64_t i) const {
-        const int g = int(i / heads), head = int(i % heads);
-        State<A> last = state(plan.first_piece[g] + g, head);
-        clear_state(lanes, n, last.count);
-        const std::int64_t from = (std::int64_t(plan.document[g]) * heads + head) * n.numbers();
-        if (before) each(lanes, n.numbers(), [&](int k) { last.count[k] = before[from + k]; });
+};
+// Computes the state before every piece of a group, by joining the totals of the earlier pieces. If `before` is not
+// null, it contains the state before the first piece; otherwise this state is empty.
+template <class S, class X, class A>
+struct Starts {
+    Chains<S, X, A> chains;
+    const A* before;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t i) const {
+        const StateShape& n = chains.n;
+        const StatePlan& plan = chains.plan;
+        const int g = int(i / chains.heads), head = int(i % chains.heads);
+        State<A> state = chains.state(plan.first_piece[g] + g, head);
+        clear_state(lanes, n, state.count);
+        const std::int64_t from = (std::int64_t(plan.document[g]) * chains.heads + head) * n.numbers();
+        if (before) each(lanes, n.numbers(), [&](int k) { state.count[k] = before[from + k]; });
         for (int p = plan.first_piece[g]; p + 1 < plan.first_piece[g + 1]; p++) {
-            const State<A> next = state(p + g + 1, head);
-            join_states(lanes, n, last, next, scratch(i));
-            last = next;
+            const State<A> next = chains.state(p + g + 1, head);
+            join_states(lanes, n, state, next, chains.scratch(i));
+            state = next;
         }
     }
 };
-
-// Calls f.stage(lanes, i) for i in [from, from + items). An item is a head of a piece or of a group.
-template <auto stage, class F>
-struct Stage {
-    F f;
-    std::int64_t from;
-    HD void operator()(Lanes lanes, std::int64_t i) const { (f.*stage)(lanes, from + i); }
-};
-template <auto stage, class F>
-void run_stage(std::int64_t items, const F& f, std::int64_t from = 0) {
-    for_each_long_row(items, Stage<stage, F>{f, from});
-}
 
 inline StateShape shape_of(const View& y, const StateRule& rule) {
     return {rule.slots,
@@ -153,14 +154,13 @@ inline void check_call(const char* op, const View& x, const Views& pack, const V
 
 template <class S, class X, class A>
 Chains<S, X, A> chains_of(const View& x, const Views& pack, const Views& kv, const Views& gate, const StateRule& rule,
-                          const View& y, const std::vector<int>& numbers, const View& before) {
+                          const View& y, const std::vector<int>& numbers) {
     Chains<S, X, A> c{state_plan(numbers, table_of<PlanTag>(numbers)),
                       shape_of(y, rule),
                       rule.heads,
                       kv.count > 0 && kv[0].columns() == y.columns(),
                       x.as<X>(),
                       {},
-                      before.as<A>(),
                       nullptr,
                       nullptr};
     for (int s = 0; s < kv.count; s++) {
@@ -168,17 +168,17 @@ Chains<S, X, A> chains_of(const View& x, const Views& pack, const Views& kv, con
         c.of.gate[s] = gate.count ? gate[s].as<A>() : nullptr;
     }
     const std::int64_t states = std::int64_t(c.plan.pieces + c.plan.groups) * rule.heads * c.n.numbers();
-    c.states = workspace<StateTag, A>(states + c.plan.pieces * rule.heads * c.scratch_numbers());
+    c.states = workspace<StateTag, A>(std::size_t(states + c.plan.pieces * rule.heads * c.scratch_numbers()));
     c.scratches = c.states + states;
     return c;
 }
 
 // Computes the state before every piece: first the totals, then the states.
-template <class C>
-void start_pieces(const C& chains) {
-    const std::int64_t H = chains.heads;
-    if (chains.plan.pieces > chains.plan.groups) run_stage<&C::total>(chains.plan.pieces * H, chains);
-    run_stage<&C::start>(chains.plan.groups * H, chains);
+template <class S, class X, class A>
+void start_pieces(const Chains<S, X, A>& chains, const A* before) {
+    const StatePlan& plan = chains.plan;
+    if (plan.pieces > plan.groups) for_each_long_row(std::int64_t(plan.pieces) * chains.heads, Totals<S, X, A>{chains});
+    for_each_long_row(std::int64_t(plan.groups) * chains.heads, Starts<S, X, A>{chains, before});
 }
 
 // Calls f(S(), X(), A()), where X is the type of x: S if queries attend to the slots, else A.
@@ -194,11 +194,12 @@ void for_types(DType type, const StateRule& rule, F f) {
 
 template <class T>
 struct Zero {
-    HD T operator()(std::int64_t) const { return T(0.0f); }
+    T* to;
+    HD void operator()(std::int64_t i) const { to[i] = T(0.0f); }
 };
 template <class T>
 void clear(const View& v) {
-    store_points<T>({v}, Zero<T>());
+    if (v.data) for_each_point(v.count(), Zero<T>{v.as<T>()});
 }
 
 }  // namespace masquerade::DEVICE
