@@ -157,7 +157,7 @@ const OpTable& op_table(Device device);
 // Sets the table of Device::cuda, and returns the previous table. A null pointer means that there is no table.
 const OpTable* set_cuda_ops(const OpTable* table);
 
-// What the checks of a call need to know about one argument.
+// An argument of a call, as the checks of the call see it.
 struct Argument {
     const View* views[4] = {};
     int count = 0;                       // number of views
