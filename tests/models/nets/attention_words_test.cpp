@@ -190,11 +190,11 @@ TEST_CASE("attention words: a refusal names the layer and the kind") {
         pass.parts = &parts;
         return message_of<BadUsage>([&] { stack.run(tape, rows, pass); });
     };
-    CHECK_SAYS(refused("A softmax; B softmax | layers 1:2: B lsh", "unilm"),
-               "attention lsh of layer.1 does not support this mask: ");
+    CHECK_SAYS(refused("A softmax; B softmax | layers 1:2: B luna", "unilm"),
+               "attention luna of layer.1 does not support this mask: ");
     CHECK_SAYS(refused("window | layers 2:: B luna", "unilm"),
                "attention luna of layer.2 does not support this mask: ");
-    CHECK_SAYS(refused("lsh", "unilm"), "attention lsh does not support this mask: ");
+    CHECK_SAYS(refused("luna", "unilm"), "attention luna does not support this mask: ");
     o.rotary = true, o.attention = "softmax | layers 1: A luna";
     Parameters parameters;
     CHECK_SAYS(message_of<BadUsage>([&] { Backbone(parameters, o); }),
