@@ -88,6 +88,28 @@ Case side_by_side_case(Sizes n, bool themselves) {
     return c;
 }
 
+// Rows 0, 3, 6 ... of y are those of b, the other rows are those of a.
+Case rows_of_parts_case(Sizes n) {
+    std::vector<char> parts;
+    std::vector<int> of_a, of_b;
+    for (int row = 0; row < n.rows; row++) {
+        parts.push_back(row % 3 == 0);
+        of_a.push_back(row % 3 ? row : -1), of_b.push_back(row % 3 ? -1 : row);
+    }
+    Case c;
+    for (const char* name : {"a", "b"}) c.input(name, {n.rows, n.columns}).with_any_rows();
+    c.output("y", {n.rows, n.columns}).with_any_shape();
+    c.ints("of_a", of_a, false);
+    c.ints("of_b", of_b, false);
+    c.forward = [](const Call& a) { replace_rows_forward(a("a"), a.ints("of_b"), a("b"), a("y")); };
+    c.backward = [](const Call& a) {
+        replace_rows_backward(a.d("y"), a.ints("of_b"), a.grad("a"), Grad{});
+        replace_rows_backward(a.d("y"), a.ints("of_a"), a.grad("b"), Grad{});
+    };
+    c.record = [=](const OnTape& a) { rows_of_parts(a.tape, a("a"), a("b"), parts, "y"); };
+    return c;
+}
+
 // There are `rows` slots with K rows of h each; V is `other`. About 1.5 pairs (slot, token) are chosen per slot. Some
 // pairs are equal; their gradients then add up in one logit, or cancel. The cotangent of every third lse is 0.
 Case chosen_logits_case(Sizes n, bool biases, int K) {
@@ -155,6 +177,7 @@ std::vector<Op> insertion_ops() {
         {"convert, reshape", reshape_case},
         {"gather_rows, side by side", with(side_by_side_case, false)},
         {"gather_rows, twice", with(side_by_side_case, true)},
+        {"replace_rows, rows of parts", rows_of_parts_case},
         {"chosen_logits", with(chosen_logits_case, true, 1)},
         {"chosen_logits, no bias", with(chosen_logits_case, false, 1)},
         {"chosen_logits, mixture", with(chosen_logits_case, true, 3)},

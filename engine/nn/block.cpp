@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "engine/tape/op_record.h"
-
 namespace masquerade {
 namespace {
 
@@ -34,31 +32,6 @@ bool same_parameters(const AttentionKind& a, const AttentionKind& b, const Atten
     a.make(of_a, "layer", "attention", shape), b.make(of_b, "layer", "attention", shape);
     const auto same = [](const Tensor& x, const Tensor& y) { return x.path == y.path && x.shape == y.shape; };
     return std::equal(of_a.all().begin(), of_a.all().end(), of_b.all().begin(), of_b.all().end(), same);
-}
-
-struct PartsAttributes {
-    Ints of_b, of_a;  // for each row, its number if it belongs to B, or A; else -1
-};
-void parts_record_forward(const Record& r) {
-    replace_rows_forward(r.x(0), r.as<PartsAttributes>().of_b, r.x(1), r.y());
-}
-void parts_record_backward(const Record& r) {
-    const auto& p = r.as<PartsAttributes>();
-    replace_rows_backward(r.dy(), p.of_b, r.dx(0), Grad{});
-    replace_rows_backward(r.dy(), p.of_a, r.dx(1), Grad{});
-}
-
-// Returns (N,C): row n is row n of b (N,C) if parts[n] is 1, else row n of a (N,C). The sizes of its tensors do not
-// depend on the number of rows of B, as memory plans require.
-Tensor* rows_of_parts(Tape& t, Tensor* a, Tensor* b, const std::vector<char>& parts, const std::string& name) {
-    std::vector<int> of[2];
-    for (std::size_t n = 0; n < parts.size(); n++)
-        for (int part : {0, 1}) of[part].push_back(parts[n] == part ? int(n) : -1);
-    const auto held = [&](std::vector<int>& numbers) { return t.ints(t.hold(std::move(numbers))); };
-    return t.run(Record("rows_of_parts")
-                     .reads({a, b})
-                     .makes({t.declare(name, a->shape, a->dtype)})
-                     .by(parts_record_forward, parts_record_backward, PartsAttributes{held(of[1]), held(of[0])}));
 }
 
 }  // namespace

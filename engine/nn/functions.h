@@ -81,6 +81,9 @@ Tensor* sinkhorn(Tape& tape, Tensor* q, Tensor* kv, const SegmentGraph& graph, c
                  const std::string& name);
 Tensor* gather_rows(Tape& tape, Tensor* x, Ints rows, const std::string& name);
 Tensor* replace_rows(Tape& tape, Tensor* x, Ints which, Tensor* u, const std::string& name);
+// Row n of the result (N,C) is row n of b (N,C) if parts[n] is 1, else row n of a (N,C). The sizes of the tensors do not
+// depend on `parts`, as memory plans require.
+Tensor* rows_of_parts(Tape& tape, Tensor* a, Tensor* b, const std::vector<char>& parts, const std::string& name);
 // Row m of the result (M,2C) is row first[m] of x followed by row second[m] of x. Neither list contains a row twice.
 Tensor* side_by_side(Tape& tape, Tensor* x, std::vector<int> first, std::vector<int> second, const std::string& name);
 // Returns [x x] (N,2C): each row of x followed by a copy of the row. Used if x serves as both keys and values.

@@ -32,6 +32,18 @@ void side_by_side_record_backward(const Record& r) {
     replace_rows_backward(dy, a.second, Grad{}, Grad{dx.view, true});
 }
 
+struct RowsOfPartsAttributes {
+    Ints of_b, of_a;  // for each row, its number if it belongs to B, or A; else -1
+};
+void rows_of_parts_record_forward(const Record& r) {
+    replace_rows_forward(r.x(0), r.as<RowsOfPartsAttributes>().of_b, r.x(1), r.y());
+}
+void rows_of_parts_record_backward(const Record& r) {
+    const auto& p = r.as<RowsOfPartsAttributes>();
+    replace_rows_backward(r.dy(), p.of_b, r.dx(0), Grad{});
+    replace_rows_backward(r.dy(), p.of_a, r.dx(1), Grad{});
+}
+
 }  // namespace
 
 Tensor* embedding(Tape& t, Ints ids, Tensor* w, const std::string& name) {
@@ -62,6 +74,18 @@ Tensor* gather_rows(Tape& t, Tensor* x, Ints rows, const std::string& name) {
 
 Tensor* replace_rows(Tape& t, Tensor* x, Ints which, Tensor* u, const std::string& name) {
     return run_op(t, name, replace_rows_forward, replace_rows_backward, {x, u}, which);
+}
+
+Tensor* rows_of_parts(Tape& t, Tensor* a, Tensor* b, const std::vector<char>& parts, const std::string& name) {
+    std::vector<int> of[2];
+    for (std::size_t n = 0; n < parts.size(); n++)
+        for (int part : {0, 1}) of[part].push_back(parts[n] == part ? int(n) : -1);
+    const auto held = [&](std::vector<int>& numbers) { return t.ints(t.hold(std::move(numbers))); };
+    return t.run(Record("rows_of_parts")
+                     .reads({a, b})
+                     .makes({t.declare(name, a->shape, a->dtype)})
+                     .by(rows_of_parts_record_forward, rows_of_parts_record_backward,
+                         RowsOfPartsAttributes{held(of[1]), held(of[0])}));
 }
 
 Tensor* side_by_side(Tape& t, Tensor* x, std::vector<int> first, std::vector<int> second, const std::string& name) {
