@@ -38,7 +38,7 @@ void swiglu_forward(View x, View y) {
     const int F = half("swiglu", x);
     expect_shape("swiglu", "y", y, {x.rows(), F}, x.dtype);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(x.rows(), row_call<swiglu_row<S, A, Lanes>>(by_row<S>(x), by_row<S>(y), F));
+        for_each_row(x.rows(), row_call<swiglu_row<S, A, Lanes>>(x, y, F));
     });
 }
 
@@ -48,8 +48,7 @@ void swiglu_backward(View dy, View x, Grad dx) {
     expect_grad("swiglu backward", "dx", dx, x);
     if (!dx) return;
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(x.rows(),
-                     row_call<swiglu_row_grad<S, A, Lanes>>(by_row<S>(dy), by_row<S>(x), by_row<S>(dx), dx.add, F));
+        for_each_row(x.rows(), row_call<swiglu_row_grad<S, A, Lanes>>(dy, x, dx, F));
     });
 }
 
