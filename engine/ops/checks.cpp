@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The checks of every call of an op: all tensors are on one device, and have the shapes and types that ops.h states.
 #include <algorithm>
-#include <array>
 #include <cctype>
+#include <limits>
 #include <sstream>
 
 #include "engine/ops/check.h"
@@ -11,25 +11,40 @@
 namespace masquerade {
 namespace {
 
+// A size as ops.h states it: the product of a number and letters, such as "2Z" or "HD".
+struct Size {
+    std::int64_t number = 1;
+    std::string letters;
+    explicit Size(const std::string& text) {
+        for (char c : text)
+            if (std::isdigit(c))
+                number *= c - '0';
+            else
+                letters += c;
+    }
+};
+
 // A tensor or list as ops.h states it: "w?(V,C)A" may be absent, and has the sizes "V" and "C" and the type 'A'.
 struct Stated {
     std::string name;
-    bool optional = false;
-    std::vector<std::string> sizes;
+    bool optional = false, any_shape = false;
+    std::vector<Size> sizes;
     char type = 'S';
-    bool any_shape() const { return sizes[0] == "*"; }
 };
 
-// The shapes of an op, as ops.h states them, and the parameters of the op.
+// The shapes of an op, as ops.h states them, and the parameters of the op. Calls of ops are checked, so all that can be
+// known before a call is prepared here.
 struct Shapes {
     struct Parameter {
         std::string name;
-        bool tensor, gradient, number;
-        int stated;  // index in `all` of what is stated for it; -1 if nothing is
+        bool tensor, gradient;
+        char letter;  // an int parameter is the value of this letter, as heads is of H; 0 for other parameters
+        int stated;   // index in `all` of what is stated for it; -1 if nothing is
     };
     std::string base, text;
     std::vector<Stated> all;
     std::vector<Parameter> parameters;
+    std::vector<int> order;  // the parameters for which something is stated, in the order of `all`
 
     explicit Shapes(int op) : base(op_names[op]), text(*op_shapes[op] || op == 0 ? op_shapes[op] : op_shapes[op - 1]) {
         base.resize(std::min(base.size(), base.find("_forward")));
@@ -39,7 +54,8 @@ struct Shapes {
             if (std::isalpha(in.peek())) in >> one.type;
             const std::size_t open = group.find('(');
             std::istringstream names(group.substr(0, open)), sizes(group.substr(open + 1));
-            for (std::string size; std::getline(sizes, size, ',');) one.sizes.push_back(size);
+            for (std::string size; std::getline(sizes, size, ',');) one.sizes.emplace_back(size);
+            one.any_shape = one.sizes[0].letters == "*";
             while (names >> one.name) {
                 one.optional = one.name.back() == '?';
                 if (one.optional) one.name.pop_back();
@@ -51,8 +67,11 @@ struct Shapes {
             const std::string name(name_of_parameter(op_parameters[op], parameters.size()));
             const int own = find(name), stated = own < 0 && name[0] == 'd' ? find(name.substr(1)) : own;
             parameters.push_back({name, type.find("View") != type.npos, type.find("Grad") != type.npos,
-                                  type.find("int ") != type.npos, stated});
+                                  char(type.find("int ") != type.npos ? std::toupper(name[0]) : 0), stated});
         }
+        for (int k = 0; k < int(all.size()); k++)
+            for (int i = 0; i < int(parameters.size()); i++)
+                if (parameters[i].stated == k) order.push_back(i);
     }
     int find(const std::string& name) const {
         for (std::size_t i = 0; i < all.size(); i++)
@@ -74,34 +93,36 @@ const Shapes& shapes_of(OpNumber op) {
 // constructor throws Error if an argument contradicts what is known from others.
 class Call {
   public:
-    Call(OpNumber op, const std::vector<Argument>& arguments) : shapes_(shapes_of(op)) {
-        for (std::size_t i = 0; i < arguments.size(); i++)  // heads is H
-            if (const auto& p = shapes_.parameters[i]; p.number)
-                letters_[std::toupper(p.name[0])] = arguments[i].number;
-        for (int k = 0; k < int(shapes_.all.size()); k++)
-            for (std::size_t i = 0; i < arguments.size(); i++)
-                if (const auto& p = shapes_.parameters[i]; p.stated == k && !fits(p, arguments[i]))
-                    throw Error(text(op_names[int(op)], ": ", p.name, " does not fit:", seen_in(arguments),
-                                     "; expected ", shapes_.text));
+    Call(OpNumber op, const Argument* arguments) : shapes_(shapes_of(op)) {
+        std::fill_n(letters_, 26, unknown);
+        for (std::size_t i = 0; i < shapes_.parameters.size(); i++)
+            if (const char letter = shapes_.parameters[i].letter; letter && arguments[i].number)
+                letters_[letter - 'A'] = *arguments[i].number;
+        for (int i : shapes_.order)
+            if (!fits(shapes_.parameters[i], arguments[i]))
+                throw Error(text(op_names[int(op)], ": ", shapes_.parameters[i].name,
+                                 " does not fit:", seen_in(arguments), "; expected ", shapes_.text));
     }
-    Output output(const std::string& name) const {
-        const Stated& stated = shapes_.all[shapes_.find(name)];
-        Shape shape = stated.any_shape() ? *any_ : Shape();
-        for (std::size_t i = 0; !stated.any_shape() && i < stated.sizes.size(); i++)
+    Output output(const Shapes::Parameter& p) const {
+        const Stated& stated = shapes_.all[p.stated];
+        Shape shape = stated.any_shape ? *any_ : Shape();
+        for (std::size_t i = 0; !stated.any_shape && i < stated.sizes.size(); i++)
             shape.size[shape.rank++] = product(stated.sizes[i]).first;
-        return {name, shape, stated.type == 'S' && storage_ ? *storage_ : *arithmetic_};
+        return {p.name.c_str(), shape, stated.type == 'S' && storage_ ? *storage_ : *arithmetic_};
     }
 
   private:
+    static constexpr std::int64_t unknown = std::numeric_limits<std::int64_t>::min();
+
     bool fits(const Shapes::Parameter& p, const Argument& a) {
         const Stated& stated = shapes_.all[p.stated];
         if (a.number) return fits(stated.sizes[0], *a.number);
         if (a.count == 0) return true;  // outputs_of() asks for this tensor
         const View& view = *a.views[0];
         if (!view && (stated.optional || p.gradient)) return true;
-        if (stated.any_shape() && !any_) any_ = view.shape;
-        bool good = stated.any_shape() ? view.shape == *any_ : view.shape.rank == int(stated.sizes.size());
-        for (int i = 0; good && !stated.any_shape() && i < view.shape.rank; i++)
+        if (stated.any_shape && !any_) any_ = view.shape;
+        bool good = stated.any_shape ? view.shape == *any_ : view.shape.rank == int(stated.sizes.size());
+        for (int i = 0; good && !stated.any_shape && i < view.shape.rank; i++)
             good = fits(stated.sizes[i], view.shape[i]);
         const DType a_type = arithmetic_of(view.dtype);
         const bool stored = stated.type == 'S' || (stated.type == 'E' && view.dtype != a_type);
@@ -109,28 +130,26 @@ class Call {
         if (stored && !storage_) storage_ = view.dtype;
         return good && a_type == arithmetic_ && view.dtype == (stored ? storage_ : arithmetic_);
     }
-    // Returns the product of the known factors of a size such as "2Z" or "HD", and a letter that is not known, or 0.
-    std::pair<std::int64_t, char> product(const std::string& size) const {
-        std::pair<std::int64_t, char> all(1, 0);
-        for (char c : size)
-            if (std::isdigit(c))
-                all.first *= c - '0';
-            else if (const auto& value = letters_[c])
-                all.first *= *value;
-            else
+    // Returns the product of the known factors of a size, and a letter that is not known, or 0.
+    std::pair<std::int64_t, char> product(const Size& size) const {
+        std::pair<std::int64_t, char> all(size.number, 0);
+        for (char c : size.letters)
+            if (letters_[c - 'A'] == unknown)
                 all.second = c;
+            else
+                all.first *= letters_[c - 'A'];
         return all;
     }
-    bool fits(const std::string& size, std::int64_t found) {
+    bool fits(const Size& size, std::int64_t found) {
         const auto [known, letter] = product(size);
         const std::int64_t value = !letter ? 1 : known == 0 ? 0 : found / known;
-        if (letter) letters_[letter] = value;
+        if (letter) letters_[letter - 'A'] = value;
         return known * value == found;
     }
     // Returns the arguments as text: ", x head is (2,3) f32, ids of 4".
-    std::string seen_in(const std::vector<Argument>& arguments) const {
+    std::string seen_in(const Argument* arguments) const {
         std::string all;
-        for (std::size_t i = 0; i < arguments.size(); i++) {
+        for (std::size_t i = 0; i < shapes_.parameters.size(); i++) {
             const Argument& a = arguments[i];
             const char* name = shapes_.parameters[i].name.c_str();
             if (a.number) all += text(all.empty() ? " " : ", ", name, " of ", *a.number);
@@ -140,18 +159,18 @@ class Call {
     }
 
     const Shapes& shapes_;
-    std::array<std::optional<std::int64_t>, 128> letters_;
+    std::int64_t letters_[26];  // the values of A to Z
     std::optional<DType> storage_, arithmetic_;
     std::optional<Shape> any_;
 };
 
 }  // namespace
 
-Device device_of(OpNumber op, const std::vector<Argument>& arguments) {
+Device device_of(OpNumber op, const Argument* arguments) {
     const View* found = nullptr;  // the first tensor with data; if no tensor has data, the first tensor
-    for (const Argument& a : arguments)
-        for (int v = 0; v < a.count; v++) {
-            const View& view = *a.views[v];
+    for (std::size_t i = 0; i < shapes_of(op).parameters.size(); i++)
+        for (int v = 0; v < arguments[i].count; v++) {
+            const View& view = *arguments[i].views[v];
             if (!found || (view && !*found)) found = &view;
             if (view && view.device != found->device)
                 throw Error(text(op_names[int(op)], ": ", found->path, ' ', found->shape, " is on ",
@@ -163,20 +182,22 @@ Device device_of(OpNumber op, const std::vector<Argument>& arguments) {
 
 const char* base_name(OpNumber op) { return shapes_of(op).base.c_str(); }
 
-void check_shapes(OpNumber op, const std::vector<Argument>& arguments) { Call(op, arguments); }
+void check_shapes(OpNumber op, const Argument* arguments) { Call(op, arguments); }
 
 std::vector<Output> outputs_of(OpNumber op, const std::vector<View>& inputs, const std::vector<Argument>& others) {
+    const auto& parameters = shapes_of(op).parameters;
     std::vector<Argument> arguments;
-    std::vector<std::string> names;
+    std::vector<const Shapes::Parameter*> missing;
+    arguments.reserve(parameters.size());
     std::size_t tensor = 0, other = 0;
-    for (const auto& p : shapes_of(op).parameters) {
+    for (const auto& p : parameters) {
         const bool output = p.tensor && tensor >= inputs.size();
-        if (output) names.push_back(p.name);
+        if (output) missing.push_back(&p);
         arguments.push_back(output ? Argument() : p.tensor ? argument_of(inputs[tensor++]) : others[other++]);
     }
-    const Call call(op, arguments);
+    const Call call(op, arguments.data());
     std::vector<Output> outputs;
-    for (const std::string& name : names) outputs.push_back(call.output(name));
+    for (const Shapes::Parameter* p : missing) outputs.push_back(call.output(*p));
     return outputs;
 }
 

@@ -178,16 +178,16 @@ Argument argument_of(const Other&) {
 
 // The checks of a call (checks.cpp). There is an argument for each parameter of the op.
 // Returns the one device on which all tensors lie. Throws Error if there are several.
-Device device_of(OpNumber op, const std::vector<Argument>& arguments);
+Device device_of(OpNumber op, const Argument* arguments);
 // Throws Error if a tensor does not have the shape and type that ops.h states.
-void check_shapes(OpNumber op, const std::vector<Argument>& arguments);
+void check_shapes(OpNumber op, const Argument* arguments);
 
 // Returns the name of an op without _forward: "layernorm".
 const char* base_name(OpNumber op);
 
 // A tensor that an op writes.
 struct Output {
-    std::string parameter;
+    const char* parameter;
     Shape shape;
     DType dtype;
 };
@@ -204,7 +204,7 @@ struct OpCall<number, slot, void (*)(P...)> {
     static constexpr OpNumber op = number;
     static constexpr const char *name = op_names[int(number)], *parameters = op_parameters[int(number)];
     void operator()(P... arguments) const {
-        const std::vector<Argument> all = {argument_of(arguments)...};
+        const Argument all[] = {argument_of(arguments)...};
         const auto run = op_table(device_of(number, all)).*slot;
         check_shapes(number, all);
         run(arguments...);

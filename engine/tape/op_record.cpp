@@ -6,6 +6,7 @@ namespace masquerade {
 Record::Tensors declare_outputs(Tape& tape, OpNumber op, const std::string& name, const Record::Tensors& in,
                                 const std::vector<Argument>& attributes) {
     std::vector<View> inputs;
+    inputs.reserve(in.size());
     for (const Tensor* t : in) inputs.push_back(t ? t->view() : View());
     Record::Tensors out;
     for (const Output& o : outputs_of(op, inputs, attributes))
