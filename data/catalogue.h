@@ -23,9 +23,9 @@ struct Catalogue {
     std::vector<Package> packages;  // sorted by name
 };
 
-// Parses the contents of Packages files; packages without a synopsis are skipped. The German description of a
-// package, and the English one if the Packages file lacks it, come from the Translation files, which are searched for
-// the package's Description-md5 (a checksum of the English text). The result is sorted by name.
+// Parses the contents of Packages files; packages without a synopsis are skipped. The German description of a package
+// comes from the Translation files; so does the English description if the Packages file lacks it. The key in these
+// files is Description-md5, a checksum of the English text. The result is sorted by name.
 std::vector<Package> parse_packages(const std::vector<std::string>& packages_files,
                                     const std::vector<std::string>& translation_files);
 

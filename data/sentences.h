@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Sentences and pairs of sentences as token ids, and the order in which training visits them. Each epoch has its own
-// random order, which depends only on the seed and the epoch. Each batch takes the next sentences in this order, up
-// to a number of tokens. A checkpoint stores the position: the epoch, and the number of sentences of this epoch that
-// were already taken.
+// Sentences and pairs of sentences as token ids, and their order in training. Each epoch has its own random order,
+// which depends only on the seed and the epoch. Each batch takes the next sentences in this order, up to a number of
+// tokens. A checkpoint stores the position: the epoch, and the number of sentences of this epoch that were already
+// taken.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,10 +18,10 @@ using Strings = std::vector<std::string>;
 using Numbers = std::vector<double>;
 
 struct Sentence {
-    std::vector<int> ids;                  // [CLS] pieces [SEP]
+    std::vector<int> ids;                  // [CLS], the tokens of the line, [SEP]
     int name = 0;                          // index of the line, from 0; the sentence's random numbers depend on it
-    std::vector<int> target;               // for pairs: pieces [SEP]; for tasks: see `asked`; otherwise empty
-    bool cut = false, target_cut = false;  // whether the end of the source or target was cut off
+    std::vector<int> target;               // for pairs: tokens, then [SEP]; for tasks: see `asked`; otherwise empty
+    bool cut = false, target_cut = false;  // true if the end of the source, or of the target, was cut off
     std::vector<int> asked = {};           // for tasks: positions in ids; target[i] is the answer at position asked[i]
     std::size_t size() const { return ids.size() + target.size(); }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A value in a JSON file, together with the file's name and the value's key. Thus an error can name both, and say what
-// was found and what was expected. The template argument is the type of the exceptions.
+// A value in a JSON file, together with the file's name and the value's key. Error messages name the file and the key,
+// and say what was found and what was expected. The template argument is the type of the exceptions.
 #pragma once
 #include <initializer_list>
 #include <limits>

@@ -20,9 +20,9 @@ namespace masquerade {
 class RunFolder {
   public:
     RunFolder() = default;  // no run is open; nothing can be read or written
-    // Creates a new run. Throws BadInput if the folder holds anything but a run without a checkpoint, or if the path is
-    // named like a step folder or a link. create_next() creates the run in `parent`, in a folder that has the name
-    // `model` and the next free number: runs/univae-003.
+    // Creates a new run. If the folder exists, it must be empty or hold a run without a checkpoint; otherwise, throws
+    // BadInput. Also throws BadInput if the path is named like a step folder or a link. create_next() creates the run
+    // in `parent`, in a folder that has the name `model` and the next free number: runs/univae-003.
     static RunFolder create(const std::string& path);
     static void expect_free(const std::string& path);  // does the checks of create() and changes nothing
     static RunFolder create_next(const std::string& parent, const std::string& model);
@@ -62,7 +62,8 @@ class RunFolder {
     void begin(const std::string& record) const;
     // Writes a file such as vocab.txt atomically: even after a crash, it is either complete or unchanged.
     void write(const std::string& name, const std::string& bytes) const;
-    // Appends a JSON object to log.jsonl as one line. It should contain a "step", so that rewind() can remove it.
+    // Appends a JSON object to log.jsonl as one line. The object should contain a "step": rewind() removes the lines
+    // of later steps.
     void append_log(const std::string& json_line) const;
     // Appends samples that were generated after this step to samples.txt: a line with the step, then the samples,
     // indented.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The definitions of the matrix ops: plain loops that fix the order of each sum, for any arithmetic type A. f64 and c128 run these loops, and all fast forms are compared with them. Nothing is conjugated, so that the
-// complex step gives derivatives. A gradient whose pointer is null is not computed; for `add`, see put() in lanes.h.
+// The definitions of the matrix ops: plain loops that fix the order of each sum, for any arithmetic type A. f64 and
+// c128 run these loops, and tests compare all fast implementations with them. Complex numbers are not conjugated, so
+// that the complex step gives derivatives. A gradient whose pointer is null is not computed; for `add`, see put() in
+// lanes.h.
 #pragma once
 #include "engine/math/scalar.h"
 

@@ -82,16 +82,16 @@ HD A slot_loss_row(Lanes lanes, const SlotDocuments<A>& d, std::int64_t g) {
            });
 }
 
-// The addresses of the gradients. A gradient whose pointer is null is not computed.
+// Where to write the gradients. A gradient whose pointer is null is not computed.
 template <class A>
 struct SlotGradients {
     A *z, *lse, *mix, *place;
     bool add_z, add_lse, add_mix, add_place;
 };
 
-// g = dloss; pi, n_k and rho as in slot_loss_row() and posterior(). The sums w = sum share_j and
-// t_k = sum share_j rho_jk run over the target tokens of a slot or, if joint, of the document. w_document and w_m are
-// the w of the document and of slot m.
+// g is dloss; pi, n_k and rho are defined at slot_loss_row() and posterior(). The sums w = sum share_j and
+// t_k = sum share_j rho_jk run over the target tokens of a slot or, if joint, of the document. w_document is w for the
+// whole document, and w_m for slot m.
 //     dz_jk = -g share_j rho_jk,   dmix_k = g (w pi_k - t_k),   dlse_mk = g t_k;  if joint, g t_k exp(lse_mk - n_k)
 //     dplace_m = g (w_document softmax(place)_m - w_m)
 template <class A, class Lanes>

@@ -15,12 +15,12 @@ struct LayerState {
 
 // The arguments of one pass through a stack of layers: the names of the rows, the masks, and the decoding state.
 struct Pass {
-    RowNames rows;                        // names of the rows of x
+    RowNames rows;                        // document and position of each row of x
     const SegmentGraph* graph = nullptr;  // mask of self-attention; may change from layer to layer
     Tensor* rotary_table = nullptr;       // (P,D); null: positions were added to the embedding instead
     float dropout = 0, attention_dropout = 0;
-    // query_rows lists the rows of x that are queries, with the names query_names. A layer returns only these rows. All
-    // rows of x are keys. If query_rows.data is null, all rows are queries.
+    // query_rows lists the rows of x that are queries, and query_names their documents and positions. A layer returns
+    // only these rows. All rows of x are keys. If query_rows.data is null, all rows are queries.
     Ints query_rows;
     RowNames query_names;
     // The part of a document to which the query rows belong: 0 for the source A, 1 for the target B; or, if the pass
@@ -38,7 +38,7 @@ struct Pass {
     Ints encoder_positions;                       // positions of the encoder's rows
     bool rotates_cross = false;                   // the rotary table also rotates queries and keys of cross-attention
     std::shared_ptr<Companion> companion;         // null if this kind of attention has no second stream
-    const std::vector<int>* documents = nullptr;  // names of the documents, for the companion's dropout
+    const std::vector<int>* documents = nullptr;  // names (numbers) of the documents, for the companion's dropout
     Tensor* cross_rotary_table() const { return rotates_cross ? rotary_table : nullptr; }
 };
 
@@ -55,18 +55,18 @@ struct BlockShape : AttentionShape {
 // A Transformer layer (N1, N2 and Nc are norms):                                                 Vaswani et al. 2017
 //     post-norm (BERT)   x = N1(x + Attention(x)),  x = N2(x + FFN(x))
 //     pre-norm           x = x + Attention(N1(x)),  x = x + FFN(N2(x))
-// If the rows of B have another kind of attention than those of A, both kinds read the keys of all rows. The two kinds
-// share their parameters if they have the same ones; otherwise the parameters of B's kind are named "target_attention".
-// If the layer has cross-attention to the encoder's rows E, it follows self-attention: x = Nc(x + Cross(x, E)) in a
-// post-norm layer, x = x + Cross(Nc(x), E) in a pre-norm layer.
+// If the target's rows have another kind of attention than the source's rows, both kinds read the keys of all rows. The
+// two kinds share their parameters if the names and shapes agree; otherwise the parameters of the target's kind are
+// named "target_attention". If the layer has cross-attention to the encoder's rows E, it follows self-attention:
+// x = Nc(x + Cross(x, E)) in a post-norm layer, x = x + Cross(Nc(x), E) in a pre-norm layer.
 class Block {
   public:
     Block(Parameters& p, const std::string& path, const BlockShape& shape);
 
     // Computes the layer for the rows x (N,C). Returns (N,C) or, if pass.query_rows lists Nq rows, (Nq,C).
     Tensor* operator()(Tape& tape, Tensor* x, const Pass& pass) const;
-    // Returns an empty decoding state for the texts in these slots, whose generated rows belong to this part of a
-    // document. If slots.count is 0, self-attention gets no state.
+    // Returns an empty decoding state for the texts in these slots. `part` is the part of a document to which the
+    // generated rows belong. If slots.count is 0, self-attention gets no state.
     LayerState state(const Slots& slots, int part) const;
     // read_memory() stores the keys and values of pass.memory in the state of self-attention. read_encoder() stores
     // those of pass.encoder in the state of cross-attention.
@@ -86,7 +86,7 @@ class Block {
     void expect_support(const AttentionKind& kind, const SegmentGraph& graph) const;
     static AttentionContext context(const Pass& pass, const RowNames& names, bool cross);
 
-    std::unique_ptr<const Attention> attention_, target_, cross_;  // target_: for rows of B; null: attention_
+    std::unique_ptr<const Attention> attention_, target_, cross_;  // target_: for the target's rows; null: attention_
     std::unique_ptr<const FeedForward> ffn_;
     std::unique_ptr<const Norm> norm1_, norm2_, norm_cross_;
 };

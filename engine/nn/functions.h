@@ -71,8 +71,9 @@ int state_numbers(int width, const StateRule& rule);
 // graph must outlive the step.
 Tensor* local_lambda(Tape& tape, Tensor* q, Tensor* e, const std::vector<Tensor*>& v, const SegmentGraph& graph,
                      int heads, const std::string& name);
-// Attention within hash buckets. Returns y (Nq,C); q, k and v are (N,C). `rows` is Nq, the number of query rows of the
-// graph. The graph must outlive the step.
+// Attention within hash buckets. Returns y (Nq,C); q, k and v are (N,C). `rotations` holds the random vectors for
+// hashing (lsh_attention_forward in ops.h). `rows` is Nq, the number of query rows of the graph. The graph must outlive
+// the step.
 Tensor* lsh_attention(Tape& tape, Tensor* q, Tensor* k, Tensor* v, Tensor* rotations, const SegmentGraph& graph,
                       std::int64_t rows, const LshRule& rule, const std::string& name);
 // Returns the sorted blocks (U block,2C): the keys and values of U blocks with rule.block rows each, where U is
@@ -81,8 +82,8 @@ Tensor* sinkhorn(Tape& tape, Tensor* q, Tensor* kv, const SegmentGraph& graph, c
                  const std::string& name);
 Tensor* gather_rows(Tape& tape, Tensor* x, Ints rows, const std::string& name);
 Tensor* replace_rows(Tape& tape, Tensor* x, Ints which, Tensor* u, const std::string& name);
-// Row n of the result (N,C) is row n of b (N,C) if parts[n] is 1, else row n of a (N,C). The sizes of the tensors do not
-// depend on `parts`, as memory plans require.
+// Row n of the result (N,C) is row n of b (N,C) if parts[n] is 1, else row n of a (N,C). The sizes of the tensors do
+// not depend on `parts`, as memory plans require.
 Tensor* rows_of_parts(Tape& tape, Tensor* a, Tensor* b, const std::vector<char>& parts, const std::string& name);
 // Row m of the result (M,2C) is row first[m] of x followed by row second[m] of x. Neither list contains a row twice.
 Tensor* side_by_side(Tape& tape, Tensor* x, std::vector<int> first, std::vector<int> second, const std::string& name);
@@ -161,7 +162,7 @@ Tensor* slot_loss(Tape& tape, const ChosenLogits& logits, Tensor* mix, Tensor* p
 Tensor* weighted_sum(Tape& tape, Tensor* x, Tensor* weights, const std::string& name);
 
 struct FeatureDraw {
-    bool orthogonal = true;  // each block of D rows of a head is orthogonal; false: all rows are independent
+    bool orthogonal = true;  // in each head, the D rows of a block are orthogonal; false: all rows are independent
     bool regular = false;    // every row has length sqrt(D); false: the length of a normal random vector
     double deviation = 1;    // factor of all rows; 1 / sigma for the kernel exp(-|x - y|^2 / (2 sigma^2)) of rfa
 };

@@ -161,7 +161,7 @@ void Trainer::save() {
         const Averaged weights(*optimiser_);
         held_out = task_.validate();
     }
-    // No checkpoint is saved in this case, because it would replace an older one whose numbers are finite.
+    // If the held-out loss is not finite, no checkpoint is saved: it would replace an older one with finite numbers.
     if (!held_out.empty() && !std::isfinite(held_out[0].value))
         throw Error(text("step ", step_, ": the held-out loss is ", held_out[0].value, advice()));
     // The line is logged before the checkpoint is saved. After a crash between the two, the log has a line too many,

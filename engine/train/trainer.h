@@ -24,7 +24,8 @@ struct TrainOptions : OptimiserOptions {
     // The learning rate decays from step schedule_start to step schedule_steps.
     // If schedule_start is 0, `warmup` takes its place.
     // If schedule_steps is 0 and `steps` is the only limit, `steps` takes its place.
-    // If schedule_steps is 0 otherwise, both steps are chosen from the measured speed, even if schedule_start is set.
+    // If schedule_steps is 0 and `minutes` is a limit, or there is no limit, both steps are chosen from the measured
+    // speed, even if schedule_start is set.
     // The schedule then ends when `minutes` are over or, without a limit, after 10 minutes. Both steps are printed and
     // stored in the checkpoint.
     std::int64_t schedule_start = 0, schedule_steps = 0;
@@ -101,7 +102,8 @@ class Trainer {
     // checkpoint, and returns the reason.
     StopReason run(const std::function<bool()>& stop);
 
-    // Runs one step, waits for its end and returns its loss, from before the update. run() calls it for every step.
+    // Runs one step, waits until it is finished, and returns the loss before the update. run() calls this for every
+    // step.
     double train_step();
     std::int64_t step() const { return step_; }
     double norm() const { return norm_; }  // gradient norm of the latest step

@@ -59,8 +59,8 @@ class AttentionState {
     virtual void branch(Tape&, const Branches&) {}
 };
 
-// A second stream of rows, which passes from layer to layer beside x. Only Luna has one: its packed rows. A model has
-// one Companion, which declares the parameters of the stream and makes a new Companion for each pass.
+// A second stream of rows, which passes from layer to layer beside x. Only Luna has a second stream: its packed rows. A
+// model has one Companion, which declares the parameters of the stream and makes a new Companion for each pass.
 class Companion {
   public:
     virtual ~Companion() = default;
@@ -73,13 +73,13 @@ class Companion {
 
 // The arguments of an attention call besides queries and keys: names, mask, rotary table, dropout and decoding state.
 struct AttentionContext {
-    RowNames rows;                                // names of the query rows
+    RowNames rows;                                // document and position of each query row
     const SegmentGraph* graph = nullptr;          // mask: which keys each query row sees
     Tensor* rotary_table = nullptr;               // (P,D); null: nothing is rotated
     float dropout = 0;                            // dropout rate of attention probabilities
     float hidden_dropout = 0;                     // dropout rate of the rows of the companion
     Companion* companion = nullptr;               // the second stream of this pass, which the call reads and changes
-    const std::vector<int>* documents = nullptr;  // names of the documents, for the dropout of the companion
+    const std::vector<int>* documents = nullptr;  // names (numbers) of the documents, for the companion's dropout
     // Only for decoding; otherwise both are null. If `step` is not null, the call adds the new tokens' keys to the
     // state; else the keys become the memory of the state.
     AttentionState* state = nullptr;
@@ -129,9 +129,9 @@ struct AttentionKind {
     // Makes the companion, with its parameters at `path`. Null if the kind has no second stream.
     std::shared_ptr<Companion> (*companion)(Parameters& parameters, const std::string& path,
                                             const AttentionShape& shape) = nullptr;
-    // Returns the role of a parameter, by the last part of its path, such as "query". For this function, "key_value" is
-    // two parameters, "key" and "value". A model can start with the weights of another kind of attention: parameters
-    // with the same role have the same meaning. Null: the role is the name.
+    // A model can start with the weights of another kind of attention: parameters with the same role have the same
+    // meaning in both kinds. role() returns the role of the parameter whose path ends with `name`, such as "query"; a
+    // parameter "key_value" is passed as two names, "key" and "value". If `role` is null, the role is the name.
     std::string (*role)(const std::string& name) = nullptr;
 };
 const std::vector<AttentionKind>& attention_kinds();

@@ -17,7 +17,7 @@
 namespace masquerade {
 namespace {
 
-// The options of all kinds in this file. A kind declares only the options that it has as settings.
+// The options of all kinds in this file. Each kind declares as settings only the options that it uses.
 struct KernelOptions {
     FeatureKind map = FeatureKind::elu;
     int features = 64, redraw = 0;

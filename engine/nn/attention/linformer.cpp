@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Linformer (Wang et al. 2020) as a state of bounded size (engine/math/state.h). Position j has a learned weight E[j,r]
-// for each slot r. Slot r is the sum of the visible keys, weighted by E[j,r], and the sum of the visible values,
-// weighted by F[j,r], both divided by the number of keys; a query attends to the slots. Apart from this division, a
-// full mask gives the paper's softmax(Q (E K)^T / sqrt(D)) (F V). Under a causal mask, a query reads slots that contain
-// only the keys that the query sees. A latent stands for [CLS] and has the weights of position 0. Positions beyond the
-// table are an error, as with learned position embeddings.
+// for each slot r. The key of slot r is the sum of the visible keys, weighted by E[j,r]; its value is the sum of the
+// visible values, weighted by F[j,r]. Both are divided by the number of keys. A query attends to the slots. Apart from
+// this division, a full mask gives the paper's softmax(Q (E K)^T / sqrt(D)) (F V). Under a causal mask, a query reads
+// slots that contain only the keys that the query sees. A latent takes the place of [CLS], so it has the weights of
+// position 0. Positions beyond the table are an error, as with learned position embeddings.
 //
 // The settings `sharing` and `value_weights` choose the number of tables (section 4 of the paper). The default is one
 // table for each head of each layer, with F = E.
@@ -43,9 +43,9 @@ class LinformerAttention : public StateAttention {
           key_value_(part(p, layer, "key_value", 2 * s.width)) {}
 
   private:
-    // Returns the table of this layer, or of all layers of the stack, which the first of them declares. `path` is, for
-    // example, "encoder.layer.0.attention". Tables of different meaning have different names, so that no run takes one
-    // for another.
+    // Returns the table of weights of a layer. `path` is, for example, "encoder.layer.0.attention". If all layers of a
+    // stack share one table, the first layer declares it. The last part of the table's path depends on the settings, so
+    // that a table saved with other settings is not loaded by mistake.
     static Tensor* table(Parameters& p, std::string path, const AttentionShape& s, const LinformerOptions& o) {
         const std::size_t at = path.rfind("layer");
         if (o.sharing == "layerwise") path.replace(at, path.rfind('.') - at, "linformer");
@@ -73,7 +73,7 @@ class LinformerAttention : public StateAttention {
     }
     bool of_all_heads_;
     Tensor* weights_;  // E (P,H R): weights of each of P positions for R slots in each of H heads. With value_weights,
-                       // E and F of each head side by side (P,H 2R). If heads share them, (P,R) or (P,2R)
+                       // E and F of each head side by side (P,H 2R). If all heads share one table, H is 1 here
     Linear query_, key_value_;
 };
 

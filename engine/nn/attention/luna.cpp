@@ -211,7 +211,7 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext
     const int l = options_.slots, G = int(slots.groups.size());
     SegmentGraph graph;
     graph.documents = context.graph->documents;
-    std::vector<int> document, position;  // names of the rows of P, for the random numbers of dropout
+    std::vector<int> document, position;  // for each row of P; dropout derives its random numbers from them
     for (int g = 0; g < G; g++) {
         const SlotGroup& group = slots.groups[g];
         std::vector<KeySegment> seen;
