@@ -40,9 +40,10 @@ std::vector<std::pair<std::string, std::string>> aligned_sentences(const std::st
 // folder cannot be read or no package has a synopsis.
 Catalogue read_catalogue(const std::string& folder);
 
-// Writes synopses.{train,dev,test}.txt and SOURCE.json; titles.{train,dev,test}.tsv (long description and synopsis),
-// if there are long descriptions; and translations.{train,dev,test}.tsv, if there are German descriptions. All
-// packages built from one source package are in the same split. Returns a table that lists the files.
+// Writes synopses.{train,dev,test}.txt and SOURCE.json. If there are long descriptions, also writes
+// titles.{train,dev,test}.tsv (long description and synopsis). If there are German descriptions, also writes
+// translations.{train,dev,test}.tsv. All packages built from one source package are in the same split. Returns a table
+// that lists the files.
 std::string write_catalogue_corpus(const Catalogue& catalogue, const std::string& folder);
 
 }  // namespace masquerade

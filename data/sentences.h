@@ -26,7 +26,7 @@ struct Sentence {
     std::size_t size() const { return ids.size() + target.size(); }
 };
 
-using Sentences = std::vector<const Sentence*>;  // sentences that are stored elsewhere
+using Sentences = std::vector<const Sentence*>;  // pointers to sentences that are stored elsewhere
 
 // Returns pointers to the first `most` sentences.
 Sentences pointers_to(const std::vector<Sentence>& sentences, std::size_t most = SIZE_MAX);
@@ -59,8 +59,8 @@ class SentenceSource {
     // Returns the next sentences, at most `tokens` tokens in total, but at least one sentence. All of these sentences
     // are of one epoch.
     Sentences take(std::size_t tokens);
-    // Returns the epoch and the position in its order, for a checkpoint. move_to() continues at such a position; it
-    // throws BadInput if the position is beyond the end of this text.
+    // Returns the position for a checkpoint: the epoch, and the number of its sentences that were already taken.
+    // move_to() continues at such a position; it throws BadInput if the position is beyond the end of this text.
     std::vector<std::uint64_t> numbers() const { return {epoch_, next_}; }
     void move_to(const std::vector<std::uint64_t>& numbers);
 

@@ -14,8 +14,8 @@ struct IndexRange {
     static constexpr int whole = 0x7fffffff;
     int from = 0, to = whole;  // the items [from, to); to = whole: up to the end
 
-    // The first item, and the one after the last, of a list of `length` items: from 0 to `length`, clipped as in
-    // Python.
+    // The range in a list of `length` items: begin() is its first item, and end() the item after its last. Both are
+    // clipped to [0, length], as in Python.
     int begin(int length) const { return clipped(from, length); }
     int end(int length) const { return clipped(to, length); }
 

@@ -50,7 +50,7 @@ class JsonField {
         if (!value_->is_boolean()) fail("true or false");
         return value_->get<bool>();
     }
-    // Sets `value` to this field, which is true or false; leaves it unchanged if the field is null.
+    // Sets `value` to this field, which must be true, false or null. If the field is null, `value` does not change.
     template <class Flag>
     void read(Flag& value) const {
         if (!is_null()) value = boolean();

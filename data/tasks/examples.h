@@ -20,8 +20,8 @@ struct Solved {
 struct TaskOptions {
     // A name in task_kinds(), or the path of a folder that contains one folder of text files per class.
     std::string task = "listops_mini";
-    int pairs = 8, length = 64, vocabulary = 64;  // recall: pairs; recall, copy, induction: length, vocabulary
-    int dashes = 14, levels = 16;                 // pathfinder: dashes of a long curve; grey levels
+    int pairs = 8, length = 64, vocabulary = 64;  // for recall; copy and induction use length and vocabulary only
+    int dashes = 14, levels = 16;                 // for pathfinder: dashes of a long curve; grey levels
     // If the task is a folder: `tokens` says how each file is read, and max_length is the largest number of tokens.
     // With "bytes", each byte is a token, and [CLS] is not counted. With "words", a vocabulary cuts the text into
     // tokens, and [CLS] and [SEP] are counted.
@@ -98,8 +98,8 @@ std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_
                                         const WordPiece* reader = nullptr);
 std::unique_ptr<Examples> open_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader);
 
-// Returns the accuracy of a baseline on the examples `asked`. Its answer is the most frequent answer among those
-// examples of `known` that have the same clue. If `clue` is null, all examples count as having the same clue.
+// Returns the accuracy of a baseline on the examples `asked`. The baseline answers each example with the most frequent
+// answer among the examples of `known` that have the same clue. If `clue` is null, all examples have the same clue.
 double right_by_clue(const std::vector<Solved>& known, const std::vector<Solved>& asked, ClueOf* clue);
 
 }  // namespace masquerade

@@ -113,7 +113,7 @@ struct Case {
     // "ladder".
     std::function<void(const OnTape&)> record;
     int rows = 0;   // number of rows of the operands with of_row = true
-    Operand usual;  // the properties of the operands that are declared next, unless the row says otherwise
+    Operand usual;  // default properties of the operands that are declared next
 
     Operand& input(const std::string& name, const Shape& shape, Kind kind = Kind::storage) {
         return add(name, Role::input, shape, kind);
@@ -218,7 +218,7 @@ class Call {
 
     void forward() const { run(op.forward); }
     void backward() const { run(op.backward); }
-    void both() const {  // the backward only if there is one
+    void both() const {  // runs the backward only if there is one
         forward();
         if (op.backward) backward();
     }

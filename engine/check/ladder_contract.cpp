@@ -159,7 +159,7 @@ struct Contract : Check {
                             if (rows_alone == RowsAlone::same_bits)
                                 expect(whole.bytes().substr(begin * row, among.bytes()) == rows.bytes(), name,
                                        "of a row alone has other bits than in a batch");
-                            else  // the result of the batch and that of the rows alone may each be off by bound_of()
+                            else  // both results, of the batch and of the rows alone, may be off by bound_of()
                                 expect(error_of(rows.view(), among, std::max(o.floor, largest_of(whole.view()))) <=
                                            2 * bound_of(o, type),
                                        name, "of a row alone is far from what it is in a batch");

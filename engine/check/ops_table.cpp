@@ -310,8 +310,8 @@ Case head_scores_case(Sizes n, bool weight) {
     return c;
 }
 
-// Two heads, each with `columns` columns of x and `other` projections. x may be absent if the features do not depend on
-// |x|.
+// There are two heads, each with `columns` columns of x and `other` projections. x may be absent if the features do not
+// depend on |x|.
 Case feature_map_case(Sizes n, FeatureKind kind, bool has_x) {
     const int D = n.columns, R = n.other, F = features_of(kind, R);
     const double scale = std::pow(D, -0.25);

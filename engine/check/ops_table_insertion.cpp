@@ -88,7 +88,7 @@ Case side_by_side_case(Sizes n, bool themselves) {
     return c;
 }
 
-// Rows 0, 3, 6 ... of y are those of b, the other rows are those of a.
+// Rows 0, 3, 6 ... of y are rows of b; the other rows of y are rows of a.
 Case rows_of_parts_case(Sizes n) {
     std::vector<char> parts;
     std::vector<int> of_a, of_b;

@@ -76,7 +76,7 @@ class Config {
         std::function<bool(const std::string&)> assign;  // returns false and changes nothing if the value is not valid
         std::function<void(nlohmann::json&)> put;        // stores the value in JSON; null if text() is stored
         std::string start = text();                      // the default value, as text
-        std::function<void()> follow = {};  // `write` of follows(); null if there is none or the setting was set
+        std::function<void()> follow = {};  // the function of follows(); null if not given, or if this key was set
     };
 
     void declare(Entry entry);

@@ -297,7 +297,7 @@ std::vector<std::int64_t> RunFolder::steps() const {
 }
 
 std::int64_t RunFolder::latest_step() const {
-    bool with_state = lock_ >= 0;  // resuming a run needs its optimiser state, reading it does not
+    bool with_state = lock_ >= 0;  // only a run that is resumed, and therefore locked, needs the optimiser state
     if (chosen_ >= 0) return check_step(step_folder(chosen_), with_state), chosen_;
     std::error_code error;
     std::string problem, target = target_of(file("latest"));

@@ -52,9 +52,9 @@ class RunFolder {
     std::int64_t latest_step() const;
 
     // Saves a step. `write` puts config.json, model.safetensors and state.safetensors into `folder`. Afterwards the
-    // link `latest` leads to this step, and so does the link `best` if the argument is true. Only this step, the
-    // `keep` - 1 steps before it and the best step are kept; all other steps are removed. Throws BadInput if the disk
-    // is full; the earlier checkpoints are then intact.
+    // link `latest` leads to this step; if the argument `best` is true, the link `best` leads to this step, too. Only
+    // this step, the `keep` - 1 steps before it and the best step are kept; all other steps are removed. Throws
+    // BadInput if the disk is full; the earlier checkpoints are then intact.
     void save_step(std::int64_t step, const std::function<void(const std::string& folder)>& write, bool best = false);
     int keep = 3;
 
@@ -65,8 +65,8 @@ class RunFolder {
     // Appends a JSON object to log.jsonl as one line. The object should contain a "step": rewind() removes the lines
     // of later steps.
     void append_log(const std::string& json_line) const;
-    // Appends samples that were generated after this step to samples.txt: a line with the step, then the samples,
-    // indented.
+    // Appends to samples.txt a line with the step, and then the samples, indented. The samples are texts that the model
+    // generated after this step.
     void append_samples(std::int64_t step, const std::string& lines) const;
     // Call after loading a checkpoint to continue from it. Makes `latest` link to the step. Removes the entries of
     // later steps and an incomplete last line from log.jsonl and samples.txt, and lines that are not JSON from
@@ -90,7 +90,7 @@ class RunFolder {
 
 // Moves the folder `fresh`, which lies in a PrivateFolder, to `place`, and flushes the change to disk. If `place`
 // exists, the two folders are exchanged, and the old one is removed with the PrivateFolder. At every moment, the old or
-// the new folder is at `place`, unless the file system cannot exchange names.
+// the new folder is at `place`. Only if the file system cannot exchange names, there is a short moment without either.
 void move_into_place(const std::string& fresh, const std::string& place);
 
 }  // namespace masquerade

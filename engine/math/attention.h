@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The definition of attention, for one query and one head. Tests compare the fast implementations with it.
 //
-// The argument visit is a function: visit(f) calls f(key) for every key that the query sees, in the order of
-// ops/visible.h. key.k and key.v (D) are the key and the value. key.keep is the dropout factor of the probability: 0 or
-// 1 / (1 - rate); without dropout, it is 1. Gradients are added to key.dk and key.dv. A may be complex, for derivatives
-// by the complex step. Complex numbers are then never conjugated, and scores are compared by their real parts.
+// The argument visit is a function: visit(f) calls f(key) for every key that the query sees (ops/visible.h), always in
+// the same order. key.k and key.v (D) are the key and the value. key.keep is the dropout factor of the probability: 0
+// or 1 / (1 - rate); without dropout, it is 1. Gradients are added to key.dk and key.dv. A may be complex, for
+// derivatives by the complex step. Complex numbers are never conjugated, and their real parts are compared.
 #pragma once
 #include "engine/math/scalar.h"
 

@@ -151,7 +151,7 @@ HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, c
 template <class A>
 struct Reading {
     A *weights, *scores;
-    A sum;      // `kernel`: the divisor sum_r x_r n_r; for log features, this divided by exp(largest score)
+    A sum;      // with `kernel`: the divisor sum_r x_r n_r; for log features, it is divided by exp(largest score)
     bool held;  // true if the divisor was set to its lower bound, StateShape::floor
 };
 

@@ -13,11 +13,11 @@ struct LayerState {
     int part = 0;  // the part of a document to which the generated rows belong (Pass::part)
 };
 
-// The arguments of one pass through a stack of layers: the names of the rows, the masks, and the decoding state.
+// The arguments of one pass through a stack of layers, such as the rows, the masks, and the decoding state.
 struct Pass {
     RowNames rows;                        // document and position of each row of x
     const SegmentGraph* graph = nullptr;  // mask of self-attention; may change from layer to layer
-    Tensor* rotary_table = nullptr;       // (P,D); null: positions were added to the embedding instead
+    Tensor* rotary_table = nullptr;       // (P,D): for P positions; null: positions were added to the embedding instead
     float dropout = 0, attention_dropout = 0;
     // query_rows lists the rows of x that are queries, and query_names their documents and positions. A layer returns
     // only these rows. All rows of x are keys. If query_rows.data is null, all rows are queries.
@@ -31,7 +31,7 @@ struct Pass {
     // and the rows of x source 1. If `memory` is null, the rows of x are source 0.
     Tensor* memory = nullptr;
     const LayerState* state = nullptr;  // decoding state; null: the pass itself contains all keys
-    const Step* step = nullptr;         // decoding step; if null, `state` stores the keys as its memory
+    const Step* step = nullptr;         // decoding step; if null and `state` is not, `state` stores keys as its memory
     // For cross-attention: the output of the encoder (Ne,C), and the mask from the query rows to the encoder's rows.
     Tensor* encoder = nullptr;
     const SegmentGraph* cross_graph = nullptr;
@@ -49,7 +49,7 @@ struct BlockShape : AttentionShape {
     std::string kind = "softmax";  // a name of attention_kinds()
     std::string ffn = "gelu";      // a name of feed_forward_kinds()
     std::string target_kind = "";  // the kind of self-attention for rows of the target B; empty: `kind`
-    bool in_words = false;         // kinds may differ by layer, so messages say which layer refuses a mask
+    bool in_words = false;         // kinds were chosen per layer, so messages name the layer that refuses a mask
 };
 
 // A Transformer layer (N1, N2 and Nc are norms):                                                 Vaswani et al. 2017

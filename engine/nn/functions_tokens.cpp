@@ -13,7 +13,7 @@ struct SideBySideAttributes {
     // `both` (2M) lists the row of x that each half contains. `first` (2M) lists the same rows for first halves and
     // has -1 for second halves; `second` (2M) lists them for second halves and has -1 for first halves.
     Ints both, first, second;
-    bool all;  // whether every row of x is the first half of a row of y
+    bool all;  // true if every row of x is the first half of a row of y
 };
 
 View as_single_rows(View y) {

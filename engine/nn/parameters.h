@@ -102,7 +102,7 @@ class Parameters {
   private:
     void lay_out();
 
-    bool shares_ = false;  // see Shared
+    bool shares_ = false;  // true while a Shared with on=true exists
     DType storage_, dtype_;
     Device device_;
     std::deque<Tensor> tensors_;

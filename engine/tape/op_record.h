@@ -116,7 +116,7 @@ struct Parameter {
         }
     }
     static void keep(Record& r) {
-        if constexpr (std::is_same_v<T, View> && tensor < 0)  // dy
+        if constexpr (std::is_same_v<T, View> && tensor < 0)  // the parameter is dy, the gradient of output y
             r.differentiable = std::max(r.differentiable, std::size_t(of_d + 1 - Forward<F>::first_output(r)));
         if constexpr (holds_tensors<T> && tensor >= 0) {
             const int first_output = Forward<F>::first_output(r);

@@ -54,7 +54,7 @@ class Optimiser {
     using Part = View (Parameters::*)(const View&) const;
     static constexpr Part trained[] = {&Parameters::matrices, &Parameters::vectors};
     View average_of(Part part) const;
-    View written(int first, const std::vector<double>& numbers);  // writes numbers to small_
+    View written(int first, const std::vector<double>& numbers);  // writes the numbers to small_, from index `first` on
 
     std::vector<const char*> names_;
     std::vector<Buffer> states_;
@@ -67,7 +67,7 @@ struct OptimiserKind {
     std::unique_ptr<Optimiser> (*make)(Parameters& parameters, const OptimiserOptions& options);
 };
 const std::vector<OptimiserKind>& optimiser_kinds();
-constexpr const char* average_of_weights = "ema";  // the state buffer of start_average()
+constexpr const char* average_of_weights = "ema";  // name of the state buffer of start_average()
 
 // While an object of this class exists, the moving average replaces the weights, if there is an average.
 class Averaged {

@@ -72,8 +72,8 @@ class Task {
     // released.
     virtual std::vector<Metric> metrics() { return {}; }
     // validate(), show() and finish() are called with the moving average of the weights, if there is one
-    // (OptimiserOptions::ema).
-    // Returns measurements on held-out data. The first one is the loss that decides which checkpoint is the best.
+    // (OptimiserOptions::ema). validate() returns measurements on held-out data. The first one is the loss that decides
+    // which checkpoint is the best.
     virtual std::vector<Metric> validate() { return {}; }
     // Returns text that is shown to the user now and then, such as samples and reconstructions.
     virtual std::string show(std::int64_t /*step*/) { return {}; }
@@ -136,7 +136,7 @@ class Trainer {
     Parameters& parameters_;
     Task& task_;
     RunFolder& folder_;
-    TrainOptions options_;  // schedule_start and schedule_steps are 0 until the schedule is chosen
+    TrainOptions options_;  // schedule_steps is 0 until the schedule is chosen
     std::unique_ptr<Optimiser> optimiser_;
     Arena arena_;
     Tape tape_;

@@ -110,7 +110,7 @@ class KernelAttention : public StateAttention {
 
     FeatureKind map_;
     Linear query_, key_, value_, gate_;
-    Tensor* random_ = nullptr;     // (features,C): random vectors of all heads; redrawn every `redraw` steps if not 0
+    Tensor* random_ = nullptr;     // (features,C): random vectors of all heads; if `redraw` > 0, drawn again regularly
     Tensor* sharpness_ = nullptr;  // (C): the learned scale s of rfa, which multiplies the random vectors
 };
 

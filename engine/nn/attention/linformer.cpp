@@ -27,7 +27,7 @@ struct LinformerOptions {
         s.add("sharing", &sharing, "one table of weights for all heads of a layer, or for all heads of all layers",
               {"none", "headwise", "layerwise"});
     }
-    int tables() const { return value_weights ? 2 : 1; }  // E and F, or E alone
+    int tables() const { return value_weights ? 2 : 1; }  // number of tables: E and F, or only E
 };
 
 class LinformerAttention : public StateAttention {
@@ -64,7 +64,7 @@ class LinformerAttention : public StateAttention {
         return {convert(tape, weights, arithmetic_of(tape.dtype), name + ".pack"),
                 keys_and_values(tape, key_value_, x, positions, rotary_table, name)};
     }
-    // Repeats every row for each of the H heads: (N,K) becomes (N,H K).
+    // Repeats the K numbers of every row for each of the H heads: (N,K) becomes (N,H K).
     Tensor* for_each_head(Tape& tape, Tensor* x, const std::string& name) const {
         std::vector<int> rows;
         for (int row = 0; row < int(x->rows()); row++) rows.insert(rows.end(), std::size_t(shape_.heads), row);

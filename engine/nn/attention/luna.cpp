@@ -53,7 +53,7 @@ struct LunaOptions {
 // The second stream of Luna: l packed rows P for each SlotGroup.
 struct PackedRows : Companion {
     LunaOptions options;
-    Tensor* learned = nullptr;  // (l,C): P of a group in the first layer that has the group
+    Tensor* learned = nullptr;  // (l,C): learned rows; they are P of a group in the first layer that has the group
     std::shared_ptr<const Norm> last;
     AttentionShape shape;
     Tensor* x = nullptr;  // P of all groups, (groups * l, C); null before the first layer
@@ -239,8 +239,8 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext
     return key_values(tape, key_value_, y, name_ + ".key_value");
 }
 
-// The rows X are the keys of the pack, so pack_key_value is what key_value is in other kinds. Luna's own key_value
-// projects slots.
+// In other kinds, key_value projects the rows X. In Luna, pack_key_value projects X, so its parts have the roles "key"
+// and "value"; key_value projects the slots.
 std::string role(const std::string& name) {
     for (const auto& [ours, means] :
          {std::pair{"pack_key", "key"}, {"pack_value", "value"}, {"key", "slot_key"}, {"value", "slot_value"}})

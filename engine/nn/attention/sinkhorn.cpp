@@ -76,7 +76,7 @@ class SinkhornAttention : public SoftmaxAttention {
                       const SinkhornOptions& o)
         : SoftmaxAttention(p, layer, name, s), rule_{s.heads, o.chunk, o.iterations, o.temperature} {}
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override {
-        std::vector<Tensor*> own, memory;  // queries (N,C), and keys and values (N,2C)
+        std::vector<Tensor*> own, memory;  // each two tensors: queries (N,C), and keys and values (N,2C)
         if (keys.x)
             own = {query_.rotated(tape, keys.x, keys.positions, context.rotary_table, shape_.width, name_ + ".query"),
                    keys_and_values(tape, keys.x, keys.positions, context.rotary_table, "key_value")};

@@ -43,7 +43,7 @@ class StateAttention : public ProjectedAttention {
                                name + ".key_value");
     }
     virtual Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table) const = 0;
-    // Computes Taken for the key rows x. The paths of the new tensors begin with `name`.
+    // Computes what the state absorbs from the key rows x. The paths of the new tensors begin with `name`.
     virtual Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const = 0;
 
     // Returns y, the result of reading the state, plus whatever the kind computes without the state. q is the result
