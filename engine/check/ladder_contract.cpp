@@ -96,8 +96,8 @@ struct Contract : Check {
     enum class Sets { every, one_differs, every_second };
 
     // Checks that a gradient has the same bits if other gradients are not requested, and that gradients that are not
-    // requested are not written. The requested gradients are: with Sets::every, each possible set; with one_differs, at
-    // most one gradient, or all but at most one; with every_second, each second gradient, and then the other gradients.
+    // requested are not written. Sets says which gradients are requested, in one call each. every: each possible set.
+    // one_differs: at most one gradient, or all but one. every_second: each second gradient, or all other gradients.
     void check_absent(const Call& all, Sets sets) const {
         std::vector<std::size_t> inputs;
         each_gradient([&](std::size_t i, const std::string&) { inputs.push_back(i); });

@@ -33,7 +33,7 @@ struct SlotDocuments {
         return place ? log_sum_exp(lanes, slots, [&](int i) { return place[from + i]; }) : A(0);
     }
     // Returns rho_jk, the posterior probability of softmax k of the mixture given target token j. `row` is the row of
-    // base that belongs to the slot or, if `joint` is true, the document of token j.
+    // base for the slot of token j or, if `joint` is true, for the document of token j.
     HD A posterior(std::int64_t row, std::int64_t j, int k) const {
         return exp_of(base[row * K + k] + z[j * K + k] - inner[j]);
     }

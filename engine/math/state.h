@@ -207,8 +207,9 @@ HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, con
 //     key        factor of x in the gradient of the weighted sum of keys
 //     lost       subtracted from the gradient of each key's weight in the slot, because n_r or the divisor, by which y
 //                is divided, contains the weight
-//     log_total  exponential packs: log n_r. Gated packs: the derivative of the loss by log a, if all weights have a
-//                common factor a. The division cancels a, so this is 0, except at the lower bound of the divisor
+//     log_total  exponential packs: log n_r. Gated packs: the derivative of the loss by the log of a factor that all
+//                weights have in common. The division cancels the factor, so the derivative is 0, unless the divisor
+//                was set to its lower bound
 template <class A>
 struct QueryTrace {
     A *value, *key, *lost, *log_total;
@@ -330,8 +331,8 @@ HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const Qu
 }
 
 // Adds the gradients of one key to ds (R or 2R, gradient of the unscaled pack), dk (D) and dv (D). ds may be null; if
-// dv is null, dk is not used. Returns the derivative of the loss by log a, if all weights of this key have a common
-// factor a. `row` (R + 2D) is scratch memory.
+// dv is null, dk is not used. Returns sum_r w_r dloss/dw_r: the derivative of the loss by the log of a factor that all
+// weights w_r of this key have in common. `row` (R + 2D) is scratch memory.
 template <class Lanes, class S, class A>
 HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& adjoint, const Met<S, A>& met, A* ds, S* dk, S* dv,
               A* row) {

@@ -49,7 +49,7 @@ struct BlockShape : AttentionShape {
     std::string kind = "softmax";  // a name of attention_kinds()
     std::string ffn = "gelu";      // a name of feed_forward_kinds()
     std::string target_kind = "";  // the kind of self-attention for rows of the target B; empty: `kind`
-    bool in_words = false;         // kinds were chosen per layer, so messages name the layer that refuses a mask
+    bool in_words = false;         // kinds may differ by layer or part; messages about a kind then name the layer
 };
 
 // A Transformer layer (N1, N2 and Nc are norms):                                                 Vaswani et al. 2017

@@ -20,8 +20,8 @@ struct ArenaBlock {
     std::size_t offset = 0;
 };
 
-// Assigns every block an offset so that no two blocks that are in use at the same tick overlap. Blocks are placed
-// from the largest to the smallest, each at the lowest offset that is free. Returns the size of the buffer, in bytes.
+// Assigns every block an offset in one buffer. Blocks that are in use at the same tick never overlap. Blocks are
+// placed from the largest to the smallest, each at the lowest free offset. Returns the size of the buffer, in bytes.
 std::size_t place_blocks(std::vector<ArenaBlock>& blocks);
 
 enum class Blocks {

@@ -118,8 +118,8 @@ struct AttentionKind {
     bool drops;    // has attention probabilities, to which the setting attention_dropout applies
     // Returns an empty string if this kind can honour the mask, else the reason why not, for the user.
     std::string (*refuses)(const SegmentGraph& graph);
-    // Makes the attention. Declares its parameters, whose paths begin with `layer`.`name`; `name` is "attention" for
-    // self-attention and "cross" for cross-attention.
+    // Makes the attention. Declares its parameters, whose paths begin with `layer`.`name`. `name` is "attention" or
+    // "target_attention" for self-attention, and "cross" for cross-attention.
     std::unique_ptr<const Attention> (*make)(Parameters& parameters, const std::string& layer, const std::string& name,
                                              const AttentionShape& shape);
     std::vector<AttentionSetting> (*settings)();

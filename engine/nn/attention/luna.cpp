@@ -174,8 +174,8 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
     return output_(tape, y, name_ + ".output");  // (Nq,C): Nq query rows
 }
 
-// Returns the packed rows P of all groups (groups * l, C). P of a group comes from the previous layer or, if that layer
-// did not have the group, from the learned rows.
+// Returns the packed rows P of all slot groups (groups * l, C). P of a group comes from the previous layer or, if the
+// previous layer did not have the group, from the learned rows.
 Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const AttentionContext& context,
                                     const RowNames& names) const {
     const auto& before = static_cast<const PackedRows&>(*context.companion);

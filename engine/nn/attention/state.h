@@ -17,7 +17,7 @@ class StateAttention : public ProjectedAttention {
   protected:
     // Tensors that the state absorbs from Nk key rows. `pack` (Nk,H*R) says how much of each key the R slots of each of
     // the H heads absorb. `kv` holds values (Nk,C), or keys and values (Nk,2C). `gate` (Nk,H) holds the logits of the
-    // gates; it is null unless StateRule::pack is gated.
+    // gates; if StateRule::pack is not gated, `gate` is null.
     struct Taken {
         Tensor *pack, *kv, *gate = nullptr;
     };
