@@ -236,7 +236,7 @@ class Call {
     std::size_t find(const std::string& name) const;
     void run(const std::function<void(const Call&)>& ops) const;
     std::vector<bool> unwanted_, added_;
-    std::vector<Buffer> lists_;  // copies of the index lists in device memory; empty if the device has none of its own
+    std::vector<Buffer> lists_;  // copies of the index lists in device memory; empty if the device uses host memory
 };
 
 // Calls f(operand, tensor name, memory in a, memory in b) for every result of the op: outputs and gradients.

@@ -210,7 +210,7 @@ Case embedding_case(Sizes n) {
     return c;
 }
 
-// Two heads of 2 * `other` columns each are rotated; the remaining `columns` columns are copied.
+// x has two heads of 2 * `other` columns each, which are rotated, and `columns` more columns, which are copied.
 Case rotary_case(Sizes n) {
     const int D = 2 * n.other, P = 50;
     Case c;

@@ -82,7 +82,7 @@ HD A slot_loss_row(Lanes lanes, const SlotDocuments<A>& d, std::int64_t g) {
            });
 }
 
-// Where to write the gradients. A gradient whose pointer is null is not computed.
+// The memory to which the gradients are written. A gradient whose pointer is null is not computed.
 template <class A>
 struct SlotGradients {
     A *z, *lse, *mix, *place;

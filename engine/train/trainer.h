@@ -98,8 +98,8 @@ class Trainer {
     // Continues from the latest checkpoint of the folder. A schedule given in the options overrides the schedule of the
     // checkpoint.
     void resume();
-    // Trains until a limit is reached, `stop` returns true or, without any limit, the schedule ends. Then saves a
-    // checkpoint, and returns the reason.
+    // Trains until a limit is reached or `stop` returns true. If there is no limit, training also stops at the end of
+    // the schedule. Then saves a checkpoint, and returns the reason.
     StopReason run(const std::function<bool()>& stop);
 
     // Runs one step, waits until it is finished, and returns the loss before the update. run() calls this for every
