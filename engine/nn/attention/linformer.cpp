@@ -72,8 +72,9 @@ class LinformerAttention : public StateAttention {
         return reshape(tape, all, {x->rows(), shape_.heads * x->columns()}, name + ".weights.heads");
     }
     bool of_all_heads_;
-    Tensor* weights_;  // E (P,H R): weights of each of P positions for R slots in each of H heads. With value_weights,
-                       // E and F of each head side by side (P,H 2R). If all heads share one table, H is 1 here
+    // E (P,H R): the weights of each of P positions for R slots in each of H heads. With value_weights, E and F of each
+    // head are side by side: (P,H 2R). If all heads share one table, H is 1 in these shapes.
+    Tensor* weights_;
     Linear query_, key_value_;
 };
 
