@@ -90,8 +90,8 @@ struct SlotGradients {
 };
 
 // g is dloss; pi, n_k and rho are defined at slot_loss_row() and posterior(). The sums w = sum_j share_j and
-// t_k = sum_j share_j rho_jk run over the target tokens j of slot m or, if joint, of the document. w_m is always the sum
-// for slot m, and w_document the sum for the document.
+// t_k = sum_j share_j rho_jk run over the target tokens j of slot m or, if joint, of the document. w_m is the first sum
+// for slot m, and w_document the first sum for the document.
 //     dz_jk = -g share_j rho_jk,   dmix_k = g (w pi_k - t_k),   dlse_mk = g t_k;  if joint, g t_k exp(lse_mk - n_k)
 //     dplace_m = g (w_document softmax(place)_m - w_m)
 template <class A, class Lanes>
