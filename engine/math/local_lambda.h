@@ -14,10 +14,10 @@ namespace masquerade {
 
 template <class S, class A>
 struct LocalRows {
-    const int* keys;  // (N,W)
+    const int* keys;  // (N,W): see above
     int W, H, D;
-    const A* q;     // (N,C)
-    const S* e;     // (W,C)
+    const A* q;     // (N,C): the query rows
+    const S* e;     // (W,C): a learned vector for each distance and head
     const S* v[4];  // values of up to four key sources, (rows of the source, C) each
     HD std::int64_t C() const { return std::int64_t(H) * D; }
     // Returns the value (D) of the key at distance o - reach from the row, 0 <= o < W. Returns null if the row sees no

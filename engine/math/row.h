@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Formulas for one row, written once for the CPU loop, the CUDA warp and the complex step. Each forward is followed by
-// its backward. `dx` is the gradient of `x`. If `add` is true, gradients are added to the old values; else stored.
+// its backward. `dx` is the gradient of `x`. If `add` is true, gradients are added to the old values; otherwise they
+// replace the old values.
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -167,7 +168,8 @@ HD void gaussian_kl_row(Lanes lanes, const A* x, const A* prior, A* kl, int kls,
 }
 // dmu = dkl (mu - m) exp(-p),   dl = dkl (exp(l - p) - 1) / 2
 // dm = -dmu,   dp = dkl (1 - (mu - m)^2 exp(-p) - exp(l - p)) / 2
-// dx holds dmu, then dl; dprior holds dm, then dp. dl and dp are 0 where l or p was clamped. dx and dprior may be null.
+// dx holds dmu, then dl; dprior holds dm, then dp. dl is 0 where l was clamped, and dp is 0 where p was clamped. dx and
+// dprior may be null.
 template <class A, class Lanes>
 HD void gaussian_kl_row_grad(Lanes lanes, const A* dkls, int kls, const A* x, const A* prior, A* dx, bool add,
                              A* dprior, bool add_prior, int Z) {

@@ -89,7 +89,7 @@ HD float exp_of(float x) {
     std::uint32_t n;
     float p = exp_reduced(clamp_of(x, -104.0f, 89.0f), n);
     std::uint32_t half = std::uint32_t(std::int32_t(n) >> 1);
-    return p * power_of_two(half) * power_of_two(n - half);  // the first product is exact, the second rounds
+    return p * power_of_two(half) * power_of_two(n - half);  // only the second product rounds
 }
 
 // With x = 2^k m, m in [sqrt(1/2), sqrt 2), f = m - 1 and a polynomial P:   log x = k ln 2 + f - f^2/2 + f^3 P(f)
@@ -172,8 +172,8 @@ HD void sine_and_cosine_of_turns(float u, float& sine, float& cosine) {
     float shifted = mul_add(u, 4.0f, 12582912.0f);
     sine_and_cosine_of_quarters(bits_of(shifted) & 3u, mul_add(shifted - 12582912.0f, -0.25f, u), sine, cosine);
 }
-// Splits x into n pi/2 + r. pi/2 is written as the sum of three constants. The first two have so few bits that their
-// products with n are exact for |x| < 10^4. In this range, the absolute error of sine and cosine is at most 1.8e-7.
+// Computes sin and cos of x = n pi/2 + r. pi/2 is the sum of three constants, of which the first two have so few bits
+// that their products with n are exact for |x| < 10^4. In this range, the absolute error is at most 1.8e-7.
 HD void sine_and_cosine(float x, float& sine, float& cosine) {
     float shifted = mul_add(x, 0.636619772f, 12582912.0f), n = shifted - 12582912.0f;
     float r = mul_add(n, -7.54978995e-8f, mul_add(n, -4.83751297e-4f, mul_add(n, -1.5703125f, x)));

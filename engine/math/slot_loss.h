@@ -33,7 +33,7 @@ struct SlotDocuments {
         return place ? log_sum_exp(lanes, slots, [&](int i) { return place[from + i]; }) : A(0);
     }
     // Returns rho_jk, the posterior probability of softmax k of the mixture given target token j. `row` is the row of
-    // base that belongs to the slot or, if `joint` is true, the document of token j.
+    // base for the slot of token j or, if `joint` is true, for the document of token j.
     HD A posterior(std::int64_t row, std::int64_t j, int k) const {
         return exp_of(base[row * K + k] + z[j * K + k] - inner[j]);
     }
@@ -82,16 +82,16 @@ HD A slot_loss_row(Lanes lanes, const SlotDocuments<A>& d, std::int64_t g) {
            });
 }
 
-// The addresses of the gradients. A gradient whose pointer is null is not computed.
+// The memory to which the gradients are written. A gradient whose pointer is null is not computed.
 template <class A>
 struct SlotGradients {
     A *z, *lse, *mix, *place;
     bool add_z, add_lse, add_mix, add_place;
 };
 
-// g = dloss; pi, n_k and rho as in slot_loss_row() and posterior(). The sums w = sum share_j and
-// t_k = sum share_j rho_jk run over the target tokens of a slot or, if joint, of the document. w_document and w_m are
-// the w of the document and of slot m.
+// g is dloss; pi, n_k and rho are defined at slot_loss_row() and posterior(). The sums w = sum_j share_j and
+// t_k = sum_j share_j rho_jk run over the target tokens j of slot m or, if joint, of the document. w_m is the first sum
+// for slot m, and w_document the first sum for the document.
 //     dz_jk = -g share_j rho_jk,   dmix_k = g (w pi_k - t_k),   dlse_mk = g t_k;  if joint, g t_k exp(lse_mk - n_k)
 //     dplace_m = g (w_document softmax(place)_m - w_m)
 template <class A, class Lanes>

@@ -15,10 +15,10 @@ struct Tensor {
     Device device = Device::cpu;
     void* value = nullptr;
     void* grad = nullptr;
-    bool needs_grad = false;    // whether it depends on a parameter
-    bool grad_written = false;  // whether a backward of this step has stored it; the next backward adds
+    bool needs_grad = false;    // true if the value depends on a parameter
+    bool grad_written = false;  // true if a backward of this step has stored the gradient; the next backward adds
     bool parameter = false;
-    bool retained = false;                  // whether the value is kept until the step ends
+    bool retained = false;                  // true if the value is kept until the step ends
     int value_block = -1, grad_block = -1;  // block numbers in the arena
 
     View view() const { return View{value, dtype, device, shape, path.c_str()}; }
