@@ -65,7 +65,7 @@ int UniVae::latent_of(int layer) const {
 }
 
 // The joint form, which defines the model: both halves are one sequence. At the input of every layer with a latent, the
-// row of [CLS] is replaced by Out(z), where z is drawn from the distribution that In of this row determines.
+// row x of [CLS] is replaced by Out(z), where z is drawn from the distribution q(z | In x). In and Out are linear.
 Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     auto scope = tape.scope("joint");
     std::vector<LatentSample> below;
@@ -86,9 +86,9 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
     return backbone.finish(tape, gather_rows(tape, x, tape.ints(batch.joint_decoder_rows), "decoder_rows"));
 }
 
-// The encoder half of the split form, which computes the values of the encoder half of the joint form. The encoder half
-// sees only itself, so it can run without the decoder half. It ends below the last layer with a latent, by default
-// after layer L-2. Its last layer runs only for the row [CLS], since only this row is read.
+// The encoder half of the split form. It computes the same values as in the joint form, where the encoder half sees
+// only itself. It ends below the last layer with a latent: by default, it runs the layers 0 .. L-2. The last of
+// these layers runs only for the row of [CLS], because only this row is read: from it, the last latent is drawn.
 std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     std::vector<LatentSample> samples;
     if (options.latent_layers == 0) return samples;
@@ -113,8 +113,8 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
     return samples;
 }
 
-// The decoder half of the split form. In each layer with a latent, the pass has a memory, the rows Out(z) with one row
-// per document. The decoder half sees nothing else of the encoder half.
+// The decoder half of the split form. In each layer with a latent, the keys have one more row per document, Out(z). The
+// decoder half sees nothing else of the encoder half.
 Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
     const auto before = [&](int i, Tensor*&, Pass& pass) {

@@ -29,9 +29,9 @@ struct UniVaeOptions {
     std::vector<int> latent_at;     // layers with a latent at their input, ascending; empty: the upper K layers
     std::vector<int> latent_sizes;  // Z of each latent; empty: latent.size for all
     int max_length = 32;            // maximum number of tokens of a sentence, with [CLS] and [SEP]
-    bool free_length = false;  // position of the first decoder row: the number of tokens of the sentence if true, which
-                               // tells the decoder this number; max_length if false
-    std::string mask;          // masks in words (LayerMasks) that replace the usual masks; empty: none
+    bool free_length = false;       // false: the decoder's rows start at position max_length; true: they start at the
+                                    // sentence's number of tokens, so that the decoder knows this number
+    std::string mask;               // masks in words (LayerMasks) that replace the usual masks; empty: none
 };
 
 class UniVae {
@@ -48,7 +48,7 @@ class UniVae {
     Tensor* joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
 
     struct Loss {
-        Tensor* total;   // (1) in nats per target: reconstruction + kl_weight * KL + further losses of the latents
+        Tensor* total;   // (1) in nats per target: reconstruction + kl_weight * KL + LatentSample::loss
         Tensor* losses;  // (N) reconstruction loss of every decoder row
         std::vector<LatentSample> latents;
         Tensor* documents = nullptr;  // (B) 1, or 0 for padding documents; null unless the latents have codebooks (vq)
