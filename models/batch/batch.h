@@ -42,11 +42,12 @@ struct Labels {
 // The rows and labels of one document before packing. A model has either one stack, which reads `rows`, or an encoder,
 // which reads `source`, and a decoder, which reads `rows`. The two halves of UniVAE count as two stacks.
 struct Example {
-    TokenRows source;          // rows of the encoder; empty if there is only one stack
-    TokenRows rows;            // rows of the only stack, or of the decoder
-    Document document;         // one stack: the numbers of source and target rows in `rows`; two stacks: not used
-    std::vector<int> rank;     // a number of each row, for masks that need one: its rank for two_stream_mask(), its
-                               // weight for pseudo_mask(), its rank in tree_of(); else empty
+    TokenRows source;   // rows of the encoder; empty if there is only one stack
+    TokenRows rows;     // rows of the only stack, or of the decoder
+    Document document;  // one stack: the numbers of source and target rows in `rows`; two stacks: not used
+    // One number per row, if the mask depends on one: the row's rank (two_stream_mask(), tree_of()) or weight
+    // (pseudo_mask()). Else empty.
+    std::vector<int> rank;
     Labels labels;             // labels of `rows`
     bool same_source = false;  // whether this example has the source of the previous one; `source` is then empty
 };
@@ -78,12 +79,13 @@ struct Halves {
 // A batch of documents. If a batch is padded, inert documents follow the real ones: no real row attends to their rows,
 // and their labels have weight 0.
 struct Batch : Halves {
-    TokenRows source, rows;                         // rows of the encoder (if any); rows of the decoder or only stack
-    Documents parts;                                // for each document, two numbers of rows: of its source and of its
-                                                    // target in `rows` or, for two stacks, in `source` and in `rows`
-    Documents shared;                               // two stacks: for each source, the number of its rows, and the
-                                                    // number of all decoder rows that attend to it (several documents
-                                                    // can share a source: Example::same_source)
+    TokenRows source, rows;  // rows of the encoder (if any); rows of the decoder or only stack
+    // For each document, two numbers of rows: of its source and of its target in `rows` or, for two stacks, of its rows
+    // in `source` and in `rows`.
+    Documents parts;
+    // Two stacks: for each source, the number of its rows, and the number of all decoder rows that attend to it.
+    // Several documents can share a source (Example::same_source).
+    Documents shared;
     std::vector<int> rank;                          // Example::rank of each row of `rows`, padded with -1; or empty
     SegmentGraph source_graph, graph, cross_graph;  // masks: encoder; decoder or only stack; cross-attention
     LayerGraphs source_masks, masks, cross_masks;   // replace source_graph, graph and cross_graph in some layers

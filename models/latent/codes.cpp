@@ -113,8 +113,8 @@ class Codes : public Points {
 
   private:
     std::string path_;
-    // codes_: the codebooks, (groups M, D), with M rows per group. The other two are moving averages. counts_, (groups
-    // M): how many vectors each row replaced. sums_, (groups M, D): the sum of these vectors.
+    // codes_ (groups * M, D): the codebooks, with M rows per group. counts_ (groups * M): moving average of the number
+    // of vectors that each row replaced. sums_ (groups * M, D): moving average of the sum of these vectors.
     Tensor *codes_ = nullptr, *counts_ = nullptr, *sums_ = nullptr;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Functions for the kinds of latents. make_latent<Kind>() makes a latent for the table latent_kinds(); the constants below
-// are its instances for classes that are defined outside kinds.cpp. noise_of() and affine() are helpers of several
-// kinds.
+// Functions for the kinds of latents. make_latent<Kind>() makes a latent for the table latent_kinds(). The constants
+// below are its instances for classes that are defined outside kinds.cpp. Several kinds use noise_of() and affine().
 #pragma once
 #include "engine/tensor/numbers.h"
 #include "models/latent/latent.h"

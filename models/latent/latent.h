@@ -23,14 +23,14 @@ struct LatentOptions {
     double out_deviation = 0;  // standard deviation of Out's initial weights; 0: Latent::out_deviation()
     double kappa = 110;        // vmf, power_spherical: the concentration, or its initial value if it is learned
     bool learn_kappa = false;
-    double free_bits = 0;                   // in nats per layer: the loss contains max(KL, free_bits) instead of the KL
-    std::string free_bits_of = "sentence";  // which KL is meant in max(KL, free_bits). "sentence": the KL of each
-                                            // sentence; "number": the KL of each number of z, with free_bits / Z;
-                                            // "batch": the mean KL of a batch
-    int levels = 5;                         // fsq: number of values that each number of z can have
+    double free_bits = 0;  // in nats per layer: the loss contains max(KL, free_bits) instead of the KL
+    // Which KL is meant in max(KL, free_bits). "sentence": the KL of each sentence; "number": the KL of each number of
+    // z, with the limit free_bits / Z; "batch": the mean KL of a batch.
+    std::string free_bits_of = "sentence";
+    int levels = 5;  // fsq: number of values that each number of z can have
     int flow_steps = 3, flow_width = 64;
-    int codes = 256, groups = 2;  // vq: rows per codebook; groups into which the numbers of z are divided, each with a
-                                  // codebook
+    // vq: rows per codebook; and into how many groups the numbers of z are divided. Each group has a codebook.
+    int codes = 256, groups = 2;
     double commitment = 0.25, decay = 0.99;
 };
 

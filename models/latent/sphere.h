@@ -53,7 +53,7 @@ class SphereDistribution {
 
   private:
     struct Knot {
-        double t, slope;      // t = artanh w of the u-quantile w, and dt / d log(u / (1 - u))
+        double t, slope;      // t: artanh of the u-quantile of w; slope: dt / d log(u / (1 - u))
         double by_log_kappa;  // dt / d log kappa
     };
     double log_weight(double cosine) const;  // log h(cosine)

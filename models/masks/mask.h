@@ -46,11 +46,11 @@ SegmentGraph latent_mask(const Documents& documents);
 // A document in a decoding step with a KV cache. The rows of this step are called fresh, the rows of earlier steps
 // cached. The queries are the fresh rows of all documents, one document after another.
 struct CachedDocument {
-    int seen_begin = 0, seen_end = 0;  // rows of key tensor 0 that every fresh row sees: a latent, a prefix or an
-                                       // encoder
-    int begin = 0;                     // first row of the document in the key tensor token_source (cached_mask())
-    int cached = 0;                    // number of cached rows
-    int fresh = 1;                     // number of fresh rows
+    // Rows of key tensor 0 that every fresh row sees: a latent, the rows of a prefix, or the rows of an encoder.
+    int seen_begin = 0, seen_end = 0;
+    int begin = 0;          // first row of the document in the key tensor token_source (cached_mask())
+    int cached = 0;         // number of cached rows
+    int fresh = 1;          // number of fresh rows
     bool one_text = false;  // whether key tensor 0 holds the rest of this text; a window then reaches into it
 };
 // The mask for generation from left to right. In the key tensor token_source, the fresh rows follow the cached rows. A

@@ -16,10 +16,12 @@ namespace masquerade {
 
 struct BackboneOptions {
     int vocabulary = 8000, width = 128, heads = 4, inner = 512, layers = 6;  // V, C, H, F, L
-    int embedding = 0;                  // E, width of the embedding tables and the head; 0: C. If E is not C, a linear
-                                        // map from E to C follows the embedding
-    int head_rows = 1;                  // number of hidden rows that the head reads side by side as one input
-                                        // (insertion models: 2); 0: the head has no dense layer and no norm
+    // E, width of the embedding tables and of the head; 0: C. If E is not C, a linear map from E to C follows the
+    // embedding.
+    int embedding = 0;
+    // Number of hidden rows that the head reads side by side as one input (2 in insertion models); 0: the head has no
+    // dense layer and no norm.
+    int head_rows = 1;
     int types = 2;                      // number of segment ids, which are 0 .. types-1
     int positions = 512;                // P, number of positions, which are 0 .. P-1
     bool rotary = true;                 // whether queries and keys are rotated; false: learned position embeddings

@@ -24,8 +24,9 @@ struct InsertionOptions {
     bool joint = false, contextual_bias = false;
     bool projection = true;  // false: h_l is [o_l o_{l+1}] itself, and W is a matrix of its own, not the word embedding
     int mixture = 1;         // K, the number of components of the mixture; 1: no mixture
-    bool scored = false;     // whether the model stores a score for each word, which sets the order of insertion
-                             // (InsertionRule::scores)
+    // Whether the model stores a score for each word, from which the order of insertion follows
+    // (InsertionRule::scores).
+    bool scored = false;
 };
 
 class InsertionTransformer : public TargetNet {

@@ -29,9 +29,10 @@ struct UniVaeOptions {
     std::vector<int> latent_at;     // layers with a latent at their input, ascending; empty: the upper K layers
     std::vector<int> latent_sizes;  // Z of each latent; empty: latent.size for all
     int max_length = 32;            // maximum number of tokens of a sentence, with [CLS] and [SEP]
-    bool free_length = false;       // false: the decoder's rows start at position max_length; true: they start at the
-                                    // sentence's number of tokens, so that the decoder knows this number
-    std::string mask;               // masks in words (LayerMasks) that replace the usual masks; empty: none
+    // Position of the decoder's first row. false: max_length; true: the number of tokens of the sentence, so that the
+    // decoder knows the length of the sentence.
+    bool free_length = false;
+    std::string mask;  // masks in words (LayerMasks) that replace the usual masks; empty: none
 };
 
 class UniVae {

@@ -64,9 +64,9 @@ namespace masquerade {
 // words. Each of them has a share of the loss proportional to exp(-distance / tau). A slot without missing words must
 // predict the end token.
 struct InsertionRule {
-    bool left_to_right = false;  // true: a canvas is the first words of the target, and only its last slot is trained,
-                                 // to predict the next word
-    bool middle = true;          // distance: from a word to the middle of the missing words of its slot; false: 0
+    // true: a canvas is the first words of the target, and only its last slot is trained, to predict the next word.
+    bool left_to_right = false;
+    bool middle = true;  // whether distance is to the middle of the missing words of a slot; false: it is 0
     // (V) If not null, the distance of a word is instead the number of missing words in its slot with a smaller score.
     std::shared_ptr<const std::vector<double>> scores;
     double tau = 1;  // infinite: all missing words of a slot have equal shares
@@ -83,13 +83,13 @@ enum class Masking { tokens, words, spans };
 
 struct ObjectiveOptions {
     InsertionRule insertion;
-    int vocabulary = 0;                 // V
-    std::vector<int> special;           // tokens that are never hidden and never drawn at random
-    int mask = -1;                      // id of [MASK], which some objectives need; -1: not in the vocabulary
-    double hidden = 0.15;               // mlm: probability that a token or word is hidden; mlm with spans, pmlm: share
-                                        // of the tokens that are hidden
-    double kept = 0.1, random = 0.1;    // probabilities that a hidden token stays visible, and that it becomes a
-                                        // random token; otherwise it becomes [MASK]
+    int vocabulary = 0;        // V
+    std::vector<int> special;  // tokens that are never hidden and never drawn at random
+    int mask = -1;             // id of [MASK], which some objectives need; -1: not in the vocabulary
+    // mlm: probability that a token or word is hidden. mlm with spans, and pmlm: share of the tokens that are hidden.
+    double hidden = 0.15;
+    // Probabilities that a hidden token stays visible, and that it becomes a random token; otherwise it becomes [MASK].
+    double kept = 0.1, random = 0.1;
     Masking masking = Masking::tokens;  // mlm
     double span_stop = 0.2;             // spans: probability that a span ends after a word
     int span_longest = 10;              // spans: maximum number of words of a span
