@@ -45,8 +45,8 @@ struct Example {
     TokenRows source;   // rows of the encoder; empty if there is only one stack
     TokenRows rows;     // rows of the only stack, or of the decoder
     Document document;  // one stack: the numbers of source and target rows in `rows`; two stacks: not used
-    // One number per row, if the mask depends on one: the row's rank (two_stream_mask(), tree_of()) or weight
-    // (pseudo_mask()). Else empty.
+    // If the mask needs a number for each row, these numbers: ranks (two_stream_mask(), tree_of()) or weights
+    // (pseudo_mask()). Otherwise empty.
     std::vector<int> rank;
     Labels labels;             // labels of `rows`
     bool same_source = false;  // whether this example has the source of the previous one; `source` is then empty
@@ -80,8 +80,8 @@ struct Halves {
 // and their labels have weight 0.
 struct Batch : Halves {
     TokenRows source, rows;  // rows of the encoder (if any); rows of the decoder or only stack
-    // For each document, two numbers of rows: of its source and of its target in `rows` or, for two stacks, of its rows
-    // in `source` and in `rows`.
+    // For each document, the numbers of its source rows and of its target rows. With one stack, both are rows of
+    // `rows`; with two stacks, they are rows of `source` and of `rows`.
     Documents parts;
     // Two stacks: for each source, the number of its rows, and the number of all decoder rows that attend to it.
     // Several documents can share a source (Example::same_source).
@@ -95,7 +95,7 @@ struct Batch : Halves {
     // layer runs for all rows.
     SegmentGraph scored_graph;
     int documents = 0;   // number of real documents
-    std::string bucket;  // as text, all sizes on which the memory of a step depends; equal buckets share a memory plan
+    std::string bucket;  // all sizes, as text, that determine the memory of a step; equal buckets share a memory plan
 
     const SegmentGraph& graph_at(int layer) const { return masks.at(layer, graph); }
     const SegmentGraph& last_graph() const { return graph_at(int(masks.of_layer.size()) - 1); }

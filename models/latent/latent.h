@@ -92,8 +92,8 @@ class Latent {
     // Returns log q(z | y) plus some function of z alone, which cancels when the results for two y are compared.
     virtual double log_posterior(const double* z, const double* y) const { return log_ratio(z, y, nullptr); }
     virtual bool has_density() const { return true; }  // whether log_ratio() is defined; false for an auto-encoder
-    // Discrete latents: z is given by a code, a list of code_parts() numbers from 0 to code_choices() - 1. Both
-    // functions return 0 if the latent is continuous.
+    // Discrete latents: z is given by a code, a list of code_parts() numbers from 0 to code_choices() - 1. If the
+    // latent is continuous, code_parts() and code_choices() return 0.
     virtual int code_parts() const { return 0; }
     virtual int code_choices() const { return 0; }
     virtual void read_code(const double* /*z*/, int* /*parts*/) const {}   // sets `parts` to the code nearest to z
@@ -106,8 +106,8 @@ class Latent {
 };
 
 // Makes a latent. If `parameters` is not null, adds the latent's parameters and states to it, under `path`. `before` is
-// the latent of the next lower latent layer, or null: a learned prior may depend on that layer's samples, and two layers
-// may share a table of quantiles.
+// the latent of the next lower latent layer, or null: a learned prior may depend on that layer's samples, and latents
+// on the sphere may share its table of quantiles.
 using MakeLatent = std::shared_ptr<const Latent> (*)(Parameters* parameters, const std::string& path,
                                                      const LatentOptions& options, const Latent* before);
 
@@ -126,8 +126,8 @@ struct LatentKindRow {
 const std::vector<LatentKindRow>& latent_kinds();
 const LatentKindRow& row_of(LatentKind kind);
 void expect_fitting(const LatentOptions& options);  // throws BadUsage if an option does not suit the kind
-// Returns the constant weights (n) counted[i] * weight / targets of n losses in nats. counted[i] is 1, or 0 for
-// padding. With these weights, the losses add up to `weight` times the loss in nats per target.
+// Returns the constant weights (n) counted[i] * weight / targets of n losses in nats. counted[i] says how often loss i
+// counts: once, or 0 times for padding. With these weights, the losses add up to `weight` times the loss per target.
 Tensor* loss_weights(Tape& tape, Numbers counted, double weight, int targets, const char* name);
 
 class LatentLayer {
@@ -142,9 +142,9 @@ class LatentLayer {
     // Returns u(B,C) = Out z, after a layer norm if options.norm is set. u replaces the row of [CLS], and the decoder
     // attends to u.
     Tensor* out(Tape& tape, Tensor* z) const;
-    // Returns `total` plus the losses of this layer, (1), in nats per target. These are kl_weight * max(KL, free bits),
-    // unless the KL is constant, and LatentSample::loss; both are summed over the documents and divided by the number
-    // of targets. documents (B) are 1, or 0 for padding.
+    // Returns (1), in nats per target: `total` + kl_weight * max(KL, free bits) + LatentSample::loss. The last two
+    // terms are summed over the documents and divided by the number of targets. A constant KL is left out. documents
+    // (B) are 1, or 0 for padding.
     Tensor* add_costs(Tape& tape, Tensor* total, const LatentSample& sample, int layer, const Numbers& documents,
                       int targets, double kl_weight) const;
 
@@ -175,12 +175,13 @@ class LatentSpace {
     double log_ratio(const double* z, const double* y) const { return latents_[0]->log_ratio(z, y, nullptr); }
     // Moves a latent vector to the nearest point of the latent space.
     void project(Numbers& latent) const;
-    // Replaces the latents of the layers [from, to) in z by those in `other`.
+    // Replaces the latents of the layers [from, to) in z by the latents of these layers in `other`.
     void replace(Numbers& z, const Numbers& other, int from, int to) const {
         std::copy(other.begin() + begin(from), other.begin() + begin(to), z.begin() + begin(from));
     }
-    // Discrete latents. code_of() returns the code of a latent vector: for each layer, its parts (Latent::read_code).
-    // latent_of() returns the latent vector of a code. If the latents are continuous, no layer has parts.
+    // Discrete latents. code_of() returns the code of a latent vector: for each layer, the list of its parts
+    // (Latent::read_code). latent_of() returns the latent vector of a code. If the latents are continuous, the lists
+    // are empty.
     using Code = std::vector<std::vector<int>>;
     Code code_of(const Numbers& latent) const;
     Numbers latent_of(const Code& code) const;

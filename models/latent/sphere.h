@@ -63,7 +63,7 @@ class SphereDistribution {
     double kappa_;
     double distance_ = 0;  // E[1 - w]
     double log_surface_ = 0, log_normaliser_ = 0, kl_ = 0, kl_by_log_kappa_ = 0;
-    std::vector<Knot> knots_;  // at equal steps of log(u / (1 - u))
+    std::vector<Knot> knots_;  // the table of quantiles, at equal steps of log(u / (1 - u))
 };
 
 }  // namespace masquerade

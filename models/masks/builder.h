@@ -20,7 +20,7 @@ class SegmentBuilder {
         document_ = graph_.documents++;
     }
     int row() const { return row_; }
-    // Adds a key segment, whose fields are the arguments (struct KeySegment), and returns its index.
+    // Adds a key segment with these fields (struct KeySegment), and returns its index.
     int key(int source, int begin, int end, int place, int before = 0) {
         graph_.keys.push_back({source, begin, end, place, before});
         return int(graph_.keys.size()) - 1;
@@ -36,7 +36,7 @@ class SegmentBuilder {
     // Adds a query segment with the rows [begin, end). The rows see the key segments whose indices are in `sees`, in
     // this order; empty key segments are left out. `self` is the index of the key segment with the keys of the query
     // rows themselves, or -1 if there is none. In this key segment, the rule decides which keys a row sees; in all
-    // others, it sees all keys. In the second form, the query rows are the rows of the key segment `self`.
+    // others, a row sees all keys. The second look() uses the rows of the key segment `self` as query rows.
     QuerySegment& look(int begin, int end, Rule rule, int self, const std::vector<int>& sees) {
         QuerySegment q;
         q.begin = begin;

@@ -43,8 +43,8 @@ SegmentGraph cross_mask(const Documents& documents);
 // earlier rows of B, and itself. Its attention output is bit-identical to the output of the same row under uniae_mask.
 SegmentGraph latent_mask(const Documents& documents);
 
-// A document in a decoding step with a KV cache. The rows of this step are called fresh, the rows of earlier steps
-// cached. The queries are the fresh rows of all documents, one document after another.
+// A document in a decoding step with a KV cache. The rows of this step are called fresh, and the rows of earlier steps
+// are called cached. The queries are the fresh rows of all documents, one document after another.
 struct CachedDocument {
     // Rows of key tensor 0 that every fresh row sees: a latent, the rows of a prefix, or the rows of an encoder.
     int seen_begin = 0, seen_end = 0;
@@ -91,8 +91,8 @@ SegmentGraph knowledge_mask(const Documents& documents, const std::vector<int>& 
 // true tokens of the spans below s, and the [MASK]s of span s.
 SegmentGraph pseudo_mask(const Documents& documents, const std::vector<int>& weight);
 
-// Sliding-window, dilated, strided and global attention. A row then sees only those rows of its own segment that both
-// the mask and at least one of radius, stride and globals allow.
+// Sliding-window, dilated, strided and global attention. With a window, a row sees only those rows of its own segment
+// that the mask allows and that at least one of radius, stride and globals allows.
 struct Window {
     int radius = -1;   // rows up to radius * dilation rows away are seen; -1: the whole struct has no effect
     int dilation = 1;  // within the window, only rows at distances that are multiples of this are seen
@@ -116,7 +116,7 @@ struct LayerGraphs {
     }
 };
 
-// Further inputs of some named masks (named_masks()), one number per packed row.
+// Further inputs of some named masks, one number per packed row. The comments give the names of the masks.
 struct MaskDetails {
     std::vector<int> rank;            // plm and plm-query: see rank_mask()
     std::vector<int> stream_rank;     // plm-streams: see two_stream_mask()

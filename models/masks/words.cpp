@@ -92,7 +92,7 @@ IndexRange MaskWords::read_slice(const std::string& text, char other) const {
 }
 
 // Slices that overlap or touch are merged, so that no row is seen twice. A slice that is the whole part becomes the key
-// segment `own`; any other slice becomes a new key segment.
+// segment `own`, which has all rows of the part; any other slice becomes a new key segment.
 std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const {
     const KeySegment all = build.graph().keys[std::size_t(own)];
     const int length = all.end - all.begin;

@@ -27,11 +27,11 @@ struct BackboneOptions {
     bool rotary = true;                 // whether queries and keys are rotated; false: learned position embeddings
     bool rotary_value = false;          // whether values are rotated, too
     double rotary_base = 10000;         // position p rotates pair i of a head by the angle p / base^(2i/D)
-    std::string attention = "softmax";  // a name of attention_kinds(), or kinds in words (AttentionWords)
+    std::string attention = "softmax";  // name of a kind (attention_kinds()), or kinds in words (AttentionWords)
     AttentionOptions attention_options = {};  // values of the settings in attention_settings()
     bool pre_norm = false;
-    std::string norm = "layer";  // a name of norm_kinds()
-    std::string ffn = "gelu";    // a name of feed_forward_kinds(); the head has the activation of this kind
+    std::string norm = "layer";  // name of a norm (norm_kinds())
+    std::string ffn = "gelu";    // name of a feed-forward part (feed_forward_kinds()); the head has its activation
     bool bias = true;            // whether linear layers and the head have biases
     bool head_bias = false;      // whether the head has biases even if `bias` is false
     int kv_heads = 0;            // G, number of key/value heads, a divisor of H; 0: H
@@ -68,7 +68,7 @@ class Backbone {
     Tensor* run(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const {
         return run(tape, rows, pass(tape, rows, graph));
     }
-    // Applies the final norm of a pre-norm stack. A post-norm stack has no final norm, and x is returned.
+    // Applies the final norm of a pre-norm stack. A post-norm stack has no final norm; for it, returns x.
     Tensor* finish(Tape& tape, Tensor* x) const;
     // Returns empty decoding states of all layers, for the texts in these slots. `part` is the part of a document to
     // which the generated rows belong: 0 for the source A, 1 for the target B.
@@ -107,9 +107,9 @@ class Backbone {
     std::vector<Block> layers;
 
   private:
-    // The differences between the stacks of a model. prefix: the start of its parameter paths.
-    // embedding: the stack whose embedding it uses, or null if it has its own. cross: whether it has cross-attention.
-    // head: whether it has a head.
+    // The differences between the stacks of a model. prefix: the start of a stack's parameter paths. embedding: the
+    // stack whose embedding this stack uses, or null if it has its own. cross: whether it has cross-attention. head:
+    // whether it has a head.
     struct Place {
         std::string prefix;
         const Backbone* embedding = nullptr;

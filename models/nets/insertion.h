@@ -75,7 +75,7 @@ class InsertionTransformer : public TargetNet {
     Slots slots(Tape& tape, Tensor* x, const Batch& batch) const {
         const int K = options.mixture, N = int(x->rows());
         std::vector<int> right, first = batch.labels.begin, documents;
-        // If the last row, N - 1, has a label, it is a padding label. Any row can then be the right neighbour.
+        // A label of the last row, N - 1, can only be a padding label, so any row can be its right neighbour.
         for (int row : batch.labels.rows) right.push_back(row + 1 < N ? row + 1 : 0);
         first.resize(batch.parts.size() + 1, batch.labels.size());
         for (std::size_t g = 0; g + 1 < first.size(); g++)

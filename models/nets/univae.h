@@ -4,9 +4,9 @@
 // One stack of L layers, counted from 0, reads a sentence (the encoder half, under a full mask) and reconstructs it
 // (the decoder half, under a causal mask). In the lower k = L - K layers, the halves do not see each other. At the
 // input of each of the upper K layers, the encoder half's row of [CLS] is replaced by Out(z), where z is a latent
-// vector of Z numbers and Out a linear map. This row is the only row of the encoder half that the decoder half sees.
+// vector of Z numbers and Out is a linear map. This row is the only row of the encoder half that the decoder half sees.
 // All information about the sentence therefore passes through the K vectors z_0 .. z_{K-1}. z_l is drawn from a
-// distribution that In(x) determines, where x is the row of [CLS] at the input of layer k + l and In a linear map. The
+// distribution that In(x) determines, where x is the row of [CLS] at the input of layer k + l and In is a linear map. The
 // K layers with latents can also be chosen freely; in all other layers, the halves do not see each other.
 //
 // Training uses the split form: an encoder pass through layer L-2, and a decoder pass that has one extra key and value

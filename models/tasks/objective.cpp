@@ -102,8 +102,8 @@ std::vector<Places> drawn_spans(std::vector<Places> words, Length length_of, Seq
     return spans;
 }
 
-// Hides some tokens of an example, and adds labels so that their rows predict them. If spans are hidden, all tokens of
-// a span are treated alike: all become [MASK], all become random tokens, or all stay.
+// Hides some tokens of an example, and adds labels so that the rows of these tokens predict them. If spans are hidden,
+// all tokens of a span are treated alike: all become [MASK], all become random tokens, or all stay.
 void hide(Example& e, Sequence& random, const ObjectiveOptions& o) {
     const std::vector<Places> words = words_of(e, o);
     if (words.empty()) return;
@@ -307,7 +307,7 @@ void expect_fitting(const Objective& objective, const Sentence& s, const Objecti
         throw Error(text("sentence ", s.name, " has ", s.ids.size(), " tokens, expected [CLS] ... [SEP]"));
 }
 
-// Word dropout (Bowman et al. 2016): replaces randomly drawn tokens that the decoder half of UniVAE reads by [UNK], so
+// Word dropout (Bowman et al. 2016): in the rows of UniVAE's decoder half, replaces randomly drawn tokens by [UNK], so
 // that the decoder half must use the latents. [CLS] is never replaced.
 void hide_words(TokenRows& rows, std::uint32_t step, const ObjectiveOptions& o) {
     const Stream stream = make_stream(o.seed, "word_dropout", step);
@@ -343,7 +343,7 @@ Example tree_of(const Sentence& s, const ObjectiveOptions& o) {
         return -1;
     };
     Example e;
-    int removed = 0, entities = 0, facts = 0;  // removed: brackets and words of facts before token i
+    int removed = 0, entities = 0, facts = 0;  // removed: number of brackets and words of facts before token i
     const auto push = [&](int from, int to, int position, int rank) {
         for (int i = from; i < to; i++) {
             const auto at = std::size_t(i);

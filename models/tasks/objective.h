@@ -18,8 +18,8 @@
 //   unilm-masked  the mask of unilm; some tokens of the target are hidden, and their rows predict them
 //                                                                                      Dong et al. 2019, section 2.4
 //   plm           permutation language model in two streams (two_stream_mask)          Yang et al. 2019
-//   pmlm          pseudo-masked language model (pseudo_mask): hidden spans are predicted twice, each from the context
-//                 alone and, in a random order, each from the context and the spans before it   Bao et al. 2020
+//   pmlm          pseudo-masked language model (pseudo_mask): each hidden span is predicted twice: from the
+//                 context alone; and, in a random order, from the context and earlier spans     Bao et al. 2020
 //   k-bert        mlm on a sentence tree: facts are attached to words of the sentence, and only these words see them
 //                 (knowledge_mask)                                                     Liu et al. 2020
 //   plm-shuffled  causal; the tokens come in a random order, each with its position in the text. Each row predicts the
@@ -33,7 +33,7 @@
 //
 // Insertion (models/tasks/insertion_objective.cpp):
 //   insertion            an encoder reads the source, and a decoder with a full mask reads a subset of the target's
-//                        words; every slot around these words predicts its missing words     Stern et al. 2019
+//                        words; the slots between these words predict the missing words      Stern et al. 2019
 //   insertion-one-stack  like insertion, on one stack; the source does not see the target
 //   kermit               one stack with a full mask reads subsets of source and target and predicts the missing words
 //                                                                                            Chan et al. 2019
@@ -83,17 +83,17 @@ enum class Masking { tokens, words, spans };
 
 struct ObjectiveOptions {
     InsertionRule insertion;
-    int vocabulary = 0;        // V
+    int vocabulary = 0;        // V, number of tokens in the vocabulary
     std::vector<int> special;  // tokens that are never hidden and never drawn at random
     int mask = -1;             // id of [MASK], which some objectives need; -1: not in the vocabulary
     // mlm: probability that a token or word is hidden. mlm with spans, and pmlm: share of the tokens that are hidden.
     double hidden = 0.15;
     // Probabilities that a hidden token stays visible, and that it becomes a random token; otherwise it becomes [MASK].
     double kept = 0.1, random = 0.1;
-    Masking masking = Masking::tokens;  // mlm
-    double span_stop = 0.2;             // spans: probability that a span ends after a word
-    int span_longest = 10;              // spans: maximum number of words of a span
-    // words and spans: (V) whether a token continues the word of the previous token; null: every token is a word
+    Masking masking = Masking::tokens;  // the unit in which mlm hides tokens
+    double span_stop = 0.2;             // Masking::spans: probability that a span ends after a word
+    int span_longest = 10;              // Masking::spans: maximum number of words of a span
+    // Masking::words, spans: (V) whether a token continues the word of the previous token; null: every token is a word
     std::shared_ptr<const std::vector<bool>> continues;
     double hidden_target = 0.7;            // unilm-masked: probability with which a token of the target is hidden
     int brackets[4] = {-1, -1, -1, -1};    // k-bert: ids of [ ] ( and ): words stand in [ ], their facts in ( )
@@ -103,8 +103,8 @@ struct ObjectiveOptions {
     int source_type = 0, target_type = 1;  // segment ids of the source's and of the target's tokens
     int target_start = -1;                 // position of a target's first token; -1: directly after the source
     std::uint64_t seed = 1;
-    // Masks in words (models/masks/words.h) for the stack that predicts, and for the encoder. They replace the
-    // objective's masks in the layers that they name; if null, no mask is replaced.
+    // Masks in words (models/masks/words.h): `masks` for the stack that predicts, encoder_masks for the encoder. They
+    // replace the objective's masks in the layers that they name; if they are null, no mask is replaced.
     std::shared_ptr<const LayerMasks> masks, encoder_masks;
 
     // These options are only for the objective reconstruct.

@@ -16,7 +16,7 @@ int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& option
 // in [ ], and each fact follows in ( ): "[ marie curie ] ( born warsaw ) ( found radium ) worked in paris". These
 // brackets get no rows; all other brackets are ordinary tokens. The positions after [ marie curie ] are used again for
 // each fact and for the rest of the sentence: "born", "found" and "worked" have the same position. The rank of a word
-// without facts is -1. The e-th words with facts in the sentence have the rank e, and the words of the f-th fact have
+// without facts is -1. The words in the e-th [ ] of the sentence have the rank e, and the words of the f-th fact have
 // the rank -2 - f; e and f are counted from 0.
 Example tree_of(const Sentence& sentence, const ObjectiveOptions& options);
 
