@@ -28,8 +28,8 @@ class SphereDistribution {
 
     int dimensions() const { return dimensions_; }
     double kappa() const { return kappa_; }
-    double mean() const { return 1 - distance_; }              // E[mu.z]
-    double log_normaliser() const { return log_normaliser_; }  // log C
+    double mean() const { return 1 - distance_; }              // expected value of mu.z
+    double log_normaliser() const { return log_normaliser_; }  // log of C, the factor in f(z)
     // KL divergence of f from the uniform distribution, in nats. It is the same for every mu.
     double kl() const { return kl_; }
     // d kl / d log kappa, which is the variance of log h(w).
@@ -54,14 +54,14 @@ class SphereDistribution {
   private:
     struct Knot {
         double t, slope;      // t: artanh of the u-quantile of w; slope: dt / d log(u / (1 - u))
-        double by_log_kappa;  // dt / d log kappa
+        double by_log_kappa;  // dt / d log kappa, at a fixed u
     };
-    double log_weight(double cosine) const;  // log h(cosine)
+    double log_weight(double cosine) const;  // log of the weight h(cosine)
 
     SphereKind kind_;
     int dimensions_;
     double kappa_;
-    double distance_ = 0;  // E[1 - w]
+    double distance_ = 0;  // expected value of 1 - w
     double log_surface_ = 0, log_normaliser_ = 0, kl_ = 0, kl_by_log_kappa_ = 0;
     std::vector<Knot> knots_;  // the table of quantiles, at equal steps of log(u / (1 - u))
 };

@@ -134,7 +134,7 @@ enum class MaskRows {
 };
 struct NamedMask {
     const char* name;
-    const char* text;  // one-line description
+    const char* text;  // description in one line
     MaskRows rows;
     const char* words;  // the mask in words (models/masks/words.h); null: call `make` instead
     SegmentGraph (*make)(const Documents& documents, const MaskDetails& details) = nullptr;

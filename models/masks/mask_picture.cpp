@@ -51,7 +51,7 @@ std::vector<std::string> operator+(std::vector<std::string> a, const std::vector
 struct Picture {
     std::string title;
     std::vector<std::string> queries, keys;  // labels of the picture's rows and columns
-    std::vector<std::vector<bool>> seen;     // [query][key]
+    std::vector<std::vector<bool>> seen;     // seen[query][key]: the query sees the key
 };
 
 bool row_sees(const SegmentGraph& graph, int row, int source, int key_row) {

@@ -25,7 +25,7 @@ struct BackboneOptions {
     int types = 2;                      // number of segment ids, which are 0 .. types-1
     int positions = 512;                // P, number of positions, which are 0 .. P-1
     bool rotary = true;                 // whether queries and keys are rotated; false: learned position embeddings
-    bool rotary_value = false;          // whether values are rotated, too
+    bool rotary_value = false;          // whether the values of attention are rotated, too
     double rotary_base = 10000;         // position p rotates pair i of a head by the angle p / base^(2i/D)
     std::string attention = "softmax";  // name of a kind (attention_kinds()), or kinds in words (AttentionWords)
     AttentionOptions attention_options = {};  // values of the settings in attention_settings()
@@ -39,8 +39,8 @@ struct BackboneOptions {
     double eps = 1e-12;
     double deviation = 0.02;  // standard deviation of the initial weights
     double dropout = 0, attention_dropout = 0;
-    int embedding_width() const { return embedding > 0 ? embedding : width; }  // E
-    int key_heads() const { return kv_heads > 0 ? kv_heads : heads; }          // G
+    int embedding_width() const { return embedding > 0 ? embedding : width; }  // E, the width of the embeddings
+    int key_heads() const { return kv_heads > 0 ? kv_heads : heads; }          // G, the number of key/value heads
     bool biased_head() const { return bias || head_bias; }
 };
 
@@ -81,8 +81,8 @@ class Backbone {
     }
     // Returns h(N,E) = norm(activation(dense(x))). The product of h with the tied embedding gives the logits.
     Tensor* head(Tape& tape, Tensor* x) const;
-    Tensor* word_weights() const { return token_; }   // (V,E)
-    Tensor* word_bias() const { return head_bias_; }  // (V), or null
+    Tensor* word_weights() const { return token_; }   // (V,E), the token embedding
+    Tensor* word_bias() const { return head_bias_; }  // (V), the biases of the logits, or null
     Tensor* logits(Tape& tape, Tensor* h) const;      // (N,V), in the arithmetic type
     // Returns (1): the sum of the cross-entropy losses of the N rows of h, with label smoothing, weighted with the
     // constants weights(N). If `losses` is not null, sets it to the unweighted losses (N), which have no gradient.
@@ -96,7 +96,7 @@ class Backbone {
     };
     MeanLoss mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, std::vector<double> weights, int count,
                        double smoothing) const;
-    Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N), without a gradient
+    Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N), no gradient
 
     // Type and device of the weight matrices. If a tape runs the stack, it must have this type, and the tape's arena
     // must be on this device.
@@ -121,12 +121,12 @@ class Backbone {
 
     std::string prefix_;
     AttentionWords kinds_;
-    Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // (V,E), (types,E), (P,E)
+    Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // embeddings (V,E), (types,E), (P,E)
     std::shared_ptr<Companion> companion_;  // second stream of rows beside x; null if no layer's attention has one
     std::shared_ptr<const Norm> embedding_norm_, final_norm_, head_norm_;
     Linear embedding_project_, head_dense_;
-    Tensor* head_bias_ = nullptr;       // (V), or null
-    std::vector<double> rotary_table_;  // (P,D)
+    Tensor* head_bias_ = nullptr;       // (V), the biases of the logits; null: none
+    std::vector<double> rotary_table_;  // (P,D), cosines and sines of all positions
 };
 
 }  // namespace masquerade

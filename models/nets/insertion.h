@@ -83,10 +83,10 @@ class InsertionTransformer : public TargetNet {
         Slots s;
         s.first = &tape.hold(std::move(first));
         s.documents = &tape.hold(std::move(documents));
-        Tensor* h = side_by_side(tape, x, batch.labels.rows, std::move(right), "slots");  // (M,2C)
+        Tensor* h = side_by_side(tape, x, batch.labels.rows, std::move(right), "slots");  // (M,2C), one row per slot
         if (options.projection) h = head_stack().head(tape, h);                           // (M,E)
         auto scope = tape.scope("slots");
-        Tensor* g = nullptr;  // (documents,E)
+        Tensor* g = nullptr;  // (documents,E), the maximum over the slots of each document
         if (options.contextual_bias || (options.joint && K > 1)) g = max_rows(tape, h, tape.ints(*s.first), "pooled");
         if (options.contextual_bias) s.bias = linear_unrounded(tape, g, contextual_, nullptr, "contextual");
         if (!options.joint)
@@ -94,7 +94,7 @@ class InsertionTransformer : public TargetNet {
         s.h = h;
         if (K == 1) return s;
         s.mix = linear_unrounded(tape, options.joint ? g : h, weights_.weight, weights_.bias, "weights");
-        s.h = tanh(tape, mixture_(tape, h, "mixture"), "tanh");  // (M,K E)
+        s.h = tanh(tape, mixture_(tape, h, "mixture"), "tanh");  // (M,K E), K rows per slot
         return s;
     }
     // Choice j of J is the word words[j] in the slot of[j]. Returns the logits of all choices, (J,K), and for each slot

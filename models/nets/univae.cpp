@@ -79,7 +79,7 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
         const LatentLayer& latent = latents[l];
         Tensor* cls = gather_rows(tape, x, tape.ints(batch.joint_cls_rows), text("cls.", l));  // (B,C)
         below.push_back(latent.sample(tape, cls, noise, l, below));
-        Tensor* u = latent.out(tape, below.back().z);  // (B,C)
+        Tensor* u = latent.out(tape, below.back().z);  // (B,C), the new rows of [CLS]
         x = replace_rows(tape, x, tape.ints(batch.joint_which), u, text("replaced.", l));
     };
     Tensor* x = backbone.run(tape, batch.joint, backbone.pass(tape, batch.joint, batch.joint_lower_graph), before);
@@ -98,7 +98,7 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
         if (const int l = latent_of(i); l >= 0) {
             Tensor* cls = gather_rows(tape, x, tape.ints(batch.cls_rows), text("cls.", l));  // (B,C)
             samples.push_back(latents[l].sample(tape, cls, noise, l, samples));
-            Tensor* u = latents[l].out(tape, samples.back().z);  // (B,C)
+            Tensor* u = latents[l].out(tape, samples.back().z);  // (B,C), the new rows of [CLS]
             x = replace_rows(tape, x, tape.ints(batch.which), u, text("replaced.", l));
         }
         pass.graph = &batch.source_masks.at(i, batch.source_graph);
@@ -108,7 +108,7 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
         pass.graph = &batch.cls_graph;
     };
     const Pass pass = backbone.pass(tape, batch.source, batch.source_graph);
-    Tensor* cls = backbone.run(tape, batch.source, pass, before, end);  // (B,C)
+    Tensor* cls = backbone.run(tape, batch.source, pass, before, end);  // (B,C), the rows of [CLS]
     samples.push_back(latents.back().sample(tape, cls, noise, options.latent_layers - 1, samples));
     return samples;
 }
@@ -121,7 +121,7 @@ Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*
         const int l = latent_of(i);
         pass.part = 1;
         pass.graph = &batch.masks.at(i, l < 0 ? batch.graph : batch.latent_graph);
-        pass.memory = l < 0 ? nullptr : latents[l].out(tape, z[l]);  // (B,C)
+        pass.memory = l < 0 ? nullptr : latents[l].out(tape, z[l]);  // (B,C), one key per document
     };
     const Pass pass = backbone.pass(tape, batch.rows, batch.graph);
     return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C)
@@ -132,7 +132,7 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
     loss.latents = encode(tape, batch, noise);
     std::vector<Tensor*> z;
     for (const LatentSample& s : loss.latents) z.push_back(s.z);
-    Tensor* h = backbone.head(tape, decode(tape, batch, z));  // (N,C)
+    Tensor* h = backbone.head(tape, decode(tape, batch, z));  // (N,E)
     for (const LatentSample& s : loss.latents)
         for (Tensor* t : {s.z, s.y, s.kl, s.loss, s.prior, s.code})
             if (t) tape.retain(t);

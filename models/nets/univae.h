@@ -64,7 +64,7 @@ class UniVae {
     int start_position(int n) const { return options.free_length ? n : options.max_length; }
 
     const UniVaeOptions options;                    // as given, but latent_at and latent_sizes have K entries
-    const std::shared_ptr<const LayerMasks> masks;  // options.mask, parsed
+    const std::shared_ptr<const LayerMasks> masks;  // the masks that options.mask describes
     Backbone backbone;
     std::vector<LatentLayer> latents;
     LatentSpace space;

@@ -337,7 +337,7 @@ Example tree_of(const Sentence& s, const ObjectiveOptions& o) {
         for (int i = open + 1; i < n; i++) {
             const int id = all.ids[std::size_t(i)];
             if (id == o.brackets[kind + 1]) return i > open + 1 ? i + 1 : -1;
-            const bool last = i + 1 == int(s.ids.size()) || i + 1 == n;  // [SEP]
+            const bool last = i + 1 == int(s.ids.size()) || i + 1 == n;  // token i is [SEP]
             if (last || std::count(o.brackets, o.brackets + 4, id) > 0) return -1;
         }
         return -1;

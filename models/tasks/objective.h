@@ -132,7 +132,7 @@ struct Objective {
         writes_backward = 32,  // trains generation from right to left
         whole_source = 64,     // the text before the generated tokens is read in both directions
         encoder = 128,         // an encoder reads the source
-        both_sides = 256,      // words are inserted into the source, too
+        both_sides = 256,      // words are inserted into the source as well as into the target
         trees = 1024,          // sentences have facts, which tree_of() finds
         at_mask = 512,         // the next token is predicted by a [MASK] in its place, not by the row before it
     };
