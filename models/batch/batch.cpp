@@ -38,7 +38,7 @@ void pad(Batch& b, int to) {
     const bool all_labelled = b.labels.count == real;
     const int missing = rounded_up(b.labels.count, to) - b.labels.count;
     std::vector<int> lengths = fillers(real, b.documents, all_labelled ? 1 : missing, to), sources(lengths.size(), 0);
-    if (b.source.count() > 0) {  // two stacks: all inert documents have source rows; only the last has decoder rows
+    if (b.source.count() > 0) {  // two stacks: every inert document has source rows; only the last has decoder rows
         sources = fillers(b.source.count(), b.documents, 1, to);
         std::fill(lengths.begin(), lengths.end(), 0);
         lengths.back() = rounded_up(real + (all_labelled ? 0 : missing), to) - real;

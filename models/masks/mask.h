@@ -23,7 +23,7 @@ using Documents = std::vector<Document>;
 Documents sources_of(const Documents& documents);
 Documents targets_of(const Documents& documents);
 int rows_of(const Documents& documents);
-// Returns the part of every packed row: 0 for A, 1 for B.
+// Returns the part of every packed row: 0 for the source A, 1 for the target B.
 std::vector<char> parts_of_rows(const Documents& documents);
 
 // Masks that can also be given in words (models/masks/words.h). "A full" means that a row of A sees all rows of A,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Masks in words: a small language for masks that apply to documents of any length. Example:
 //
-//   "A full; B causal sees A[0]"        the mask of UniVAE's upper layers: B sees only the first row of A, [CLS]
+//   "A full; B causal sees A[0]"        UniVAE's upper layers: [CLS] is the only row of A that B sees
 //
 //   mask   one or two parts, separated by ";": A is the source, B the target. Or AB alone: the document is one part
 //   part   NAME RULE KEY=VALUE ... sees SLICE, SLICE ...
@@ -30,7 +30,7 @@ class MaskWords {
     // Makes the mask of cross-attention. The queries are the rows of B, and the keys are the rows of A that B sees
     // according to the words.
     SegmentGraph cross(const Documents& documents) const;
-    bool names(int part) const { return parts_[part].named; }  // whether the words name a part; 0: A or AB, 1: B
+    bool names(int part) const { return parts_[part].named; }  // whether the words name part 0, A or AB, or part 1, B
     // Throws BadUsage if the mask is impossible for an encoder, whose rows are A, and a decoder, whose rows are B.
     void expect_two_stacks() const;
     // Throws BadUsage unless the mask suits a layer of UniVAE. A must see nothing of B, and B must be causal. If

@@ -138,10 +138,10 @@ struct Objective {
     };
     unsigned traits;
     bool has(Trait trait) const { return traits & trait; }
-    // Makes the example of a sentence. Its random numbers depend only on the seed, the objective, the sentence's name,
+    // Makes the example of a sentence. The random numbers depend only on the seed, the objective, the sentence's name,
     // the step and, for insertion, the index of the canvas.
     Example (*make)(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
-    // Sets the masks of the batch from Batch::parts and Batch::rank, including the masks in words.
+    // Sets the masks of the batch, from Batch::parts, Batch::rank and the masks in words of `options`.
     void (*mask)(Batch& batch, const ObjectiveOptions& options);
 
     // Makes a batch. If pad_to > 1, pads rows and labels to multiples of pad_to and documents to a multiple of 8.
