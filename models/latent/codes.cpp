@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Discrete latents z of an input y. Rounding and replacing have no gradient, so the backward pass treats them as the
-// identity (straight-through estimator).
+// Discrete latents z of an input y. Rounding and replacing have no useful gradient, so the backward pass treats them as
+// the identity (straight-through estimator).
 //   fsq  z = tanh y, with each number rounded to the nearest of `levels` values                     Mentzer et al. 2023
 //   vq   each group of numbers of y is replaced by the nearest row of its codebook            van den Oord et al. 2017
 #include <algorithm>

@@ -153,8 +153,8 @@ SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind 
     Distribution distribution(density, fineness * panels_each);
     distance_ = distribution.distance;
     log_surface_ = log_sphere_surface(dimensions);
-    // With C and h of sphere.h: 1 / C = h(1) times the surface of the unit sphere in R^(d-1) times the integral over w
-    // of h(w) / h(1) (1 - w^2)^((d-3)/2). The log of this integral is log_mass.
+    // 1 / C = h(1) S I, with C and h as in sphere.h. S is the surface area of the unit sphere in R^(d-1), and I is the
+    // integral over w of h(w) / h(1) (1 - w^2)^((d-3)/2). log_mass is log I.
     double log_mass = std::log(distribution.mass) + density.peak;
     log_normaliser_ = -log_weight(1) - log_mass - log_sphere_surface(dimensions - 1);
     // KL = log C + E[log h(w)] + log of the surface of the unit sphere in R^d. The term log h(1) cancels.

@@ -65,10 +65,10 @@ class InsertionTransformer : public TargetNet {
     // The tensors from which the probabilities of words and slots are computed, for the M slots of a batch. Each
     // document of the batch is a canvas or inert padding.
     struct Slots {
-        Tensor* h;                                    // (M, K E) h_l or, for a mixture, the K rows tanh(P_k h_l)
-        Tensor* bias = nullptr;                       // (documents, V) the contextual bias g V, or null
-        Tensor* mix = nullptr;                        // logits of pi, (M,K) or, if joint, (documents,K); null if K = 1
-        Tensor* place = nullptr;                      // (M) q . h_l; null if joint
+        Tensor* h;                // (M, K E) h_l or, for a mixture, the K rows tanh(P_k h_l)
+        Tensor* bias = nullptr;   // (documents, V) the contextual bias g V, or null
+        Tensor* mix = nullptr;    // logits of the mixture weights pi: (M,K), or (documents,K) if joint; null if K = 1
+        Tensor* place = nullptr;  // (M) logits of the slots, q . h_l; null if joint
         const std::vector<int>* first = nullptr;      // (documents+1) document g has the slots first[g] .. first[g+1]-1
         const std::vector<int>* documents = nullptr;  // (M) index of each slot's document
     };
