@@ -68,7 +68,7 @@ class MaskWords {
     [[noreturn]] void refuse(const std::string& why) const;
 
     bool as_one_ = false;  // whether the mask has the single part AB
-    Part parts_[2];        // [0]: A or AB, [1]: B
+    Part parts_[2];        // parts_[0] is the part A or AB, parts_[1] the part B
 };
 
 // The words for the layers [from, to) of a stack.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// UniLM (Dong et al. 2019), and all other models that are one stack and differ only in the mask: BERT, language models
-// that read from left to right, from right to left or in any order, and sequence-to-sequence models. This class is only
+// UniLM (Dong et al. 2019), and all other models that are one stack, with another mask: BERT, language models that
+// read from left to right, from right to left or in any order, and sequence-to-sequence models. This class is only
 // the stack; the batch defines the mask and the labels (models/tasks/objective.h).
 //
 // In UniLM, a pair is one sequence, [CLS] source [SEP] target [SEP]. The source is read in both directions, the target
