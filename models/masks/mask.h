@@ -46,8 +46,7 @@ SegmentGraph latent_mask(const Documents& documents);
 // A document in a decoding step with a KV cache. The rows of this step are called fresh, and the rows of earlier steps
 // are called cached. The queries are the fresh rows of all documents, one document after another.
 struct CachedDocument {
-    // Every fresh row sees the rows [seen_begin, seen_end) of key tensor 0: a latent, a prefix, or the rows of an
-    // encoder.
+    // Every fresh row sees the rows [seen_begin, seen_end) of key tensor 0: of a latent, a prefix or an encoder.
     int seen_begin = 0, seen_end = 0;
     int begin = 0;          // first row of the document in the key tensor token_source (cached_mask())
     int cached = 0;         // number of cached rows

@@ -19,8 +19,7 @@ bool is_special(int id, const ObjectiveOptions& o) {
 int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& o) {
     int other = 0;
     do other = int(random.below(std::uint32_t(o.vocabulary)));
-    while (is_special(other, o) &&
-           o.vocabulary > int(o.special.size()));  // the loop ends even if all tokens are special
+    while (is_special(other, o) && o.vocabulary > int(o.special.size()));  // ends even if all tokens are special
     return u < o.kept ? id : u < o.kept + o.random ? other : o.mask;
 }
 
