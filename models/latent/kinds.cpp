@@ -40,11 +40,11 @@ class OnSphere : public Latent {
                         const std::vector<LatentSample>&) const override {
         LatentSample s;
         s.y = y;
-        s.z = normalise(tape, y, "mean");  // (B,Z)
+        s.z = normalise(tape, y, "mean");  // (B,Z), the mean of each row
         const std::int64_t B = y->rows();
-        // `zero` is log kappa minus the current value of log kappa. Its value is therefore 0; it exists to carry
-        // gradients to kappa. The KL and w, which are computed outside the tape, enter the tape as linear functions of
-        // `zero`, whose slopes are the derivatives by log kappa.
+        // `zero` is log kappa minus a constant, the current value of log kappa. Its value is 0, and its gradient is the
+        // gradient of log kappa. The KL and the cosines w are computed outside the tape. They enter the tape as linear
+        // functions of `zero` with the slopes d KL / d log kappa and dw / d log kappa.
         Tensor* zero = nullptr;
         if (change_) {
             const double now = -number_of(change_);

@@ -91,8 +91,8 @@ IndexRange MaskWords::read_slice(const std::string& text, char other) const {
     return rows;
 }
 
-// Sorts the slices, and merges those that overlap or touch, so that no row is seen twice. A slice that is the whole
-// part is the key segment `own` itself; any other slice becomes a new key segment with some of the rows of `own`.
+// Slices that overlap or touch are merged, so that no row is seen twice. A slice that is the whole part becomes the key
+// segment `own`, which has all rows of the part; any other slice becomes a new key segment.
 std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const {
     const KeySegment all = build.graph().keys[std::size_t(own)];
     const int length = all.end - all.begin;

@@ -9,7 +9,7 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o) : Backbone(p, o, Pla
 
 Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
     : options(o), prefix_(place.prefix), kinds_(o.attention, o.layers) {
-    // An encoder has only rows of A, a decoder only rows of B.
+    // An encoder has only rows of the source (part 0), a decoder only rows of the target (part 1), a single stack both.
     const int first_part = place.cross ? 1 : 0, last_part = place.head ? 1 : 0;
     if (o.width % o.heads || (o.rotary && o.width / o.heads % 2))
         throw BadUsage(text("width ", o.width, " does not divide into ", o.heads,
@@ -45,7 +45,7 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
     } else {
         add_embedding(p, attention);
     }
-    bool has_companion = false;  // whether a layer of this stack reads and changes the companion in self-attention
+    bool has_companion = false;  // whether a layer's self-attention changes the second stream (class Companion)
     for (int i = 0; i < o.layers; i++) {
         const AttentionKind &source = kinds_.of(i, first_part), &target = kinds_.of(i, last_part);
         layers.emplace_back(p, prefix_ + "layer." + std::to_string(i),
@@ -129,7 +129,7 @@ Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const Before
 
 std::vector<int> Backbone::names_of_documents(const TokenRows& rows, const SegmentGraph& graph) const {
     std::vector<int> names(graph.documents);
-    // A document without rows in this pass gets a negative name, which no sentence has.
+    // A document without rows in this pass gets a negative name. The names of sentences are not negative.
     for (int d = 0; d < graph.documents; d++) names[d] = -1 - d;
     for (const QuerySegment& q : graph.queries)
         if (q.begin < std::min(q.end, rows.count())) names[q.document] = rows.document[q.begin];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Measures of a UniVAE on held-out sentences, in nats. The target tokens of a sentence are the tokens that the decoder
-// predicts: the pieces of the sentence (of a pair: of its target) and [SEP].
+// predicts: the tokens of the sentence (in a pair, of its target) and [SEP].
 #pragma once
 #include "models/tasks/univae_objective.h"
 
@@ -16,7 +16,7 @@ struct HeldOut {
     std::vector<double> layer_kl;     // for each latent layer, its KL per sentence
     double elbo = 0;                  // lower bound of log p(x) per sentence: -(reconstruction loss + KL)
     std::int64_t sentences = 0, tokens = 0;  // numbers of sentences and of target tokens
-    // at_place[i]: sum of the losses of target i over all sentences; reach[i]: number of sentences with a target i.
+    // at_place[i]: sum of the losses of the i-th target token of all sentences; reach[i]: number of these losses.
     std::vector<double> at_place, reach;
 };
 HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed);
