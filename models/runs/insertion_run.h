@@ -44,8 +44,9 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
     // if it is empty, all canvases are empty at the start.
     std::vector<Written> insert(const Sentences& sources, const SearchOptions& options,
                                 std::vector<Canvas> starts = {}) const;
-    // Makes a canvas of the words of a line. A word "_" is not part of the canvas but closes the slot at its place, so
-    // that nothing is inserted there. The slots between the pieces of a word are closed as well.
+    // Makes a canvas (the words from which generation starts) of the words of a line. The word "_" does not go onto the
+    // canvas. It closes the slot (the place between two words) where it stands: nothing is inserted there. The slots
+    // between the pieces of a word are closed as well.
     Canvas canvas_of(const std::string& line) const;
     ObjectiveOptions objective_options() const override;
 

@@ -159,8 +159,8 @@ void TargetSettings::declare_rest(Config& c, BackboneOptions& stack, bool smooth
     declare_training(c);
 }
 
-// Returns a command with input lines for a run that generates targets, or with --count for a run that was trained on
-// texts without targets, because such a run can generate without input.
+// A run that generates targets needs input lines. A run that was trained on texts without targets can generate without
+// input, so its command has --count.
 std::string TargetRun::writing_command(const std::string& folder) const {
     if (!writes() && !writes_backward()) return "";
     return "./generate " + shell_word(folder) + (writes() && !continues() ? " < SOURCES" : " --count 10");

@@ -20,8 +20,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the text of the run. If choice.data is given, it replaces the held-out text, and a missing text of the run is
-// not an error: the training text is then empty, and samples are not measured.
+// Returns the training text and held-out text of the run. If choice.data is given, it replaces the held-out text, and
+// the run's own files may be missing: the training text is then empty, and samples are not measured.
 TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
     TextOrigin origin = origin_of(run.run_json, choice.run + "/run.json");
     if (choice.data.empty()) return read_again(origin);
@@ -49,7 +49,7 @@ Strings sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measur
     return lines;
 }
 
-// A run that is a language model (--judge), which measures the perplexity of generated lines.
+// The run of a language model (--judge) that measures the perplexity of generated lines.
 class Judge {
   public:
     Judge(const std::string& path, Device device) {

@@ -72,8 +72,8 @@ class WeightFiles {
     std::unordered_map<std::string, const TensorFile*> holders_;
 };
 
-// Throws BadInput if the options of the folder and of the model differ and the shapes of the tensors might not show it.
-// With such weights, the model would compute wrong results without an error.
+// Throws BadInput if the folder and the model differ in an option that shapes of tensors may not show. Without this
+// check, the model would compute wrong results with the folder's weights.
 void check_same(const std::string& path, const BackboneOptions& folder, const BackboneOptions& model) {
     auto same = [&](const char* key, const auto& found, const auto& expected) {
         if (found != expected)
@@ -259,7 +259,7 @@ class Loader {
     const std::uint64_t seed_;
     const WeightFiles files_;
     std::string prefix_;
-    bool head_is_biased_ = false;                // whether the files have a bias that they may lack (zeros > 0)
+    bool head_is_biased_ = false;                // whether the files have any of the biases that they may lack (zeros)
     std::map<std::string, std::string> places_;  // for each tensor, HuggingFaceTensor::place
 };
 
