@@ -46,9 +46,9 @@ class Words {
     std::string_view line() const { return line_; }
     std::size_t at() const { return at_; }
 
-    // Continues at another offset, which must not be inside a word. after_cased is for Unicode's Final_Sigma rule. It
-    // must be true if the nearest character before the offset that is not Case_Ignorable is cased and no space lies
-    // between it and the offset.
+    // Continues at another offset, which must not be inside a word. `after_cased` is for Unicode's Final_Sigma rule:
+    // skip the Case_Ignorable characters before the offset; if the character before them is cased, `after_cased` must
+    // be true, otherwise (a space, for example) false.
     void go_to(std::size_t at, bool after_cased) {
         at_ = at;
         after_cased_ = after_cased;
@@ -77,7 +77,7 @@ class Words {
     std::string text_;
     int length_ = 0;
     std::vector<Span> spans_;
-    std::size_t run_begin_ = 0;  // offset of the first nonstarter at the end of text_; their number is run_length_
+    std::size_t run_begin_ = 0;  // where the nonstarters at the end of text_ begin; there are run_length_ of them
     int run_length_ = 0;
 };
 

@@ -86,8 +86,8 @@ std::string casing_note(const Vocabulary& vocabulary, bool lower) {
 }
 
 Simplified simplify(const Vocabulary& vocabulary, const std::vector<std::string>& first) {
-    // Without lower-casing and accent stripping: with them, U+2260 (not equal) would become an equals sign and therefore
-    // count as punctuation, although it does not.
+    // Lower-casing and accent stripping are off. Otherwise, U+2260 (not equal), which is not a punctuation mark, would
+    // become an equals sign, which is one.
     const Characters characters(NormaliseOptions{false});
     std::vector<bool> taken(std::size_t(vocabulary.size()));
     std::vector<std::string> tokens;

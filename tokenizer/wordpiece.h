@@ -56,9 +56,9 @@ class WordPiece {
     // (spacing.h). A continuation piece with no word before it is written with its "##". [UNK] and [MASK] count as
     // words; the other special tokens are not written, but end a word.
     //
-    // encode(decode(ids)) == ids if encode() returned the ids, all of them are written, and there is no [UNK] among
-    // them. If encoding strips accents, which decomposes every character, the text is in NFC; otherwise, composed and
-    // decomposed characters stay as they are in the tokens.
+    // If encode() returned the ids, and there is neither [UNK] nor a token that is not written among them, then
+    // encode(decode(ids)) == ids. If encoding strips accents, which decomposes every character, the text is in NFC.
+    // Otherwise, composed and decomposed characters stay as they are in the tokens.
     std::string decode(const std::vector<int>& ids) const;
 
     // Encodes and decodes a line, but writes unknown words in their normalised form instead of [UNK]. The result is the
@@ -96,7 +96,7 @@ class WordPiece {
     AddedTokens in_text_;
     std::set<int> silent_, guarded_;         // ids: tokens that decode() omits; tokens with single_word
     bool joins_digits_ = false;              // whether decode() joins single digits to numbers
-    std::vector<std::string> never_joined_;  // texts of added tokens: decode() never joins words to them
+    std::vector<std::string> never_joined_;  // texts of added tokens, which must not arise when decode() joins words
 
     // For each character that is always a word by itself: its id + 1, or 0 if it is not a token. All other characters have
     // 0, too; they are looked up in the tries.

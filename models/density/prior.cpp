@@ -12,13 +12,13 @@
 namespace masquerade {
 namespace {
 
-// The prior has one component for so many codes. Ten times fewer components would give a higher held-out likelihood.
-// But then samples near the means are all alike, and samples far from the means are word salad
+// Number of codes per component of the prior. Ten times fewer components would give a higher held-out likelihood. But
+// then samples near the means would all be alike, and samples far from the means would be word salad
 // (docs/results/univae-default.md).
 constexpr int rows_a_component = 4;
 constexpr double least_floor = 1e-4;
 constexpr int held_out_share = 20;            // one code in 20 is held out, to choose the width of the components
-constexpr std::int64_t most_held_out = 2000;  // largest number of held-out codes; the width is only one number
+constexpr std::int64_t most_held_out = 2000;  // maximum of held-out codes; enough to determine one number, the width
 
 // Parses a list such as "3 0 12": the numbers of training sentences with 0, 1, 2 ... tokens.
 std::vector<std::uint32_t> numbers_in(const std::string& lengths) {

@@ -322,8 +322,8 @@ bool keep_sources(Strings& lines) {
 
 RunWriter TargetRun::writer(const Writing& how) {
     const SearchOptions options = how.options_for(*this, true);
-    // before: the text before each input line is generated. after: each input line is continued. If both are false, each
-    // input line is a source, whose target is generated.
+    // before: the text before each input line is generated. after: each input line is continued. If both are false,
+    // each input line is a source, whose target is generated.
     const bool before = how.backward || (writes_backward() && !writes()), after = !before && continues();
     expect_to_write(before);
     if (how.count > 0 && !before && !after)

@@ -26,8 +26,8 @@ IndexRange slice_of(const std::string& word, const UniVae& model) {
     return layers ? IndexRange{model.space.begin(from), model.space.begin(to)} : IndexRange{from, to};
 }
 
-// Returns a code as text: the parts of each latent layer, lowest layer first, with spaces between them and " | " between
-// layers, as in "12 250 | 3 77".
+// Returns a code as text: the parts of each latent layer, lowest layer first, with spaces between them and " | "
+// between layers, as in "12 250 | 3 77".
 std::string text_of(const LatentSpace::Code& code) {
     std::string line;
     for (const std::vector<int>& layer : code) {

@@ -46,7 +46,7 @@ class NearestSource {
     };
     Numbers idf_;                              // for each word of the training sources, the factor of tf in v
     std::vector<std::vector<Place>> sources_;  // for each word, the sources that contain it, in ascending order
-    Numbers cosines_;                          // in find(): the cosine of each training source
+    Numbers cosines_;                          // in find(): the cosine of `source` and each training source
 };
 
 }  // namespace masquerade

@@ -95,7 +95,7 @@ Overlap overlap(double matched, double reference, double hypothesis) {
     return {precision, recall, ratio(2 * precision * recall, precision + recall)};
 }
 
-// Adds the contribution of one of `pairs` pairs to the mean, which is in percent.
+// Adds the overlap of one pair to `mean`, which becomes the mean over `pairs` pairs, in percent.
 void add(Overlap& mean, const Overlap& one, std::size_t pairs) {
     const double share = 100.0 / pairs;
     mean.precision += share * one.precision;

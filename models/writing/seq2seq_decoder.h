@@ -11,8 +11,8 @@ namespace masquerade {
 // layers.
 class EncoderReader {
   public:
-    // `encoder_masks` and `masks` are the masks in words of the encoder and of the decoder, as in training; null if
-    // there are none.
+    // `encoder_masks` and `masks` are the masks of the encoder and of the decoder that the setting `mask` defines;
+    // null: the usual masks.
     EncoderReader(const EncoderDecoder& model, int source_type, std::shared_ptr<const LayerMasks> encoder_masks,
                   std::shared_ptr<const LayerMasks> masks);
     void read(Tape& tape, const Sentences& sources, Memory& memory);

@@ -11,9 +11,9 @@ class PrefixSlots {
   public:
     // Forgets all prefixes.
     void start(const Slots& slots);
-    // Assigns the prefixes of this step to slots. A prefix gets the slot of the prefix of the previous step that it
-    // continues. If several prefixes continue one prefix, only the first of them gets its slot; every other one gets a
-    // free slot, and the states in `layers` are copied there.
+    // Assigns the prefixes of this step to slots. A prefix gets the slot of its parent, the prefix of the previous step
+    // that it continues. If several prefixes have one parent, only the first of them gets the parent's slot. Each other
+    // one gets a free slot, into which the parent's states in `layers` are copied.
     void follow(Tape& tape, const std::vector<NextToken::Row>& rows, const std::vector<LayerState>& layers);
     // Returns the first row of prefix i in the decoding states, in reading order. The row of the token that this step
     // adds counts, too; it comes first if generation is backward. Valid after follow().
@@ -21,8 +21,8 @@ class PrefixSlots {
     Step step(Tape& tape) const { return {tape.ints(used_), tape.ints(next_rows_), written_}; }
     int written() const { return written_; }  // number of tokens of every prefix
     void advance() { written_++; }
-    // Copies every prefix to a slot of its own behind those of start(). Until the next follow(), first_row() and step()
-    // are about these copies, to which a row may be added without a change of the prefixes.
+    // Copies every prefix to an additional slot; the additional slots follow the slots of start(). Until the next
+    // follow(), first_row() and step() refer to the copies. A row can be added to a copy without changing the prefix.
     void copy_prefixes(Tape& tape, const std::vector<LayerState>& layers);
 
   private:

@@ -32,7 +32,7 @@ void compare(const TokenizerField& config, HuggingFace& read) {
     note("strip_accents", accents ? nlohmann::json(*accents) : nlohmann::json());
 }
 
-// Settings of tokenizer_config.json, and the only value of each that fits BERT's way to split text. Others are refused.
+// Settings of tokenizer_config.json. Only `value` fits the way in which BERT splits text; other values are refused.
 struct Expected {
     const char *key, *value, *otherwise;
 };
@@ -155,8 +155,8 @@ class Additions {
         same->special = true;
     }
 
-    // Reads the special tokens in tokenizer_config.json or special_tokens_map.json: if with_five is true, BERT's five
-    // (unk_token and so on), which must have BERT's names; in any case, the additional special tokens.
+    // Reads the additional special tokens in tokenizer_config.json or special_tokens_map.json. If with_five is true,
+    // also reads BERT's five special tokens (unk_token and so on), which must have BERT's names.
     void roles(const TokenizerField& config, bool with_five) {
         for (int i = 0; i < 5; i++) {
             const TokenizerField token = config[role_keys[i]];
