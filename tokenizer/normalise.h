@@ -70,7 +70,7 @@ class Words {
     const Characters& characters_;
     bool with_spans_;
     std::string_view line_;
-    std::string replaced_;       // the bytes of line_ if characters are replaced
+    std::string replaced_;       // if characters are replaced: the line after that; line_ then views this string
     std::vector<Span> sources_;  // original position of each byte of replaced_; empty if nothing is replaced
     std::size_t at_ = 0;         // offset of the next byte of line_
     bool after_cased_ = false;

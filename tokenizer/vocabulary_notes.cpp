@@ -30,7 +30,8 @@ struct Lines {
 // contain them.
 bool is_reserved(const std::string& token) { return token.size() > 2 && token.front() == '[' && token.back() == ']'; }
 
-// Whether the token has several characters, one of which is always a word by itself. A leading "##" does not count.
+// Whether the token has several characters, and one of them is always a word by itself. (The "##" at the beginning of a
+// token is not regarded as such a character.)
 bool holds_what_stands_alone(std::string_view token, const Characters& characters) {
     if (code_points(token).size() == 1 && is_utf8(token)) return false;
     const std::u32string text = code_points(token.substr(continues(token) ? 2 : 0));

@@ -17,7 +17,7 @@ bool has(const std::string& path, const char* part) { return path.find(part) != 
 
 const AttentionKind* attention_of(const std::string& path, const Stacks& stacks) {
     const bool target = has(path, ".target_attention."), cross = has(path, ".cross.");
-    // Layers share the parameters of a companion, and those that are named after a kind.
+    // Parameters of a companion (AttentionKind::companion) do not have ".attention." in their paths.
     const bool companion = path == "embedding.slots" || has(path, "norm_packed");
     if (!target && !cross && !companion && !has(path, ".attention.")) return nullptr;
     const bool decoder = stacks.decoder && path.rfind("decoder.", 0) == 0;
@@ -27,6 +27,7 @@ const AttentionKind* attention_of(const std::string& path, const Stacks& stacks)
         const std::string& name = kinds.of(std::min(layer, layers - 1), target || decoder).name;
         return cross ? &cross_attention(name) : &self_attention(name, decoder);
     }
+    // All layers share the parameter: it belongs to a companion, or its path contains the name of its kind.
     for (const AttentionKind* kind : kinds.named())
         if (companion ? kind->companion != nullptr : has(path, kind->name)) return kind;
     return kinds.named()[0];

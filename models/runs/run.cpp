@@ -244,8 +244,8 @@ void Run::start(const RunFolder& folder, nlohmann::json record) {
     folder.begin("");  // marks the folder as a run without a checkpoint, which a new run may overwrite
     save_tokenizer(folder);
     record["vocabulary_hash"] = hash_of_tokenizer(folder);
-    // The salt is a hash of the record without the device and the paths of texts and weights. Equal training on another
-    // machine or in another folder therefore has an equal salt.
+    // The salt is a hash of the record without the device and without the paths of texts and weights. The same training
+    // on another machine or in another folder therefore has the same salt.
     nlohmann::json tied = record;
     for (const char* place : {"init", "device"}) tied.erase(place);
     if (tied.contains("data"))

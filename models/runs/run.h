@@ -54,7 +54,7 @@ struct RunSettings {
     virtual const char* architecture() const = 0;  // the name of the model in config.json
     // Adds all settings to `config`, which stores pointers to them. The settings must therefore outlive `config`.
     virtual void declare(Config& config) = 0;
-    virtual TextKind wants(TextKind usual) const { return usual; }  // the kind of text to read; `usual`: the family's
+    virtual TextKind wants(TextKind usual) const { return usual; }  // the kind of text to read, usually Family::reads
     virtual std::vector<std::string> words() const { return {}; }   // the vocabulary, if the task fixes it; else empty
     // The labels of a task, which are added as tokens to the vocabulary of --init or --vocab; empty: none.
     virtual std::vector<std::string> answers() const { return {}; }
@@ -134,7 +134,7 @@ class Run {
     std::string step_folder;  // path of the step folder from which the run was loaded; empty for a new run
     bool averaged = false;    // whether the weights are the mean of several checkpoints
     std::string run_json;     // contents of run.json of a loaded run; empty for a new run
-    std::string salt;         // a hash in all checkpoints of the run shows that they belong to it; empty: old version
+    std::string salt;         // hash in run.json and all checkpoints: shows that they belong together; may be empty
 
   protected:
     Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);

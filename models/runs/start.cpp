@@ -27,7 +27,7 @@ class FromRun : public Start {
 
     void adopt(RunSettings& s) const override {
         Stacks sizes = stacks();
-        sizes.first.head_rows = BackboneOptions().head_rows;  // the default, from which only insertion models differ
+        sizes.first.head_rows = BackboneOptions().head_rows;  // the default; only insertion models have another value
         s.adopt(sizes);
         s.adopt_reading(run_->settings_to_change());
     }
@@ -166,7 +166,8 @@ void Start::expect_same_sizes(const Stacks& ours) const {
         RunSettings::declare_backbone(*config, *stack);
         RunSettings::declare_foreign(*config, *stack);
     }
-    // A kind of attention that cannot rotate needs a table of positions, which is new if the weights are rotary.
+    // If the kind of attention of the new model cannot rotate, the model has a position table. The table is initialised
+    // at random if the weights have rotary positions.
     const AttentionWords kinds(b.attention, 0);
     const auto rotates = [](const AttentionKind* kind) { return kind->rotates; };
     const bool unrotated = a.rotary && !b.rotary && !std::all_of(kinds.named().begin(), kinds.named().end(), rotates);

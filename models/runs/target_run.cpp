@@ -214,7 +214,7 @@ std::vector<std::vector<double>> TargetRun::mean_states(const std::vector<std::s
     const std::vector<Sentence> all = sentences(lines);
     each_batch(stack, pointers_to(all), 64, make, [&](Tape& tape, const Batch& batch, std::size_t) {
         tape.begin("features");
-        const OnHost states(read(tape, batch)->view());  // (N,C)
+        const OnHost states(read(tape, batch)->view());  // (N,C): a row per token
         std::int64_t at = 0;
         for (const Document& d : batch.parts) {
             means.emplace_back(C, 0);

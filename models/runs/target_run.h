@@ -63,8 +63,8 @@ struct TargetSettings : RunSettings {
     // Sets `ours` to the sizes of other weights. If the weights have no decoder, the decoder gets as many layers as the
     // encoder.
     static void adopt_stacks(EncoderDecoderOptions& ours, const Stacks& theirs);
-    // Declares the remaining settings, after those of the objectives. `smooths` says whether the family supports label
-    // smoothing.
+    // Declares the settings that follow the settings of the objectives. `smooths` says whether the family supports
+    // label smoothing.
     void declare_rest(Config& config, BackboneOptions& stack, bool smooths = true);
 };
 
@@ -88,7 +88,7 @@ class TargetRun : public Run {
     // Returns the reason why the setting `mask` does not allow generation from left to right or, if `backward`, from
     // right to left; empty if it allows this.
     virtual std::string unwritable(bool /*backward*/) const { return ""; }
-    // Throws BadUsage if the run cannot generate in this direction.
+    // Throws BadUsage if the run cannot generate from left to right or, if `backward`, from right to left.
     void expect_to_write(bool backward) const;
     // Throws BadInput with the message that the text `name` has no targets, which the objective needs.
     [[noreturn]] void refuse_sentences(const std::string& name) const;

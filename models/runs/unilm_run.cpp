@@ -129,7 +129,7 @@ std::vector<std::vector<double>> UniLmRun::features(const std::vector<std::strin
 
 std::unique_ptr<SourceReader> UniLmRun::backward_reader(int most) const {
     if (!writes_backward()) return nullptr;
-    ReadingOptions r;  // without r.masks: a setting `mask` that allows backward generation equals lm-reverse's own mask
+    ReadingOptions r;  // r.masks stays null: a setting `mask` that permits this direction equals the mask of lm-reverse
     r.backward = true;
     r.source_type = r.target_type = settings.how.source_type;
     r.longest = most;

@@ -52,7 +52,7 @@ class Ngram {
         Gram* suffix = nullptr;  // the n-gram without its first symbol
     };
     struct Level {
-        std::vector<Gram> grams;  // the n-grams of one order, in lexical order
+        std::vector<Gram> grams;  // the n-grams of one order n, sorted by their symbols
         Discounts discounts = {0.5, 1, 1.5};
     };
 

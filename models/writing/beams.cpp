@@ -93,7 +93,7 @@ void Beams::advance() {
         const bool ended = rules_.ends(all[rank].candidate.token, length_);
         if (!ended && !last) {
             if (best.size() < width_) best.push_back(continued(all[rank]));
-        } else if (rank < width_) {  // as in Hugging Face, an end token below the best width_ continuations is dropped
+        } else if (rank < width_) {  // as in Hugging Face, an end counts only among the best width_ continuations
             finished_.push_back(hypothesis(continued(all[rank]), ended));
         }
     }

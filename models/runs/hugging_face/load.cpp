@@ -185,7 +185,8 @@ class Loader {
         throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
     }
 
-    // Throws BadInput unless the files have the tensor with the right shape. Adds its parameter to places_.
+    // Throws BadInput unless the files have the tensor `name`, with the right shape. Records in places_ which parameter
+    // will be read from this tensor.
     void expect(const HuggingFaceName& name) {
         const Tensor& parameter = parameter_of(name);
         const auto [found, rows] = find(name);
@@ -211,8 +212,8 @@ class Loader {
 
     static bool by_token(const HuggingFaceName& name) { return name.name == word_embeddings || name.name == head_bias; }
 
-    // Copies the tensor to the rows of its parameter. If the tensor has a row for each token, applies the choice of
-    // tokens.
+    // Copies the tensor to the rows of its parameter. If the tensor has a row for each token, copies only the rows that
+    // choice_ selects.
     void take(const HuggingFaceName& name) const {
         const auto [found, rows] = find(name);
         const View to = name.rows.of(parameters_.master(parameter_of(name)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The families of Hugging Face models, and the names of files, of sizes in config.json and of tensors in the folders of
-// their checkpoints. Apart from hugging_face_sizes(), only the code in models/runs/hugging_face uses them.
+// The families of Hugging Face models, and the names that their checkpoints use for files, for sizes in config.json and
+// for tensors. Apart from hugging_face_sizes(), only the code in models/runs/hugging_face uses this header.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -52,14 +52,14 @@ struct FamilyTensors {
 
 // A family of Hugging Face models, and the options by which its stacks differ from those of other families.
 struct HuggingFaceFamily {
-    // type: model_type in config.json; followed by a dot, also the prefix of tensor names. title: the name in messages.
+    // type: model_type in config.json; names of tensors begin with the type and a dot. title: the name in messages.
     // architecture: the entry of `architectures` in config.json.
     const char *type, *title, *architecture;
     bool rotary;
     bool gated;      // feed-forward parts have a gate, and linear layers outside the head have no biases
     bool own_width;  // the embedding may have another width than the layers, and rotary positions may rotate values
     int positions;   // default of max_position_embeddings
-    double dropout;  // default of both dropouts, of hidden states and of attention probabilities
+    double dropout;  // default dropout of hidden states and of attention probabilities
     double base;     // default of rope_theta, the base of the rotary angles; if not `gated`, the only supported base
     const FamilyTensors& tensors;
 };
