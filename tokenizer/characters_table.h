@@ -44,7 +44,7 @@ GB
 )";
 
 // The flags (Character::Flag) of code points in BERT's reference tokenizer. Code points without flags are left out.
-//   drop        dropped by cleaning: NUL, U+FFFD, category Cf, category Cc except tab, LF, CR; Hugging Face's: also Co
+//   drop        dropped by cleaning: NUL, U+FFFD, category Cf, category Cc except tab, LF, CR; for Hugging Face also Co
 //   space       separates words; if `drop` is set as well, only if cleaning is off
 //   ideograph   a word by itself
 //   punctuation ASCII punctuation and symbols, and categories P*: a word by itself
@@ -319,7 +319,7 @@ constexpr std::string_view hugging_face_strip = R"(
 ecmYecmYA
 )";
 
-// The 64-bit FNV-1a hash of all tables above, as text. It lets a test detect changes by hand.
+// The 64-bit FNV-1a hash of all tables above, as text. It lets a test detect changes that were made by hand.
 constexpr std::uint64_t table_hash = 0x37cc7f9f0e6b04d8;
 
 }  // namespace masquerade::unicode

@@ -40,7 +40,7 @@ class Words {
     // it. A Hangul syllable becomes 2 or 3 code points, which have the same span.
     const std::vector<Span>& spans() const { return spans_; }
 
-    // The functions below are for callers that read simple words themselves between two calls of next().
+    // The functions below are for callers that read some words without next(), because that is faster for simple words.
 
     // The line after replacements, and the offset in this line at which next() continues.
     std::string_view line() const { return line_; }
@@ -70,7 +70,7 @@ class Words {
     const Characters& characters_;
     bool with_spans_;
     std::string_view line_;
-    std::string replaced_;       // if characters are replaced: the line after that; line_ then views this string
+    std::string replaced_;       // if characters are replaced: the replaced line, to which line_ then refers
     std::vector<Span> sources_;  // original position of each byte of replaced_; empty if nothing is replaced
     std::size_t at_ = 0;         // offset of the next byte of line_
     bool after_cased_ = false;

@@ -91,10 +91,10 @@ class WordPiece {
     Options options_;
     Characters characters_;
     std::vector<AddedToken> added_;
-    std::vector<bool> beyond_;  // [id]: whether AddedToken::beyond holds, so that no word is split into this token
+    std::vector<bool> beyond_;  // beyond_[id]: whether the token has AddedToken::beyond; no word is split into it
     Trie first_, later_;        // pieces that begin a word; pieces that continue a word, without "##"
     AddedTokens in_text_;
-    std::set<int> silent_, guarded_;         // ids of tokens that decode() omits; ids of tokens with single_word
+    std::set<int> silent_, guarded_;         // tokens that decode() omits; tokens with AddedToken::single_word
     bool joins_digits_ = false;              // whether decode() joins single digits to numbers
     std::vector<std::string> never_joined_;  // texts of added tokens, which must not arise when decode() joins words
 

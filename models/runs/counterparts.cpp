@@ -49,7 +49,7 @@ std::vector<ParameterPart> parts_of(const std::string& path, std::int64_t rows, 
         const std::size_t stem = what.size() - std::min<std::size_t>(what.size(), 9);
         if (what.substr(stem) != "key_value") return {{key(what), site + what}};
         const std::string keys = what.substr(0, stem) + "key", values = what.substr(0, stem) + "value";
-        if (rows == key_width) return {{key(keys), site + what}};  // tied: the keys are also the values
+        if (rows == key_width) return {{key(keys), site + what}};  // tied: one projection makes both keys and values
         return {{key(keys), site + what + of_keys, {0, 2}}, {key(values), site + what + of_values, {1, 2}}};
     }
     return {{path, path}};

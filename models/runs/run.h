@@ -50,11 +50,11 @@ struct RunSettings {
     TrainOptions train;
 
     virtual ~RunSettings() = default;
-    virtual const char* family() const = 0;        // a name of families()
+    virtual const char* family() const = 0;        // name of the family in families()
     virtual const char* architecture() const = 0;  // the name of the model in config.json
     // Adds all settings to `config`, which stores pointers to them. The settings must therefore outlive `config`.
     virtual void declare(Config& config) = 0;
-    virtual TextKind wants(TextKind usual) const { return usual; }  // the kind of text to read, usually Family::reads
+    virtual TextKind wants(TextKind usual) const { return usual; }  // kind of text to read; `usual`: Family::reads
     virtual std::vector<std::string> words() const { return {}; }   // the vocabulary, if the task fixes it; else empty
     // The labels of a task, which are added as tokens to the vocabulary of --init or --vocab; empty: none.
     virtual std::vector<std::string> answers() const { return {}; }

@@ -27,7 +27,7 @@ class FromRun : public Start {
 
     void adopt(RunSettings& s) const override {
         Stacks sizes = stacks();
-        sizes.first.head_rows = BackboneOptions().head_rows;  // the default; only insertion models have another value
+        sizes.first.head_rows = BackboneOptions().head_rows;  // does not take over the value of an insertion model
         s.adopt(sizes);
         s.adopt_reading(run_->settings_to_change());
     }

@@ -129,7 +129,7 @@ std::vector<std::vector<double>> UniLmRun::features(const std::vector<std::strin
 
 std::unique_ptr<SourceReader> UniLmRun::backward_reader(int most) const {
     if (!writes_backward()) return nullptr;
-    ReadingOptions r;  // r.masks stays null: a setting `mask` that permits this direction equals the mask of lm-reverse
+    ReadingOptions r;  // r.masks stays null: if the setting `mask` allows lm-reverse, it defines the usual mask
     r.backward = true;
     r.source_type = r.target_type = settings.how.source_type;
     r.longest = most;

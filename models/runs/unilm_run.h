@@ -51,7 +51,7 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     // whole source in training, they also see the whole source here.
     bool reads_causally() const { return !mixture.has(Objective::whole_source); }
 
-    mutable std::shared_ptr<const std::vector<bool>> continues_;  // ObjectiveOptions::continues; null until needed
+    mutable std::shared_ptr<const std::vector<bool>> continues_;  // whether each token continues a word; null at first
     bool pairs_ = reads_pairs();  // whether the training text has targets (possible even if no objective needs them)
 };
 

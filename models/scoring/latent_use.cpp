@@ -15,7 +15,7 @@ namespace {
 struct Point {
     Numbers z, mean, y;
 };
-using Points = std::vector<std::vector<Point>>;  // [sentence][layer]
+using Points = std::vector<std::vector<Point>>;  // indexed by sentence, then by latent layer
 
 // The rows of a tensor on the host.
 struct Rows {

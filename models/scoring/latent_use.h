@@ -27,7 +27,7 @@ struct Swap {
     Interval content_a, content_b, form_a, form_b;
 };
 struct Swaps {
-    std::vector<Swap> layers;  // each layer alone; if there are more than two, then the lower and the upper half
+    std::vector<Swap> layers;  // each layer alone; if there are more than two layers, also the lower and the upper half
     Interval content, form;    // baseline: the overlaps of the text decoded for A with the text decoded for B
 };
 Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const Sentences& sentences,

@@ -15,8 +15,8 @@ struct Candidate {
 struct Beam {
     Tokens written;
     double sum = 0;  // sum of Candidate::log_p over the tokens in `written`
-    int row = -1;    // index of the beam's row in the step (NextToken::Row); after advance(), the row in the previous
-    // step of the beam that this beam continues
+    // Index of the beam's row in the step (NextToken::Row); after advance(), the row of the beam that it continues.
+    int row = -1;
     std::vector<Candidate> next;
 };
 
@@ -25,7 +25,7 @@ class Beams {
   public:
     Beams(const SearchRules& rules, const SearchOptions& options);
 
-    std::vector<Beam>& all() { return beams_; }  // best first; samples in the order of their numbers
+    std::vector<Beam>& all() { return beams_; }  // beams: best first; samples: in the order of their numbers
     bool done() const { return beams_.empty(); }
     // Returns at most n_best hypotheses, best first, or all samples in the order of their numbers.
     Hypotheses results() const;

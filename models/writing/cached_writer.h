@@ -72,7 +72,7 @@ class CachedWriter : public NextToken {
     PrefixSlots slots_;
     bool asked_ = false;  // whether step() was called since start()
     std::vector<float> logits_;
-    // Inputs of the ops of a step, which must outlive the step.
+    // Inputs of the ops of a step. These members must stay unchanged until the step ends.
     TokenRows rows_;
     // The usual masks: of layers without a memory, of layers with a memory, and of cross-attention.
     SegmentGraph alone_graph_, graph_, cross_graph_;

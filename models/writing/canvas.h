@@ -21,7 +21,7 @@ struct Canvas {
 
 // The score of slot l. c is the most likely token for the slot that is neither the end token nor forbidden.
 struct SlotScore {
-    int token;       // c
+    int token;       // c, the most likely token
     double content;  // log p(c|l): that token c is inserted, given slot l; -infinity if no token is allowed
     double end;      // log p(end|l): that slot l ends, given slot l
     double place;    // log p(l): that slot l is chosen

@@ -17,9 +17,9 @@ class NextToken {
     // A prefix of the generated text: the prefix of a row of the previous step, and one more token.
     struct Row {
         int source;  // index of the source to which the prefix belongs
-        int parent;  // index of the row of the previous step that this row continues; -1 in the first step, which has
-                     // one row per source
-        int token;   // the token that is appended; in the first step, SearchSource::begin
+        // Index of the row of the previous step that this row continues; -1 in the first step (one row per source).
+        int parent;
+        int token;  // the token that is appended; in the first step, SearchSource::begin
     };
     virtual ~NextToken() = default;
     virtual int vocabulary() const = 0;  // V, the number of tokens of the vocabulary

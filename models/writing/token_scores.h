@@ -43,7 +43,7 @@ class TokenScores {
     int draw_of_all(double left) const;
 
     std::vector<float> scores_;          // (V)
-    std::vector<std::int32_t> largest_;  // largest score of each block, as an integer: ordered() in token_scores.cpp
+    std::vector<std::int32_t> largest_;  // largest score of each block, as the integer that ordered() makes of it
     std::vector<Token> best_;            // the result of best(); while it is filled, a heap with the worst token first
     double log_sum_ = 0;
 

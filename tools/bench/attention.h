@@ -40,7 +40,7 @@ struct AttentionCase {
     std::vector<int> lengths;
     int tokens = 0, heads = 0, size = 64;
     std::string precision = "both";
-    // Only for --kinds:
+    // The following members are only for --kinds.
     std::vector<std::string> kinds;  // names of attention_kinds(), or "all"
     std::string mask = "bert", plot;
     bool alone = false;  // whether to measure the first kind and length in this process, and to print only this row

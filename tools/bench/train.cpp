@@ -59,8 +59,8 @@ Json check(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& w
     return about;
 }
 
-// Measures how long each op of a step takes, and adds the times to the row and, as lines, to `said`, longest first.
-// Returns the multiply-adds of the linear layers and losses in one step.
+// Measures how long each op of a step takes. Adds the times, longest first, to the row and, as lines of text, to
+// `said`. Returns the multiply-adds of the linear layers and of the loss in one step.
 double profile(MarkTraining& training, double budget, Json& row, std::string& said) {
     StepProfile profile;
     training.trainer.observe(&profile);

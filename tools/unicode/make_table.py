@@ -21,7 +21,7 @@ from judges import (  # noqa: E402
     MARK, NONSTARTER, POINTS, SPACE, SYLLABLES, Google, HuggingFace, check, is_word)
 
 FLAGS = {
-    "drop": "dropped by cleaning: NUL, U+FFFD, category Cf, category Cc except tab, LF, CR; Hugging Face's: also Co",
+    "drop": "dropped by cleaning: NUL, U+FFFD, category Cf, category Cc except tab, LF, CR; for Hugging Face also Co",
     "space": "separates words; if `drop` is set as well, only if cleaning is off",
     "ideograph": "a word by itself",
     "punctuation": "ASCII punctuation and symbols, and categories P*: a word by itself",
@@ -172,7 +172,7 @@ constexpr const char* hugging_face_version = "{tokenizers.__version__}";
     header.values("hugging_face_flags", other_flags)
     header.changes("hugging_face_lower", other_lower)
     header.changes("hugging_face_strip", other_strip)
-    print(f"""// The 64-bit FNV-1a hash of all tables above, as text. It lets a test detect changes by hand.
+    print(f"""// The 64-bit FNV-1a hash of all tables above, as text. It lets a test detect changes that were made by hand.
 constexpr std::uint64_t table_hash = {header.hash:#x};
 
 }}  // namespace masquerade::unicode""")

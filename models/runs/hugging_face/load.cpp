@@ -261,7 +261,7 @@ class Loader {
     const WeightFiles files_;
     std::string prefix_;
     bool head_is_biased_ = false;                // whether the files have any of the biases that they may lack (zeros)
-    std::map<std::string, std::string> places_;  // for each tensor, HuggingFaceTensor::place
+    std::map<std::string, std::string> places_;  // tensor -> which parameters are read from it, as text
 };
 
 }  // namespace
