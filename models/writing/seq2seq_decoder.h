@@ -37,7 +37,7 @@ class Seq2SeqDecoder : public SourceReader {
           reader_(model, source_type, std::move(encoder_masks), std::move(masks)),
           longest_(longest) {}
 
-    // After read(), the first step() feeds SearchSource::begin, which must be [CLS], for every source.
+    // After read(), the first step() feeds the token SearchSource::begin of each source. This token must be [CLS].
     void read(const Sentences& sources, int most_rows) override {
         Memory& memory = start(most_rows, longest_);
         reader_.read(tape(), sources, memory);

@@ -23,7 +23,7 @@ struct HuggingFaceName {
     std::string path;           // path of the parameter
     RowPart rows = {};          // which rows of the parameter; key_value, for example, has the keys, then the values
     std::string old_name = {};  // another name under which some files have the tensor; empty: none
-    RowPart old_rows = {};      // which rows of the tensor `old_name` have these numbers
+    RowPart old_rows = {};      // which rows of the tensor `old_name` have the numbers of the parameter
     bool half_split = false;    // whether files have the rows of a head in the half-split order of reorder_heads()
     int zeros = 0;              // if > 0: size of a bias that the files or the stack may lack; it is then all zeros
 
