@@ -19,7 +19,7 @@ namespace masquerade {
 
 struct Piece {
     int id;
-    int begin, end;  // bytes [begin, end) of the original line, including stripped marks at the end
+    int begin, end;  // bytes [begin, end) of the original line; stripped marks after the piece belong to it
     int word;        // index of the word in the line, from 0
 };
 

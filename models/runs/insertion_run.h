@@ -40,8 +40,8 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
     RunWriter writer(const Writing& how) override;
 
     std::vector<Hypotheses> write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const override;
-    // Like write(), but also returns the round in which each token was inserted. `starts` has a canvas for each source;
-    // if it is empty, all canvases are empty at the start.
+    // Like write(), but also returns the round in which each token was inserted. `starts` has a canvas (the words to
+    // start from) for each source. If `starts` is empty, all canvases are empty at the start.
     std::vector<Written> insert(const Sentences& sources, const SearchOptions& options,
                                 std::vector<Canvas> starts = {}) const;
     // Makes a canvas (the words from which generation starts) of the words of a line. The word "_" does not go onto the

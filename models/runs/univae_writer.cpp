@@ -26,8 +26,8 @@ IndexRange slice_of(const std::string& word, const UniVae& model) {
     return layers ? IndexRange{model.space.begin(from), model.space.begin(to)} : IndexRange{from, to};
 }
 
-// Returns a code as text: the parts of each latent layer, lowest layer first, with spaces between them and " | "
-// between layers, as in "12 250 | 3 77".
+// Returns a code, the discrete latents of a sentence, as text: the parts of each latent layer, lowest layer first, with
+// spaces between parts and " | " between layers, as in "12 250 | 3 77".
 std::string text_of(const LatentSpace::Code& code) {
     std::string line;
     for (const std::vector<int>& layer : code) {
@@ -37,7 +37,7 @@ std::string text_of(const LatentSpace::Code& code) {
     return line;
 }
 
-// Parses a code that text_of() wrote. `number` is the number of the line, for messages.
+// Parses a code in the form of text_of(). `number` is the number of the line, for messages.
 LatentSpace::Code code_in(const std::string& line, const LatentSpace& space, std::size_t number) {
     const auto refuse = [&](const std::string& why) {
         throw BadInput(text("standard input, line ", number, ": ", why,

@@ -26,8 +26,8 @@ Memory& CachedWriter::start(int most_rows, int longest, int mask) {
     return memory_;
 }
 
-// Returns the segment graph of a step under the mask `words`. In `documents`, every row sees its whole source; the mask
-// may restrict which of these rows are visible.
+// Returns the segment graph of a step (which rows see which) under the mask `words`. In `documents`, every row sees its
+// whole source; the mask may restrict which of these rows are visible.
 SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<CachedDocument> documents,
                                          int token_source) const {
     Window window;
