@@ -39,7 +39,7 @@ struct Groups {
     std::vector<Option> draws;  // the options that say how samples are drawn
     Options search, vectors;
     Option maximum;
-    std::vector<std::pair<Options, unsigned>> others;  // each with the model families that support it (Family::Options)
+    std::vector<std::pair<Options, unsigned>> others;  // groups, with the families that support them (Family::Options)
 };
 
 Groups declare(Options& app, Writing& w) {

@@ -32,9 +32,9 @@ class GaussianMixture {
     // a positive diagonal. Throws BadInput if one of these conditions is not met.
     GaussianMixture(Numbers weights, Numbers means, Numbers factor);
 
-    // Fits a mixture of min(components, N) Gaussians to the rows x(N,D), f32. S is mixed from two estimates (see the
-    // definition); to the variances of one, `floor` times their mean is added, but at least 1e-6. Throws BadInput if x
-    // has no rows or numbers that are not finite.
+    // Fits a mixture of min(components, N) Gaussians to the rows x(N,D), f32. S is a weighted average of two estimates,
+    // which the comment at the definition describes. In one of them, `floor` times the mean variance, but at least
+    // 1e-6, is added to each variance. Throws BadInput if x has no rows or has numbers that are not finite.
     static GaussianMixture fit(const View& x, int components, double floor, std::uint64_t seed);
 
     // Returns this mixture with S multiplied by a factor from 1 to 100, chosen to maximise the likelihood of the

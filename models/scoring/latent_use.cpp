@@ -10,11 +10,12 @@
 namespace masquerade {
 namespace {
 
-// The latent of a sentence in one latent layer: a sample z, its mean, and y, the output of the linear map In.
+// The latent of a sentence in one latent layer: y, the output of the linear map In, which determines q(z|x); a sample z
+// of q(z|x); and the mean of q(z|x).
 struct Point {
     Numbers z, mean, y;
 };
-using Points = std::vector<std::vector<Point>>;  // [sentence][layer]
+using Points = std::vector<std::vector<Point>>;  // indexed by sentence, then by latent layer
 
 // The rows of a tensor on the host.
 struct Rows {
@@ -60,7 +61,8 @@ double information(const UniVae& model, const Points& points) {
                 if (latent.code_parts() > 0)
                     ratios[b] -= own.z == other.z ? 0 : INFINITY;
                 else
-                    // log_posterior() omits a function of z, which is the same for all b and cancels below.
+                    // log_posterior() omits a term that depends only on z, so it is the same for all b and cancels
+                    // below.
                     ratios[b] += latent.log_posterior(own.z.data(), other.y.data());
             }
         }

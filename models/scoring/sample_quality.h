@@ -29,7 +29,7 @@ struct TextQuality {
     double distinct2 = 0;   // number of different bigrams / number of bigrams         Li et al. 2016
     double repeated = 0;    // share of the lines that equal an earlier line of the set
     double copied = 0;      // share of the lines that equal a line of the training text
-    double match = 0;       // mean over the non-empty lines of TrainingRuns::longest / number of words
+    double match = 0;       // mean of (TrainingRuns::longest / number of words) over the lines with words
     double length = 0;      // mean number of words per line
     Numbers lengths;        // shares of the lines with 0, 1, 2-3, 4-7, ... words
 };

@@ -36,7 +36,7 @@ class NearestSource {
   private:
     using Bag = std::vector<std::pair<int, double>>;  // (word, count), in ascending order of words
     Bag read(std::string_view line);
-    double length_of(const Bag& bag) const;  // |v| of the line with these words
+    double length_of(const Bag& bag) const;  // |v|, the norm of the tf-idf vector of a line with these words
 
     WordTable table_;
     // A training source that contains a given word, and the word's entry in the source's vector v / |v|.
@@ -44,9 +44,9 @@ class NearestSource {
         std::uint32_t source;
         double weight;
     };
-    Numbers idf_;                              // for each word of the training sources, the factor of tf in v
+    Numbers idf_;                              // for each word w: 1 + ln((1 + N) / (1 + df(w)))
     std::vector<std::vector<Place>> sources_;  // for each word, the sources that contain it, in ascending order
-    Numbers cosines_;                          // in find(): the cosine of each training source
+    Numbers cosines_;                          // in find(): the cosine of `source` and each training source
 };
 
 }  // namespace masquerade

@@ -21,10 +21,10 @@ struct Canvas {
 
 // The score of slot l. c is the most likely token for the slot that is neither the end token nor forbidden.
 struct SlotScore {
-    int token;       // c
-    double content;  // log p(c|l), given the slot; -infinity if no token is allowed
-    double end;      // log p(end|l), given the slot
-    double place;    // log p(l), of choosing slot l
+    int token;       // c, the most likely token
+    double content;  // log p(c|l): that token c is inserted, given slot l; -infinity if no token is allowed
+    double end;      // log p(end|l): that slot l ends, given slot l
+    double place;    // log p(l): that slot l is chosen
 };
 
 class SlotModel {
@@ -45,8 +45,8 @@ struct CanvasOptions {
     double threshold = 0;    // if `parallel`: all slots but the best one get a token only if p(c|l) >= threshold
     double end_penalty = 0;  // beta, which is subtracted from log p(end|l)
     double sure_end = 0;     // a slot ends only if p(end|l) >= sure_end, and log p(end|l) - beta >= log p(c|l)
-    // Slots around a run of equal tokens give the same text if this token is inserted. true: these slots are separate,
-    // as in the paper; false: they are combined into one slot, see alike() in canvas.cpp.
+    // One more token c in any slot before, within or after a run of tokens c gives the same text. true: these slots are
+    // separate, as in the paper; false: they are combined into one slot, see alike() in canvas.cpp.
     bool apart = false;
     int longest = 128;  // maximum number of tokens of a canvas; a round inserts only the best tokens that fit
     int most_rounds = INT_MAX;
@@ -55,7 +55,7 @@ void check(const CanvasOptions& options);  // throws BadUsage if the options con
 
 struct Written {
     Tokens tokens;
-    std::vector<int> came;  // for each token, the round in which it was inserted, from 1; 0: the start had the token
+    std::vector<int> came;  // for each token, the round in which it was inserted, from 1; 0: it was there at the start
     int rounds = 0;
     double score = 0;    // sum over the inserted tokens of log p(c,l) or, if `parallel`, of log p(c|l)
     bool ended = false;  // false if the maximum number of tokens or rounds stopped the canvas

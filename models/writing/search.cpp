@@ -12,8 +12,8 @@
 namespace masquerade {
 namespace {
 
-constexpr int numbers_a_piece = 1 << 15;  // least number of logits per thread; with fewer, a thread costs more time
-                                          // than it saves
+// Minimum number of logits per thread. With fewer logits, starting a thread takes more time than the thread saves.
+constexpr int numbers_a_piece = 1 << 15;
 
 // A source whose search is not finished, with its rules and its beams.
 struct Searched {

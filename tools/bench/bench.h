@@ -83,7 +83,7 @@ class Bench {
     void save() const;
 
     Json all_;
-    std::string peer_version_;  // version of the peer that was printed last, so that it is printed once
+    std::string peer_version_;  // the version of the peer that was printed last; only a change is printed again
 };
 
 // A RunCase runs one case. Each function below declares the options of a case, and returns its RunCase. To add a case,

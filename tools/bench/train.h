@@ -31,7 +31,7 @@ struct TrainMark {
 std::vector<std::string> train_mark_names(std::optional<Device> device = {});
 TrainMark train_mark(const std::string& name, std::uint64_t seed);
 
-// Trains a mark on its batch.
+// The task of training a mark (a model of fixed sizes) on its batch.
 class MarkTask : public Task {
   public:
     MarkTask(DType storage, Device device) : parameters(storage, device) {}
