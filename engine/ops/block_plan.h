@@ -21,8 +21,9 @@ struct BlockPlan : ListPlan {
     }
     // Returns the row that is key t of block v. Block v is counted from the first block of the list of block u.
     HD int row_of(int u, int v, int t) const { return row[first_key[group_of[u]] + v * block + t]; }
-    // Row t of sorted block u is a mean of the keys t of the blocks [0, mixed(u, t)) of the list: of all blocks that
-    // have this key or, if rows see different keys, of those before u, which all rows of block u see.
+    // Row t of sorted block u is a mean of row t of the blocks v < mixed(u, t) of the list. If all rows of the group
+    // see the whole list, these are all blocks that have a row t; lacks(u, t) is true if the last block has no row t.
+    // Otherwise these are the blocks before u, because every row of block u sees all of their keys.
     HD bool lacks(int u, int t) const {
         const int g = group_of[u];
         return g >= 0 && whole[g] && t >= keys_of(first_block[g + 1] - 1);
@@ -33,16 +34,17 @@ struct BlockPlan : ListPlan {
     }
 };
 
-// Returns the reason, as a message for the user, why sinkhorn cannot compute this mask. Returns an empty string if it
-// can.
+// Returns the reason, as a message for the user, why sinkhorn cannot compute this mask. Returns an empty string if
+// sinkhorn can compute it.
 inline std::string block_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries)
         if (q.begin < q.end && q.rule == Rule::rank) return "blocks are neighbours in a text, and ranks scatter them";
     return list_refuses(graph);
 }
 
-// Returns an upper bound of the number of blocks. A row is in at most as many lists as its document has key segments.
-// Batches under one mask, with equally many rows and documents, have the same bound, even if only some rows ask.
+// Returns an upper bound of the number of blocks. The bound depends only on the numbers of rows, key segments and
+// documents, so that similar batches need equally much memory, even if only some rows have a query. A row is in at most
+// as many lists as its document has key segments.
 inline std::int64_t most_blocks(const SegmentGraph& graph, std::int64_t rows, int block) {
     const int keys = int(graph.keys.size()), documents = std::max(1, graph.documents);
     return std::max(1, (keys + documents - 1) / documents) * (rows / block + keys);

@@ -20,7 +20,7 @@ inline void expect_shape(const char* op, const char* role, const View& v, const 
         throw Error(text(op, ": ", seen(role, v), ", expected ", shape, " ", name_of(dtype)));
 }
 
-// A gradient that is not absent must have the shape and type of its tensor, `like`.
+// A gradient must be absent, or have the shape and type of its tensor, `like`.
 inline void expect_grad(const char* op, const char* role, const Grad& g, const View& like) {
     if (g) expect_shape(op, role, g.view, like.shape, like.dtype);
 }

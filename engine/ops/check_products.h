@@ -5,8 +5,8 @@
 
 namespace masquerade {
 
-// x is the input of the op rotary. In linear_rotary, x is the output of the linear map, which is then rotated in
-// place.
+// Checks the arguments of rotary and linear_rotary. x is the tensor that is rotated: the input of rotary, or the output
+// of the linear map.
 inline void check_rotary(const View& x, const Ints& positions, const View& rotary_table, int columns) {
     const std::int64_t D = rotary_table.columns();
     expect_rows("rotary", "position", positions, rotary_table);

@@ -25,7 +25,7 @@ struct Shapes {
     struct Parameter {
         std::string name;
         bool tensor, gradient, number;
-        int stated;  // index in `all` of what is stated for it; -1 if nothing is
+        int stated;  // index in `all` of the statement for this parameter; -1 if there is none
     };
     std::string base, text;
     std::vector<Stated> all;
@@ -71,11 +71,11 @@ const Shapes& shapes_of(OpNumber op) {
 }
 
 // The values of the letters and types in the shapes of an op, as the arguments of a call determine them. The
-// constructor throws Error if an argument contradicts what is known from others.
+// constructor throws Error if an argument contradicts an earlier one.
 class Call {
   public:
     Call(OpNumber op, const std::vector<Argument>& arguments) : shapes_(shapes_of(op)) {
-        for (std::size_t i = 0; i < arguments.size(); i++)  // heads is H
+        for (std::size_t i = 0; i < arguments.size(); i++)  // the value of `heads` is H
             if (const auto& p = shapes_.parameters[i]; p.number)
                 letters_[std::toupper(p.name[0])] = arguments[i].number;
         for (int k = 0; k < int(shapes_.all.size()); k++)
@@ -96,7 +96,7 @@ class Call {
     bool fits(const Shapes::Parameter& p, const Argument& a) {
         const Stated& stated = shapes_.all[p.stated];
         if (a.number) return fits(stated.sizes[0], *a.number);
-        if (a.count == 0) return true;  // outputs_of() asks for this tensor
+        if (a.count == 0) return true;  // an output whose shape outputs_of() wants to know
         const View& view = *a.views[0];
         if (!view && (stated.optional || p.gradient)) return true;
         if (stated.any_shape() && !any_) any_ = view.shape;
@@ -109,7 +109,8 @@ class Call {
         if (stored && !storage_) storage_ = view.dtype;
         return good && a_type == arithmetic_ && view.dtype == (stored ? storage_ : arithmetic_);
     }
-    // Returns the product of the known factors of a size such as "2Z" or "HD", and a letter that is not known, or 0.
+    // Returns the product of all known factors of a size such as "2Z" or "HD", and the letter whose value is not known
+    // yet, or 0 if all are known.
     std::pair<std::int64_t, char> product(const std::string& size) const {
         std::pair<std::int64_t, char> all(1, 0);
         for (char c : size)

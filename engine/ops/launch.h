@@ -3,7 +3,7 @@
 // all devices: g++ compiles it into namespace cpu, and nvcc (-x cu) into namespace cuda. For tests, g++ also compiles
 // its CUDA form into namespace fibers. The file defines a function of one row or of one number, and passes it to
 // for_each_row, store_points or for_each_point, as a functor or as a row_call() or point_call() of ops/calls.h.
-// for_type chooses the types.
+// for_type() calls a function with the C++ types of a tensor.
 #pragma once
 #include "engine/math/lanes.h"
 #include "engine/ops/table.h"
@@ -65,8 +65,8 @@ struct ColumnSum {
 };
 
 #ifdef HAS_WARPS
-// Calls each stage(lanes, row) for every row, one warp per row. A stage is a functor whose operator() is marked HD
-// (math/lanes.h). It may read what earlier stages have written to the same row.
+// Calls each stage(lanes, row) for every row, one warp per row. A stage is a function object whose operator() is marked
+// HD (math/lanes.h). It may read what earlier stages have written to the same row.
 template <class... Stages>
 void for_each_row(std::int64_t rows, Stages... stages) {
     launch_rows(rows, stages...);
@@ -165,7 +165,7 @@ void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Ter
 }
 #endif
 
-// Sets each number i of `to` to f(i), or adds f(i), as `to` says. Does nothing if `to` is absent.
+// Sets each number i of the gradient `to` to f(i) or, if to.add is true, adds f(i). Does nothing if `to` is absent.
 template <class S, class F>
 void store_points(const Grad& to, F f) {
     if (to) store_points(to.view.count(), to.view.as<S>(), to.add, f);
@@ -184,7 +184,7 @@ HD std::int64_t count_below(const int* ascending, std::int64_t count, std::int64
     return low;
 }
 
-// Calls f(A()), where A is the type of `v`, an arithmetic type.
+// Calls f(A()), where A is the C++ type of the numbers of `v`, which must be an arithmetic type.
 template <class F>
 void for_latent(const View& v, F f) {
     for_type(v.dtype, [&]<class S, class A>(Types<S, A>) { f(A()); });

@@ -2,7 +2,8 @@
 // The mask of an attention call as a graph of segments, instead of an (N,N) matrix. The rows of queries and of keys
 // are cut into segments. A query segment lists the key segments that it sees, in the order in which it visits them.
 // One of them may be the key segment with the keys of its own rows (`self`); for `self`, a rule says which keys each
-// row sees. The rows see all keys of every other listed segment. A window or blocks may narrow both.
+// row sees. The rows see all keys of every other listed segment. A window or blocks may further limit which keys they
+// see.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -47,7 +48,7 @@ struct QuerySegment {
     int block_last = 0;       // ... and the last `block_last` places of every block
     bool window_all = false;  // the pattern also limits the other key segments that this segment sees
     bool along = false;       // like window_all, but places are counted from the start of the document
-    int bits_begin = -1;      // Rule::bits: first bit of row 0 in SegmentGraph::bits;
+    int bits_begin = -1;      // Rule::bits: index in SegmentGraph::bits of the first bit of row `begin`;
                               // a row has as many bits as `self` has keys
 };
 

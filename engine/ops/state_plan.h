@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The plan of state_attention: the order in which keys are added to a state of bounded size, and in which queries read
-// this state. Query segments of a document that see the same keys form a group. A group has a list of keys, and each
-// of its queries sees the first keys of the list, up to a number of its own.
+// this state. Query segments of a document that see the same keys form a group. A group has a list of keys. Each query
+// of the group sees the first n keys of this list; n may differ from query to query.
 #pragma once
 #include <algorithm>
 #include <numeric>
@@ -13,11 +13,11 @@
 
 namespace masquerade {
 
-// The tables of a plan, as kernels read them. A group is cut into pieces, which run in parallel when the state before
-// each piece is known. Wave w consists of group w of every document that has so many, counted from 0. The backward
-// runs wave after wave, because groups of a document may share keys and then add to the same gradients. In `key` and
-// `query`, entry p + g is the beginning of piece p of group g. After the last piece of a group follows one more entry,
-// the end of the group.
+// The tables of a plan, as kernels read them. A group is cut into pieces, which run in parallel once the state before
+// each piece is known. Wave w consists of group number w, counted from 0, of every document that has such a group. The
+// backward runs wave after wave, because groups of one document may share keys and then add to the same gradients. In
+// the tables `key` and `query`, entry p + g is the beginning of piece p, which belongs to group g. After the last piece
+// of a group follows one more entry, the end of the group.
 struct StatePlan {
     int waves, groups, pieces, queries, keys;
     const int* first_group;  // (waves + 1) first group of a wave
@@ -33,7 +33,7 @@ struct StatePlan {
 };
 
 // Returns the reason, as a message for the user, why state_attention cannot compute this mask. Returns an empty string
-// if it can.
+// if state_attention can compute it.
 inline std::string state_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         if (has_pattern(q)) return "a state that only grows cannot let the keys behind a window go";
@@ -46,7 +46,7 @@ namespace detail {
 struct StateGroup {
     std::vector<int> source, row;              // source of each key, and its row in the source, in order
     int whole = 0, document = 0;               // all queries see the first `whole` keys
-    std::vector<std::pair<int, int>> queries;  // for each query: number of keys that it sees, its row
+    std::vector<std::pair<int, int>> queries;  // for each query: the number of keys that it sees; its row
 };
 
 inline StateGroup keys_of_group(const SegmentGraph& g, const QuerySegment& q) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The plan of a document says which keys its blocks of query rows visit, that is, which keys some query of the block
-// sees. It consists of runs of keys that the same queries see. It is made once for all heads, with the functions of
-// engine/ops/visible.h.
+// A block of query rows visits a key if at least one of its rows sees the key. The plan of a document lists the visited
+// keys of each block, as runs: consecutive keys that are seen by the same rows of the block. The plan is made once for
+// all heads, with the functions of engine/ops/visible.h.
 #pragma once
 #include "engine/ops/cpu/attention_call.h"
 #include "engine/ops/cpu/vector.h"

@@ -48,8 +48,8 @@ class Part {
     Part(const Problem& problem, Range rows, Range columns) : p_(problem), rows_(rows), columns_(columns) {
         width_ = whole(columns.size(), 32), depth_ = whole(p_.k, 32), height_ = whole(rows.size(), 32);
         if (p_.a.column != 1 && depth_ > left_depth) {
-            // A is stored transposed. Packing 32 rows of A reads 64 bytes of each stored row. The slab is so small
-            // that the following bytes of the stored rows are still in the cache when the next 32 rows of A are
+            // A is stored transposed. Packing 32 rows of A reads 64 bytes of each stored row, and the next 32 rows of A
+            // are in the following 64 bytes. The slab is so small that these bytes are still in the cache when they are
             // packed.
             depth_ = even_part(p_.k, left_depth);
             width_ = even_part(columns.size(), slab_columns);
@@ -201,7 +201,7 @@ bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor 
     Problem problem{*form, m, n, k, a, b, c};
     // right_cost: packing a column of B takes about as long as multiplying it by this many rows of A. left_cost:
     // reading a row of A, or transposing it, takes about as long as multiplying it by this many columns of B.
-    constexpr std::int64_t least = 1 << 20;  // with fewer multiply-adds, waking a thread does not pay
+    constexpr std::int64_t least = 1 << 20;  // with fewer multiply-adds, waking a thread takes longer than it saves
     const double right_cost = 50, left_cost = a.column == 1 ? 60 : 100;
     const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());
     const GemmGrid grid = choose_grid(m, n, most, 32, 32, left_cost, right_cost);

@@ -28,9 +28,9 @@ struct GemmKernel {
 // All kernels that the compiler supports, the fastest first; the last one runs on any machine.
 const std::vector<GemmKernel>& gemm_kernels();
 
-// choose_grid() cuts C(m,n) into at most `most` parts of equal size, one for each thread, and returns this size.
-// Parts at the edge of C may be smaller. It minimises the cost of a full part: height * width + row_cost * height +
-// column_cost * width.
+// choose_grid() cuts C(m,n) into at most `most` parts of equal size, one for each thread, and returns this size. Parts
+// at the edge of C may be smaller. The size minimises the cost of a full part, which is height * width + row_cost *
+// height + column_cost * width.
 struct GemmGrid {
     std::int64_t height, width;  // multiples of row_unit and column_unit
 };

@@ -40,8 +40,8 @@ WHOLE_VECTORS inline float largest(const float* x, int count, float top) {
 }
 
 // Returns the sum of exp(x - from) over `count` numbers x <= from, in eight running sums. A term below e^-87 counts
-// as e^-87. This does not change the sum of a row, which contains exp(0) for the row's largest number. The memory at
-// `next` is prefetched.
+// as e^-87. This does not change the rounded sum of a row, because the row's largest number contributes exp(0) = 1. The
+// memory at `next` is prefetched.
 WHOLE_VECTORS inline float sum_of_exp(const float* x, int count, float from, const float* next) {
     constexpr int sums = 8, at_once = 2 * sums;
     float s[sums] = {}, total = 0;

@@ -166,7 +166,7 @@ class TableKeeper {
 // Not thread-safe. No lock is needed, because only one thread calls ops, all on one stream.
 inline TableKeeper tables_of_graphs;
 
-// Calls f with the width of the chunks into which a head of D columns is cut: 32, 64 or 128, as a compile-time
+// A head of D columns is cut into chunks of equal width. Calls f with this width: 32, 64 or 128, as a compile-time
 // constant.
 template <class F>
 void for_width(int D, F f) {

@@ -20,9 +20,9 @@ struct BackwardInput {
 };
 
 // Tag of the workspace for delta (Nq,H). For each query row and head, delta = sum_j p_j dp_j over the visible keys j,
-// where p_j is a probability and dp_j its gradient. The gradient of a score, ds_j = p_j (dp_j - delta) / sqrt(D), is
-// later computed from the same p_j and dp_j. It is therefore exactly 0 in a row that sees only one key. The equal sum
-// dy.y would be cheaper, but y is rounded to S.
+// where p_j is a probability and dp_j its gradient. The gradient of a score is ds_j = p_j (dp_j - delta) / sqrt(D). It
+// is computed from the same p_j and dp_j as delta, so it is exactly 0 in a row that sees only one key. delta also
+// equals dy.y, which would be cheaper to compute; but y is rounded to S.
 struct Delta {};
 
 template <class S, int W>
@@ -34,14 +34,14 @@ struct BackwardTiles {
     float lse[query_tile], delta[query_tile];
 };
 
-// Number of blocks that an H100 multiprocessor can run at the same time if its shared memory is counted as 227 KiB.
-// Each block uses 1 KiB more than it requests. This number is a launch bound: without it, ptxas gives each thread
-// fewer registers, so that more blocks would fit, and spills.
+// Number of blocks that an H100 multiprocessor can run at the same time, computed for 227 KiB of shared memory, of
+// which each block uses 1 KiB more than it requests. The number is a launch bound. Without it, ptxas aims at more
+// blocks: it gives each thread so few registers that some spill.
 template <class S, int W>
 constexpr int blocks_at_once = int((std::size_t(227) << 10) / (sizeof(BackwardTiles<S, W>) + 1024));
 
 // The work of one block: the columns [column, column + columns) of query head `head`. A block of attention_dkv_kernel
-// computes one key/value head, and sets `head` to each query head that shares the key/value head, one after another.
+// computes one key/value head. It sets `head` to one query head after another of those that share this key/value head.
 template <class S, int W>
 struct Backward {
     static constexpr int K = key_tile(W);

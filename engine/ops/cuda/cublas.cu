@@ -3,12 +3,12 @@
 // not before.
 //
 // The engine stores matrices row by row, cuBLASLt column by column. The memory of a row-major matrix (R,C) is
-// therefore, for cuBLASLt, the transposed matrix (C,R). The product C = A B is requested as its transpose,
+// therefore, for cuBLASLt, the transposed matrix (C,R). The product C = A B is requested in transposed form,
 //     C^T(N,M) = B^T(N,K) A^T(K,M):
 // B is the first factor and A the second, m and n are swapped, and the leading dimension of each matrix is the
-// distance between its stored rows. The memory of a factor already is the transpose that cuBLASLt needs. Only if
-// `transposed` is set must cuBLASLt transpose the factor. The bias of cuBLASLt has an element for every row of C^T,
-// that is, for every column of C.
+// distance between its stored rows. The memory of a factor, as cuBLASLt reads it, already is the transpose that it
+// needs. Only if `transposed` is set must cuBLASLt transpose the factor. The bias of cuBLASLt has an element for every
+// row of C^T, that is, for every column of C.
 //
 // For each shape, the first algorithm that cuBLASLt suggests is used and remembered; if it suggests none, this is
 // remembered too. If the algorithm splits the sum over K into parts, the parts are added in float in a separate step,

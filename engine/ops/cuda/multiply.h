@@ -62,8 +62,8 @@ inline void expect_known(const Multiplication& p) {
                          "bias, in bf16, and sizes above 0"));
 }
 
-// The size of the tile of C that a block of tiled_multiply() computes; `fitting` lets the function choose. The bits
-// of C do not depend on this size.
+// The size of the tile of C that a block of tiled_multiply() computes. With `fitting`, tiled_multiply() chooses the
+// size. The bits of C do not depend on the size.
 enum class TileSize { fitting, small, large };
 
 // multiply() and tiled_multiply() run on the stream of the ops and read nothing back. They allocate no device memory,

@@ -45,8 +45,8 @@ enum class Form {
 
 // A matrix x(M,N) of sums, spread over the registers of the block's threads. each(f) calls f(i, j, x_ij) for the
 // elements of the calling thread. add<form>(a, b, m, n, depth) adds the product of tiles a and b to the first m rows
-// and n columns; it may change other elements. Both tiles must be initialised as far as filled() says, and their
-// numbers beyond the depth must be 0.
+// and n columns of x; the other elements of x may get any value. Both tiles must be initialised as far as filled()
+// says, and their numbers beyond the depth must be 0.
 template <class T, int M, int N>
 struct TileSum;
 
