@@ -10,16 +10,16 @@ namespace masquerade {
 
 // The tables of a plan, as kernels read them. A list is cut into blocks of `block` keys; its last block may have fewer.
 struct BlockPlan : ListPlan {
-    int block, blocks, most;  // keys of a block; `blocks`: an upper bound; `most`: blocks of the longest list
-    const int* first_block;   // (groups + 1) first block of the list; last: number of used blocks
-    const int* group_of;      // (blocks) group of the block; -1 if the block is unused
+    int block, blocks, most;  // keys per block; upper bound of the number of blocks; blocks of the longest list
+    const int* first_block;   // per group: the first block of its list; one more entry: the number of used blocks
+    const int* group_of;      // per block: its group; -1 if the block is unused
     HD int blocks_of(int g) const { return first_block[g + 1] - first_block[g]; }
     HD int begin(int u) const { return first_key[group_of[u]] + (u - first_block[group_of[u]]) * block; }
     HD int keys_of(int u) const {
         const int left = first_key[group_of[u] + 1] - begin(u);
         return left < block ? left : block;
     }
-    // Returns the row that is key t of block v. Block v is counted from the first block of the list of block u.
+    // Returns the row that is key t of block v. Blocks v are counted within the list of block u.
     HD int row_of(int u, int v, int t) const { return row[first_key[group_of[u]] + v * block + t]; }
     // Row t of sorted block u is a mean of row t of the blocks v < mixed(u, t) of the list. If all rows of the group
     // see the whole list, these are all blocks that have a row t; lacks(u, t) is true if the last block has no row t.

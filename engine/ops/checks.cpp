@@ -11,7 +11,8 @@
 namespace masquerade {
 namespace {
 
-// A tensor or list as ops.h states it: "w?(V,C)A" may be absent, and has the sizes "V" and "C" and the type 'A'.
+// A tensor or list as ops.h states it. For example, "w?(V,C)A" states that w may be absent, and that it has the sizes
+// "V" and "C" and the type 'A'.
 struct Stated {
     std::string name;
     bool optional = false;
@@ -75,7 +76,7 @@ const Shapes& shapes_of(OpNumber op) {
 class Call {
   public:
     Call(OpNumber op, const std::vector<Argument>& arguments) : shapes_(shapes_of(op)) {
-        for (std::size_t i = 0; i < arguments.size(); i++)  // the value of `heads` is H
+        for (std::size_t i = 0; i < arguments.size(); i++)  // for example, `heads` is the value of H
             if (const auto& p = shapes_.parameters[i]; p.number)
                 letters_[std::toupper(p.name[0])] = arguments[i].number;
         for (int k = 0; k < int(shapes_.all.size()); k++)
@@ -96,7 +97,7 @@ class Call {
     bool fits(const Shapes::Parameter& p, const Argument& a) {
         const Stated& stated = shapes_.all[p.stated];
         if (a.number) return fits(stated.sizes[0], *a.number);
-        if (a.count == 0) return true;  // an output whose shape outputs_of() wants to know
+        if (a.count == 0) return true;  // an output whose shape is not known yet (outputs_of())
         const View& view = *a.views[0];
         if (!view && (stated.optional || p.gradient)) return true;
         if (stated.any_shape() && !any_) any_ = view.shape;

@@ -47,8 +47,8 @@ namespace DEVICE {
 using Lanes = WarpLanes;  // the 32 threads of a warp, which compute a row together
 #else
 using Lanes = OneLane;
-// Returns an address at which kernels can read `numbers`. On the CPU, it is valid while `numbers` exists; on CUDA,
-// until the next call with the same Tag.
+// Returns an address at which kernels can read `numbers`. On the CPU, the address is valid while `numbers` exists. On
+// CUDA, it is valid until the next call with the same Tag; each table that an op uses has its own Tag.
 template <class Tag>
 const int* table_of(const std::vector<int>& numbers) {
     return numbers.data();
@@ -130,8 +130,8 @@ template <class A, class Term>
 void add_row(const Term& term, std::int64_t n, int columns, A* __restrict parts) {
     for (int c = 0; c < columns; c++) parts[c] += term(n, c);
 }
-// Adds up the partial sums of all chunks, in order, and stores or adds the totals as `sum` says. The partial sums of a
-// chunk are a row of `parts`; rows are `stride` numbers apart.
+// Adds up the partial sums of all chunks, in order, and stores the totals in sum.to or, if sum.add is true, adds them.
+// The partial sums of a chunk are a row of `parts`; rows are `stride` numbers apart.
 template <class A, class Term>
 void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunks, std::int64_t stride, int columns) {
     constexpr int block = 64;

@@ -26,7 +26,7 @@ HD void residual_row_grad(Lanes lanes, const S* dy, const S* s, const A* w, A me
                           std::int64_t n, S* dx, bool add_x, S* df, bool add_f, int C) {
     auto ds = layernorm_row_grad(lanes, dy, s, w, mean, rstd, C);
     if (dx) store(lanes, C, dx, add_x, ds);
-    meet(lanes);  // df may be the memory of dx, and its element i may be written by another lane than that of dx
+    meet(lanes);  // df may be the same memory as dx, and another lane may write the same element of df
     if (df) drop.store_row(lanes, n, C, df, add_f, [&](int i, auto dropped) { return dropped(ds(i)); });
 }
 

@@ -15,18 +15,19 @@
 
 namespace masquerade {
 
-// The tables of a plan, as kernels read them. A key is an index in the lists of all groups, one after the other.
+// The tables of a plan, as kernels read them. The lists of all groups are stored one after another; a key is an index
+// in them.
 struct ListPlan {
     int groups, rows, queries, keys;
-    const int* first_key;     // (groups + 1) first key of a group
-    const int* whole;         // (groups) 1: all rows of the group see the whole list
-    const int* group;         // (keys) group of the key
-    const int* row;           // (keys) row of q, k and v
-    const int* query;         // (keys) row of y whose query is this row of q; -1 if the group has no such query
-    const int* sees;          // (keys) end of the keys that this query sees, which begin at first_key; 0: no query
-    const int* own;           // (queries) key that is the query's own row; -1 if this row of y is not computed
-    const int* first_of_row;  // (rows + 1) the first entry of `of_row` that belongs to this row
-    const int* of_row;        // (keys) the keys that are this row; a row in the lists of two groups is two keys
+    const int* first_key;     // per group: its first key; one more entry: the number of keys
+    const int* whole;         // per group: 1 if all rows of the group see the whole list, else 0
+    const int* group;         // per key: its group
+    const int* row;           // per key: its row of q, k and v
+    const int* query;         // per key: the row of y whose query is in the key's row; -1 if there is none
+    const int* sees;          // per key: this query sees the keys of its group before this index; 0: no query
+    const int* own;           // per row of y: the key in the row of its query; -1 if this row of y is not computed
+    const int* first_of_row;  // per row: index in `of_row` of its first key; one more entry: the number of keys
+    const int* of_row;        // all keys, sorted by row; a row in the lists of two groups is two keys
 };
 
 // Returns the reason, as a message for the user, why attention that sorts rows cannot compute this mask. Returns an

@@ -115,13 +115,13 @@ struct Pairs {
     const S *q, *k, *v;
     int C, D;
     A scale;
-    const int *document, *position;  // names (RowNames) of the rows of y, for dropout
+    const int *document, *position;  // of each row of y; they select dropout's random numbers
     Stream stream;
     std::uint32_t threshold;
-    A kept;   // factor of a probability that dropout keeps
+    A kept;   // factor of the probabilities that dropout keeps: 1 / (1 - rate)
     A* room;  // (work items,3D), scratch memory for sums
     HD std::int64_t at(int row, int head) const { return std::int64_t(row) * C + head * D; }
-    // Returns the index in q, k and v of the first number of this head, in the row that is this key.
+    // Returns the index, in q, k and v, of the first number of `head` in the row of `key`.
     HD std::int64_t of(int key, int head) const { return at(sorted.plan.row[key], head); }
     HD A* room_of(std::int64_t item) const { return room + 3 * item * D; }
     template <class Lanes>

@@ -230,9 +230,9 @@ OP(gaussian_kl_backward, (View dkl, View x, View prior, Grad dx, Grad dprior))
 OP(at_least_forward, (View x, double least, View y), "x y(*)A")
 OP(at_least_backward, (View dy, View x, double least, Grad dx))
 
-// Affine coupling, a block of a flow. A row of x(B,Z) holds a, then b, the last Z/2 numbers; a row of st(B,2 (Z/2))
-// holds r, then t. With s = 2 tanh(r / 2), a row of y(B,Z) holds a, then b exp(s) + t, and log_det(B) is the sum of s.
-// all A
+// Affine coupling, a block of a flow. A row of x(B,Z) holds a, then b; b is the last Z/2 numbers. A row of
+// st(B,2 (Z/2)) holds r, then t. With s = 2 tanh(r / 2), a row of y(B,Z) holds a, then b exp(s) + t, and log_det(B) is
+// the sum of s. all A
 //                                            Dinh et al. 2016, section 3; Kingma & Dhariwal 2018, section 3
 OP(coupling_forward, (View x, View st, View y, View log_det), "x y(B,Z)A log_det(B)A")
 OP(coupling_backward, (View dy, View dlog_det, View x, View st, Grad dx, Grad dst))

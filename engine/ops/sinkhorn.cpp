@@ -46,7 +46,7 @@ struct Sorting {
     int heads, D, K;
     A scale;                                 // 1 / (sqrt(D) temperature)
     A *mean_q, *mean_k, *dmean_q, *dmean_k;  // (blocks,H,D): means of q and of the keys; gradients of the means
-    A *scores, *slopes, *work;               // (blocks,H,most): R, its gradient, scratch memory
+    A *scores, *slopes, *work;               // (blocks,H,most): scores R; gradient of log S, later of R; scratch memory
     A* weights;  // (2,blocks,H,most): w for rows t that the last block has, then w for the other rows t; if only blocks
                  // before u are mixed, scratch memory for the second half
     A* potential;  // (2K + 3,blocks,H): r^0, c^1, r^1, ..., c^K, r^K, then the gradients of r and c
@@ -293,7 +293,7 @@ template <class S, class A>
 struct RowsGrad {
     Sorting<S, A> of;
     const A* dmean;
-    const S* dy;  // null: computes dq instead of dkv
+    const S* dy;  // if null, dq is computed; otherwise dkv
     S* to;
     bool add;
     template <class Lanes>

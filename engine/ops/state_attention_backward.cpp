@@ -60,7 +60,7 @@ struct Backward {
     template <class Lanes>
     HD void totals(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
-        if (p == chains.plan.first_piece[g]) return;  // no earlier piece needs this total
+        if (p == chains.plan.first_piece[g]) return;  // the group's first piece: no earlier piece needs its total
         const State<A> own = chains.state(p + g, head);
         clear_adjoint(lanes, chains.n, own.count);
         back(lanes, own, p, head, chains.scratch(i), [](int) {});

@@ -85,7 +85,7 @@ struct Totals {
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
-        if (p + 1 == chains.plan.first_piece[g + 1]) return;  // no later piece needs this total
+        if (p + 1 == chains.plan.first_piece[g + 1]) return;  // the group's last piece: no later piece needs its total
         const State<A> own = chains.state(p + g + 1, head);
         clear_state(lanes, chains.n, own.count);
         chains.forth(lanes, own, p, head, chains.scratch(i), true, [](int) {});

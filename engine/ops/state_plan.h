@@ -20,16 +20,16 @@ namespace masquerade {
 // of a group follows one more entry, the end of the group.
 struct StatePlan {
     int waves, groups, pieces, queries, keys;
-    const int* first_group;  // (waves + 1) first group of a wave
-    const int* document;     // (groups) document of a group
-    const int* first_piece;  // (groups + 1) first piece of a group
-    const int* group;        // (pieces) group of a piece
-    const int* key;          // (pieces + groups) first key of a piece
-    const int* query;        // (pieces + groups) first query of a piece
-    const int* query_row;    // (queries) row of the query in x
-    const int* query_end;    // (queries) index of a key; the query sees all keys of its group before it
-    const int* key_source;   // (keys) source of a key
-    const int* key_row;      // (keys) row of a key in its source
+    const int* first_group;  // per wave: its first group; one more entry: the number of groups
+    const int* document;     // per group: its document
+    const int* first_piece;  // per group: its first piece; one more entry: the number of pieces
+    const int* group;        // per piece: its group
+    const int* key;          // per piece, and for the end of each group: the first key
+    const int* query;        // per piece, and for the end of each group: the first query
+    const int* query_row;    // per query: its row in x
+    const int* query_end;    // per query: index of a key; the query sees the keys of its group before this key
+    const int* key_source;   // per key: its source, the index of a key/value tensor
+    const int* key_row;      // per key: its row in the source
 };
 
 // Returns the reason, as a message for the user, why state_attention cannot compute this mask. Returns an empty string
@@ -44,8 +44,8 @@ inline std::string state_refuses(const SegmentGraph& graph) {
 
 namespace detail {
 struct StateGroup {
-    std::vector<int> source, row;              // source of each key, and its row in the source, in order
-    int whole = 0, document = 0;               // all queries see the first `whole` keys
+    std::vector<int> source, row;              // for each key of the list, in order: its source; its row in the source
+    int whole = 0, document = 0;               // `whole`: the first `whole` keys are seen by all queries of the group
     std::vector<std::pair<int, int>> queries;  // for each query: the number of keys that it sees; its row
 };
 

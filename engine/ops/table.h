@@ -24,7 +24,7 @@ struct RowNames {
 };
 
 struct DropoutRule {
-    float rate = 0;  // [0, 1)
+    float rate = 0;  // probability that a number is dropped, in [0, 1)
     Stream stream;
 };
 
@@ -43,11 +43,11 @@ struct AttentionRule {
 enum class StatePack : int { sum, gated, exponential, pair };
 enum class StateRead : int { linear, kernel, attend };
 struct StateRule {
-    int heads = 1, slots = 1;  // H, R
+    int heads = 1, slots = 1;  // the numbers H and R
     StatePack pack = StatePack::sum;
     StateRead read = StateRead::attend;
     double scale = 1;  // multiplies all numbers of the packs
-    double floor = 0;  // for read = kernel: lower bound of |divisor|; times the number of keys if pack = sum
+    double floor = 0;  // for read = kernel: lower bound of the divisor of y; times the number of keys if pack = sum
     int piece = 256;   // most keys plus queries in a piece; one thread or warp computes a piece
 };
 
@@ -107,7 +107,7 @@ namespace cpu {
 #include "engine/ops/ops.h"
 #undef OP
 }  // namespace cpu
-namespace cuda {  // defined only in the CUDA library, which may not have all ops
+namespace cuda {  // defined only in the CUDA library, which may lack some of them
 #define OP(name, parameters, ...) void name parameters;
 #include "engine/ops/ops.h"
 #undef OP

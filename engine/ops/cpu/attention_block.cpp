@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The matrix products that attention_block.h declares, of a block of query rows and the packed keys or values that
-// the queries see. They are computed in tiles whose sums stay in registers.
+// The matrix products that attention_block.h declares: one factor is a block of query rows, the other factor is the
+// packed keys or values that the queries see. The products are computed in tiles whose sums stay in registers.
 #include "engine/ops/cpu/attention_block.h"
 
 #include "engine/ops/cpu/draws.h"

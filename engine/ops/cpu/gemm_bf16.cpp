@@ -16,7 +16,7 @@ namespace {
 // Sizes that fit into the caches of a core. First-level cache: 32 rows of A with left_depth numbers each (40 KiB).
 // Second-level cache: right_room packed numbers of B (1 MiB), or sums_room float sums of C (1.2 MiB).
 constexpr std::int64_t left_depth = 640, right_room = 512 * 1024, sums_room = 300 * 1024;
-constexpr std::int64_t slab_columns = 512;  // columns of a slab (packed part) of B if all of K does not fit
+constexpr std::int64_t slab_columns = 512;  // columns of a slab (packed part) of B that does not have the full depth K
 
 std::int64_t parts(std::int64_t size, std::int64_t most) { return (size + most - 1) / most; }
 std::int64_t whole(std::int64_t size, std::int64_t unit) { return parts(size, unit) * unit; }
@@ -40,9 +40,9 @@ struct Problem {
 struct Scratch {};
 
 // The part of C that one thread computes. The thread packs B in slabs of depth_ rows and width_ columns. For each
-// slab, it loops over its rows of A, 32 at a time, and over parts of the slab's depth of at most left_depth. Between
-// two parts of the depth, the sums of the 32 rows are stored in `waiting_`. Between two slabs for the same columns,
-// the sums of all height_ rows are stored in `sums_`.
+// slab, it loops over its rows of A, 32 at a time, and over parts of the slab's depth, each at most left_depth deep.
+// Between two parts of the depth, the sums of the 32 rows are stored in `waiting_`. Between two slabs for the same
+// columns, the sums of all height_ rows are stored in `sums_`.
 class Part {
   public:
     Part(const Problem& problem, Range rows, Range columns) : p_(problem), rows_(rows), columns_(columns) {

@@ -28,7 +28,7 @@ struct alignas(64) TileConfig {
 static_assert(sizeof(TileConfig) == 64, "LDTILECFG reads 64 bytes");
 
 void configure_tiles() {
-    static const TileConfig config;  // static, because the compiler assumes that only 8 bytes of it are read
+    static const TileConfig config;  // static: of a local object, the compiler would store only 8 bytes before the call
     _tile_loadconfig(&config);
 }
 

@@ -61,7 +61,7 @@ inline void transpose(Vector (&v)[lanes]) {
         t[i + 1] = shuffle<Zip<1, 1>>(v[i], v[i + 1]);
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < lanes; i += 4)  // afterwards, v[i + j] contains columns j, 4 + j, ... of rows i to i + 3
+    for (int i = 0; i < lanes; i += 4)  // afterwards, v[i + c] contains columns c, c + 4, c + 8, ... of rows i to i + 3
 #pragma GCC unroll 2
         for (int j = 0; j < 2; j++) {
             v[i + 2 * j] = shuffle<Zip<2, 0>>(t[i + j], t[i + j + 2]);
@@ -182,7 +182,7 @@ void pack_b(float* to, const Factor& b, const Area& at) {
 // memory are prefetched one by one, so that they are in the second-level cache when they are read.
 struct Walk {
     const char *line = nullptr, *row_end = nullptr;
-    std::int64_t length = 0, stride = 0, rows = 0;  // bytes of a row; bytes from row to row; number of rows left
+    std::int64_t length = 0, stride = 0, rows = 0;  // bytes of a row; bytes from one row to the next; rows left
 };
 
 // Prefetches the next cache line of the walk.

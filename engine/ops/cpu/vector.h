@@ -74,7 +74,7 @@ inline Vector exp_or_zero(Vector x) {
     return x < -87.0f ? Vector{} : p * power;
 }
 
-// Returns a mask for ?: that selects the lanes whose bit in `bits` is set.
+// Returns a mask for the operator ?: of vectors. It selects the lanes whose bit in `bits` is set.
 inline Integers lanes_of(unsigned bits) {
     Integers bit;
     for (int i = 0; i < lanes; i++) bit[i] = 1 << i;

@@ -74,7 +74,8 @@ struct Backward {
     // Computes tiles.p = p keep and tiles.ds = p (dp - delta) / sqrt(D) for a query tile and a key tile, where p is
     // the probability, keep is the dropout factor, and dp = keep dy.v. tiles.p and tiles.ds are 0 if the row does not
     // see the key. If `only_delta` is set, the function instead adds the sum of p dp over these keys to tiles.delta.
-    // If new_queries (new_keys) is set, the query tile (key tile) is not yet in shared memory and is loaded first.
+    // new_queries says whether the query tile must first be loaded into shared memory, and new_keys says the same of
+    // the key tile.
     template <bool only_delta>
     __device__ void gradients_of_scores(const QueryTile& tile, const KeyTile& keys, int visit_index, bool new_queries,
                                         bool new_keys) const {
@@ -149,7 +150,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
         const KeyTile keys = input.forward.tables.key_tiles[input.forward.tables.visits[v].key_tile];
         block.template gradients_of_scores<true>(tile, keys, v, v == tile.first, true);
     }
-    if (thread < tile.rows)  // the last visit ended with a barrier; without visits, each thread reads its own 0
+    if (thread < tile.rows)  // the last visit ended with a barrier; without visits, a thread reads only the 0 it wrote
         to[std::int64_t(tile.row + thread) * input.forward.heads.of_queries + block.head] = block.tiles.delta[thread];
 }
 

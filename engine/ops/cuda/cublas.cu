@@ -89,7 +89,7 @@ std::int64_t alignment_of(const void* address) {
 
 // How cuBLASLt computes the products of one shape, with the same types and alignments.
 struct Plan {
-    bool possible = false;  // whether cuBLASLt has an algorithm
+    bool possible = false;  // whether cuBLASLt has an algorithm for the shape
     cublasLtMatmulDesc_t operation = nullptr;
     cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
     cublasLtMatmulAlgo_t algorithm = {};
@@ -143,7 +143,7 @@ Plan make_plan(const Multiplication& p) {
     if (p.bias) {
         set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t(CUBLASLT_EPILOGUE_BIAS));
         set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, std::int32_t(CUDA_R_32F));
-        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);  // its alignment affects the algorithm
+        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);  // the algorithm depends on its alignment
     }
     plan.first = layout_of(p.b.dtype, p.b.transposed, p.b.row, p.k, p.n);
     plan.second = layout_of(p.a.dtype, p.a.transposed, p.a.row, p.m, p.k);

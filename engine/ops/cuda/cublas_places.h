@@ -24,7 +24,7 @@ namespace masquerade {
 // values.
 struct CublasSearch {
     int major = 0;          // major version of CUDA; if it is 13, the file is libcublasLt.so.13
-    std::string root = "";  // prefix of every folder that no environment variable names
+    std::string root = "";  // prefix of all searched folders, except those that environment variables name
     const char* (*variable)(const char* name) = [](const char* name) -> const char* { return std::getenv(name); };
 
     std::string file() const { return text("libcublasLt.so.", major); }

@@ -32,8 +32,8 @@ struct FactorTile {
     }
 };
 
-// Returns how many of the `all` rows (or columns) of a tile must be initialised if a product needs n of them, because
-// a product also reads rows that it does not need.
+// Returns how many of the `all` rows (or columns) of a tile must be initialised if a product needs n of them. The
+// product also reads some rows after the first n, but uses none of the sums that it computes from them.
 __device__ inline int filled(int n, int all) { return n <= 16 ? 16 : all; }
 
 // How a product indexes its two tiles a and b; k counts the depth.
