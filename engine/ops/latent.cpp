@@ -8,7 +8,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// at_least: max(x, least), and its gradient.
+// The op at_least: max(x, least), and its gradient.
 template <class A>
 HD A at_least_point(A x, A least) {
     return real_of(x) > real_of(least) ? x : least;

@@ -45,7 +45,8 @@ struct BiasTerm {
     HD A operator()(std::int64_t n, int i) const { return A(dy[n * C + i]); }
 };
 
-// Calls f for every row, and computes dw and db as column sums.
+// The common part of both backwards: calls f, which computes the gradients of the inputs, for every row; and computes
+// dw and db as column sums.
 template <class S, class A, class F>
 void run_backward(std::int64_t rows, F f, const WeightTerm<S, A>& term, const Grad& dw, const Grad& db) {
     for_each_row_and_sums(rows, term.C, f, ColumnSum<A, WeightTerm<S, A>>{dw.view.as<A>(), dw.add, term},

@@ -8,7 +8,8 @@
 // The contract of every op:
 // - It writes all elements of its outputs. It changes no input, but an op without a backward may update a tensor.
 // - It stores each gradient if Grad::add is false, and adds to it if Grad::add is true. It skips a Grad that is absent.
-// - It can be captured as a CUDA graph: it uses one stream, reads nothing back to the host, allocates only workspaces.
+// - It can be captured as a CUDA graph: it uses one stream, reads nothing back to the host, and allocates no device
+//   memory except workspaces.
 // - It checks what the string of its OP line cannot state: sizes that depend on a rule, and the numbers in lists.
 //
 // The string of an OP line states the shapes and types that checks.cpp checks at each call: "x y(N,C) w b?(C)A" means
@@ -165,7 +166,7 @@ OP(lsh_attention_backward, (View dy, View q, View k, View v, View rotations, Vie
 
 // Sinkhorn sorting, for each head. A list of keys (list_plan.h) is cut into blocks of `block` keys. Row t of block u of
 // y is a weighted mean of row t of the blocks v of the list: sum_v w_uv kv[v, t]. The weights are
-// w_uv = S_uv / sum_v S_uv. All sums run over the blocks v that have a row t; if there is none, this row of y is 0. S
+// w_uv = S_uv / sum_v' S_uv'. All sums run over the blocks v that have a row t; if there is none, this row of y is 0. S
 // starts as exp(q_u . k_v / (sqrt(D) temperature)), where q_u is the mean of block u of q (N,C), and k_v the mean of
 // the keys of block v of kv (N,2C). Then the columns and the rows of S are normalised to sum 1, `iterations` times. If
 // rows of a list see different keys, S is causal (sinkhorn.cpp). y is (U block,2C) with U = most_blocks()
@@ -217,7 +218,8 @@ OP(normalise_backward, (View dy, View y, View inverse, int heads, Grad dx))
 OP(vmf_sample_forward, (View mu, View w, View e, View z), "mu e z(B,Z)A w(B)A")
 OP(vmf_sample_backward, (View dz, View mu, View w, View e, Grad dmu, Grad dw))
 
-// A row of x(B,2Z) holds mu, then the log variance l, which is clamped to [-8, 8]:  z(B,Z) = mu + exp(l / 2) e.  all A
+// z(B,Z) = mu + exp(l / 2) e, where e(B,Z) is normal noise. A row of x(B,2Z) holds mu, then the log variance l, which
+// is clamped to [-8, 8].  all A
 //                                                                            Kingma & Welling 2013
 OP(gaussian_sample_forward, (View x, View e, View z), "x(B,2Z)A e z(B,Z)A")
 OP(gaussian_sample_backward, (View dz, View x, View e, Grad dx))

@@ -48,8 +48,8 @@ struct QuerySegment {
     int block_last = 0;       // i also sees the last `block_last` places of every block
     bool window_all = false;  // whether the pattern also limits which keys of the other key segments are seen
     bool along = false;       // like window_all, but places are counted from the start of the document
-    int bits_begin = -1;      // Rule::bits: index in SegmentGraph::bits of the first bit of row `begin`;
-                              // a row has as many bits as `self` has keys
+    int bits_begin =
+        -1;  // Rule::bits: index of the first bit in SegmentGraph::bits; each row has a bit per key of `self`
 };
 
 struct SegmentGraph {

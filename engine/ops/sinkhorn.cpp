@@ -47,8 +47,9 @@ struct Sorting {
     A scale;                                 // 1 / (sqrt(D) temperature)
     A *mean_q, *mean_k, *dmean_q, *dmean_k;  // (blocks,H,D): means of q and of the keys; gradients of the means
     A *scores, *slopes, *work;               // (blocks,H,most): scores R; gradient of log S, later of R; scratch memory
-    A* weights;  // (2,blocks,H,most): w for rows t that the last block has, then w for the other rows t; if only blocks
-                 // before u are mixed, scratch memory for the second half
+    // (2,blocks,H,most): first w for the rows t that the last block has, then w for the other rows t. If only blocks
+    // before u are mixed, the second half is scratch memory.
+    A* weights;
     A* potential;  // (2K + 3,blocks,H): r^0, c^1, r^1, ..., c^K, r^K, then the gradients of r and c
     HD std::int64_t at(int u, int head) const { return std::int64_t(u) * heads + head; }
     HD A* row(A* of, int u, int head) const { return of + at(u, head) * plan.most; }
@@ -162,8 +163,8 @@ struct Mix {
     }
 };
 
-// Computes `slopes`, the gradient of log S_uv: sum_t w_uv (g_v - sum_v' w_uv' g_v'), where g_v is the gradient of w_uv
-// for row t, that is, (dy of row t of sorted block u) . (row t of block v).
+// Let g_v be the gradient of w_uv in row t, that is, (dy of row t of sorted block u) . (row t of block v). Computes the
+// gradient of log S_uv, sum_t w_uv (g_v - sum_v' w_uv' g_v'), and stores it in `slopes`.
 template <class S, class A>
 struct WeightsGrad {
     Sorting<S, A> of;

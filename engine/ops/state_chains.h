@@ -174,7 +174,7 @@ Chains<S, X, A> chains_of(const View& x, const Views& pack, const Views& kv, con
     return c;
 }
 
-// Computes the state before every piece: first the totals, then the states.
+// Computes the state before every piece: first the totals of the pieces (Totals), then the states (Starts).
 template <class S, class X, class A>
 void start_pieces(const Chains<S, X, A>& chains, const A* before) {
     const StatePlan& plan = chains.plan;

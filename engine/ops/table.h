@@ -182,7 +182,7 @@ Device device_of(OpNumber op, const std::vector<Argument>& arguments);
 // Throws Error if a tensor does not have the shape and type that ops.h states.
 void check_shapes(OpNumber op, const std::vector<Argument>& arguments);
 
-// Returns the name of an op without _forward: "layernorm".
+// Returns the name of an op without the suffix _forward; for example "layernorm".
 const char* base_name(OpNumber op);
 
 // A tensor that an op writes.

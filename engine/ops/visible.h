@@ -118,8 +118,8 @@ void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, 
 }
 
 // Calls f(begin, end), in order, for each run of rows of the key segment that a query row sees. The runs are computed
-// without testing every row. Only if the rule is rank, strict_rank or bits, every row of the query's own segment inside
-// the window or blocks is tested.
+// without testing every row. If the rule is rank, strict_rank or bits, however, each row of the query's own segment
+// inside the window or blocks is tested.
 template <class Graph, class F>
 void each_run(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, F f) {
     const KeySegment& key = graph.keys[key_segment];

@@ -23,8 +23,9 @@ struct QueryBlock {
     int row, count;
     int first_run, last_run, visits;
     unsigned everyone, seeing;  // bits of the lanes that have a query row; bits of the lanes that see any key
-    // True if every lane that sees a key of the block also sees all earlier keys of the block. The number of keys
-    // that the lane sees before a key, which selects the random number of dropout, is then the index of the visit.
+    // True if every lane that sees a key of the block also sees all earlier keys of the block. The index of a visit is
+    // then also the number of keys that the lane sees before the visited key. Dropout needs this number, because it
+    // selects the random number.
     bool in_step;
 };
 

@@ -94,7 +94,7 @@ class Part {
 
     // Computes a row of blocks of C, for one part of K. The sums over the earlier parts of K are read from `start`,
     // and the new sums are written to `end`. For the first part of K, the sums begin with the values that gemm_bf16.h
-    // describes. For the last part, they are written to C instead.
+    // describes. For the last part of K, the new sums are written to C instead.
     void multiply_rows(Range rows, Range columns, Range depth, const std::uint16_t* right, float* start, float* end) {
         const auto* left =
             static_cast<const std::uint16_t*>(p_.a.data) + rows.begin * p_.a.row + depth.begin * p_.a.column;

@@ -45,7 +45,7 @@ struct Bf16Block {
     const Bf16Finish* before;  // an earlier block to be written to C, or null; AMX writes it while tiles are multiplied
 };
 
-// A way to multiply blocks, with one set of instructions.
+// The functions that multiply blocks with one set of instructions: AMX or AVX-512.
 struct Bf16Form {
     const char* name;
     void (*begin)();  // called by a thread before the first block of its part of C

@@ -20,7 +20,7 @@ struct GemmProblem {
 struct GemmKernel {
     const char* name;
     bool (*machine_has)();
-    std::int64_t rows, columns;                                      // a part of C begins at multiples of these
+    std::int64_t rows, columns;                                      // parts of C begin at multiples of these numbers
     std::int64_t (*scratch)(std::int64_t n, std::int64_t cache);     // number of floats that block() needs as scratch
     void (*block)(const GemmProblem&, const Area&, float* scratch);  // scratch is 64-byte aligned
 };

@@ -185,7 +185,7 @@ struct Walk {
     std::int64_t length = 0, stride = 0, rows = 0;  // bytes of a row; bytes from one row to the next; rows left
 };
 
-// Prefetches the next cache line of the walk.
+// Prefetches the next cache line of the memory that `walk` describes.
 inline void ask(Walk& walk) {
     if (walk.rows <= 0) return;
     __builtin_prefetch(walk.line, 0, 2);
@@ -196,7 +196,7 @@ inline void ask(Walk& walk) {
     walk.rows--;
 }
 
-// Returns a walk over an area of f, in the direction in which f is contiguous.
+// Returns a Walk over an area of f, in the direction in which f is contiguous.
 inline Walk walk_over(const Factor& f, const Area& at) {
     const std::int64_t rows = at.m1 - at.m0, columns = at.n1 - at.n0, size = f.dtype == DType::f32 ? 4 : 2;
     if (rows <= 0 || columns <= 0) return {};

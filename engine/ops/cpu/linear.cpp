@@ -60,7 +60,7 @@ void column_sums(const View& x, const Grad& sums) {
         ColumnSum<float, decltype(term)>{sums.view.as<float>(), sums.add, term});
 }
 
-// Tags of workspaces for gradients that only the backward needs.
+// Tags of workspaces (workspace.h) for gradients that only the backward needs.
 struct GeluOutputGrad {};
 struct UnrotatedGrad {};
 
