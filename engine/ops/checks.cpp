@@ -76,7 +76,7 @@ const Shapes& shapes_of(OpNumber op) {
 class Call {
   public:
     Call(OpNumber op, const std::vector<Argument>& arguments) : shapes_(shapes_of(op)) {
-        for (std::size_t i = 0; i < arguments.size(); i++)  // for example, `heads` is the value of H
+        for (std::size_t i = 0; i < arguments.size(); i++)  // an int parameter gives a letter its value: heads, H
             if (const auto& p = shapes_.parameters[i]; p.number)
                 letters_[std::toupper(p.name[0])] = arguments[i].number;
         for (int k = 0; k < int(shapes_.all.size()); k++)

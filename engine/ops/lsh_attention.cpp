@@ -34,9 +34,9 @@ struct Sorted {
         }
         return false;
     }
-    // Calls f(other) once for each pair, in whatever rounds it occurs. If from_key is false, `other` is each other key
-    // that the query of row `key` finds. If from_key is true, `other` is each other row whose query finds `key`.
-    // Returns false if f was not called.
+    // Calls f(other) for every `other` that forms a pair with `key`, once for each pair, even if several rounds find
+    // the pair. If from_key is false, the query of `key` finds `other`. If from_key is true, the query of `other` finds
+    // `key`. Returns false if f was not called.
     template <bool from_key, class F>
     HD bool each_found(int key, int head, F f) const {
         const int begin = plan.first_key[plan.group[key]], n = plan.first_key[plan.group[key] + 1] - begin;

@@ -82,8 +82,8 @@ OP(scale_columns_backward, (View dy, View x, View w, Grad dx, Grad dw))
 OP(add_forward, (View a, View b, View y), "a b y(*)")
 OP(add_backward, (View dy, Grad da, Grad db))
 
-// y(N,C) = x keep / (1 - rate). keep is 0 or 1, at random. It depends only on the stream, the row's document and
-// position (RowNames), and the channel.
+// y(N,C) = x keep / (1 - rate). keep is a random number, 0 or 1, which depends only on the stream, the row's document
+// and position (RowNames), and the channel.
 //                                                                                            Srivastava et al. 2014
 OP(dropout_forward, (View x, RowNames rows, DropoutRule rule, View y), "x y(*)")
 OP(dropout_backward, (View dy, RowNames rows, DropoutRule rule, Grad dx))

@@ -50,7 +50,7 @@ HD void replace_row_grad(Lanes lanes, const S* dy, int which, S* dx, bool add_x,
     if (du && replaced) store(lanes, C, du + std::int64_t(which) * C, add_u, given);
 }
 
-// Returns the lowest row of [begin, end) with the largest x[row * C]; NaN counts as the largest. Returns -1 if there is
+// Returns the first row of [begin, end) with the largest x[row * C]; NaN counts as the largest. Returns -1 if there is
 // no row.
 template <class A, class S>
 HD int top_row(const S* x, int begin, int end, std::int64_t C) {

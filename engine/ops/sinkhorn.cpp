@@ -231,9 +231,9 @@ struct NormaliseGrad {
         }
         means(lanes, first, U, head);
     }
-    // The same for a list in which only blocks v < u are mixed. The gradient g_uv of c^k_uv goes to every row i <= u of
-    // column v. With T_i = sum_(u>=i) g_uv exp(c_iv - c_uv), row i gets T_i exp(R_iv - r^(k-1)_i - c_iv). c never falls
-    // along a column, so no exponential overflows.
+    // Changes the gradient of log S in `slopes` into the gradient of R, for a list in which only blocks v < u are
+    // mixed. The gradient g_uv of c^k_uv goes to every row i <= u of column v. With T_i = sum_(u>=i) g_uv exp(c_iv -
+    // c_uv), row i gets T_i exp(R_iv - r^(k-1)_i - c_iv). c never falls along a column, so no exponential overflows.
     template <class Lanes>
     HD void causal(Lanes lanes, int first, int U, int head) const {
         const auto R = [&](int u, int v) { return of.row(of.scores, first + u, head)[v]; };

@@ -14,10 +14,10 @@
 namespace masquerade {
 
 // The tables of a plan, as kernels read them. A group is cut into pieces, which run in parallel once the state before
-// each piece is known. Wave w consists of group number w, counted from 0, of every document that has such a group. The
-// backward runs wave after wave, because groups of one document may share keys and then add to the same gradients. In
-// the tables `key` and `query`, entry p + g is the beginning of piece p, which belongs to group g. After the last piece
-// of a group follows one more entry, the end of the group.
+// each piece is known. The groups of each document are numbered from 0. Wave w consists of group number w of every
+// document that has such a group. The backward runs wave after wave, because groups of one document may share keys and
+// then add to the same gradients. In the tables `key` and `query`, entry p + g is the beginning of piece p, which
+// belongs to group g. After the last piece of a group follows one more entry, the end of the group.
 struct StatePlan {
     int waves, groups, pieces, queries, keys;
     const int* first_group;  // per wave: its first group; one more entry: the number of groups

@@ -43,11 +43,11 @@ struct AttentionRule {
 enum class StatePack : int { sum, gated, exponential, pair };
 enum class StateRead : int { linear, kernel, attend };
 struct StateRule {
-    int heads = 1, slots = 1;  // the numbers H and R
+    int heads = 1, slots = 1;  // H and R, the numbers of heads and of slots
     StatePack pack = StatePack::sum;
     StateRead read = StateRead::attend;
     double scale = 1;  // multiplies all numbers of the packs
-    double floor = 0;  // for read = kernel: lower bound of the divisor of y; times the number of keys if pack = sum
+    double floor = 0;  // for read = kernel: y is divided by at least floor, or floor * (number of keys) if pack = sum
     int piece = 256;   // most keys plus queries in a piece; one thread or warp computes a piece
 };
 
@@ -58,8 +58,8 @@ struct LshRule {
     int rounds = 1, buckets = 2, chunk = 1;
 };
 
-// Parameters of sinkhorn. `block` rows form a block. The scores of pairs of blocks are divided by `temperature`, and
-// their matrix is normalised `iterations` times.
+// Parameters of sinkhorn. `block` rows form a block. The scores of pairs of blocks are divided by `temperature`. The
+// matrix of the exponentials of the scores is normalised `iterations` times.
 struct SinkhornRule {
     int heads = 1, block = 1, iterations = 1;
     double temperature = 1;

@@ -54,7 +54,8 @@ inline void philox(LowHalves (&c)[4], std::uint32_t key0, std::uint32_t key1) {
         key1 += 0xBB67AE85u;
     }
 }
-// The same for 2 * `counters` counters. c[k] contains word k of every counter, without gaps between the words.
+// Replaces each of 2 * `counters` counters by its four random words. c[k] contains word k of every counter, without
+// gaps between the words.
 inline void philox(Words (&c)[4], std::uint32_t key0, std::uint32_t key1) {
     LowHalves even[4], odd[4];
     for (int k = 0; k < 4; k++) even[k] = LowHalves(c[k]), odd[k] = even[k] >> 32;

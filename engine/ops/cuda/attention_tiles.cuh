@@ -55,7 +55,7 @@ struct TilePlanner {
     const bool counts;  // whether to fill TilePlan::seen_before, for dropout
     TilePlan plan;
     std::vector<int> tile_of[4];                  // [source][key row]: the key tile that contains the row
-    std::vector<std::vector<int> > seen_in_tile;  // [key tile][query row]: how many of its keys the row sees; or empty
+    std::vector<std::vector<int> > seen_in_tile;  // [key tile][query row]: number of visible keys; empty if all are 0
     std::vector<int> touched;                     // the key tiles whose seen_in_tile is not empty
 
     TilePlanner(const SegmentGraph& g, int queries, int keys, bool counting)

@@ -63,8 +63,8 @@ __device__ void set_number(Packet& packet, int i, T x) {
         packet.words[i / 2] |= std::uint32_t(x.bits) << i % 2 * 16;
 }
 
-// A factor as it is stored: `count` lines of `length` numbers, which begin `step` numbers apart. If `deep` is set, a
-// line runs along the depth: it is a row of A or a column of B. Otherwise a line belongs to one step k of the depth,
+// A factor as it is stored: `count` lines of `length` numbers. The lines begin `step` numbers apart. If `deep` is set,
+// a line runs along the depth: it is a row of A or a column of B. Otherwise a line belongs to one step k of the depth,
 // and contains one number of each row of A or of each column of B.
 template <class T>
 struct Lines {
