@@ -47,8 +47,8 @@ ByPoint<T> by_point(const View& v) {
     return {v.as<T>()};
 }
 
-// An argument that passes the only number of a one-number tensor. The function object reads it, because the host
-// cannot read numbers on a GPU.
+// An argument that passes the only number of a one-number tensor. The function object reads the number, because the
+// host cannot read numbers on a GPU.
 template <class T>
 struct One {
     const T* data;

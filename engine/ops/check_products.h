@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Checks of what ops.h does not state about rotary and cross_entropy. All devices use them.
+// Checks of the arguments of rotary and cross_entropy, beyond the shapes and types that ops.h states. For all devices.
 #pragma once
 #include "engine/ops/check.h"
 

@@ -21,7 +21,7 @@ struct Stated {
     bool any_shape() const { return sizes[0] == "*"; }
 };
 
-// The shapes of an op, as ops.h states them, and the parameters of the op.
+// The shapes that ops.h states for an op, and the parameters of the op.
 struct Shapes {
     struct Parameter {
         std::string name;
@@ -71,8 +71,8 @@ const Shapes& shapes_of(OpNumber op) {
     return all[int(op)];
 }
 
-// The values of the letters and types in the shapes of an op, as the arguments of a call determine them. The
-// constructor throws Error if an argument contradicts an earlier one.
+// The values that the arguments of a call give to the letters and types in the shapes of an op. The constructor throws
+// Error if an argument contradicts an earlier one.
 class Call {
   public:
     Call(OpNumber op, const std::vector<Argument>& arguments) : shapes_(shapes_of(op)) {

@@ -14,7 +14,7 @@ namespace {
 struct Vectors {};
 
 // Returns x with `data` moved to this column. The shape stays the same, because the product takes the distance between
-// rows from it.
+// two rows from the shape.
 View at(View x, std::int64_t column) {
     x.data = x.at(column);
     return x;

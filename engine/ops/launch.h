@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Included by ops that compute each row, or each number, of a tensor independently. Such an op is one .cpp file for
 // all devices: g++ compiles it into namespace cpu, and nvcc (-x cu) into namespace cuda. For tests, g++ also compiles
-// its CUDA form into namespace fibers. The file defines a function of one row or of one number, and passes it to
-// for_each_row, store_points or for_each_point, as a functor or as a row_call() or point_call() of ops/calls.h.
+// the CUDA form of the file into namespace fibers. The file defines a function of one row or of one number, and passes
+// it to for_each_row, store_points or for_each_point, as a functor or as a row_call() or point_call() of ops/calls.h.
 // for_type() calls a function with the C++ types of a tensor.
 #pragma once
 #include "engine/math/lanes.h"
@@ -146,8 +146,9 @@ void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunk
 
 struct ColumnParts {};
 
-// Calls f(lanes, row) for every row and, while the row is in cache, adds its terms to the column sums. Rows are summed
-// in chunks of 64, then the chunks are added, both in order, so that the sums do not depend on the number of threads.
+// Calls f(lanes, row) for every row and, while the row is in cache, adds the terms of the row to the column sums. Rows
+// are summed in chunks of 64, then the chunks are added, both in order, so that the sums do not depend on the number of
+// threads.
 template <class A, class F, class... Terms>
 void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Terms>... sums) {
     constexpr std::int64_t chunk = 64;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The ops layernorm and residual_norm. residual_norm computes s = x + dropout(f), y = layernorm(s) in one pass over
-// the rows. In a post-LN Transformer layer, it follows the attention and the feed-forward part, whose output is f.
+// the rows. A post-LN Transformer layer calls residual_norm after the attention and after the feed-forward part; f is
+// the output of this part.
 #include "engine/math/row.h"
 #include "engine/ops/drop.h"
 #include "engine/ops/launch.h"

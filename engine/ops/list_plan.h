@@ -30,8 +30,8 @@ struct ListPlan {
     const int* of_row;        // all keys, sorted by row; a row in the lists of two groups is two keys
 };
 
-// Returns the reason, as a message for the user, why attention that sorts rows cannot compute this mask. Returns an
-// empty string if attention can compute it.
+// Returns the reason, as a message for the user, why lsh_attention and sinkhorn cannot compute this mask. Returns an
+// empty string if they can.
 inline std::string list_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         if (q.begin == q.end) continue;

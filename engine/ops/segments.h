@@ -37,8 +37,8 @@ struct QuerySegment {
     int self = -1;                     // index of the key segment with the keys of the same rows; -1 if there is none
     int offset = 0;                    // place of the first query row in `self`; in decoding, number of cached rows
     Rule rule = Rule::full;            // which keys of `self` a row sees
-    // The pattern, which exists if window >= 0 or block > 0. A query at place i then sees only those keys of `self`
-    // that the rule and at least one of these numbers let it see.
+    // The pattern, which exists if window >= 0 or block > 0. A query at place i then sees a key of `self` only if the
+    // rule and at least one of the following fields let it see the key.
     int window = -1;          // place i sees the places j with |i - j| <= window * dilation; -1: no window
     int dilation = 1;         // in the window, i - j must be a multiple of dilation
     int stride = 0;           // if there is a window, i also sees all j with i - j a multiple of stride; 0: no stride

@@ -98,7 +98,8 @@ inline bool same_keys(const SegmentGraph& g, const QuerySegment& a, const QueryS
 
 // Returns a plan as numbers: the counts of waves, groups, pieces, queries and keys, then the tables. A piece has at
 // most `piece` keys and queries in total. Throws Error if state_refuses() has a reason. For the backward (`forward` is
-// false), also throws Error if two documents share a key row, because both would write its gradient.
+// false), also throws Error if two documents share a key row, because both documents would write the gradient of this
+// row.
 inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& graph, const Views& keys, int piece,
                                            bool forward) {
     if (const std::string why = state_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));

@@ -211,7 +211,7 @@ struct OpCall<number, slot, void (*)(P...)> {
         run(arguments...);
     }
     // Calls the op in a constructor, because InOrder{...} evaluates its arguments from left to right. In a function
-    // call, their order is unspecified.
+    // call, the order of evaluation is unspecified.
     struct InOrder {
         explicit InOrder(P... arguments) { OpCall()(arguments...); }
     };

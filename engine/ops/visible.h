@@ -8,8 +8,8 @@
 
 namespace masquerade {
 
-// True if the rule lets a query at place i see a key at place j. For rules by rank or bits the result is true, because
-// they do not depend on places; visible() checks them.
+// True if the rule lets a query at place i see a key at place j. For the rules rank, strict_rank and bits, the result
+// is true, because these rules do not depend on places; visible() checks them.
 HD bool rule_allows(Rule rule, int i, int j) {
     switch (rule) {
         case Rule::none: return false;

@@ -183,8 +183,8 @@ void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const Que
         position[i] = std::uint32_t(call.rule.rows.position[block.row + i]);
     }
     // The random number for a key depends on the key's ordinal: the number of keys that the lane (query row) sees
-    // before it. If block.in_step is true, the ordinal is the index of the visit. Otherwise the factors are drawn by
-    // ordinal, and then copied to the visits.
+    // before this key. If block.in_step is true, the ordinal is the index of the visit. Otherwise the factors are drawn
+    // by ordinal, and then copied to the visits.
     float* by_ordinal = block.in_step ? factors : drawn;
     const std::uint32_t first = attention_channel(head, 0) / 4;
     for (int b = 0; 4 * b < block.visits; b++) {

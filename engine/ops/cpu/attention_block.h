@@ -2,8 +2,8 @@
 // The inner loops of softmax attention in float arithmetic, for one head and a block of query rows of one segment.
 //
 // Each query row of a block occupies one lane of a vector, and every sum over keys adds one key after another in
-// visiting order. The bits of a row's results therefore depend only on the row itself and the keys that it sees. They
-// do not depend on the other rows of the block, on keys that only other rows see (the lane skips these keys), on
+// visiting order. The bits of a row's results therefore depend only on the row itself and the keys that it sees. The
+// bits do not depend on the other rows of the block, on keys that only other rows see (the lane skips these keys), on
 // where the block begins, or on the thread.
 #pragma once
 #include "engine/ops/cpu/attention_plan.h"
@@ -45,8 +45,8 @@ void each_document_and_head(const AttentionCall& call, F f) {
 inline int padded(int D) { return (D + lanes - 1) / lanes * lanes; }
 
 // Returns the offset, in numbers, from the columns of `head` in a row to the columns that should be prefetched. These
-// are the columns of the next head in the same row. After the last head, they are the columns of the first head
-// `rows` rows further, in the next document.
+// are the columns of the next head in the same row or, after the last head, the columns of the first head in the row
+// that is `rows` rows further, in the next document.
 inline std::ptrdiff_t next_turn(int head, int heads, int D, int rows, std::ptrdiff_t stride) {
     return head + 1 < heads ? D : rows * stride - std::ptrdiff_t(head) * D;
 }

@@ -45,8 +45,8 @@ struct AttentionInput {
     __device__ const S* source(int s) const { return s == 0 ? kv[0] : s == 1 ? kv[1] : s == 2 ? kv[2] : kv[3]; }
 };
 
-// Sets to(i, j) = from[i * stride + j] for i < rows and j < columns. A product may read more rows and columns of a
-// tile, up to the numbers that filled() returns; their elements become 0.
+// Sets to(i, j) = from[i * stride + j] for i < rows and j < columns. A product may read more rows and columns of the
+// tile, up to the numbers that filled() returns. The elements in these additional rows and columns are set to 0.
 template <class S, int M, int N>
 __device__ void load_tile(Tile<S, M, N>& to, const S* from, std::int64_t stride, int rows, int columns) {
     const int height = filled(rows, M), width = filled(columns, N);

@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
 
 template <class S>
 struct KeyGradients {
-    S* to[4];  // to[s] is the gradient of kv[s], in its shape; a null gradient is not computed
+    S* to[4];  // to[s] is the gradient of kv[s], in the same shape; a null gradient is not computed
     bool add[4];
 };
 

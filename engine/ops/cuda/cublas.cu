@@ -6,9 +6,9 @@
 // therefore, for cuBLASLt, the transposed matrix (C,R). The product C = A B is requested in transposed form,
 //     C^T(N,M) = B^T(N,K) A^T(K,M):
 // B is the first factor and A the second, m and n are swapped, and the leading dimension of each matrix is the
-// distance between its stored rows. The memory of a factor, as cuBLASLt reads it, already is the transpose that it
-// needs. Only if `transposed` is set must cuBLASLt transpose the factor. The bias of cuBLASLt has an element for every
-// row of C^T, that is, for every column of C.
+// distance between its stored rows. cuBLASLt reads the memory of each factor as the transposed matrix, and the
+// requested product needs just this matrix. cuBLASLt must transpose a factor only if `transposed` is set. The bias of
+// cuBLASLt has an element for every row of C^T, that is, for every column of C.
 //
 // For each shape, the first algorithm that cuBLASLt suggests is used and remembered; if it suggests none, this is
 // remembered too. If the algorithm splits the sum over K into parts, the parts are added in float in a separate step,

@@ -83,7 +83,7 @@ HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int posit
 }
 
 // Returns the number of blocks for `items` items if a block computes `each` items at a time. The result is at most
-// 65,535; if more blocks were needed, each block computes several groups of items, in a loop.
+// 65,535. If this is too few, each block computes several groups of items, in a loop.
 inline unsigned blocks_for(std::int64_t items, int each) {
     return unsigned(std::min<std::int64_t>((items + each - 1) / each, 65535));
 }
