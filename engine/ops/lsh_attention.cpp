@@ -21,7 +21,7 @@ struct Sorted {
     ListPlan plan;
     int heads, rounds, buckets, chunk;
     int* bucket;         // (rounds,H,rows) bucket of a row
-    int *order, *start;  // (rounds,H,keys) the key at a sorted place; the place at which a key's chunk begins
+    int *order, *start;  // (rounds,H,keys) the sorted keys; for each key: index of its chunk's first sorted key
     HD std::int64_t at(int round, int head) const { return std::int64_t(round) * heads + head; }
     HD int bucket_of(std::int64_t b, int key) const { return bucket[b * plan.rows + plan.row[key]]; }
     // True if query i finds key j in a round before `round`: both are in one bucket, and j is in the chunk of i or in
@@ -98,7 +98,7 @@ struct Sort {
         each(lanes, to.buckets, [&](int c) {
             int place = 0;
             for (int key = begin; key < end; key++) place += to.bucket_of(b, key) < c;
-            const int from = plan.whole[g] ? 0 : place;  // the place from which chunks are counted
+            const int from = plan.whole[g] ? 0 : place;  // sorted index at which the first chunk begins
             for (int key = begin; key < end; key++) {
                 if (to.bucket_of(b, key) != c) continue;
                 to.order[b * plan.keys + begin + place] = key;

@@ -54,7 +54,7 @@ struct StateRule {
 // Parameters of lsh_attention. In each of `rounds` rounds, the rows of a segment are hashed into `buckets` buckets, an
 // even number. The rows are sorted by bucket and cut into chunks of `chunk` rows.
 struct LshRule {
-    AttentionRule attention;  // for dropout, a key's random number depends on the place of the key in its list
+    AttentionRule attention;  // for dropout, a key's random number depends on the index of the key in its list
     int rounds = 1, buckets = 2, chunk = 1;
 };
 

@@ -83,7 +83,7 @@ inline void put_row(S* to, const float* from, int D, float factor, bool add) {
 }
 
 // The products of a block may read and write up to this many keys past the last one. Packed rows are therefore followed
-// by `overhang` rows of zeros, and an array with one vector per visit has room for `overhang` more vectors.
+// by `overhang` rows of zeros, and an array with one vector per visited key has room for `overhang` more vectors.
 constexpr int overhang = 7;
 
 // Packs one head of the document's keys and values into the arrays `keys` and `values`, which are (plan.rows +
@@ -129,18 +129,19 @@ void pack_block(const S* from, int C, int count, float factor, int D, std::ptrdi
     }
 }
 
-// products[v][lane] = dot product of the packed row of visit v (the block's v-th visited key) and the lane's column,
-// summed over D in order
+// products[v][lane] = dot product of the packed row of the block's v-th visited key and the lane's column, summed over
+// D in order
 void dot_keys(const DocumentPlan& plan, const QueryBlock& block, int D, const float* columns, const float* packed,
               float* products);
-// to[query][...] = sum over all visits v of weights[v][query] * (the packed row of visit v)[...]
+// to[query][...] = sum over v of weights[v][query] * (packed row of the block's v-th visited key)[...]
 void sum_over_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* packed,
                    float* to);
-// (the packed row of visit v)[...] += sum over the block's queries of weights[v][query] * from[query][...]
+// For each v: (packed row of the block's v-th visited key)[...] += sum over the block's queries of weights[v][query] *
+// from[query][...]
 void add_to_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* from,
                  float* packed);
-// Sets factors[v][lane] to 0 if dropout removes the lane's probability for the key of visit v, else to 1 / (1 -
-// rate). `drawn` is scratch memory of the same size as `factors`.
+// Sets factors[v][lane] to 0 if dropout removes the lane's probability for the block's v-th visited key, else to
+// 1 / (1 - rate). `drawn` is scratch memory of the same size as `factors`.
 void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const QueryBlock& block, int head,
                   float* factors, float* drawn);
 

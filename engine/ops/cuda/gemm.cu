@@ -15,9 +15,9 @@ struct WideA {};
 struct WideB {};
 struct WideC {};
 
-// Sets to = from or, if `add` is set, adds `from` to `to`. Either way, the bias is added too, unless it is null. A row
-// has n numbers. The rows of `from` begin from_step numbers apart, and the rows of `to` begin to_step numbers apart. A
-// null `from` stands for zeros, the product of factors with K = 0.
+// Sets to = from or, if `add` is set, adds `from` to `to`. If the bias is not null, it is added, too. A row has n
+// numbers. The rows of `from` begin from_step numbers apart, and the rows of `to` begin to_step numbers apart. A null
+// `from` stands for zeros, the product of factors with K = 0.
 template <class From, class To>
 struct Copy {
     const From* from;
@@ -33,8 +33,8 @@ struct Copy {
     }
 };
 
-// Sets c (m,n) = from or, if c.add is set, adds `from` to c. Either way, the bias is added too, unless it is null. A
-// null `from` stands for zeros.
+// Sets c (m,n) = from or, if c.add is set, adds `from` to c. If the bias is not null, it is added, too. A null `from`
+// stands for zeros.
 void copy(std::int64_t m, std::int64_t n, const float* from, const float* bias, DeviceProduct c) {
     const std::int64_t step = row_step(c, n);
     if (c.dtype == DType::f32)

@@ -24,8 +24,8 @@ constexpr int threads_a_block = 32 * warps_a_block;
 #define ROWS_BOUNDS __launch_bounds__(threads_a_block)
 #endif
 
-// Calls each stage(lanes, row) for each row. All lanes of a warp compute the same row, so that a stage may use warp
-// shuffles. Any lane of a stage may read what earlier stages have written to the row.
+// Calls each stage(lanes, row), which is a function object, for each row. All lanes of a warp compute the same row, so
+// that a stage may use warp shuffles. Any lane of a stage may read what earlier stages have written to the row.
 template <class... Stages>
 __global__ void ROWS_BOUNDS rows_kernel(std::int64_t rows, Stages... stages) {
     std::int64_t first_row = std::int64_t(blockIdx.x) * warps_a_block + threadIdx.x / 32;
