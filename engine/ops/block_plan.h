@@ -42,9 +42,9 @@ inline std::string block_refuses(const SegmentGraph& graph) {
     return list_refuses(graph);
 }
 
-// Returns an upper bound of the number of blocks. The bound depends only on the numbers of rows, key segments and
-// documents, so that similar batches need equally much memory, even if only some rows have a query. A row is in at most
-// as many lists as its document has key segments.
+// Returns an upper bound of the number of blocks: a row is in at most as many lists as its document has key segments.
+// Batches with equal numbers of rows, key segments and documents have the same bound, and therefore need equally much
+// memory, even if only some rows have a query.
 inline std::int64_t most_blocks(const SegmentGraph& graph, std::int64_t rows, int block) {
     const int keys = int(graph.keys.size()), documents = std::max(1, graph.documents);
     return std::max(1, (keys + documents - 1) / documents) * (rows / block + keys);

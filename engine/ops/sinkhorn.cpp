@@ -37,8 +37,8 @@ HD A log_sum(A a, A b) {
 // If rows of a list see different keys, only blocks v < u are mixed into sorted block u. For row u of S, a column is
 // then normalised over the rows up to u only, because the rows after u depend on later keys:
 //     c^k_uv = log sum_(v<i<=u) exp(R_iv - r^(k-1)_i),  r^k_u = log sum_(v<u) exp(R_uv - c^k_uv)
-// For the same reason, R_uv is then computed from the mean of all queries up to the first one of block u, instead of
-// the mean of the queries of block u.
+// R_uv is then computed from the mean of all queries of the list up to the first one of block u, instead of the mean of
+// the queries of block u, because the first row of block u must not depend on later queries.
 template <class S, class A>
 struct Sorting {
     BlockPlan plan;
