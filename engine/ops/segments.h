@@ -33,7 +33,7 @@ struct KeySegment {
 struct QuerySegment {
     int begin = 0, end = 0;            // rows of the query tensor
     int document = 0;                  // index in the batch; all segments of a document are adjacent
-    int sees_begin = 0, sees_end = 0;  // range in SegmentGraph::sees: the key segments, in visiting order
+    int sees_begin = 0, sees_end = 0;  // entries of SegmentGraph::sees: the key segments, in visiting order
     int self = -1;                     // index of the key segment with the keys of the same rows; -1 if there is none
     int offset = 0;                    // place of the first query row in `self`; in decoding, number of cached rows
     Rule rule = Rule::full;            // which keys of `self` a row sees

@@ -60,7 +60,8 @@ struct Sorting {
         return row(weights, plan.lacks(u, t) ? plan.blocks + u : u, head);
     }
     HD const S* key_value(int u, int v, int t) const { return kv + std::int64_t(plan.row_of(u, v, t)) * 2 * heads * D; }
-    // Computes c^k_uv for all v < u from r^(k-1), and stores it in `work`. For a list whose rows see different keys.
+    // For a list whose rows see different keys: computes c^k_uv, which iteration k subtracts from R_uv, from r^(k-1)
+    // for all v < u. Stores it in `work`.
     template <class Lanes>
     HD void causal_columns(Lanes lanes, int first, int U, int head, int k) const {
         each(lanes, U, [&](int v) {

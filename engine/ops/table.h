@@ -107,7 +107,7 @@ namespace cpu {
 #include "engine/ops/ops.h"
 #undef OP
 }  // namespace cpu
-namespace cuda {  // defined only in the CUDA library, which may lack some of them
+namespace cuda {  // defined only in the CUDA library, which may lack some ops
 #define OP(name, parameters, ...) void name parameters;
 #include "engine/ops/ops.h"
 #undef OP

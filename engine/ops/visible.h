@@ -9,7 +9,7 @@
 namespace masquerade {
 
 // True if the rule lets a query at place i see a key at place j. For the rules rank, strict_rank and bits, the result
-// is true, because these rules do not depend on places; visible() checks them.
+// is true, because these rules do not depend on places; visible() checks these rules.
 HD bool rule_allows(Rule rule, int i, int j) {
     switch (rule) {
         case Rule::none: return false;

@@ -20,9 +20,9 @@ struct BackwardInput {
 };
 
 // Tag of the workspace for delta (Nq,H). For each query row and head, delta = sum_j p_j dp_j over the visible keys j,
-// where p_j is a probability and dp_j its gradient. The gradient of a score is ds_j = p_j (dp_j - delta) / sqrt(D). It
-// is computed from the same p_j and dp_j as delta, so it is exactly 0 in a row that sees only one key. delta also
-// equals dy.y, which would be cheaper to compute; but y is rounded to S.
+// where p_j is a probability and dp_j its gradient. The gradient of a score is ds_j = p_j (dp_j - delta) / sqrt(D).
+// ds_j is computed from the same p_j and dp_j as delta. In a row that sees only one key, ds_j is therefore exactly 0.
+// delta also equals dy.y, which would be cheaper to compute; but y is rounded to S.
 struct Delta {};
 
 template <class S, int W>
