@@ -57,7 +57,7 @@ struct Product {
     DType dtype;
     std::int64_t row;
     bool add = false;            // add the product to the old C instead of replacing it
-    const void* bias = nullptr;  // (N), in arithmetic type; added to every row
+    const void* bias = nullptr;  // N numbers of the arithmetic type, added to every row
     Epilogue then = {};
 };
 
