@@ -27,8 +27,8 @@ inline AttentionHeads attention_heads(const View& q, const Views& kv, int heads)
 }
 
 // Returns the channel of the random number (Stream::at()) that decides whether dropout keeps a query's probability for
-// a key. In softmax attention, `ordinal` is the number of keys that the query visits before this key; in
-// lsh_attention, it is the place of the key in its list.
+// a key. In softmax attention, `ordinal` is the number of keys that the query visits before this key; in lsh_attention,
+// `ordinal` is the index of the key in its list (list_plan.h).
 constexpr std::uint32_t attention_channel(int head, int ordinal) {
     return (std::uint32_t(head) << 20) + std::uint32_t(ordinal);
 }

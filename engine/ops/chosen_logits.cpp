@@ -103,7 +103,7 @@ struct GroupSums {
     }
 };
 
-// Checks what ops.h does not state, and returns K, the number of rows per slot.
+// Checks the arguments beyond the shapes and types that ops.h states. Returns K, the number of rows per slot.
 int check(const char* op, const View& h, const View& w, const View& bias, const Ints& groups, const Ints& slots,
           const Ints& tokens) {
     if (w.columns() < 1 || h.columns() < 1) throw Error(text(op, ": ", seen("h", h), ", expected columns"));

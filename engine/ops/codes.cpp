@@ -39,7 +39,7 @@ HD A nearest_level_point(A t, int levels) {
     return A((k < 0 ? 0 : k > last ? last : k) / half - 1);
 }
 
-// Returns q. If A is complex, adds the imaginary part of y, which carries its derivative in the complex step. The
+// Returns q. If A is complex, adds the imaginary part of y, which carries the derivative of y in the complex step. The
 // complex step then finds the gradient that the backward passes to y.
 template <class A>
 HD A straight_through_point(A y, A q) {

@@ -15,7 +15,7 @@ struct AskedTag {};
 template <class S, class A>
 struct Forward {
     LocalRows<S, A> of;
-    A* weights;  // (N,H,W): factors of the values, for each distance
+    A* weights;  // (N,H,W): factors of the values, for each of the W distances
     S* y;
     HD void operator()(Lanes lanes, std::int64_t row) const {
         of.weigh(lanes, row, weights + row * of.W);
@@ -48,8 +48,8 @@ struct DistanceTerm {
     }
 };
 
-// Computes dv_j = sum of weights_o dy over the queries for which key j is at distance o - reach. `row` is one head of
-// one key.
+// Computes dv_j, the sum of weights_o dy over all queries that see key j, where o - reach is the distance of key j from
+// the query. `row` is key * H + head.
 template <class S, class A>
 struct Values {
     LocalRows<S, A> of;

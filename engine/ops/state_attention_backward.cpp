@@ -60,7 +60,7 @@ struct Backward {
     template <class Lanes>
     HD void totals(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
-        if (p == chains.plan.first_piece[g]) return;  // no earlier piece needs this total
+        if (p == chains.plan.first_piece[g]) return;  // the group's first piece: no earlier piece needs its total
         const State<A> own = chains.state(p + g, head);
         clear_adjoint(lanes, chains.n, own.count);
         back(lanes, own, p, head, chains.scratch(i), [](int) {});
@@ -91,8 +91,9 @@ struct Backward {
             if (chains.n.gated && first(lanes)) growths[std::int64_t(key) * chains.heads + head] = grown;
         });
     }
-    // Computes the gradients of the gates of group g. A key's gate acts on every query that sees the key: it
-    // multiplies the weights of all earlier keys by the gate, and the weights of the key itself by 1 - gate.
+    // Computes the gradients of the gates of group g. A key has a gate, a number between 0 and 1. For every query that
+    // sees the key, the weights of all earlier keys are multiplied by the gate, and the weights of the key itself by 1
+    // - gate.
     template <class Lanes>
     HD void gates(Lanes lanes, std::int64_t i) const {
         const StatePlan& plan = chains.plan;
@@ -113,7 +114,8 @@ struct Backward {
 };
 
 enum class Stage { queries, totals, starts, keys, gates };
-// Runs one stage of the backward for work item from + i: a head of a piece or, in `starts` and `gates`, of a group.
+// Runs one stage of the backward for work item from + i. In the stages `starts` and `gates`, a work item is one head of
+// one group; in the other stages, it is one head of one piece.
 template <Stage stage, class B>
 struct At {
     B f;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The chains of state_attention. A chain consists of the keys and queries of one head and one group (state_plan.h);
-// its time and memory are linear in the number of rows. A chain is cut into pieces, so that they can be computed in
-// parallel: a first pass computes the total of each piece, a second pass the state before each piece. A third pass
-// runs through each piece, starting with this state.
+// The chains of state_attention. A chain consists of the keys and queries of one head and one group (state_plan.h). Its
+// time and memory are linear in the number of rows. A chain is cut into pieces, which are computed in parallel, in
+// three passes. The first pass computes the total of each piece, that is, the state that contains only the keys of the
+// piece. The second pass computes the state before each piece. The third pass runs through each piece, starting with
+// this state.
 #pragma once
 #include "engine/math/state.h"
 #include "engine/ops/launch.h"
@@ -84,7 +85,7 @@ struct Totals {
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
-        if (p + 1 == chains.plan.first_piece[g + 1]) return;  // no later piece needs this total
+        if (p + 1 == chains.plan.first_piece[g + 1]) return;  // the group's last piece: no later piece needs its total
         const State<A> own = chains.state(p + g + 1, head);
         clear_state(lanes, chains.n, own.count);
         chains.forth(lanes, own, p, head, chains.scratch(i), true, [](int) {});
@@ -173,7 +174,7 @@ Chains<S, X, A> chains_of(const View& x, const Views& pack, const Views& kv, con
     return c;
 }
 
-// Computes the state before every piece: first the totals, then the states.
+// Computes the state before every piece: first the totals of the pieces (Totals), then the states (Starts).
 template <class S, class X, class A>
 void start_pieces(const Chains<S, X, A>& chains, const A* before) {
     const StatePlan& plan = chains.plan;

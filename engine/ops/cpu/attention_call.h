@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The checked arguments of one attention call. The fast form (f32, bf16) and the definition (f64, c128) of attention
-// read them.
+// The checked arguments of one attention call, for the fast form of attention (f32, bf16) and for the definition (f64,
+// c128).
 #pragma once
 #include "engine/ops/attention.h"
 

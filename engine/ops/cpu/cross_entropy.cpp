@@ -59,8 +59,9 @@ WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, flo
 }
 
 // Replaces the logits of a row by their gradients, dlogits = (exp(logit - lse) - q) weight, where q is the
-// probability that the label gives to the token. The dlogits are numbers of type S and begin at the address of the
-// logits. They are also added to `columns`. If the weight is 0, the dlogits are 0, even if a logit is NaN.
+// probability that the label gives to the token. The dlogits are stored as numbers of type S, from the address of the
+// logits on. They are also added to `columns`, the sums for the bias. If the weight is 0, the dlogits are 0, even if a
+// logit is NaN.
 template <class S>
 void turn_into_dlogits(float* logits, int count, int target, const Label& label, float lse, float weight,
                        float* columns) {
@@ -102,7 +103,7 @@ struct Shares {
     explicit operator bool() const { return h1 || w1 || b1; }
 };
 
-// Computes one block of rows. The first block stores the gradients w1 and b1, later blocks add to them.
+// Computes one block of rows. The first block stores the gradients w1 and b1, later blocks add to w1 and b1.
 template <class S>
 void run_block(const View& h, const View& w, const View& b, const int* targets, const float* weights,
                const Label& label, float* loss, float* lse, const Shares& shares, bool first) {

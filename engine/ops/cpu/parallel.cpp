@@ -23,7 +23,7 @@ namespace {
 int allowed_threads() {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : int(std::thread::hardware_concurrency());
-    std::ifstream file("/sys/fs/cgroup/cpu.max");  // "quota period" in microseconds, or "max period"
+    std::ifstream file("/sys/fs/cgroup/cpu.max");  // "quota period", in microseconds; the quota may be "max"
     std::string quota;
     double period = 0;
     if (file >> quota >> period && quota != "max" && period > 0) n = std::min(n, int(std::stod(quota) / period + 0.5));

@@ -64,8 +64,8 @@ __global__ void __launch_bounds__(1024)
         dlogits[row * V + i] = S(dlogit(x[i], log_sum, label, weight, i == target));
 }
 
-// Computes the gradient of one logit in float. If dlogits is rounded to bf16, b1, the gradient of the bias, is summed
-// from these numbers instead.
+// Computes the gradient of one logit in float. b1, the gradient of the bias, is summed from these numbers if dlogits is
+// rounded to bf16.
 struct Unrounded {
     const float *logits, *lse, *weights;
     const int* targets;
