@@ -23,7 +23,7 @@ enum class Rules { google, hugging_face };
 
 struct NormaliseOptions {
     bool lower = true;                       // convert to lower case
-    std::optional<bool> strip_accents = {};  // decompose (NFD) and drop marks; if not set, has the value of `lower`
+    std::optional<bool> strip_accents = {};  // decompose (NFD), drop marks (category Mn); not set: as `lower`
     bool clean = true;                       // drop control and format characters
     bool split_ideographs = true;            // each ideograph is a word by itself
     bool single_digits = false;              // each digit 0-9 is a word by itself

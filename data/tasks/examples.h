@@ -89,11 +89,13 @@ class Examples {
     WordList vocabulary;                             // special tokens first
 };
 
-// Opens a task of task_kinds() or a folder (open_files()). If TaskOptions::reads_words(), `reader` cuts the texts into
-// tokens. It must outlive the examples, and its vocabulary must contain the names of the classes. If `reader` is null,
-// only `vocabulary` can be used; it then contains only the names of the classes. Throws BadUsage if the task is unknown
-// or the options allow no example. Throws BadInput if a folder has fewer than two classes, an empty class, or no
-// training or held-out files, or if the reader's vocabulary lacks a class.
+// Opens a task of task_kinds() or a folder of text files (open_files()). `reader` is used only for a folder whose texts
+// it shall cut into tokens (TaskOptions::reads_words()). It must outlive the examples, and its vocabulary must contain
+// the names of the classes. Without this reader, such a folder has only the names of the classes in `vocabulary`, and
+// example(), baselines() and cut() must not be called. Throws BadUsage if the task is unknown, if a task of
+// task_kinds() shall read words, or if the options allow no example. Throws BadInput if a folder has fewer than two
+// classes, an empty class, a class with a line end in its name, or no training or held-out files, or if the reader's
+// vocabulary lacks a class.
 std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_t seed,
                                         const WordPiece* reader = nullptr);
 std::unique_ptr<Examples> open_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader);

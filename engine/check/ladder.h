@@ -55,7 +55,7 @@ struct Operand {
     bool of_row = false;     // row n belongs to row n of the batch; its bits do not depend on the other rows
     bool any_rows = false;   // the op cannot detect a surplus row
     bool any_shape = false;  // the op cannot detect a wrong shape
-    double length = 1;       // number of terms that are summed for a number of the output or of the gradient
+    double length = 1;       // number of terms in the sum that gives one number of this output, or of the gradient
     double factor = 2;       // roundings per term of this sum
     double floor = 0;        // errors are divided by at least this number; needed if large terms of the sum can cancel
 

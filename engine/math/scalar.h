@@ -2,10 +2,11 @@
 // Functions of one number, under the same names for float, double and std::complex<double>.
 //     exp_of(x)   log_of(x)   tanh_of(x)   erf_of(x)   sqrt_of(x)   clamp_of(x, low, high)
 //     normal_cdf(x)   normal_pdf(x)   sine_and_cosine(x, sine, cosine)
-// The float functions are branch-free polynomials. A plain loop over them vectorises without fast-math, NaN and
-// infinities propagate, and the bits of a result do not depend on the position in the loop. The double functions call
-// std. The complex functions serve the complex step, whose arguments are x + i h with a tiny h: erf_of and normal_cdf
-// neglect terms of order h^2; the other complex functions have no such error.
+// The float functions have no branches; all but clamp_of and sqrt_of are made of polynomials. A plain loop over them
+// vectorises without fast-math (over sqrt_of, if -fno-math-errno is set), NaN and infinities propagate, and the bits of
+// a result do not depend on the position in the loop. The double functions call std. The complex functions serve the
+// complex step, whose arguments are x + i h with a tiny h: erf_of and normal_cdf neglect terms of order h^2; the other
+// complex functions have no such error.
 //
 // Largest error in units in the last place over all 2^32 floats, with and without fused multiply-add:
 //     exp_of 1.02, 1.00     log_of 0.84, 0.84     tanh_of 1.34, 1.34     erf_of 1.12, 1.29     sqrt_of 0.5

@@ -37,8 +37,8 @@ struct SlotDocuments {
     HD A posterior(std::int64_t row, std::int64_t j, int k) const {
         return exp_of(base[row * K + k] + z[j * K + k] - inner[j]);
     }
-    // Sums over the target tokens j of slot m: weight() is sum_j share_j, taken() is sum_j share_j rho_jk, where rho_jk
-    // is posterior().
+    // Sums over the target tokens j of slot m. weight() returns sum_j share_j. taken() returns sum_j share_j rho_jk for
+    // softmax k of the mixture, where rho_jk is posterior(row, j, k).
     HD A weight(std::int64_t m) const {
         A s(0);
         for (int j = begin[m]; j < begin[m + 1]; j++) s += shares[j];

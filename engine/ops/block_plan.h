@@ -8,11 +8,13 @@
 
 namespace masquerade {
 
-// The tables of a plan, as kernels read them. A list is cut into blocks of `block` keys; its last block may have fewer.
+// The tables of a plan, as kernels read them. The list of keys of a group is cut into blocks of `block` keys; its last
+// block may have fewer. `blocks` is an upper bound of the number of blocks of all lists together. `most` is the number
+// of blocks of the longest list.
 struct BlockPlan : ListPlan {
-    int block, blocks, most;  // keys per block; upper bound of the number of blocks; blocks of the longest list
-    const int* first_block;   // per group: the first block of its list; one more entry: the number of used blocks
-    const int* group_of;      // per block: its group; -1 if the block is unused
+    int block, blocks, most;
+    const int* first_block;  // per group: the first block of its list; one more entry: the number of used blocks
+    const int* group_of;     // per block: its group; -1 if the block is unused
     HD int blocks_of(int g) const { return first_block[g + 1] - first_block[g]; }
     HD int begin(int u) const { return first_key[group_of[u]] + (u - first_block[group_of[u]]) * block; }
     HD int keys_of(int u) const {

@@ -37,7 +37,8 @@ struct Backward {
     }
 };
 
-// Returns the term of query row n in the sum for element i of de (W,C).
+// Returns what query row n adds to element i of de (W,C), the gradient of e. e has a learned vector for each of the W
+// distances between query and key.
 template <class S, class A>
 struct DistanceTerm {
     LocalRows<S, A> of;

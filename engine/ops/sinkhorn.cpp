@@ -50,7 +50,9 @@ struct Sorting {
     // (2,blocks,H,most): first w for the rows t that the last block has, then w for the other rows t. If only blocks
     // before u are mixed, the second half is scratch memory.
     A* weights;
-    A* potential;  // (2K + 3,blocks,H): r^0, c^1, r^1, ..., c^K, r^K, then the gradients of r and c
+    // (2K + 3,blocks,H), for K iterations, all blocks and H heads: r^0, c^1, r^1, ..., c^K, r^K, which are subtracted
+    // from the rows and columns of R, then the gradients of r and c.
+    A* potential;
     HD std::int64_t at(int u, int head) const { return std::int64_t(u) * heads + head; }
     HD A* row(A* of, int u, int head) const { return of + at(u, head) * plan.most; }
     HD A& value(int step, int u, int head) const {

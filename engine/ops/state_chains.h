@@ -78,7 +78,8 @@ struct Chains {
     }
 };
 
-// Computes the total of each piece: the state that contains only the keys of this piece.
+// Computes the total of each piece (a stretch of a chain's keys and queries), except the last piece of a group. The
+// total is the attention state that contains only the keys of the piece.
 template <class S, class X, class A>
 struct Totals {
     Chains<S, X, A> chains;

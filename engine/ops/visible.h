@@ -117,9 +117,10 @@ void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, 
     }
 }
 
-// Calls f(begin, end), in order, for each run of rows of the key segment that a query row sees. The runs are computed
-// without testing every row. If the rule is rank, strict_rank or bits, however, each row of the query's own segment
-// inside the window or blocks is tested.
+// Calls f(begin, end), in order, for ranges of rows of a key segment; together, they are the rows that a query row
+// sees. The ranges are computed from the rule and the pattern of q, without a test of every row. There is one
+// exception: if the key segment is q.self and the rule is rank, strict_rank or bits, visible() tests every row that the
+// pattern allows, and f is called for one row at a time.
 template <class Graph, class F>
 void each_run(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, F f) {
     const KeySegment& key = graph.keys[key_segment];

@@ -114,7 +114,7 @@ class Trainer {
     // written. A new run creates its folder in this function, so that a run that fails in its first step leaves no
     // folder.
     std::function<void()> begin;
-    std::function<void()> saved;  // called after the last checkpoint; the user may interrupt what follows
+    std::function<void()> saved;  // called when the last checkpoint is on disk; from then on, Ctrl-C does no harm
     bool quiet = false;           // print nothing; the files of the run folder are written nevertheless
     bool terminal = false;        // redraw the progress line in place; otherwise print lines
     std::function<int()> columns = [] { return 80; };  // width of the terminal, read before each print

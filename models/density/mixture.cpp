@@ -138,7 +138,8 @@ constexpr std::int64_t chunk = 1024;  // number of rows per matrix product
 constexpr double least_variance = 1e-6, most_widening = 100;
 constexpr double strength = 10;  // in fit(): weight of the covariance of all rows; the other covariance has weight N
 
-// Returns the whitened rows (n,D), which are (x - middle) inverse^T for x(n,D).
+// Returns the whitened rows (n,D) of x(n,D): row i is (x_i - m) L^-T, where m = w.middle is the mean of the mixture and
+// L^-1 = w.inverse is the inverse of the Cholesky factor.
 std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
     const std::int64_t n = x.rows(), D = x.columns();
     std::vector<float> centred, y(n * D);

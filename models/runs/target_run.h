@@ -38,7 +38,7 @@ struct TargetSettings : RunSettings {
     Strings words() const override { return made.any() ? pair_words(made) : WordList(); }
     virtual const std::vector<Objective>& table() const = 0;  // the objectives that the family supports
     ObjectiveMixture mixture() const { return ObjectiveMixture::parse(objective, table()); }
-    virtual Stacks stacks() const = 0;  // the sizes of the stacks in the settings
+    virtual Stacks stacks() const = 0;  // sizes of the only stack, or of encoder and decoder, as set by the user
     // Returns the setting `mask`, parsed: `own` has the masks of the stack that predicts, `encoder` those of the
     // encoder. Both are null if `mask` is empty; `encoder` is also null if there is no encoder. Throws BadUsage if
     // `mask` is not valid.

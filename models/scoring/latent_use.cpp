@@ -103,8 +103,9 @@ Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const Sentences&
             model.space.replace(requests[i].latent, plain[(i + 1) % n].latent, from, to);
         return decoder.write(requests, {}, seed);
     };
-    // Returns the mean overlap of some[i] with own[i + further], where own[i] is decoded from the latents of sentence
-    // i: the overlap with A if further = 0, with B if further = 1.
+    // Returns the overlap of some[i] with own[i + further], as its mean over i with a confidence interval. own[i] is
+    // the text decoded from the latents of sentence i. If sentence i is the A of struct Swap, then own[i + further] is
+    // the text of A for further = 0, and the text of the next sentence, B, for further = 1.
     const auto common = [&](double (*overlap)(const Tokens&, const Tokens&, const FrequentTokens&),
                             const std::vector<Tokens>& some, const std::vector<Tokens>& own, std::size_t further) {
         Numbers values;

@@ -72,10 +72,12 @@ struct InsertionRule {
     double tau = 1;  // infinite: all missing words of a slot have equal shares
     // true: the end token is predicted only in complete canvases; false: in every slot without missing words
     bool sequence = false;
-    double end_weight = 1;     // weight of a slot that must predict the end token; other slots have weight 1 on average
-    int canvases = 1;          // number of canvases drawn from each target in a step
-    int canvas = 0;            // index of the current canvas: 0 .. canvases-1
-    int begin = -1, end = -1;  // ids of [CLS] and [SEP], which enclose a canvas; [SEP] is also the end token of a slot
+    double end_weight = 1;  // weight of a slot that must predict the end token; other slots have weight 1 on average
+    int canvases = 1;       // number of canvases drawn from each target in a step
+    int canvas = 0;         // index of the current canvas: 0 .. canvases-1
+    // Ids of [CLS] and [SEP], which stand before and after the words of a canvas. [SEP] is also the end token, which a
+    // slot without missing words predicts.
+    int begin = -1, end = -1;
 };
 
 // The unit in which mlm hides tokens: single tokens, whole words, or spans of whole words.
@@ -133,7 +135,7 @@ struct Objective {
         whole_source = 64,     // the text before the generated tokens is read in both directions
         encoder = 128,         // an encoder reads the source
         both_sides = 256,      // words are inserted into the source as well as into the target
-        trees = 1024,          // sentences have facts, which tree_of() finds
+        trees = 1024,          // a sentence may state facts about its words in brackets, as tree_of() describes
         at_mask = 512,         // the next token is predicted by a [MASK] in its place, not by the row before it
     };
     unsigned traits;

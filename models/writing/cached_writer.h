@@ -3,7 +3,7 @@
 // to a memory, which is the source itself, the output of an encoder, or latents. The memory is computed once, and all
 // prefixes of a source share it. The decoding state of each layer stores what its attention needs to know about the
 // memory and the generated tokens, such as keys and values. The logits are bit-identical to those of a pass over the
-// whole sequence.
+// whole sequence; on CUDA, only with the setting deterministic=true.
 #pragma once
 #include <functional>
 

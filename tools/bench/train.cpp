@@ -59,8 +59,10 @@ Json check(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& w
     return about;
 }
 
-// Measures how long each op of a step takes. Adds the times, longest first, to the row and, as lines of text, to
-// `said`. Returns the multiply-adds of the linear layers and of the loss in one step.
+// Measures how long the ops of a step take: for each name of an op, the time of all its calls, forward and backward, as
+// the mean of several steps. Adds the times of the ops and of the optimiser, longest first, and then the rest of the
+// step to `row` and, as lines of text, to `said`. Returns the multiply-adds of the linear layers and of the loss in one
+// step.
 double profile(MarkTraining& training, double budget, Json& row, std::string& said) {
     StepProfile profile;
     training.trainer.observe(&profile);

@@ -142,7 +142,7 @@ def main():
 //   values    for each range of code points with the same value: the number of code points that were skipped since the
 //             previous range, the number of code points in the range, the value
 //   changes   for each code point that changes: the number of code points that were skipped since the previous one, the
-//             code points that it becomes, 0
+//             code points that it becomes, and a 0 that marks their end
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -152,7 +152,8 @@ namespace masquerade::unicode {{
 constexpr const char* version = "{version}";
 constexpr const char* hugging_face_version = "{tokenizers.__version__}";
 
-// Word characters have the value 1: letters, marks, digits, and connectors such as the underscore.""")
+// Word characters (\\w of regular expressions) have the value 1: letters (also in circles or squares), marks, digits 0-9
+// of all scripts, letter numbers such as Roman numerals, connectors such as the underscore, and join controls.""")
     header = Header()
     header.values("word_characters", {c: 1 for c in POINTS if is_word(c)})
     print("""// The flags (Character::Flag) of code points in BERT's reference tokenizer. Code points without flags are left out.""")
