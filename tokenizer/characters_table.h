@@ -16,8 +16,8 @@ namespace masquerade::unicode {
 constexpr const char* version = "14.0.0";
 constexpr const char* hugging_face_version = "0.23.3";
 
-// Word characters (\w of regular expressions) have the value 1: letters (also in circles or squares), marks, digits 0-9
-// of all scripts, letter numbers such as Roman numerals, connectors such as the underscore, and join controls.
+// Word characters (\w of regular expressions) have the value 1: letters (also in circles or squares), marks,
+// decimal digits, letter numbers such as Roman numerals, connectors such as the underscore, and join controls.
 constexpr std::string_view word_characters = R"(
 bWKBHbABEBBBbABbVBBKBBEBBFXBBbFBBrQBEMBOFBHBBBBBReNBBCBCEBBBBGBBBDBBBBBUBBdFBBfJBBgRBBbMBCBBGbPBIbTBBBBBCBBCBBBBIbBBEEB
 bDLBFcWBEdYBBIBCKBBTBCBBQcHBCdXBOcCBEBBCBBCbUBSbCBELBFYBBGBJcWBBeZBCKBBTBBIBCCBCWBBHBBBBDEBCJBCCBCEBIBBECBBFBCMBKBBBBBC

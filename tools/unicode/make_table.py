@@ -152,8 +152,8 @@ namespace masquerade::unicode {{
 constexpr const char* version = "{version}";
 constexpr const char* hugging_face_version = "{tokenizers.__version__}";
 
-// Word characters (\\w of regular expressions) have the value 1: letters (also in circles or squares), marks, digits 0-9
-// of all scripts, letter numbers such as Roman numerals, connectors such as the underscore, and join controls.""")
+// Word characters (\\w of regular expressions) have the value 1: letters (also in circles or squares), marks,
+// decimal digits, letter numbers such as Roman numerals, connectors such as the underscore, and join controls.""")
     header = Header()
     header.values("word_characters", {c: 1 for c in POINTS if is_word(c)})
     print("""// The flags (Character::Flag) of code points in BERT's reference tokenizer. Code points without flags are left out.""")
