@@ -54,7 +54,8 @@ struct SlotDocuments {
 // Returns the loss of document g, and writes its part of base and inner:
 //     base_k = log pi_k - n_k,   inner_j = log sum_k exp(base_k + z_jk),
 //     loss = -sum_j share_j (inner_j + place_m - log sum exp place)
-// m is the slot of target token j, and pi = softmax(mix). n_k is lse_mk or, if joint, log sum_m exp(lse_mk).
+// m is the slot of target token j, and pi = softmax(mix) are the weights of the K softmaxes. n_k is lse_mk or, if
+// joint, log sum_m exp(lse_mk).
 template <class A, class Lanes>
 HD A slot_loss_row(Lanes lanes, const SlotDocuments<A>& d, std::int64_t g) {
     const std::int64_t from = d.first[g];

@@ -37,7 +37,8 @@ struct StateShape {
     HD int numbers() const { return 1 + 2 * slots + slots * columns * (attends ? 2 : 1); }
 };
 
-// Pointers to the parts of a state that begins at `at`.
+// Pointers to the parts of a state of R slots, which begins at `at`. count: number of keys. top (R): running maxima or
+// products of gates. total (R): sums of weights. values and keys (R,D): weighted sums.
 template <class A>
 struct State {
     A *count, *top, *total, *values, *keys;
@@ -45,8 +46,8 @@ struct State {
         : count(at), top(at + 1), total(top + n.slots), values(total + n.slots), keys(values + n.slots * n.columns) {}
 };
 
-// Clears a State, or the adjoint of the backward: sets all numbers to 0 except `top`, which becomes `far` for
-// exponential packs and 1 for gated packs.
+// Clears a State, or the adjoint (the state of the backward): sets all numbers to 0 except `top`, which becomes `far`
+// for exponential packs and 1 for gated packs.
 template <class Lanes, class A>
 HD void clear_numbers(Lanes lanes, const StateShape& n, A* at, double far) {
     const A top = A(n.exponential ? far : n.gated ? 1.0 : 0.0);
@@ -79,8 +80,8 @@ HD void mix(Lanes lanes, int D, A* __restrict to, A a, A b, const S* __restrict 
         each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), a * to[d]); });
 }
 
-// A key that a state absorbs: its pack (R; 2R if paired), key vector (D), value (D), and the logit of its gate, which
-// is null for packs without gates.
+// A key that a state of R slots absorbs: its pack (R; 2R if paired), key vector (D), value (D), and the logit of its
+// gate, which is null for packs without gates.
 template <class S, class A>
 struct Met {
     const A* pack;
@@ -146,12 +147,15 @@ HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, c
     meet(lanes);
 }
 
-// The result of reading a state for a query. `weights` (R) are p_r / n_r, the factors of State::values in y. If
-// StateShape::attends, `scores` (R) are x . K_r / sqrt(D); otherwise they are not set.
+// The result of reading a state of R slots for a query x. `weights` (R) are the factors of State::values in the result
+// y; in the formulas above, they are p_r / n_r. If StateShape::attends, `scores` (R) are x . K_r / sqrt(D), where K_r
+// is the weighted mean of the keys in slot r; otherwise they are not set.
 template <class A>
 struct Reading {
     A *weights, *scores;
-    A sum;      // with `kernel`: the divisor sum_r x_r n_r; for log features, it is divided by exp(largest score)
+    // With `kernel`: the divisor sum_r x_r n_r, where x_r are the features of the query and n_r the sums of weights of
+    // the slots. For log features x_r, it is sum_r exp(x_r) n_r / exp(largest score).
+    A sum;
     bool held;  // true if the divisor was set to its lower bound, StateShape::floor
 };
 
@@ -202,7 +206,8 @@ HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, con
     store(lanes, n.columns, y, false, [&](int d) { return row[d]; });
 }
 
-// Numbers of a query that the backward of the keys needs, for each slot r:
+// Numbers of a query x with result y that the backward of the keys needs, for each slot r. n_r is the sum of weights or
+// the number of keys by which the sums of slot r are divided (see the top of this file):
 //     value      factor of dy in the gradient of the weighted sum of values
 //     key        factor of x in the gradient of the weighted sum of keys
 //     lost       subtracted from the gradient of each key's weight in the slot, because n_r or the divisor, by which y
@@ -216,7 +221,8 @@ struct QueryTrace {
     HD QueryTrace(int R, A* at) : value(at), key(at + R), lost(at + 2 * R), log_total(at + 3 * R) {}
 };
 
-// Computes the QueryTrace of a query and its gradient dx, which is stored or added. `row` (2R + D) is scratch memory.
+// Computes the QueryTrace of a query x, and stores or adds the gradient dx. `row` is scratch memory of 2 R + D numbers,
+// for R slots of D columns.
 template <class Lanes, class S, class X, class A>
 HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const X* x, const S* dy, X* dx, bool add,
                   const QueryTrace<A>& trace, A* row) {
@@ -266,8 +272,8 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
 
 // The adjoint is the state of the backward, which runs from the last query to the first. It holds sums over the queries
 // added so far, in the layout of a State. The gradients of a key are computed from these sums:
-//     top            exponential packs: log n_r of the most recently added query; all sums are multiplied by this n_r.
-//                    Gated packs: the product of the gates so far
+//     top            exponential packs: log n_r, the log of the sum of weights in slot r that the most recently added
+//                    query has read; all sums are multiplied by this n_r. Gated packs: the product of the gates so far
 //     total          sum of QueryTrace::lost
 //     values, keys   weighted sums of dy and of x
 template <class Lanes, class A>

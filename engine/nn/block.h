@@ -10,7 +10,7 @@ namespace masquerade {
 // The decoding states of a layer's self-attention and cross-attention. A pointer is null if there is no such state.
 struct LayerState {
     std::unique_ptr<AttentionState> self, cross;
-    int part = 0;  // the part of a document to which the generated rows belong (Pass::part)
+    int part = 0;  // part of a document that the generated rows belong to: 0 for the source A, 1 for the target B
 };
 
 // The arguments of one pass through a stack of layers, such as the rows, the masks, and the decoding state.
@@ -49,7 +49,7 @@ struct BlockShape : AttentionShape {
     std::string kind = "softmax";  // a name of attention_kinds()
     std::string ffn = "gelu";      // a name of feed_forward_kinds()
     std::string target_kind = "";  // the kind of self-attention for rows of the target B; empty: `kind`
-    bool in_words = false;         // kinds may differ by layer or part; messages about a kind then name the layer
+    bool in_words = false;         // kinds may differ by layer or part (A, B); messages then name the layer
 };
 
 // A Transformer layer (N1, N2 and Nc are norms):                                                 Vaswani et al. 2017
@@ -66,7 +66,7 @@ class Block {
     // Computes the layer for the rows x (N,C). Returns (N,C) or, if pass.query_rows lists Nq rows, (Nq,C).
     Tensor* operator()(Tape& tape, Tensor* x, const Pass& pass) const;
     // Returns an empty decoding state for the texts in these slots. `part` is the part of a document to which the
-    // generated rows belong. If slots.count is 0, self-attention gets no state.
+    // generated rows belong: 0 for the source A, 1 for the target B. If slots.count is 0, self-attention gets no state.
     LayerState state(const Slots& slots, int part) const;
     // read_memory() stores the keys and values of pass.memory in the state of self-attention. read_encoder() stores
     // those of pass.encoder in the state of cross-attention.

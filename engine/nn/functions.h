@@ -96,9 +96,9 @@ Tensor* normalise(Tape& tape, Tensor* x, const std::string& name, int heads = 1)
 // Returns the dot products of each head of each row of x with R vectors for that head, times `scale`: (N,heads R), in
 // the arithmetic type. Row r of p (R,C) holds vector r of every head.
 Tensor* head_scores(Tape& tape, Tensor* x, Tensor* p, int heads, double scale, const std::string& name);
-// Returns the features (engine/math/features.h) that are computed from t (N,heads R). Usually, t is the result of
-// head_scores(). If the features of this kind do not depend on |x|, x may be null; else `scale` must be the same as in
-// head_scores().
+// Returns the features (engine/math/features.h) that are computed from t (N,heads R), R dot products for each head.
+// Usually, t is the result of head_scores() for x. If the features of this kind do not depend on |x|, x may be null;
+// else `scale` must be the same as in head_scores().
 Tensor* feature_map(Tape& tape, Tensor* t, Tensor* x, int heads, double scale, FeatureKind kind,
                     const std::string& name);
 Tensor* vmf_sample(Tape& tape, Tensor* mu, Tensor* w, Tensor* e, const std::string& name);
@@ -108,13 +108,15 @@ Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& nam
 Tensor* gaussian_kl(Tape& tape, Tensor* x, Tensor* prior, const std::string& name, bool apart = false);
 Tensor* at_least(Tape& tape, Tensor* x, double least, const std::string& name);
 // Two parts of a normalising flow. coupling() computes y (B,Z) from x (B,Z) and st (B,2 (Z/2)), and for each row the
-// log determinant (B) of the derivative of y with respect to x. log_det() returns log |det w| (1) of a square matrix w.
+// log determinant (B) of the derivative of y with respect to x. A row of st holds the numbers that scale, then those
+// that shift, the last Z/2 numbers of the row of x. log_det() returns log |det w| (1) of a square matrix w.
 struct Coupled {
     Tensor *y, *log_det;
 };
 Coupled coupling(Tape& tape, Tensor* x, Tensor* st, const std::string& name);
 Tensor* log_det(Tape& tape, Tensor* w, const std::string& name);
-// Returns an estimate of the KL divergence (B), for a prior that is a normalising flow.
+// Returns an estimate of the KL divergence (B), for a prior that is a normalising flow (formula: flow_kl_forward in
+// ops.h).
 Tensor* flow_kl(Tape& tape, Tensor* x, Tensor* e, Tensor* u, Tensor* log_dets, Tensor* log_det,
                 const std::string& name);
 // Vector quantisation. The columns of y (B,Z) are cut into `groups` groups. For each group, q (B,Z) holds the nearest
@@ -162,7 +164,7 @@ Tensor* slot_loss(Tape& tape, const ChosenLogits& logits, Tensor* mix, Tensor* p
 Tensor* weighted_sum(Tape& tape, Tensor* x, Tensor* weights, const std::string& name);
 
 struct FeatureDraw {
-    bool orthogonal = true;  // the vectors of a head are orthogonal in groups of D; false: all are independent
+    bool orthogonal = true;  // each group of D vectors of a head (of width D) is orthogonal; false: independent
     bool regular = false;    // every vector has length sqrt(D); false: the length of a normal random vector
     double deviation = 1;    // factor of all vectors; 1 / sigma for the kernel exp(-|x - y|^2 / (2 sigma^2)) of rfa
 };

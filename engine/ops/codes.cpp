@@ -56,7 +56,8 @@ HD void distance_row_grad(Lanes lanes, A ddistance, const A* y, const A* q, A we
     store(lanes, Z, dy, add, [&](int i) { return A(2) * weight * ddistance * (y[i] - q[i]); });
 }
 
-// Updates row r of `codes`, `counts` and `sums`. Latents are summed in the order of the documents.
+// Updates row r of all codebooks (`codes`), and the moving averages of this row: the number of latents for which it is
+// the nearest row (`counts`), and the sum of these latents (`sums`). Latents are summed in the order of the documents.
 template <class A>
 struct LearnCodes {
     const A *y, *code, *weights;

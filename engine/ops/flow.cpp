@@ -9,7 +9,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Returns s = 2 tanh(r / 2), which is between -2 and 2; ds/dr = 1 - (s/2)^2.
+// Returns s = 2 tanh(r / 2), the log of a factor in the coupling layer; s is between -2 and 2. ds/dr = 1 - (s/2)^2.
 template <class A>
 HD A bounded(A r) {
     return A(2) * tanh_of(A(0.5) * r);

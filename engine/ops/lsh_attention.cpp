@@ -20,8 +20,10 @@ struct RoomTag {};
 struct Sorted {
     ListPlan plan;
     int heads, rounds, buckets, chunk;
-    int* bucket;         // (rounds,H,rows) bucket of a row
-    int *order, *start;  // (rounds,H,keys) the sorted keys; for each key: index of its chunk's first sorted key
+    int* bucket;  // (rounds,H,rows), for H heads: the bucket of each row
+    // (rounds,H,keys) each. order: the keys of each group, sorted by bucket. start: for each key, the index in the
+    // sorted keys of its group at which its chunk begins.
+    int *order, *start;
     HD std::int64_t at(int round, int head) const { return std::int64_t(round) * heads + head; }
     HD int bucket_of(std::int64_t b, int key) const { return bucket[b * plan.rows + plan.row[key]]; }
     // True if query i finds key j in a round before `round`: both are in one bucket, and j is in the chunk of i or in
@@ -58,9 +60,9 @@ struct Sorted {
     }
 };
 
-// Work item i = (row H + head) rounds + round. Computes the bucket of one head of a row, in one round. Let x be this
-// head's part of q, and R (D, buckets / 2) the matrix of this round and head in `rotations`. The bucket is the index of
-// the largest number of x R followed by -x R.                                               Andoni et al. 2015
+// Work item i = (row H + head) rounds + round, for H heads. Computes the bucket of one head of a row, in one round. Let
+// x (D) be this head's part of q, and R (D, buckets / 2) the matrix of this round and head in `rotations`. The bucket
+// is the index of the largest number of x R followed by -x R (Andoni et al. 2015).
 template <class S, class A>
 struct Hash {
     Sorted to;
@@ -86,8 +88,8 @@ struct Hash {
     }
 };
 
-// Work item i = (group rounds + round) H + head. Sorts the keys of a group by bucket, for one round and head. Keys of
-// the same bucket keep their order.
+// Work item i = (group rounds + round) H + head, for H heads. Sorts the keys of a group by bucket, for one round and
+// head. Keys of the same bucket keep their order.
 struct Sort {
     Sorted to;
     template <class Lanes>
@@ -169,8 +171,9 @@ struct Forward {
     }
 };
 
-// Work item n = row H + head. Computes the gradients of one head of a row, which is both a query and a key. The
-// gradient of q_i . k_j is ds_ij = p_ij dy_i . (keep_ij v_j - y_i) / sqrt(D).
+// Work item n = row H + head, for H heads. Computes the gradients of one head of a row, which is both a query and a
+// key. The gradient of q_i . k_j is ds_ij = p_ij dy_i . (keep_ij v_j - y_i) / sqrt(D), where p_ij is the attention
+// probability and keep_ij its dropout factor.
 template <class S, class A>
 struct Backward {
     Pairs<S, A> of;

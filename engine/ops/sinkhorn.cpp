@@ -44,9 +44,11 @@ struct Sorting {
     BlockPlan plan;
     const S *q, *kv;
     int heads, D, K;
-    A scale;                                 // 1 / (sqrt(D) temperature)
+    A scale;                                 // factor of the scores: 1 / (sqrt(D) temperature)
     A *mean_q, *mean_k, *dmean_q, *dmean_k;  // (blocks,H,D): means of q and of the keys; gradients of the means
-    A *scores, *slopes, *work;               // (blocks,H,most): scores R; gradient of log S, later of R; scratch memory
+    // (blocks,H,most), a number for each block u, head, and block v of the same list: scores R; gradient of log S,
+    // later of R; scratch memory.
+    A *scores, *slopes, *work;
     // (2,blocks,H,most): first w for the rows t that the last block has, then w for the other rows t. If only blocks
     // before u are mixed, the second half is scratch memory.
     A* weights;
@@ -166,8 +168,9 @@ struct Mix {
     }
 };
 
-// Let g_v be the gradient of w_uv in row t, that is, (dy of row t of sorted block u) . (row t of block v). Computes the
-// gradient of log S_uv, sum_t w_uv (g_v - sum_v' w_uv' g_v'), and stores it in `slopes`.
+// w_uv is the weight of block v in sorted block u (struct Sorting). Let g_v be the gradient of w_uv in row t, that is,
+// (dy of row t of sorted block u) . (row t of block v). Computes the gradient of log S_uv, sum_t w_uv (g_v - sum_v'
+// w_uv' g_v'), and stores it in `slopes`.
 template <class S, class A>
 struct WeightsGrad {
     Sorting<S, A> of;
@@ -195,9 +198,9 @@ struct WeightsGrad {
 };
 
 // The backward of all normalisation steps. It begins with the gradient of log S in `slopes`, and changes it into the
-// gradient of R. Let P_uv = exp(R_uv - c^k_v - r^k_u). If r^k_u has the gradient g_u, then g_u P_uv is added to the
-// gradient of R_uv and subtracted from the gradient of c^k_v. In the same way, the gradient of c^k goes to R and
-// r^(k-1).
+// gradient of the scores R. Iteration k subtracts c^k_v and r^k_u from R_uv (struct Sorting). Let P_uv = exp(R_uv -
+// c^k_v - r^k_u). If r^k_u has the gradient g_u, then g_u P_uv is added to the gradient of R_uv and subtracted from the
+// gradient of c^k_v. In the same way, the gradient of c^k goes to R and r^(k-1).
 template <class S, class A>
 struct NormaliseGrad {
     Sorting<S, A> of;
@@ -218,7 +221,8 @@ struct NormaliseGrad {
         for (int step = 2 * K; step > 0; step--) {
             const bool column = step % 2;
             meet(lanes);
-            // Returns the gradient that value w of this step passes to value `other` of the previous step.
+            // A step computes all c^k_v or all r^k_u. Returns the gradient that number w of this step passes to number
+            // `other` of the previous step.
             const auto share = [&](int w, int other) {
                 const int u = column ? other : w, v = column ? w : other;
                 return adjoint(column, w) *
@@ -274,7 +278,8 @@ struct NormaliseGrad {
             });
         }
     }
-    // Computes the gradients of the means. slope(u, v) is 0 if block v is not mixed into sorted block u.
+    // Computes the gradients of the block means mean_q and mean_k from the gradient of the scores, slope(u, v), which
+    // is 0 if block v is not mixed into sorted block u.
     template <class Lanes>
     HD void means(Lanes lanes, int first, int U, int head) const {
         const auto slope = [&](int u, int v) { return of.row(of.slopes, first + u, head)[v]; };
@@ -341,7 +346,8 @@ std::vector<int> check_call(const char* op, const View& q, const View& kv, const
     return block_plan_numbers(op, graph, q.rows(), queries, rule.block);
 }
 
-// Computes the weights w of every list. The returned object also has memory for the backward, which is not initialised.
+// Computes the weights w_uv of the blocks of every list. The returned object also has memory for the backward, which is
+// not initialised.
 template <class S, class A>
 Sorting<S, A> sorted(const View& q, const View& kv, const SinkhornRule& rule, const std::vector<int>& numbers) {
     Sorting<S, A> m{block_plan(numbers, table_of<PlanTag>(numbers)),

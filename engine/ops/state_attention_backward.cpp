@@ -14,8 +14,8 @@ template <class S, class X, class A>
 struct Backward {
     Chains<S, X, A> chains;
     const S* dy;
-    A* traces;   // (queries,H,4R): a QueryTrace for each query and head
-    A* growths;  // (keys,H), only if there are gates: the results of key_grad()
+    A* traces;   // (queries,H,4R): a QueryTrace (4 R numbers for R slots) for each query and each of H heads
+    A* growths;  // (keys,H), only if there are gates: the result of key_grad() for each key and head
     X* dx;
     bool add;
     A* dpack[4];
@@ -39,8 +39,9 @@ struct Backward {
             read_grad(lanes, chains.n, state, chains.query(q, head), dy_of(q, head), to, add, trace(q, head), work);
         });
     }
-    // Adds the queries of piece p to the adjoint, last query first. Calls on_key(key) for every key of the piece, last
-    // key first, as soon as the adjoint contains all queries that see the key.
+    // Adds the queries of piece p (a stretch of the keys and queries of a chain) to the adjoint (the state of the
+    // backward), last query first. Calls on_key(key) for every key of the piece, last key first, as soon as the adjoint
+    // contains all queries that see the key.
     template <class Lanes, class F>
     HD void back(Lanes lanes, const State<A>& adjoint, int p, int head, A* work, F on_key) const {
         const StatePlan& plan = chains.plan;

@@ -61,8 +61,9 @@ struct Chains {
         const S* kv = of.kv[p.source];
         return {of.pack[p.source] + p.pack, kv + p.key, kv + p.value, n.gated ? of.gate[p.source] + p.gate : nullptr};
     }
-    // Adds the keys of piece p to the state. Calls on_query(q) for every query that sees any key, as soon as the state
-    // contains exactly the keys that q sees. If `all` is false, keys that no query of the piece sees are not added.
+    // Adds the keys of piece p (a stretch of the keys and queries of a chain) to the state. Calls on_query(q) for every
+    // query of the piece that sees any key, as soon as the state contains exactly the keys that q sees. If `all` is
+    // false, keys that no query of the piece sees are not added.
     template <class Lanes, class F>
     HD void forth(Lanes lanes, const State<A>& state, int p, int head, A* work, bool all, F on_query) const {
         const int at = p + plan.group[p];

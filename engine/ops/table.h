@@ -48,13 +48,13 @@ struct StateRule {
     StateRead read = StateRead::attend;
     double scale = 1;  // multiplies all numbers of the packs
     double floor = 0;  // for read = kernel: y is divided by at least floor, or floor * (number of keys) if pack = sum
-    int piece = 256;   // most keys plus queries in a piece; one thread or warp computes a piece
+    int piece = 256;   // maximum number of keys plus queries that one thread or warp processes in one piece
 };
 
 // Parameters of lsh_attention. In each of `rounds` rounds, the rows of a segment are hashed into `buckets` buckets, an
 // even number. The rows are sorted by bucket and cut into chunks of `chunk` rows.
 struct LshRule {
-    AttentionRule attention;  // for dropout, a key's random number depends on the index of the key in its list
+    AttentionRule attention;  // dropout's random number for a key depends on the key's index in the list of its group
     int rounds = 1, buckets = 2, chunk = 1;
 };
 

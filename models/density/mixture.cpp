@@ -90,10 +90,11 @@ Numbers GaussianMixture::draw(const Stream& stream, std::uint32_t line, double t
     return x;
 }
 
-// The dimensions are reordered, so that the given numbers F precede the numbers R that are drawn; S = L L^T in the new
-// order. For each component, let y = L_FF^-1 (x_F - m_F). Then x_F has the likelihood exp(-|y|^2 / 2) under the
-// component, up to a factor that is common to all components. A component is drawn with a probability proportional to
-// its weight times this likelihood. Then x_R = m_R + L_RF y + temperature * L_RR e with normal e.
+// The dimensions are reordered, so that the given numbers F precede the numbers R that are drawn. In the new order, the
+// covariance is L L^T with a lower triangular L. For each component, let m be its mean, and y = L_FF^-1 (x_F - m_F).
+// Then x_F has the likelihood exp(-|y|^2 / 2) under the component, up to a factor that is common to all components. A
+// component is drawn with a probability proportional to its weight times this likelihood. Then x_R = m_R + L_RF y +
+// temperature * L_RR e with normal e.
 Numbers GaussianMixture::draw_rest(Numbers x, int from, int to, const Stream& stream, std::uint32_t line,
                                    double temperature) const {
     const std::size_t D = dimensions_, rest = to - from, known = D - rest;
@@ -151,7 +152,7 @@ std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
 }
 
 // Calls use(n, s, square) for each row n of x(N,D), on several threads. square is |y|^2 for the whitened row y. s[k] is
-// log w_k - |y - m_k|^2 / 2 + square / 2 for component k with the whitened mean m_k.
+// log w_k - |y - m_k|^2 / 2 + square / 2 for component k, which has the weight w_k and the whitened mean m_k.
 template <class Use>
 void each_row(const GaussianMixture& g, const View& x, Use use) {
     const std::int64_t D = g.dimensions(), M = g.components();

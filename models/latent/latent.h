@@ -44,7 +44,7 @@ struct LatentNoise {
 // The result of one latent layer for B documents.
 struct LatentSample {
     Tensor* z = nullptr;     // (B,Z) the latent vectors, in the arithmetic type
-    Tensor* y = nullptr;     // (B,inputs()) output of In
+    Tensor* y = nullptr;     // (B,inputs()) the output of the linear map In, on which q(z | y) depends
     Tensor* kl = nullptr;    // (B) KL of each document in nats; null if it is constant (Latent::constant_kl)
     Tensor* kls = nullptr;   // (B,Z) the KL of each number of z; null unless the free bits apply to single numbers
     Tensor* loss = nullptr;  // (B) further loss of each document, not scaled by kl_weight (vq: commitment); or null
@@ -64,8 +64,9 @@ class Latent {
     virtual ~Latent() = default;
 
     virtual int inputs() const { return options.size; }  // length of y per document
-    // Standard deviation of Out's initial weights. It gives the row u about unit variance, like a token's row after a
-    // layer norm. With the usual 0.02, u would be negligible next to the rows of the tokens.
+    // Standard deviation of the initial weights of Out, the linear map from z to the row u. It gives u about unit
+    // variance, like a token's row after a layer norm. With the usual 0.02, u would be negligible next to the rows of
+    // the tokens.
     virtual double out_deviation() const;
     // Samples z from q(z | y), where y is (B,inputs()). If `noise` is null, z is the mean of q. `layer` is the index
     // of this latent layer; `below` are the samples of the latent layers below.
@@ -139,8 +140,8 @@ class LatentLayer {
     // `below` are the samples of the latent layers below.
     LatentSample sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer,
                         const std::vector<LatentSample>& below = {}) const;
-    // Returns u(B,C) = Out z, after a layer norm if options.norm is set. u replaces the row of [CLS], and the decoder
-    // attends to u.
+    // Returns u(B,C), the result of the linear map Out for z(B,Z), after a layer norm if options.norm is set. u
+    // replaces the row of [CLS], and the decoder attends to u.
     Tensor* out(Tape& tape, Tensor* z) const;
     // Returns (1), in nats per target: `total` + kl_weight * max(KL, free bits) + LatentSample::loss. The last two
     // terms are summed over the documents and divided by the number of targets. A constant KL is left out. documents

@@ -30,12 +30,12 @@ class SphereDistribution {
     double kappa() const { return kappa_; }
     double mean() const { return 1 - distance_; }              // expected value of mu.z
     double log_normaliser() const { return log_normaliser_; }  // log of C, the factor in f(z)
-    // KL divergence of f from the uniform distribution, in nats. It is the same for every mu.
+    // KL divergence of the density f from the uniform distribution, in nats. It is the same for every direction mu.
     double kl() const { return kl_; }
-    // d kl / d log kappa, which is the variance of log h(w).
+    // d kl / d log kappa, which is the variance of log h(w), where h is the weight of the cosine w in the density.
     double kl_by_log_kappa() const { return kl_by_log_kappa_; }
 
-    // Returns log f(z) for a z with mu.z = cosine. For a latent, this is log q(z | y).
+    // Returns the log density log f(z) of a unit vector z with mu.z = cosine. For a latent, this is log q(z | y).
     double log_density(double cosine) const { return log_normaliser_ + log_weight(cosine); }
     // Returns the log of the uniform density on the sphere. For a latent, this is the prior's log p(z).
     double log_uniform_density() const { return -log_surface_; }
@@ -61,7 +61,7 @@ class SphereDistribution {
     SphereKind kind_;
     int dimensions_;
     double kappa_;
-    double distance_ = 0;  // expected value of 1 - w
+    double distance_ = 0;  // expected value of 1 - mu.z
     double log_surface_ = 0, log_normaliser_ = 0, kl_ = 0, kl_by_log_kappa_ = 0;
     std::vector<Knot> knots_;  // the table of quantiles, at equal steps of log(u / (1 - u))
 };

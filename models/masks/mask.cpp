@@ -206,7 +206,7 @@ SegmentGraph knowledge_mask(const Documents& documents, const std::vector<int>& 
     expect_per_row("entities", entity.size(), documents);
     expect_per_row("branches", branch.size(), documents);
     return bits_mask(documents, [&](int i, int j) {
-        if (branch[i] == branch[j]) return true;  // i and j are both in the trunk, or both in one branch
+        if (branch[i] == branch[j]) return true;  // both in the trunk (the sentence), or both in one branch (a fact)
         if (branch[i] >= 0 && branch[j] >= 0) return false;
         return entity[i] >= 0 && entity[i] == entity[j];
     });

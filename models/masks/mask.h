@@ -35,12 +35,13 @@ SegmentGraph unilm_mask(const Documents& documents);        // A full; B causal,
 SegmentGraph independent_mask(const Documents& documents);  // A full; B causal                    UniVAE, lower layers
 SegmentGraph uniae_mask(const Documents& documents);        // A full; B causal, sees [CLS]        UniVAE, upper layers
 
-// Cross-attention: the queries are the rows of B, and every query sees all rows of A.
+// Cross-attention: the queries are the rows of the target B, and every query sees all rows of the source A.
 SegmentGraph cross_mask(const Documents& documents);
 
-// The mask of UniVAE's decoder pass in the layers with a latent. The queries are the rows of B. Row d of key tensor 0
-// is the latent of document d; key tensor 1 holds the rows of B. A row of B sees the latent of its document, the
-// earlier rows of B, and itself. Its attention output is bit-identical to the output of the same row under uniae_mask.
+// The mask of UniVAE's decoder pass in the layers with a latent. The queries are the rows of the target B. Row d of key
+// tensor 0 is the latent of document d; key tensor 1 holds the rows of B. A row of B sees the latent of its document,
+// the earlier rows of B, and itself. Its attention output is bit-identical to the output of the same row under
+// uniae_mask.
 SegmentGraph latent_mask(const Documents& documents);
 
 // A document in a decoding step with a KV cache. The rows of this step are called fresh, and the rows of earlier steps

@@ -22,8 +22,10 @@ struct InsertionOptions {
     EncoderDecoderOptions stacks;  // if one_stack, only stacks.stack is used
     bool one_stack = false;
     bool joint = false, contextual_bias = false;
-    bool projection = true;  // false: h_l is [o_l o_{l+1}] itself, and W is a matrix of its own, not the word embedding
-    int mixture = 1;         // K, the number of components of the mixture; 1: no mixture
+    // false: the row of a slot is [o_l o_{l+1}] itself, without the head. The logits are then computed with a separate
+    // matrix W, not with the word embedding.
+    bool projection = true;
+    int mixture = 1;  // K, the number of components of the mixture; 1: no mixture
     // Whether the model stores a score for each word, from which the order of insertion follows
     // (InsertionRule::scores).
     bool scored = false;
@@ -65,10 +67,10 @@ class InsertionTransformer : public TargetNet {
     // The tensors from which the probabilities of words and slots are computed, for the M slots of a batch. Each
     // document of the batch is a canvas or inert padding.
     struct Slots {
-        Tensor* h;                // (M, K E) h_l or, for a mixture, the K rows tanh(P_k h_l)
-        Tensor* bias = nullptr;   // (documents, V) the contextual bias g V, or null
+        Tensor* h;                // (M, K E) the row h_l of each slot or, for a mixture, its K rows tanh(P_k h_l)
+        Tensor* bias = nullptr;   // (documents, V) contextual bias of the logits of all slots of a document, or null
         Tensor* mix = nullptr;    // logits of the mixture weights pi: (M,K), or (documents,K) if joint; null if K = 1
-        Tensor* place = nullptr;  // (M) logits of the slots, q . h_l; null if joint
+        Tensor* place = nullptr;  // (M) the logit of each slot, q . h_l with the parameter q; null if joint
         const std::vector<int>* first = nullptr;      // (documents+1) document g has the slots first[g] .. first[g+1]-1
         const std::vector<int>* documents = nullptr;  // (M) index of each slot's document
     };
@@ -142,8 +144,9 @@ class InsertionTransformer : public TargetNet {
   private:
     std::unique_ptr<EncoderDecoder> two_;
     std::unique_ptr<Backbone> one_;
-    Tensor *query_ = nullptr, *contextual_ = nullptr, *words_ = nullptr;  // q (1,E); V and W, each (vocabulary,E)
-    Linear mixture_, weights_;                                            // all P_k, (K E,E); M (K,E)
+    // The parameters in the formulas at the top of this file: q (1,E); V and W, each (vocabulary,E).
+    Tensor *query_ = nullptr, *contextual_ = nullptr, *words_ = nullptr;
+    Linear mixture_, weights_;  // all P_k, (K E,E); M (K,E)
 };
 
 }  // namespace masquerade

@@ -61,8 +61,8 @@ double information(const UniVae& model, const Points& points) {
                 if (latent.code_parts() > 0)
                     ratios[b] -= own.z == other.z ? 0 : INFINITY;
                 else
-                    // log_posterior() omits a term that depends only on z, so it is the same for all b and cancels
-                    // below.
+                    // log_posterior() omits a term that depends only on z, so the term is the same for all sentences b
+                    // and cancels below.
                     ratios[b] += latent.log_posterior(own.z.data(), other.y.data());
             }
         }

@@ -58,13 +58,13 @@ class WordModel {
   private:
     int symbol_of(int word) const { return std::size_t(word) < symbols_.size() ? symbols_[word] : unknown_; }
     std::vector<int> symbols_of(const std::vector<int>& line) const;
-    double spelled(int word) const;  // log s, the log probability of the spelling
+    double spelled(int word) const;  // log probability of the spelling of a word
 
     const WordTable& table_;
     int unknown_ = 0;           // the symbol of unknown words; known words have the symbols 0 .. unknown_ - 1
     std::vector<int> symbols_;  // for each word that the table had at construction, its symbol
     std::optional<Ngram> words_, spelling_;
-    double log_spare_ = 0;  // log of 1 minus the sum of s over the known words
+    double log_spare_ = 0;  // log of (1 - the sum of the spelling probabilities of all known words)
 };
 
 struct Perplexity {

@@ -14,7 +14,8 @@ namespace {
 
 using Words = std::vector<int>;
 
-// A canvas, and for each of its slots the missing words.
+// A canvas (some words of a text, in their order), and the missing words for each of its slots, the places before,
+// between and after the words of the canvas.
 struct Drawn {
     Words canvas;
     std::vector<Words> missing;

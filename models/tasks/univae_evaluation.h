@@ -10,7 +10,7 @@ namespace masquerade {
 // target token.
 struct HeldOut {
     double own = 0;                   // reconstruction loss with a sample z of the sentence's posterior
-    double mean_path = 0;             // reconstruction loss with z = mu
+    double mean_path = 0;             // reconstruction loss with the posterior's mean instead of a sample
     double other = 0;                 // reconstruction loss with the z of another sentence; NaN if there is no other
     double kl_per_token = 0, kl = 0;  // KL per target token, and per sentence
     std::vector<double> layer_kl;     // for each latent layer, its KL per sentence

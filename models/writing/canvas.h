@@ -38,9 +38,10 @@ class SlotModel {
 // whole canvas is the end of some slot and not an insertion.
 enum class Finalization { slot, sequence };
 
+// p(c|l), p(end|l) and p(l) are the probabilities in SlotScore, for the most likely token c of slot l.
 struct CanvasOptions {
     Finalization finalization = Finalization::slot;
-    // true: a round inserts into every slot that does not end; false: only into the slot with the largest log p(c,l)
+    // true: a round inserts into every slot that does not end; false: only into the slot with the largest p(l) p(c|l)
     bool parallel = false;
     double threshold = 0;    // if `parallel`: all slots but the best one get a token only if p(c|l) >= threshold
     double end_penalty = 0;  // beta, which is subtracted from log p(end|l)
@@ -57,7 +58,7 @@ struct Written {
     Tokens tokens;
     std::vector<int> came;  // for each token, the round in which it was inserted, from 1; 0: it was there at the start
     int rounds = 0;
-    double score = 0;    // sum over the inserted tokens of log p(c,l) or, if `parallel`, of log p(c|l)
+    double score = 0;    // sum over the inserted tokens of log (p(l) p(c|l)) or, if `parallel`, of log p(c|l)
     bool ended = false;  // false if the maximum number of tokens or rounds stopped the canvas
     int passes() const { return rounds + 1; }  // number of passes of the model; the final pass inserts nothing
 };

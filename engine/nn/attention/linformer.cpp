@@ -27,7 +27,8 @@ struct LinformerOptions {
         s.add("sharing", &sharing, "one table of weights for all heads of a layer, or for all heads of all layers",
               {"none", "headwise", "layerwise"});
     }
-    int tables() const { return value_weights ? 2 : 1; }  // number of tables: E and F, or only E
+    // Number of tables: E for the keys and F for the values, or only E for both.
+    int tables() const { return value_weights ? 2 : 1; }
 };
 
 class LinformerAttention : public StateAttention {

@@ -141,7 +141,7 @@ class LunaAttention : public ProjectedAttention {
 
     LunaOptions options_;
     Linear pack_query_, pack_key_value_, query_, key_value_, output_;
-    std::unique_ptr<const Norm> norm_;  // the norm of P; null if options_.contextual is false
+    std::unique_ptr<const Norm> norm_;  // the norm of the packed rows P; null if options_.contextual is false
 };
 
 Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys,
@@ -203,15 +203,15 @@ Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const Atten
     return some ? replace_rows(tape, p, held(which), kept, name_ + ".packed") : p;
 }
 
-// Returns the keys and values of the slots of all groups (groups * l, 2C). Stores the P of the next layer in the
-// companion.
+// Returns the keys and values of the l slots of every group (groups * l, 2C). Stores the packed rows P of the next
+// layer in the companion, the second stream of the pass.
 Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext& context, const Groups& slots) const {
     if (!context.companion) throw Error(text("attention luna ", name_, ": the pass brings no packed rows"));
     auto& stream = static_cast<PackedRows&>(*context.companion);
     const int l = options_.slots, G = int(slots.groups.size());
     SegmentGraph graph;
     graph.documents = context.graph->documents;
-    std::vector<int> document, position;  // for each row of P; dropout derives its random numbers from them
+    std::vector<int> document, position;  // for each packed row; dropout derives its random numbers from them
     for (int g = 0; g < G; g++) {
         const SlotGroup& group = slots.groups[g];
         std::vector<KeySegment> seen;
@@ -239,8 +239,8 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext
     return key_values(tape, key_value_, y, name_ + ".key_value");
 }
 
-// In other kinds, key_value projects the rows X. In Luna, pack_key_value projects X, so its parts have the roles "key"
-// and "value"; key_value projects the slots.
+// In other kinds, key_value projects the key rows to keys and values. In Luna, pack_key_value projects the key rows, so
+// its parts have the roles "key" and "value"; key_value projects the slots, which have absorbed the key rows.
 std::string role(const std::string& name) {
     for (const auto& [ours, means] :
          {std::pair{"pack_key", "key"}, {"pack_value", "value"}, {"key", "slot_key"}, {"value", "slot_value"}})

@@ -57,7 +57,7 @@ class LunaCausalAttention : public StateAttention {
         if (rotary_table && options_.tied)
             throw BadUsage(
                 "luna_causal: tied=true uses keys as values, which cannot be rotated; set tied=false or rotary=false");
-        // p is (l,C): the projected rows of P.
+        // p is (l,C): the projections of the l learned rows P.
         Tensor* p = pack_query_(tape, embedding(tape, tape.ints(rows_), slots_, name + ".slots"), name + ".pack_query");
         Tensor* k = pack_key_(tape, x, name + ".pack_key");  // (Nk,C): Nk keys
         Tensor* s =
@@ -69,7 +69,7 @@ class LunaCausalAttention : public StateAttention {
     }
 
     LunaCausalOptions options_;
-    std::vector<int> rows_;  // the indices of the rows of P: 0 to l - 1
+    std::vector<int> rows_;  // the indices of the l learned rows: 0 to l - 1
     Tensor* slots_;          // P (l,C), the learned rows
     Linear pack_query_, pack_key_, query_, key_value_;
 };

@@ -15,7 +15,8 @@ class SoftmaxAttention : public ProjectedAttention {
     std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 
   protected:
-    // Returns the keys and values of the Nk rows of x, (Nk,2 G D). The path of this tensor ends with `name`.
+    // Returns the keys and values of the Nk rows of x for G heads of width D, (Nk,2 G D). The path of this tensor ends
+    // with `name`.
     Tensor* keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const char* name) const;
 
     Linear query_, key_value_, output_;

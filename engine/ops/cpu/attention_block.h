@@ -130,7 +130,7 @@ void pack_block(const S* from, int C, int count, float factor, int D, std::ptrdi
 }
 
 // products[v][lane] = dot product of the packed row of the block's v-th visited key and the lane's column, summed over
-// D in order
+// D in order. The visited keys of a block are the keys that at least one of its query rows sees.
 void dot_keys(const DocumentPlan& plan, const QueryBlock& block, int D, const float* columns, const float* packed,
               float* products);
 // to[query][...] = sum over v of weights[v][query] * (packed row of the block's v-th visited key)[...]
