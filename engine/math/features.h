@@ -98,8 +98,10 @@ struct FeatureForward {
                   [&](int r) { return feature<kind>(t[r], part == 1, half, of.factor).first; });
     }
 };
-// dt_r = dy_r phi'_r or, if there are 2R features, dt_r = dy_r phi'_r + dy_(R+r) phi'_(R+r).
-// dx = dhalf scale^2 x, with dhalf = -sum dy for log features, sum dy y for `trigonometric`, and 0 for other kinds.
+// y are the features of a row, computed from its R projections t and its head x; phi'_r is the derivative of feature r
+// with respect to its projection.
+//     dt_r = dy_r phi'_r or, if there are 2R features, dt_r = dy_r phi'_r + dy_(R+r) phi'_(R+r)
+//     dx = dhalf scale^2 x, with dhalf = -sum dy for log features, sum dy y for `trigonometric`, and 0 for other kinds
 // A gradient whose pointer is null is not computed.
 template <FeatureKind kind, class S, class A>
 struct FeatureBackward {

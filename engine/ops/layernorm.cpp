@@ -20,8 +20,8 @@ HD void store_layernorm_grad(Lanes lanes, const S* dy, const S* x, const A* w, A
     if (dx) store(lanes, C, dx, add, layernorm_row_grad(lanes, dy, x, w, mean, rstd, C));
 }
 
-// Computes row n of dx = ds and df = ds keep / (1 - rate), where ds is the gradient of s, and keep is 1 for the
-// channels that dropout kept, else 0.
+// Computes row n of dx = ds and df = ds keep / (1 - rate), where ds is the gradient of s = x + dropout(f), and keep is
+// 1 for the channels that dropout kept, else 0.
 template <class S, class A>
 HD void residual_row_grad(Lanes lanes, const S* dy, const S* s, const A* w, A mean, A rstd, const Drop<A>& drop,
                           std::int64_t n, S* dx, bool add_x, S* df, bool add_f, int C) {

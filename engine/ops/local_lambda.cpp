@@ -49,8 +49,8 @@ struct DistanceTerm {
     }
 };
 
-// Computes dv_j, the sum of weights_o dy over all queries that see key j, where o - reach is the distance of key j from
-// the query. `row` is key * H + head.
+// Computes dv_j, the sum of weights_o dy over all queries that see key j. o - reach is the distance of key j from the
+// query, and weights_o the factor that the query gives to the value of the key. `row` is key * H + head, for H heads.
 template <class S, class A>
 struct Values {
     LocalRows<S, A> of;

@@ -49,8 +49,8 @@ struct Sorting {
     // (blocks,H,most), a number for each block u, head, and block v of the same list: scores R; gradient of log S,
     // later of R; scratch memory.
     A *scores, *slopes, *work;
-    // (2,blocks,H,most): first w for the rows t that the last block has, then w for the other rows t. If only blocks
-    // before u are mixed, the second half is scratch memory.
+    // (2,blocks,H,most): first the weights w_uv for the rows t that the last block of the list has, then w_uv for the
+    // other rows t. If only blocks before u are mixed, the second half is scratch memory.
     A* weights;
     // (2K + 3,blocks,H), for K iterations, all blocks and H heads: r^0, c^1, r^1, ..., c^K, r^K, which are subtracted
     // from the rows and columns of R, then the gradients of r and c.
@@ -238,9 +238,11 @@ struct NormaliseGrad {
         }
         means(lanes, first, U, head);
     }
-    // Changes the gradient of log S in `slopes` into the gradient of R, for a list in which only blocks v < u are
-    // mixed. The gradient g_uv of c^k_uv goes to every row i <= u of column v. With T_i = sum_(u>=i) g_uv exp(c_iv -
-    // c_uv), row i gets T_i exp(R_iv - r^(k-1)_i - c_iv). c never falls along a column, so no exponential overflows.
+    // Changes the gradient of log S in `slopes` into the gradient of the scores R, for a list in which only blocks v <
+    // u are mixed. Iteration k subtracts c = c^k and r^k from R (struct Sorting). The gradient g_uv of c_uv goes to
+    // every row i <= u of column v:
+    //     row i gets T_i exp(R_iv - r^(k-1)_i - c_iv), with T_i = sum_(u>=i) g_uv exp(c_iv - c_uv)
+    // c never falls along a column, so no exponential overflows.
     template <class Lanes>
     HD void causal(Lanes lanes, int first, int U, int head) const {
         const auto R = [&](int u, int v) { return of.row(of.scores, first + u, head)[v]; };
@@ -297,7 +299,8 @@ struct NormaliseGrad {
 
 // Computes the gradient of one row of q or of kv. The row may be in several lists; in each of them, it is key t of a
 // block v. From each list, the row gets the gradient of every mean that contains the row, divided by the number of rows
-// in the mean. A row of kv also gets sum_u w_uv (dy of row t of sorted block u).
+// in the mean. A row of kv also gets sum_u w_uv (dy of row t of sorted block u), where w_uv is the weight of block v in
+// sorted block u.
 template <class S, class A>
 struct RowsGrad {
     Sorting<S, A> of;

@@ -83,9 +83,9 @@ inline bool sees_whole(const QuerySegment& q, int key_segment) {
     return !has_pattern(q, key_segment) && (key_segment != q.self || q.rule == Rule::full);
 }
 
-// Calls f(begin, end), in order, for each run of places in [begin, end) that the pattern of q lets a query row at
-// place `middle` see. The query row must not be one of the first q.globals places. Each part of the pattern computes
-// where its next run begins, so that the places between runs are skipped.
+// Calls f(begin, end), in order, for each run of places in [begin, end) that the pattern of q (window, stride, globals,
+// blocks) lets a query row at place `middle` see. The query row must not be one of the first q.globals places. Each
+// part of the pattern computes where its next run begins, so that the places between runs are skipped.
 template <class F>
 void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, F f) {
     for (int from, to; begin < end; begin = to) {

@@ -60,7 +60,8 @@ class GaussianMixture {
     const Numbers& factor() const { return factor_; }
 
     // The mixture after whitening, for matrix products in float. Whitening subtracts the mean of the mixture from a row
-    // and multiplies the row by the inverse of L, so that S becomes the identity.
+    // and multiplies the row by the inverse of L, the Cholesky factor of the covariance, so that the covariance becomes
+    // the identity.
     struct Whitened {
         Numbers middle;                // (D) mean of the mixture
         std::vector<float> inverse;    // (D,D) inverse of L

@@ -81,8 +81,8 @@ class GaussianChain : public Gaussian {
     static Tensor* product(Tape& tape, Tensor* x, const Linear& by, const std::string& name) {
         return linear_unrounded(tape, convert(tape, x, tape.dtype, name + ".stored"), by.weight, by.bias, name);
     }
-    // Returns the hidden state r_l of this layer. `z` is the latent of the layer below. The latents of still lower
-    // layers must lie just before z in memory.
+    // Returns the hidden state r_l of this layer, from which the prior is computed. `z` is the latent of the layer
+    // below. The latents of still lower layers must lie just before z in memory.
     Numbers kept(const double* z) const {
         Numbers r = affine(from_z_.weight, from_z_.bias, {z, z + before_->options.size});
         if (before_->before_) {

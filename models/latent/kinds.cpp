@@ -103,7 +103,7 @@ class OnSphere : public Latent {
         return *around_;
     }
     static double number_of(const Tensor* t) { return OnHost(t->view())[0]; }
-    // Returns values + slopes * zero, (B).
+    // Returns values + slopes * zero, (B). zero has the value 0 and the gradient of log kappa (see sample()).
     template <class Number>
     static Tensor* moved(Tape& tape, const std::vector<Number>& values, const std::vector<Number>& slopes, Tensor* zero,
                          const Tensor* y, const std::string& name) {

@@ -30,12 +30,13 @@ class MaskWords {
     // Makes the mask of cross-attention. The queries are the rows of B, and the keys are the rows of A that B sees
     // according to the words.
     SegmentGraph cross(const Documents& documents) const;
-    bool names(int part) const { return parts_[part].named; }  // whether the words name part 0, A or AB, or part 1, B
+    // Whether the words name part 0 (the source A, or AB, the whole document) or part 1 (the target B).
+    bool names(int part) const { return parts_[part].named; }
     // Throws BadUsage if the mask is impossible for an encoder, whose rows are A, and a decoder, whose rows are B.
     void expect_two_stacks() const;
-    // Throws BadUsage unless the mask suits a layer of UniVAE. A must see nothing of B, and B must be causal. If
-    // `latent` is true, the layer has a latent, and B must see exactly the row [CLS] of A; otherwise B must see
-    // nothing of A.
+    // Throws BadUsage unless the mask suits a layer of UniVAE. The encoder half A must see nothing of the decoder half
+    // B, and B must be causal. If `latent` is true, the layer has a latent, and B must see exactly the row [CLS] of A;
+    // otherwise B must see nothing of A.
     void expect_bottleneck(bool latent) const;
     // Returns which rows a new row sees in token-by-token generation after a source of `source` rows: the rows
     // [from, to) of the source, and the earlier rows of B within the window. If goes_on is true, the new rows continue
@@ -67,7 +68,7 @@ class MaskWords {
     std::vector<int> seen(int part, int own, SegmentBuilder& build) const;
     [[noreturn]] void refuse(const std::string& why) const;
 
-    bool as_one_ = false;  // whether the mask has the single part AB
+    bool as_one_ = false;  // whether the mask has the single part AB, the whole document
     Part parts_[2];        // parts_[0] is the part A or AB, parts_[1] the part B
 };
 

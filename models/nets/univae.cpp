@@ -87,8 +87,8 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
 }
 
 // The encoder half of the split form. It computes the same values as in the joint form, where the encoder half sees
-// only itself. It ends below the last layer with a latent: by default, it runs the layers 0 .. L-2. The last of these
-// layers runs only for the row of [CLS], because only this row is read: from it, the last latent is drawn.
+// only itself. It ends below the last layer with a latent: by default, it runs all layers but the top one. The last of
+// these layers runs only for the row of [CLS], because only this row is read: from it, the last latent is drawn.
 std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     std::vector<LatentSample> samples;
     if (options.latent_layers == 0) return samples;

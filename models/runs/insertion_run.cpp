@@ -15,8 +15,8 @@
 namespace masquerade {
 namespace {
 
-// An order of insertion, as a number for every token of the vocabulary. If a slot lacks several words, training prefers
-// the tokens with the smallest numbers.
+// An order of insertion, as a number for every token of the vocabulary. If several words are missing in a slot (a place
+// between two words), training prefers the tokens with the smallest numbers.
 struct Order {
     const char *name, *what;
     Numbers (*numbers)(const InsertionRun& run, const TrainingText& text);  // null: the order needs no numbers

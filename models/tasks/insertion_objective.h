@@ -13,9 +13,9 @@ enum class InsertionForm {
     either_side,  // one stack reads [CLS] source [SEP] canvas [SEP]; source and canvas have slots
 };
 
-// Makes an example with the rows of a source and of a canvas, and with a label for each slot. `source` includes [CLS]
-// and [SEP], `canvas` does not. The caller must then set the targets of the labels (Labels::choices). `name` is the
-// document's name, a number.
+// Makes an example with the rows of a source and of a canvas (the words that are already there), and with a label for
+// each slot (a place before, between or after them). `source` includes [CLS] and [SEP], `canvas` does not. The caller
+// must then set the targets of the labels (Labels::choices). `name` is the document's name, a number.
 Example canvas_example(InsertionForm form, const std::vector<int>& source, const std::vector<int>& canvas, int name,
                        const ObjectiveOptions& options);
 

@@ -83,7 +83,7 @@ struct Block {
     Label label;
     float *loss, *lse;
     View h1, w1, b1;
-    bool first;  // the first block stores the gradients w1 and b1, later blocks add to w1 and b1
+    bool first;  // the first block stores the gradients of w and b in w1 and b1, later blocks add to w1 and b1
 };
 
 template <class S>
