@@ -46,7 +46,7 @@ class Merger {
 
   private:
     struct Word {
-        std::size_t begin;  // index into cut_
+        std::size_t begin;  // index of the word's first token in cut_
         int length;
         Count count;
     };

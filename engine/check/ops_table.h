@@ -188,6 +188,6 @@ std::vector<Op> attention_ops();
 std::vector<Op> state_ops();
 std::vector<Op> insertion_ops();
 std::vector<Op> code_ops();
-std::vector<Op> bucket_ops();  // lsh_attention, sinkhorn
+std::vector<Op> bucket_ops();  // the ops lsh_attention and sinkhorn
 
 }  // namespace masquerade::ladder

@@ -17,7 +17,8 @@ struct LayerState {
 struct Pass {
     RowNames rows;                        // document and position of each row of x
     const SegmentGraph* graph = nullptr;  // mask of self-attention; may change from layer to layer
-    Tensor* rotary_table = nullptr;       // (P,D): for P positions; null: positions were added to the embedding instead
+    // (P,D): for P positions and heads of width D; null: the positions were added to the embedding.
+    Tensor* rotary_table = nullptr;
     float dropout = 0, attention_dropout = 0;
     // query_rows lists the rows of x that are queries, and query_names their documents and positions. A layer returns
     // only these rows. All rows of x are keys. If query_rows.data is null, all rows are queries.

@@ -13,8 +13,9 @@ namespace masquerade {
 // of blocks of the longest list.
 struct BlockPlan : ListPlan {
     int block, blocks, most;
-    const int* first_block;  // per group: the first block of its list; one more entry: the number of used blocks
-    const int* group_of;     // per block: its group; -1 if the block is unused
+    // For each group of queries: the first block of its list of keys; then the number of used blocks.
+    const int* first_block;
+    const int* group_of;  // for each block: the group of queries it belongs to; -1 if the block is unused
     HD int blocks_of(int g) const { return first_block[g + 1] - first_block[g]; }
     HD int begin(int u) const { return first_key[group_of[u]] + (u - first_block[group_of[u]]) * block; }
     HD int keys_of(int u) const {
@@ -52,7 +53,8 @@ inline std::int64_t most_blocks(const SegmentGraph& graph, std::int64_t rows, in
     return std::max(1, (keys + documents - 1) / documents) * (rows / block + keys);
 }
 
-// Returns a plan as numbers: five counts, the tables of the blocks, and the numbers of the ListPlan.
+// Returns a BlockPlan as one list of numbers, from which block_plan() makes it: five counts, the tables of the blocks,
+// and the numbers of the ListPlan.
 inline std::vector<int> block_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
                                            std::int64_t queries, int block) {
     if (const std::string why = block_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));

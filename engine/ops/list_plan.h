@@ -19,14 +19,15 @@ namespace masquerade {
 // in them.
 struct ListPlan {
     int groups, rows, queries, keys;
-    const int* first_key;     // per group: its first key; one more entry: the number of keys
-    const int* whole;         // per group: 1 if all rows of the group see the whole list, else 0
-    const int* group;         // per key: its group
-    const int* row;           // per key: its row of q, k and v
-    const int* query;         // per key: the row of y whose query is in the key's row; -1 if there is none
-    const int* sees;          // per key: this query sees the keys of its group before this index; 0: no query
-    const int* own;           // per row of y: the key in the row of its query; -1 if this row of y is not computed
-    const int* first_of_row;  // per row: index in `of_row` of its first key; one more entry: the number of keys
+    const int* first_key;  // for each group of queries: the first key of its list; then the number of all keys
+    const int* whole;      // for each group: 1 if all its query rows see its whole list of keys, else 0
+    const int* group;      // for each key: the group of queries in whose list it is
+    const int* row;        // for each key: its row of q, k and v
+    const int* query;      // for each key: the row of y whose query is in the key's row; -1 if there is none
+    // For each key: the query in its row sees the keys of the group before this index; 0: no query.
+    const int* sees;
+    const int* own;           // for each row of y: the key in the row of its query; -1 if this row of y is not computed
+    const int* first_of_row;  // for each row: index in `of_row` of its first key; then the number of all keys
     const int* of_row;        // all keys, sorted by row; a row in the lists of two groups is two keys
 };
 
@@ -46,7 +47,8 @@ inline std::string list_refuses(const SegmentGraph& graph) {
     return "";
 }
 
-// Returns a plan as numbers: four counts, then the tables. y has `queries` rows, and q, k and v have `rows` rows.
+// Returns a ListPlan as one list of numbers, from which list_plan() makes it: four counts, then the tables. y has
+// `queries` rows, and q, k and v have `rows` rows.
 inline std::vector<int> list_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
                                           std::int64_t queries) {
     if (const std::string why = list_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));

@@ -20,16 +20,16 @@ namespace masquerade {
 // belongs to group g. After the last piece of a group follows one more entry, the end of the group.
 struct StatePlan {
     int waves, groups, pieces, queries, keys;
-    const int* first_group;  // per wave: its first group; one more entry: the number of groups
-    const int* document;     // per group: its document
-    const int* first_piece;  // per group: its first piece; one more entry: the number of pieces
-    const int* group;        // per piece: its group
-    const int* key;          // per piece, and for the end of each group: the first key
-    const int* query;        // per piece, and for the end of each group: the first query
-    const int* query_row;    // per query: its row in x
-    const int* query_end;    // per query: index of a key; the query sees the keys of its group before this key
-    const int* key_source;   // per key: its source, the index of a key/value tensor
-    const int* key_row;      // per key: its row in the source
+    const int* first_group;  // for each wave: its first group of queries; then the number of all groups
+    const int* document;     // for each group of queries: its document
+    const int* first_piece;  // for each group: its first piece of keys and queries; then the number of all pieces
+    const int* group;        // for each piece: its group of queries
+    const int* key;          // for each piece, and for the end of each group: the first key
+    const int* query;        // for each piece, and for the end of each group: the first query
+    const int* query_row;    // for each query: its row in x
+    const int* query_end;    // for each query: index of a key; the query sees the keys of its group before this key
+    const int* key_source;   // for each key: its source, the index of a key/value tensor
+    const int* key_row;      // for each key: its row in the source
 };
 
 // Returns the reason, as a message for the user, why state_attention cannot compute this mask. Returns an empty string

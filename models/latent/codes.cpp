@@ -45,7 +45,7 @@ class Levels : public Points {
     double out_deviation() const override { return 1.4 / std::sqrt(double(options.size)); }
     LatentSample sample(Tape& tape, Tensor* y, const LatentNoise*, int,
                         const std::vector<LatentSample>&) const override {
-        Tensor* t = tanh(tape, y, "tanh");  // (B,Z)
+        Tensor* t = tanh(tape, y, "tanh");  // (B,Z): Z numbers per document
         return {straight_through(tape, t, nearest_level(tape, t, options.levels, "level"), "z"), y};
     }
     int code_parts() const override { return options.size; }
@@ -79,7 +79,7 @@ class Codes : public Points {
         const NearestCode nearest = nearest_code(tape, y, codes_, options.groups, "nearest");
         LatentSample s;
         s.y = y;
-        s.z = straight_through(tape, y, nearest.q, "z");  // (B,Z)
+        s.z = straight_through(tape, y, nearest.q, "z");  // (B,Z): Z numbers per document
         s.loss = distance(tape, y, nearest.q, options.commitment, "commitment");
         s.code = nearest.code;
         return s;

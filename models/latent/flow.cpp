@@ -88,7 +88,7 @@ class Flow : public Latent {
         Tensor* half = tape.constant("first_half", {options.size}, y->dtype, first.data());
         LatentSample s;
         s.y = y;
-        s.z = gaussian_sample(tape, y, e, "z");  // (B,Z)
+        s.z = gaussian_sample(tape, y, e, "z");  // (B,Z): Z numbers per document
         Tensor *u = s.z, *log_dets = nullptr, *log_dets_of_mix = nullptr;
         for (std::size_t i = 0; i < steps_.size(); i++) {
             const std::string name = text("flow.", i);

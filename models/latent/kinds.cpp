@@ -50,7 +50,7 @@ class OnSphere : public Latent {
             const double now = -number_of(change_);
             zero = add(tape, change_, tape.constant("now", {1}, y->dtype, &now), "change");
             const Numbers kl(B, around().kl()), slope(B, around().kl_by_log_kappa());
-            s.kl = moved(tape, kl, slope, zero, y, "kl");  // (B)
+            s.kl = moved(tape, kl, slope, zero, y, "kl");  // (B): a number per document
         }
         if (!noise) return s;
         Tensor* w = zero ? moved(tape, noise->w[layer], noise->w_by_log_kappa[layer], zero, y, "w")

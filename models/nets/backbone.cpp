@@ -95,12 +95,13 @@ Tensor* Backbone::embed(Tape& tape, const TokenRows& rows) const {
     for (int type : rows.types)
         if (type < 0 || type >= options.types)
             throw Error(text("embedding: type ", type, " lies outside [0, ", options.types, ")"));
-    Tensor* x = embedding(tape, tape.ints(rows.ids), token_, "token");  // (N,E)
+    Tensor* x = embedding(tape, tape.ints(rows.ids), token_, "token");  // (N,E): N rows, E the width of the embedding
     x = add(tape, x, embedding(tape, tape.ints(rows.types), type_, "type"), "token_type");
     if (position_) x = add(tape, x, embedding(tape, tape.ints(rows.positions), position_, "position"), "sum");
     x = (*embedding_norm_)(tape, x, "norm");
     x = dropout(tape, x, rows.names(tape), float(options.dropout), "dropout");
-    return embedding_project_.weight ? embedding_project_(tape, x, "project") : x;  // (N,C)
+    // (N,C): C is the width of the layers.
+    return embedding_project_.weight ? embedding_project_(tape, x, "project") : x;
 }
 
 Pass Backbone::pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const {
@@ -119,7 +120,7 @@ Pass Backbone::pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph
 }
 
 Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const BeforeLayer& before, int count) const {
-    Tensor* x = embed(tape, rows);  // (N,C)
+    Tensor* x = embed(tape, rows);  // (N,C): N rows of width C
     for (int i = 0; i < (count < 0 ? options.layers : count); i++) {
         if (before) before(i, x, pass);
         x = layers[i](tape, x, pass);
@@ -148,7 +149,7 @@ std::vector<LayerState> Backbone::states(const Slots& slots, int part) const {
 
 Tensor* Backbone::head(Tape& tape, Tensor* x) const {
     auto scope = tape.scope("head");
-    x = head_dense_(tape, x, "dense");  // (N,E)
+    x = head_dense_(tape, x, "dense");  // (N,E): N rows, E the width of the embedding
     x = find_feed_forward(options.ffn).activate(tape, x, options.gelu);
     return (*head_norm_)(tape, x, "norm");
 }

@@ -81,9 +81,9 @@ class Backbone {
     }
     // Returns h(N,E) = norm(activation(dense(x))). The product of h with the tied embedding gives the logits.
     Tensor* head(Tape& tape, Tensor* x) const;
-    Tensor* word_weights() const { return token_; }   // (V,E), the token embedding
+    Tensor* word_weights() const { return token_; }   // (V,E): the token embedding, V tokens of width E
     Tensor* word_bias() const { return head_bias_; }  // (V), the biases of the logits, or null
-    Tensor* logits(Tape& tape, Tensor* h) const;      // (N,V), in the arithmetic type
+    Tensor* logits(Tape& tape, Tensor* h) const;      // (N,V): V logits for each row of h, in the arithmetic type
     // Returns (1): the sum of the cross-entropy losses of the N rows of h, with label smoothing, weighted with the
     // constants weights(N). If `losses` is not null, sets it to the unweighted losses (N), which have no gradient.
     Tensor* loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights, const std::string& name,
@@ -96,7 +96,8 @@ class Backbone {
     };
     MeanLoss mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, std::vector<double> weights, int count,
                        double smoothing) const;
-    Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N), no gradient
+    // The loss of each of the N rows of h, without gradient.
+    Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;
 
     // Type and device of the weight matrices. If a tape runs the stack, it must have this type, and the tape's arena
     // must be on this device.
@@ -126,7 +127,7 @@ class Backbone {
     std::shared_ptr<const Norm> embedding_norm_, final_norm_, head_norm_;
     Linear embedding_project_, head_dense_;
     Tensor* head_bias_ = nullptr;       // (V), the biases of the logits; null: none
-    std::vector<double> rotary_table_;  // (P,D), cosines and sines of all positions
+    std::vector<double> rotary_table_;  // (P,D): cosines and sines of P positions, D the width of a head
 };
 
 }  // namespace masquerade

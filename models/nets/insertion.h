@@ -86,7 +86,7 @@ class InsertionTransformer : public TargetNet {
         s.first = &tape.hold(std::move(first));
         s.documents = &tape.hold(std::move(documents));
         Tensor* h = side_by_side(tape, x, batch.labels.rows, std::move(right), "slots");  // (M,2C), one row per slot
-        if (options.projection) h = head_stack().head(tape, h);                           // (M,E)
+        if (options.projection) h = head_stack().head(tape, h);                           // (M,E): E numbers per slot
         auto scope = tape.scope("slots");
         Tensor* g = nullptr;  // (documents,E), the maximum over the slots of each document
         if (options.contextual_bias || (options.joint && K > 1)) g = max_rows(tape, h, tape.ints(*s.first), "pooled");

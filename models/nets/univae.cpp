@@ -77,7 +77,8 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
         pass.graph = &batch.joint_masks.at(i, l < 0 ? batch.joint_lower_graph : batch.joint_upper_graph);
         if (l < 0) return;
         const LatentLayer& latent = latents[l];
-        Tensor* cls = gather_rows(tape, x, tape.ints(batch.joint_cls_rows), text("cls.", l));  // (B,C)
+        // (B,C): a row per document.
+        Tensor* cls = gather_rows(tape, x, tape.ints(batch.joint_cls_rows), text("cls.", l));
         below.push_back(latent.sample(tape, cls, noise, l, below));
         Tensor* u = latent.out(tape, below.back().z);  // (B,C), the new rows of [CLS]
         x = replace_rows(tape, x, tape.ints(batch.joint_which), u, text("replaced.", l));
@@ -96,7 +97,8 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
     const int end = options.latent_at.back();
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
         if (const int l = latent_of(i); l >= 0) {
-            Tensor* cls = gather_rows(tape, x, tape.ints(batch.cls_rows), text("cls.", l));  // (B,C)
+            // (B,C): a row per document.
+            Tensor* cls = gather_rows(tape, x, tape.ints(batch.cls_rows), text("cls.", l));
             samples.push_back(latents[l].sample(tape, cls, noise, l, samples));
             Tensor* u = latents[l].out(tape, samples.back().z);  // (B,C), the new rows of [CLS]
             x = replace_rows(tape, x, tape.ints(batch.which), u, text("replaced.", l));
@@ -124,7 +126,7 @@ Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*
         pass.memory = l < 0 ? nullptr : latents[l].out(tape, z[l]);  // (B,C), one key per document
     };
     const Pass pass = backbone.pass(tape, batch.rows, batch.graph);
-    return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C)
+    return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C): a row per decoder row
 }
 
 UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const {
@@ -132,7 +134,7 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
     loss.latents = encode(tape, batch, noise);
     std::vector<Tensor*> z;
     for (const LatentSample& s : loss.latents) z.push_back(s.z);
-    Tensor* h = backbone.head(tape, decode(tape, batch, z));  // (N,E)
+    Tensor* h = backbone.head(tape, decode(tape, batch, z));  // (N,E): a row per decoder row
     for (const LatentSample& s : loss.latents)
         for (Tensor* t : {s.z, s.y, s.kl, s.loss, s.prior, s.code})
             if (t) tape.retain(t);

@@ -56,7 +56,8 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
                         std::vector<Measure>& rows) const override;
 
   private:
-    // (V) A copy of InsertionTransformer::scores, the numbers of the order; null until objective_options() makes it.
+    // A copy of InsertionTransformer::scores, which has a number for each of the V tokens: their order of insertion.
+    // Null until objective_options() makes it.
     mutable std::shared_ptr<const std::vector<double>> scores_;
 };
 

@@ -9,8 +9,8 @@ namespace masquerade {
 
 enum class InsertionForm {
     two_stacks,   // the encoder reads [CLS] source [SEP], and the decoder reads [CLS] canvas [SEP]
-    one_stack,    // one stack reads [CLS] source [SEP] [CLS] canvas [SEP]; only the canvas has slots
-    either_side,  // one stack reads [CLS] source [SEP] canvas [SEP]; source and canvas have slots
+    one_stack,    // one stack reads [CLS] source [SEP] [CLS] canvas [SEP]; words are inserted into the canvas
+    either_side,  // one stack reads [CLS] source [SEP] canvas [SEP]; words are inserted into source and canvas
 };
 
 // Makes an example with the rows of a source and of a canvas (the words that are already there), and with a label for

@@ -48,7 +48,7 @@ class TokenScores {
     double log_sum_ = 0;
 
     // Used by draw(): exp((score - largest score) / temperature) of every token, and the sum over each block of tokens.
-    std::vector<float> shares_;  // (V)
+    std::vector<float> shares_;  // (V): a number per token
     std::vector<double> share_of_block_;
 };
 

@@ -56,7 +56,8 @@ class LshAttention : public ProjectedAttention {
         if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
         const LshRule rule{
             {shape_.heads, context.dropout, {}, context.rows}, options_.rounds, options_.buckets, options_.chunk};
-        Tensor* y = lsh_attention(tape, q, k, v, rotations, *all.graph, queries.x->rows(), rule, name_);  // (Nq,C)
+        // (Nq,C): a row per query row.
+        Tensor* y = lsh_attention(tape, q, k, v, rotations, *all.graph, queries.x->rows(), rule, name_);
         return output_(tape, y, name_ + ".output");
     }
     std::unique_ptr<AttentionState> state(const Slots& slots) const override {

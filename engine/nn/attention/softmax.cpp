@@ -20,7 +20,8 @@ Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& k
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
     Tensor* q =
         query_.rotated(tape, queries.x, context.rows.position, context.rotary_table, shape_.width, name_ + ".query");
-    Tensor* a = attention(tape, q, kv, *context.graph, shape_.heads, context.dropout, context.rows, name_);  // (Nq,C)
+    // (Nq,C): a row per query row.
+    Tensor* a = attention(tape, q, kv, *context.graph, shape_.heads, context.dropout, context.rows, name_);
     return output_(tape, a, name_ + ".output");
 }
 
