@@ -43,7 +43,7 @@ std::string WordPiece::reading(std::string_view line) const {
 }
 
 std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std::string>& unknown) const {
-    std::size_t next = 0;  // index into `unknown`
+    std::size_t next = 0;  // index into `unknown` for the next [UNK]
     std::vector<SpacedWord> words;
     words.reserve(ids.size());
     bool open = false;  // whether a continuation piece may be appended to words.back()

@@ -40,7 +40,7 @@ struct Shapes {
         std::string name;
         bool tensor, gradient;
         char letter;  // the letter whose value an int parameter gives: H for heads; else 0
-        int stated;   // index in `all` of the statement for this parameter; -1 if there is none
+        int stated;   // index in `all` of what ops.h states for this parameter; -1 if it states nothing
     };
     std::string base, text;
     std::vector<Stated> all;

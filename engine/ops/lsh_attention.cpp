@@ -73,7 +73,8 @@ struct Hash {
     HD void operator()(Lanes lanes, std::int64_t i) const {
         const int each_row = to.heads * to.rounds, row = int(i / each_row), head = int(i % each_row) / to.rounds,
                   round = int(i % to.rounds);
-        if (to.plan.first_of_row[row] == to.plan.first_of_row[row + 1]) return;  // this row is in no list
+        // No group has this row in its list of keys.
+        if (to.plan.first_of_row[row] == to.plan.first_of_row[row + 1]) return;
         const int half = to.buckets / 2;
         const S* x = q + std::int64_t(row) * C + head * D;
         auto most = real_of(A(-INFINITY));

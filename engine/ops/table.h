@@ -43,7 +43,7 @@ struct AttentionRule {
 enum class StatePack : int { sum, gated, exponential, pair };
 enum class StateRead : int { linear, kernel, attend };
 struct StateRule {
-    int heads = 1, slots = 1;  // H and R, the numbers of heads and of slots
+    int heads = 1, slots = 1;  // H heads, each with R slots that absorb the keys
     StatePack pack = StatePack::sum;
     StateRead read = StateRead::attend;
     double scale = 1;  // multiplies all numbers of the packs

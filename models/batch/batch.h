@@ -86,7 +86,8 @@ struct Batch : Halves {
     // Two stacks: for each source, the number of its rows, and the number of all decoder rows that attend to it.
     // Several documents can share a source (Example::same_source).
     Documents shared;
-    std::vector<int> rank;                          // Example::rank of each row of `rows`, padded with -1; or empty
+    // The number that the mask needs for each row (Example::rank), padded with -1; or empty.
+    std::vector<int> rank;
     SegmentGraph source_graph, graph, cross_graph;  // masks: encoder; decoder or only stack; cross-attention
     LayerGraphs source_masks, masks, cross_masks;   // replace source_graph, graph and cross_graph in some layers
     Labels labels;                                  // labels of `rows`

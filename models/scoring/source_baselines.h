@@ -23,7 +23,7 @@ std::string first_characters(std::string_view line, std::size_t n = 9);
 // contain w. Words are the lower-cased words of WordTable. Words that no training source contains are ignored.
 class NearestSource {
   public:
-    explicit NearestSource(const Strings& sources);  // at least one source
+    explicit NearestSource(const Strings& sources);  // there must be at least one source
     NearestSource(const NearestSource&) = delete;
     NearestSource& operator=(const NearestSource&) = delete;
 

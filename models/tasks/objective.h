@@ -69,12 +69,12 @@ struct InsertionRule {
     bool middle = true;  // whether distance is to the middle of the missing words of a slot; false: it is 0
     // (V) If not null, the distance of a word is instead the number of missing words in its slot with a smaller score.
     std::shared_ptr<const std::vector<double>> scores;
-    double tau = 1;  // infinite: all missing words of a slot have equal shares
+    double tau = 1;  // in exp(-distance / tau); infinite: all missing words of a slot have equal shares
     // true: the end token is predicted only in complete canvases; false: in every slot without missing words
     bool sequence = false;
     double end_weight = 1;  // weight of a slot that must predict the end token; other slots have weight 1 on average
-    int canvases = 1;       // number of canvases drawn from each target in a step
-    int canvas = 0;         // index of the current canvas: 0 .. canvases-1
+    int canvases = 1;       // number of canvases (subsets of its words) drawn from each target in a step
+    int canvas = 0;         // index of the canvas that is made now: 0 .. canvases-1
     // Ids of [CLS] and [SEP], which stand before and after the words of a canvas. [SEP] is also the end token, which a
     // slot without missing words predicts.
     int begin = -1, end = -1;
@@ -112,7 +112,7 @@ struct ObjectiveOptions {
     // These options are only for the objective reconstruct.
     int longest = 0;             // maximum number of tokens of a sentence, with [CLS] and [SEP]
     int last_read = 0;           // index of the last layer of the encoder half; this layer runs only for [CLS]
-    bool joint = false;          // whether to pack both halves also as one sequence (UniVae::joint)
+    bool joint = false;          // whether to pack encoder half and decoder half also as one sequence (UniVae::joint)
     double word_dropout = 0;     // share of the tokens that the decoder half reads as [UNK]
     int cls = -1, unknown = -1;  // ids of [CLS] and [UNK], needed if word_dropout > 0
     // Only for the objectives classify and label: the mask of the task.
@@ -126,10 +126,11 @@ struct Objective {
     const char *name, *what;
     enum Trait : unsigned {
         none = 0,
-        pairs = 1,             // every sentence must have a target
-        mask_token = 2,        // the vocabulary must have [MASK]
-        scattered = 4,         // labelled rows are spread over a document; the last layer then runs for all rows
-        ranks = 8,             // the mask depends on Example::rank, and no mask in words can replace it
+        pairs = 1,       // every sentence must have a target
+        mask_token = 2,  // the vocabulary must have [MASK]
+        scattered = 4,   // labelled rows are spread over a document; the last layer then runs for all rows
+        // The mask depends on a number of each row, Example::rank; no mask in words can replace it.
+        ranks = 8,
         writes = 16,           // trains generation from left to right
         writes_backward = 32,  // trains generation from right to left
         whole_source = 64,     // the text before the generated tokens is read in both directions

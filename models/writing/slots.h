@@ -30,8 +30,9 @@ class PrefixSlots {
 
     Slots slots_;
     int written_ = 0;
-    std::vector<int> slot_of_;  // slot of each prefix of the current step; empty before the first step
-    std::vector<int> used_;     // slot_of_ or, after copy_prefixes(), the slots of the copies
+    // For each prefix of the current step, its slot in the decoding states; empty before the first step.
+    std::vector<int> slot_of_;
+    std::vector<int> used_;  // slot_of_ or, after copy_prefixes(), the slots of the copies
     std::vector<int> next_rows_;
     std::vector<int> from_slots_, to_slots_, from_rows_, to_rows_;
 };

@@ -42,9 +42,10 @@ class TokenScores {
     double shares_of_all(float top, float scale);
     int draw_of_all(double left) const;
 
-    std::vector<float> scores_;          // (V) the score of each token
-    std::vector<std::int32_t> largest_;  // largest score of each block, as the integer that ordered() makes of it
-    std::vector<Token> best_;            // the result of best(); while it is filled, a heap with the worst token first
+    std::vector<float> scores_;  // (V) the score of each token
+    // Largest score of each block of 64 tokens, as the integer that ordered() makes of it.
+    std::vector<std::int32_t> largest_;
+    std::vector<Token> best_;  // the result of best(); while it is filled, a heap with the worst token first
     double log_sum_ = 0;
 
     // Used by draw(): exp((score - largest score) / temperature) of every token, and the sum over each block of tokens.

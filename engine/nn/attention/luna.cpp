@@ -56,7 +56,7 @@ struct PackedRows : Companion {
     Tensor* learned = nullptr;  // (l,C): learned rows; they are P of a group in the first layer that has the group
     std::shared_ptr<const Norm> last;
     AttentionShape shape;
-    Tensor* x = nullptr;  // P of all groups, (groups * l, C); null before the first layer
+    Tensor* x = nullptr;  // (groups * l, C): the packed rows P of all groups, l rows each; null before the first layer
     std::vector<SlotGroup> groups;
 
     PackedRows(Parameters& p, const std::string& path, const AttentionShape& s)
@@ -76,8 +76,8 @@ struct PackedRows : Companion {
 // The slot groups of a graph, and the group to which each query segment belongs.
 struct Groups {
     std::vector<SlotGroup> groups;
-    std::vector<int> place;  // for each group, its index within its document
-    std::vector<int> of;     // for each query segment, the index of its group
+    std::vector<int> place;  // for each slot group, its index within its document
+    std::vector<int> of;     // for each query segment, the index of its slot group
 };
 
 Groups slots_of(const SegmentGraph& graph) {

@@ -33,7 +33,7 @@ struct QueryBlock {
 struct DocumentPlan {
     std::vector<QueryBlock> blocks;
     std::vector<KeyRun> runs;
-    int most_visits = 0;  // largest number of visited keys of a block
+    int most_visits = 0;  // maximum number of keys that the query rows of one block see
     int queries = 0;      // number of query rows of all blocks
 
     // The keys of the document are packed one after another, segment by segment.

@@ -41,8 +41,9 @@ struct SegmentTables {
 struct TilePlan {
     std::vector<QueryTile> query_tiles;
     std::vector<KeyTile> key_tiles;
-    std::vector<Visit> visits;  // sorted by query tile; within a query tile, in visiting order
-    std::vector<int> by_key;    // indices into `visits`, sorted by key tile; within a key tile, ascending
+    // Pairs of tiles to compute, sorted by query tile; within a query tile, in visiting order.
+    std::vector<Visit> visits;
+    std::vector<int> by_key;  // indices into `visits`, sorted by key tile; within a key tile, ascending
     // For each visit and each row of its query tile, the number of keys that the row sees in earlier visits; shape
     // (visits, queries_a_tile). Filled only for dropout.
     std::vector<int> seen_before;
