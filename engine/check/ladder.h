@@ -50,8 +50,8 @@ struct Operand {
     Kind kind = Kind::storage;
     Draw draw;
     std::vector<double> numbers;
-    bool weight = false;     // the gradient has type A, even if the value has type S
-    bool rounded = false;    // the op rounds an intermediate value to type S, which adds one rounding error
+    bool weight = false;     // the gradient has the arithmetic type A, even if the value has the storage type S
+    bool rounded = false;    // the op rounds an intermediate value to the storage type, which adds one rounding error
     bool of_row = false;     // row n belongs to row n of the batch; its bits do not depend on the other rows
     bool any_rows = false;   // the op cannot detect a surplus row
     bool any_shape = false;  // the op cannot detect a wrong shape

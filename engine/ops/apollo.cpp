@@ -21,7 +21,7 @@ struct Tensor {
     const A *norm, *control;
     A eps, decay, clip;
     std::int64_t count, blocks;
-    bfloat16* rounded;  // receives p rounded to bf16; may be null
+    bfloat16* rounded;  // receives the parameters p rounded to bf16; may be null
     HD int size(std::int64_t block) const {
         const std::int64_t left = count - block * at_once;
         return int(left < at_once ? left : at_once);

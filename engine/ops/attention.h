@@ -14,7 +14,7 @@ namespace masquerade {
 // holds the keys of all G heads, then their values. G is H in Vaswani et al. 2017, 1 in Shazeer 2019, and any divisor
 // of H in Ainslie et al. 2023.
 struct AttentionHeads {
-    int of_queries = 0, of_keys = 0, D = 0;  // H, G, and the width of one head
+    int of_queries = 0, of_keys = 0, D = 0;  // H query heads, G key/value heads, and the width of one head
     constexpr int C() const { return of_queries * D; }
     constexpr int values() const { return of_keys * D; }  // the first column of the values in kv
     constexpr int kv_columns() const { return 2 * of_keys * D; }

@@ -161,7 +161,7 @@ class Call {
     }
 
     const Shapes& shapes_;
-    std::int64_t letters_[26];  // the values of A to Z
+    std::int64_t letters_[26];  // the values of the letters A to Z in shapes
     std::optional<DType> storage_, arithmetic_;
     std::optional<Shape> any_;
 };

@@ -26,7 +26,7 @@ constexpr double fall = 100;       // the quadrature stops where the density is 
 // log 2 - log(1 + w) for power-spherical.
 struct Density {
     SphereKind kind;
-    double kappa, power;  // power = d - 1
+    double kappa, power;  // power = d - 1 in R^d
     double mode, peak;    // mode: the t with the largest density; peak: the log of the undivided density at `mode`
 
     Density(SphereKind k, int d, double concentration)
@@ -74,8 +74,8 @@ struct Distribution {
     double start, width;   // panel j is [start + j width, start + (j+1) width]
     double mass = 0;       // the integral of `density`, whose maximum is 1
     double fallen = 0;     // the mean of density.fallen(t), which is called s(t) below
-    double spread = 0;     // the variance of s(t)
-    double distance = 0;   // the mean of 1 - tanh t
+    double spread = 0;     // the variance of density.fallen(t)
+    double distance = 0;   // the mean of 1 - tanh t, that is, of 1 - w
     Numbers below, above;  // the probabilities that t is below and above each panel end
     // Integrals of (s(t) - the mean of s) times the normalised density, below and above each panel end.
     Numbers moved_below, moved_above;

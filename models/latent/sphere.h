@@ -29,7 +29,7 @@ class SphereDistribution {
     int dimensions() const { return dimensions_; }
     double kappa() const { return kappa_; }
     double mean() const { return 1 - distance_; }              // expected value of mu.z
-    double log_normaliser() const { return log_normaliser_; }  // log of C, the factor in f(z)
+    double log_normaliser() const { return log_normaliser_; }  // log of C in the density f(z) = C h(mu.z)
     // KL divergence of the density f from the uniform distribution, in nats. It is the same for every direction mu.
     double kl() const { return kl_; }
     // d kl / d log kappa, which is the variance of log h(w), where h is the weight of the cosine w in the density.
@@ -54,9 +54,9 @@ class SphereDistribution {
   private:
     struct Knot {
         double t, slope;      // t: artanh of the u-quantile of w; slope: dt / d log(u / (1 - u))
-        double by_log_kappa;  // dt / d log kappa, at a fixed u
+        double by_log_kappa;  // dt / d log kappa, at a fixed probability u
     };
-    double log_weight(double cosine) const;  // log of the weight h(cosine)
+    double log_weight(double cosine) const;  // log of h(cosine), the density without its normaliser
 
     SphereKind kind_;
     int dimensions_;

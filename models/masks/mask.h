@@ -28,12 +28,15 @@ std::vector<char> parts_of_rows(const Documents& documents);
 
 // Masks that can also be given in words (models/masks/words.h). "A full" means that a row of A sees all rows of A,
 // "B causal" that a row of B sees itself and the earlier rows of B, and "sees A" that it also sees all rows of A.
-SegmentGraph full_mask(const Documents& documents);         // a row sees all rows                 BERT
-SegmentGraph causal_mask(const Documents& documents);       // a row sees itself and earlier rows  language model
-SegmentGraph anticausal_mask(const Documents& documents);   // a row sees itself and later rows    reversed LM
-SegmentGraph unilm_mask(const Documents& documents);        // A full; B causal, sees A            Dong et al. 2019
-SegmentGraph independent_mask(const Documents& documents);  // A full; B causal                    UniVAE, lower layers
-SegmentGraph uniae_mask(const Documents& documents);        // A full; B causal, sees [CLS]        UniVAE, upper layers
+SegmentGraph full_mask(const Documents& documents);        // a row sees all rows                 BERT
+SegmentGraph causal_mask(const Documents& documents);      // a row sees itself and earlier rows  language model
+SegmentGraph anticausal_mask(const Documents& documents);  // a row sees itself and later rows    reversed LM
+// The source A is full; the target B is causal, and sees A. Dong et al. 2019
+SegmentGraph unilm_mask(const Documents& documents);
+// UniVAE, lower layers: the source A is full; the target B is causal.
+SegmentGraph independent_mask(const Documents& documents);
+// UniVAE, upper layers: the source A is full; the target B is causal, and sees the row [CLS] of A.
+SegmentGraph uniae_mask(const Documents& documents);
 
 // Cross-attention: the queries are the rows of the target B, and every query sees all rows of the source A.
 SegmentGraph cross_mask(const Documents& documents);
@@ -127,11 +130,11 @@ struct MaskDetails {
 // Which rows are the queries and the keys of a named mask.
 enum class MaskRows {
     tokens,   // queries and keys: all packed tokens
-    source,   // queries and keys: the rows of A
-    target,   // queries and keys: the rows of B
+    source,   // queries and keys: the rows of the source A
+    target,   // queries and keys: the rows of the target B
     latent,   // queries: the rows of B; keys: the latents (key tensor 0) and the rows of B (key tensor 1)
     decoded,  // queries: the last row of B of each document; keys: the latents and the rows of B
-    cross,    // queries: the rows of B; keys: the rows of A
+    cross,    // queries: the rows of the target B; keys: the rows of the source A
 };
 struct NamedMask {
     const char* name;

@@ -122,7 +122,8 @@ SegmentGraph MaskWords::operator()(const Documents& documents) const {
         const int a = build.tokens(lengths[0]), own[] = {a, build.tokens(lengths[1])};
         for (int p : {0, 1}) {
             std::vector<int> keys = seen(1 - p, own[1 - p], build);
-            keys.insert(p == 0 ? keys.begin() : keys.end(), own[p]);  // keys of A come before keys of B
+            // Keys of the source A come before keys of the target B.
+            keys.insert(p == 0 ? keys.begin() : keys.end(), own[p]);
             if (lengths[p] > 0) add_window(build.look(parts_[p].rule, own[p], keys), parts_[p].window);
         }
     }

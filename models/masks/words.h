@@ -69,7 +69,7 @@ class MaskWords {
     [[noreturn]] void refuse(const std::string& why) const;
 
     bool as_one_ = false;  // whether the mask has the single part AB, the whole document
-    Part parts_[2];        // parts_[0] is the part A or AB, parts_[1] the part B
+    Part parts_[2];        // parts_[0] is the source A, or AB; parts_[1] is the target B
 };
 
 // The words for the layers [from, to) of a stack.
@@ -84,7 +84,7 @@ std::vector<LayerWords> layer_words(const std::string& setting, const std::strin
 // Returns the words of a text, which are separated by spaces or commas.
 std::vector<std::string> words_of(std::string text);
 
-enum class StackRows { both, encoder, decoder };  // which rows a stack has: A and B, only A, or only B
+enum class StackRows { both, encoder, decoder };  // which rows a stack has: source and target, or only one
 
 // Masks for the layers of a stack (layer_words()). If the words give several masks for a layer, the last one counts. An
 // encoder uses only the A parts of the masks, and a decoder only the B parts.

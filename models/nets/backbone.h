@@ -26,7 +26,7 @@ struct BackboneOptions {
     int positions = 512;                // P, number of positions, which are 0 .. P-1
     bool rotary = true;                 // whether queries and keys are rotated; false: learned position embeddings
     bool rotary_value = false;          // whether the values of attention are rotated, too
-    double rotary_base = 10000;         // position p rotates pair i of a head by the angle p / base^(2i/D)
+    double rotary_base = 10000;         // position p rotates pair i of a head of width D by the angle p / base^(2i/D)
     std::string attention = "softmax";  // name of a kind (attention_kinds()), or kinds in words (AttentionWords)
     AttentionOptions attention_options = {};  // values of the settings in attention_settings()
     bool pre_norm = false;

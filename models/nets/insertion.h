@@ -146,7 +146,7 @@ class InsertionTransformer : public TargetNet {
     std::unique_ptr<Backbone> one_;
     // The parameters in the formulas at the top of this file: q (1,E); V and W, each (vocabulary,E).
     Tensor *query_ = nullptr, *contextual_ = nullptr, *words_ = nullptr;
-    Linear mixture_, weights_;  // all P_k, (K E,E); M (K,E)
+    Linear mixture_, weights_;  // the matrices P_k of all K components, (K E,E); M (K,E), which gives their weights
 };
 
 }  // namespace masquerade

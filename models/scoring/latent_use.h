@@ -28,7 +28,7 @@ struct Swap {
 };
 struct Swaps {
     std::vector<Swap> layers;  // each layer alone; if there are more than two layers, also the lower and the upper half
-    Interval content, form;    // baseline: the overlaps of the text decoded for A with the text decoded for B
+    Interval content, form;    // baseline: the overlaps of the texts decoded for a sentence A and for the next one, B
 };
 Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const Sentences& sentences,
                    const FrequentTokens& frequent, std::uint64_t seed);

@@ -46,7 +46,7 @@ class Ngram {
   private:
     struct Gram {
         std::u32string_view text;  // the symbols, a part of text_
-        double count = 0;          // c in the formulas at the top of this file
+        double count = 0;          // the count c in the formulas at the top of this file
         double probability = 0;    // p of the last symbol, given the symbols before it
         double gamma = 1;          // as a context h: gamma(h), the weight of the next lower order
         Gram* suffix = nullptr;    // the n-gram without its first symbol

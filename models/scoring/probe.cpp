@@ -142,7 +142,8 @@ double naive_bayes(const std::vector<Sentence>& sentences, const LabelledSplit& 
 double cluster_information(const Vectors& vectors, const LabelledSplit& split, std::uint64_t seed) {
     const std::size_t n = vectors.size(), C = std::size_t(split.classes);
     Vectors centres;
-    for (std::size_t i : drawn(n, n, Sequence(seed, "clusters")))  // centres: C different vectors, drawn at random
+    // The first centres: different vectors, drawn at random.
+    for (std::size_t i : drawn(n, n, Sequence(seed, "clusters")))
         if (centres.size() < C && std::find(centres.begin(), centres.end(), vectors[i]) == centres.end())
             centres.push_back(vectors[i]);
     std::vector<int> cluster(n);

@@ -44,7 +44,8 @@ class NearestSource {
         std::uint32_t source;
         double weight;
     };
-    Numbers idf_;                              // for each word w: 1 + ln((1 + N) / (1 + df(w)))
+    // For each word w: 1 + ln((1 + N) / (1 + df(w))), if df(w) of N sources contain w.
+    Numbers idf_;
     std::vector<std::vector<Place>> sources_;  // for each word, the sources that contain it, in ascending order
     Numbers cosines_;                          // in find(): the cosine of `source` and each training source
 };

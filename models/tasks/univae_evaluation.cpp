@@ -132,7 +132,7 @@ std::vector<double> importance_weighted_nll(const UniVae& model, const std::vect
     if (model.options.latent_layers == 0) samples = 1;
     each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t) {
         const auto count = std::size_t(batch.documents);
-        std::vector<std::vector<double>> weights(count);  // log(p(x|z) p(z) / q(z|x)) per document and sample
+        std::vector<std::vector<double>> weights(count);  // log(p(x|z) p(z) / q(z|x)) for each document x and sample z
         for (int s = 0; s < samples; s++) {
             LatentNoise noise = model.space.noise(batch.names(), seed, std::uint32_t(s));
             tape.begin("importance");

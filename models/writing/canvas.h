@@ -14,9 +14,10 @@
 namespace masquerade {
 
 struct Canvas {
-    int source = 0;                 // index of the source to which the canvas belongs
-    Tokens tokens;                  // k tokens
-    std::vector<char> closed = {};  // (k + 1) for each slot, whether insertion is forbidden; empty: no slot is closed
+    int source = 0;  // index of the source to which the canvas belongs
+    Tokens tokens;   // the tokens that are already there
+    // For each slot (one more than tokens), whether insertion is forbidden; empty: nowhere.
+    std::vector<char> closed = {};
 };
 
 // The score of slot l. c is the most likely token for the slot that is neither the end token nor forbidden.
@@ -43,8 +44,8 @@ struct CanvasOptions {
     Finalization finalization = Finalization::slot;
     // true: a round inserts into every slot that does not end; false: only into the slot with the largest p(l) p(c|l)
     bool parallel = false;
-    double threshold = 0;    // if `parallel`: all slots but the best one get a token only if p(c|l) >= threshold
-    double end_penalty = 0;  // beta, which is subtracted from log p(end|l)
+    double threshold = 0;    // if `parallel`: all slots but the best one get a token only if its p(c|l) >= threshold
+    double end_penalty = 0;  // beta, which is subtracted from log p(end|l), the score of ending slot l
     double sure_end = 0;     // a slot ends only if p(end|l) >= sure_end, and log p(end|l) - beta >= log p(c|l)
     // One more token c in any slot before, within or after a run of tokens c gives the same text. true: these slots are
     // separate, as in the paper; false: they are combined into one slot, see alike() in canvas.cpp.

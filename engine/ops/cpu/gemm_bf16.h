@@ -48,8 +48,8 @@ struct Bf16Block {
 // The functions that multiply blocks with one set of instructions: AMX or AVX-512.
 struct Bf16Form {
     const char* name;
-    void (*begin)();  // called by a thread before the first block of its part of C
-    void (*end)();    // called by a thread after the last block of its part of C
+    void (*begin)();  // called by a thread before the first block of its part of the product C
+    void (*end)();    // called by a thread after the last block of its part of the product C
     void (*multiply)(const Bf16Block&);
 };
 
