@@ -96,7 +96,8 @@ class Characters {
     std::array<char, 256> ascii_{}, letters_{};
 };
 
-// Whether the character is a letter, mark, digit or connector (\w in Unicode regular expressions).
+// Whether the character is a word character (\w in Unicode regular expressions), such as a letter, mark, digit or
+// connector.
 bool is_word_character(char32_t c);
 
 // Returns the Unicode version of the tables.

@@ -198,7 +198,7 @@ class Writer {
     const std::vector<std::string>& never_;
     std::size_t longest_never_ = 0;
     Written written_;
-    std::string tail_;  // last bytes of the text, after its last space; a text of never_ may begin among them
+    std::string tail_;  // last bytes of the text, after its last space; a forbidden text (never_) may begin among them
 };
 
 }  // namespace

@@ -54,9 +54,10 @@ struct Layout {
     int sources() const { return keys[1] > 0 ? 2 : 1; }
 };
 using Build = std::function<Layout(int rows)>;
-int longest(int rows);         // upper bound of the number of keys that a row sees in a Layout of `rows` rows
-Build by_rule(Rule rule);      // each document is one segment with this rule
-Layout with_latent(int rows);  // UniVAE's decoder: causal, and each document sees one row of a second source
+int longest(int rows);     // upper bound of the number of keys that a row sees in a Layout of `rows` rows
+Build by_rule(Rule rule);  // builds a mask in which each document is one segment with this rule
+// UniVAE's decoder: causal; each document also sees its latent, one row of a second source.
+Layout with_latent(int rows);
 // UniLM: in each document, the first half is full; the second half is causal, and also sees the first half.
 Layout prefix(int rows);
 

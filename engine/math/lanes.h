@@ -47,7 +47,7 @@ template <class F>
 HD void each(OneLane, int n, F f) {
     for (int i = 0; i < n; i++) f(i);
 }
-// to[i] = f(i) for i < n, stored or added as in put().
+// Sets to[i] = f(i) or, if `add` is true, to[i] += f(i), for i < n.
 template <class N, class S, class F>
 HD void store(OneLane, N n, S* to, bool add, F f) {
     using A = decltype(f(n));

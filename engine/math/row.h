@@ -93,7 +93,7 @@ HD void vmf_sample_row(Lanes lanes, const A* mu, A w, const A* e, A* z, int Z) {
     A scale = c / sqrt_of(uu);
     each(lanes, Z, [&](int i) { z[i] = w * mu[i] + scale * (e[i] - s * mu[i]); });
 }
-// With g = dz, s = e.mu, and c, u, nu as in vmf_sample_row():
+// With g = dz, s = e.mu, c = sqrt(1 - w^2), u = e - s mu and nu = u / |u|, as in vmf_sample_row():
 //     h = (c / |u|) (g - (g.nu) nu),   dmu = w g - s h - (h.mu) e,   dw = g.mu - (w / c) (g.nu)
 // If c was set to its lower bound, dw = g.mu. dmu and dw may be null.
 template <class A, class Lanes>

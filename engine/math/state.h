@@ -198,7 +198,7 @@ HD Reading<A> read_state(Lanes lanes, const StateShape& n, const State<A>& state
     return reading;
 }
 
-// y(D) = sum_r weights_r values_r. `row` (D) is scratch memory.
+// Computes y (D), the sum over the slots r of weights_r values_r. `row` (D) is scratch memory.
 template <class Lanes, class S, class A>
 HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, const A* weights, A* row, S* y) {
     each(lanes, n.columns, [&](int d) { row[d] = A(0); });

@@ -259,8 +259,9 @@ struct NormaliseGrad {
             meet(lanes);
             of.causal_columns(lanes, first, U, head, k);
             meet(lanes);
-            // Iteration k + 1 has left the gradient of r^k in `adjoint`; here it goes to R and c^k. The gradient of the
-            // last r is already part of the slopes (WeightsGrad).
+            // Iteration k subtracts r^k from the rows of the scores R, and c^k from the columns. Iteration k + 1 has
+            // left the gradient of r^k in `adjoint`; here it goes to R and c^k. The gradient of the last r is already
+            // part of the slopes (WeightsGrad).
             if (k < of.K)
                 each(lanes, U, [&](int u) {
                     const A g = -sum(OneLane{}, u, [&](int v) { return adjoint(u, v); });

@@ -15,7 +15,7 @@ struct Backward {
     Chains<S, X, A> chains;
     const S* dy;
     A* traces;   // (queries,H,4R): a QueryTrace (4 R numbers for R slots) for each query and each of H heads
-    A* growths;  // (keys,H), only if there are gates: the result of key_grad() for each key and head
+    A* growths;  // (keys,H), only if there are gates: the derivative that key_grad() returns for each key and head
     X* dx;
     bool add;
     A* dpack[4];
@@ -116,7 +116,8 @@ struct Backward {
 
 enum class Stage { queries, totals, starts, keys, gates };
 // Runs one stage of the backward for work item from + i. In the stages `starts` and `gates`, a work item is one head of
-// one group; in the other stages, it is one head of one piece.
+// one group (queries that see the same keys); in the other stages, it is one head of one piece (a part of the keys and
+// queries of a group).
 template <Stage stage, class B>
 struct At {
     B f;

@@ -19,7 +19,7 @@ struct Tensor {
     bool grad_written = false;  // true if a backward of this step has stored the gradient; the next backward adds
     bool parameter = false;
     bool retained = false;                  // true if the value is kept until the step ends
-    int value_block = -1, grad_block = -1;  // block numbers in the arena
+    int value_block = -1, grad_block = -1;  // numbers of the arena blocks that hold value and gradient; -1: none
 
     View view() const { return View{value, dtype, device, shape, path.c_str()}; }
     View grad_view() const { return View{grad, grad_dtype(), device, shape, path.c_str()}; }

@@ -54,7 +54,8 @@ class Optimiser {
     using Part = View (Parameters::*)(const View&) const;
     static constexpr Part trained[] = {&Parameters::matrices, &Parameters::vectors};
     View average_of(Part part) const;
-    View written(int first, const std::vector<double>& numbers);  // writes the numbers to small_, from index `first` on
+    // Writes the numbers to the device buffer small_, from index `first` on.
+    View written(int first, const std::vector<double>& numbers);
 
     std::vector<const char*> names_;
     std::vector<Buffer> states_;

@@ -17,8 +17,9 @@ enum class LatentKind { vmf, power_spherical, gaussian, gaussian_chain, flow, fs
 
 struct LatentOptions {
     LatentKind kind = LatentKind::vmf;
-    int size = 32;             // Z, the length of the latent vector of one layer
-    bool projects = true;      // false: In and Out are the identity, so that y = x, u = z, and Z equals the width of x
+    int size = 32;  // Z, the length of the latent vector of one layer
+    // False: the linear maps In (x to y) and Out (z to u) are the identity, and Z equals the width of x.
+    bool projects = true;
     bool norm = false;         // whether a layer norm follows Out, the linear map from z to u
     double out_deviation = 0;  // standard deviation of Out's initial weights; 0: Latent::out_deviation()
     double kappa = 110;        // vmf, power_spherical: the concentration, or its initial value if it is learned

@@ -67,12 +67,12 @@ class InsertionTransformer : public TargetNet {
     // The tensors from which the probabilities of words and slots are computed, for the M slots of a batch. Each
     // document of the batch is a canvas or inert padding.
     struct Slots {
-        Tensor* h;                // (M, K E) the row h_l of each slot or, for a mixture, its K rows tanh(P_k h_l)
+        Tensor* h;                // (M, K E): one row per slot or, for a mixture, K rows per slot
         Tensor* bias = nullptr;   // (documents, V) contextual bias of the logits of all slots of a document, or null
         Tensor* mix = nullptr;    // logits of the mixture weights pi: (M,K), or (documents,K) if joint; null if K = 1
         Tensor* place = nullptr;  // (M) the logit of each slot, q . h_l with the parameter q; null if joint
         const std::vector<int>* first = nullptr;      // (documents+1) document g has the slots first[g] .. first[g+1]-1
-        const std::vector<int>* documents = nullptr;  // (M) index of each slot's document
+        const std::vector<int>* documents = nullptr;  // for each of the M slots, the index of its document
     };
     Slots slots(Tape& tape, Tensor* x, const Batch& batch) const {
         const int K = options.mixture, N = int(x->rows());

@@ -70,7 +70,7 @@ class LunaCausalAttention : public StateAttention {
 
     LunaCausalOptions options_;
     std::vector<int> rows_;  // the indices of the l learned rows: 0 to l - 1
-    Tensor* slots_;          // P (l,C), the learned rows
+    Tensor* slots_;          // (l,C): the l learned rows P
     Linear pack_query_, pack_key_, query_, key_value_;
 };
 

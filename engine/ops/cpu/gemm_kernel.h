@@ -12,7 +12,7 @@ struct GemmProblem {
     std::int64_t m, n, k;
     Factor a, b;
     Product c;
-    float* sums;  // (m,n): the sums over the blocks of K so far; if C is f32, `sums` is C itself
+    float* sums;  // (m,n): the sums over the parts of the depth K so far; if C is f32, `sums` is C itself
     std::int64_t sums_row;
     std::int64_t cache;  // size of the second-level cache, in bytes
 };
@@ -20,7 +20,8 @@ struct GemmProblem {
 struct GemmKernel {
     const char* name;
     bool (*machine_has)();
-    std::int64_t rows, columns;                                      // parts of C begin at multiples of these numbers
+    // The parts of the product C for the threads begin at multiples of these numbers.
+    std::int64_t rows, columns;
     std::int64_t (*scratch)(std::int64_t n, std::int64_t cache);     // number of floats that block() needs as scratch
     void (*block)(const GemmProblem&, const Area&, float* scratch);  // scratch is 64-byte aligned
 };
@@ -32,7 +33,7 @@ const std::vector<GemmKernel>& gemm_kernels();
 // at the edge of C may be smaller. The size minimises the cost of a full part, which is height * width + row_cost *
 // height + column_cost * width.
 struct GemmGrid {
-    std::int64_t height, width;  // multiples of row_unit and column_unit
+    std::int64_t height, width;  // size of a part of C; multiples of row_unit and column_unit
 };
 GemmGrid choose_grid(std::int64_t m, std::int64_t n, std::int64_t most, std::int64_t row_unit, std::int64_t column_unit,
                      double row_cost, double column_cost);

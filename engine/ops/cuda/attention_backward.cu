@@ -16,7 +16,7 @@ template <class S>
 struct BackwardInput {
     AttentionInput<S> forward;
     const S* dy;
-    const float *lse, *delta;  // (Nq,H): log sum exp of the scores, and `delta` (struct Delta), of each row and head
+    const float *lse, *delta;  // (Nq,H): log sum exp of the scores of each row and head; `delta` is explained below
 };
 
 // Tag of the workspace for delta (Nq,H). For each query row and head, delta = sum_j p_j dp_j over the visible keys j,
