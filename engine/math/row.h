@@ -73,7 +73,8 @@ HD void normalise_row(Lanes lanes, const S* x, S* y, A* inverse, int Z) {
     each(lanes, Z, [&](int i) { y[i] = S(A(x[i]) * r); });
     if (first(lanes)) *inverse = r;
 }
-// dx = inverse * (dy - (dy.y) y). If |x| was at most 1e-6, `inverse` is constant, and the term (dy.y) y is omitted.
+// dx = inverse * (dy - (dy.y) y), with y = x * inverse and inverse = 1 / max(|x|, 1e-6). If |x| was at most 1e-6,
+// `inverse` is constant, and the term (dy.y) y is omitted.
 template <class S, class A, class Lanes>
 HD void normalise_row_grad(Lanes lanes, const S* dy, const S* y, A inverse, S* dx, bool add, int Z) {
     A along = sum(lanes, Z, [&](int i) { return A(dy[i]) * A(y[i]); });
@@ -93,7 +94,7 @@ HD void vmf_sample_row(Lanes lanes, const A* mu, A w, const A* e, A* z, int Z) {
     A scale = c / sqrt_of(uu);
     each(lanes, Z, [&](int i) { z[i] = w * mu[i] + scale * (e[i] - s * mu[i]); });
 }
-// With g = dz, s = e.mu, c = sqrt(1 - w^2), u = e - s mu and nu = u / |u|, as in vmf_sample_row():
+// With g = dz, s = e.mu, c = sqrt(1 - w^2), at least 1e-5, u = e - s mu and nu = u / |u|, as in vmf_sample_row():
 //     h = (c / |u|) (g - (g.nu) nu),   dmu = w g - s h - (h.mu) e,   dw = g.mu - (w / c) (g.nu)
 // If c was set to its lower bound, dw = g.mu. dmu and dw may be null.
 template <class A, class Lanes>

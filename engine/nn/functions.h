@@ -76,8 +76,8 @@ Tensor* local_lambda(Tape& tape, Tensor* q, Tensor* e, const std::vector<Tensor*
 // the step.
 Tensor* lsh_attention(Tape& tape, Tensor* q, Tensor* k, Tensor* v, Tensor* rotations, const SegmentGraph& graph,
                       std::int64_t rows, const LshRule& rule, const std::string& name);
-// Returns the keys and values of the U sorted blocks, which have rule.block rows each: (U rule.block,2C). U is
-// most_blocks() (engine/ops/block_plan.h). The graph must outlive the step.
+// Returns the keys and values of the U sorted blocks, which are weighted means of blocks of rule.block rows: (U
+// rule.block,2C). U is most_blocks() (engine/ops/block_plan.h). The graph must outlive the step.
 Tensor* sinkhorn(Tape& tape, Tensor* q, Tensor* kv, const SegmentGraph& graph, const SinkhornRule& rule,
                  const std::string& name);
 Tensor* gather_rows(Tape& tape, Tensor* x, Ints rows, const std::string& name);

@@ -132,7 +132,7 @@ struct Pairs {
         const S *a = q + of(i, head), *b = k + of(j, head);
         return scale * sum(lanes, D, [&](int d) { return A(a[d]) * A(b[d]); });
     }
-    // Returns the dropout factor of the probability of key j for query i: 0 if dropout drops it, else `kept`.
+    // Returns the dropout factor of the probability of key j for query i: 0 if dropout drops it, else 1 / (1 - rate).
     HD A keep(int i, int j, int head) const {
         if (threshold == 0) return A(1);
         const int m = sorted.plan.query[i];

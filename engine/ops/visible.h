@@ -8,8 +8,9 @@
 
 namespace masquerade {
 
-// True if the rule lets a query at place i see a key at place j. For the rules rank, strict_rank and bits, the result
-// is true, because these rules do not depend on places; visible() checks these rules.
+// True if the rule lets a query at position i of a segment see the key at position j of this segment. For the rules
+// rank, strict_rank and bits, the result is true, because these rules do not depend on places; visible() checks these
+// rules.
 HD bool rule_allows(Rule rule, int i, int j) {
     switch (rule) {
         case Rule::none: return false;
@@ -44,7 +45,8 @@ HD Places places_of(const Graph& graph, const QuerySegment& q, int query_row, in
     return {i, other.before, i + own - (other.place - other.before)};
 }
 
-// Returns the index of the block that contains a place. It is negative if the place is negative.
+// Positions are cut into blocks of `length`. Returns the index of the block that contains the position `place`;
+// negative if `place` is negative.
 HD int block_of(int place, int length) { return (place < 0 ? place - length + 1 : place) / length; }
 
 // True if the pattern of q (window, stride, globals, blocks) lets the query row whose places are `row` see the key at

@@ -16,7 +16,7 @@ namespace masquerade {
 
 struct ArenaBlock {
     std::size_t bytes = 0;
-    int first = 0, last = 0;  // ticks of the first and last use, both inclusive
+    int first = 0, last = 0;  // times of the first and last use, in ticks, both inclusive
     std::size_t offset = 0;
 };
 

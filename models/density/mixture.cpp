@@ -222,7 +222,7 @@ GaussianMixture GaussianMixture::fit(const View& x, int components, double floor
     const float* const rows = x.as<float>();
     Numbers covariance = covariance_of(x, floor);
     Numbers means;
-    for (std::size_t n : drawn(N, components, Sequence(seed, "mixture.start")))  // without replacement
+    for (std::size_t n : drawn(N, components, Sequence(seed, "mixture.start")))  // drawn without replacement
         means.insert(means.end(), rows + n * D, rows + (n + 1) * D);
     const std::size_t M = means.size() / D;
     std::vector<std::size_t> nearest(N);

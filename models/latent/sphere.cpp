@@ -27,7 +27,8 @@ constexpr double fall = 100;       // the quadrature stops where the density is 
 struct Density {
     SphereKind kind;
     double kappa, power;  // power = d - 1 in R^d
-    double mode, peak;    // mode: the t with the largest density; peak: the log of the undivided density at `mode`
+    // Mode: the t = artanh w with the largest density; peak: log of the undivided density at `mode`.
+    double mode, peak;
 
     Density(SphereKind k, int d, double concentration)
         : kind(k),

@@ -142,7 +142,7 @@ struct Objective {
     unsigned traits;
     bool has(Trait trait) const { return traits & trait; }
     // Makes the example of a sentence. The random numbers depend only on the seed, the objective, the sentence's name,
-    // the step and, for insertion, the index of the canvas.
+    // the step and, for insertion, the index of the canvas (InsertionRule::canvas).
     Example (*make)(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
     // Sets the masks of the batch, from Batch::parts, Batch::rank and the masks in words of `options`.
     void (*mask)(Batch& batch, const ObjectiveOptions& options);

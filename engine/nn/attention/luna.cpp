@@ -50,7 +50,7 @@ struct LunaOptions {
     }
 };
 
-// The second stream of Luna: l packed rows P for each SlotGroup.
+// The second stream of Luna: l packed rows P for each SlotGroup (query segments that see the same keys).
 struct PackedRows : Companion {
     LunaOptions options;
     Tensor* learned = nullptr;  // (l,C): learned rows; they are P of a group in the first layer that has the group

@@ -99,8 +99,8 @@ void deliver(S* to, const float* from, std::int64_t row, std::int64_t rows, std:
         for (std::int64_t j = 0; j < columns; j++) narrow(to[i * row + j], from[i * tile_columns + j]);
 }
 
-// An area of C, at most one tile. `first` and `last` say whether the current block of K is the first one and whether it
-// is the last one.
+// An area of C, at most one tile. Products are summed over the depth K block by block; `first` and `last` say whether
+// the current block of K is the first one and whether it is the last one.
 struct Part : Area {
     bool first, last;
 };
