@@ -15,7 +15,7 @@
 namespace masquerade {
 
 struct BackboneOptions {
-    int vocabulary = 8000, width = 128, heads = 4, inner = 512, layers = 6;  // V, C, H, F, L
+    int vocabulary = 8000, width = 128, heads = 4, inner = 512, layers = 6;  // V, C, H, F and L in shapes
     // E, width of the embedding tables and of the head; 0: C. If E is not C, a linear map from E to C follows the
     // embedding.
     int embedding = 0;
