@@ -120,7 +120,7 @@ std::vector<std::pair<std::string, std::string>> aligned_sentences(const std::st
 
 std::vector<Package> parse_packages(const std::vector<std::string>& packages_files,
                                     const std::vector<std::string>& translation_files) {
-    std::unordered_map<std::string, std::string> translations, german;  // keys: Description-md5; translations: English
+    std::unordered_map<std::string, std::string> translations, german;  // English and German texts, by Description-md5
     for (const std::string& file : translation_files)
         each_stanza(file, [&](Stanza& stanza) {
             const auto md5 = stanza.find("Description-md5");

@@ -23,9 +23,9 @@ struct Catalogue {
     std::vector<Package> packages;  // sorted by name
 };
 
-// Parses the contents of Packages files; packages without a synopsis are skipped. The German description of a
-// package, and the English one if the Packages file lacks it, come from the Translation files, which are searched for
-// the package's Description-md5 (a checksum of the English text). The result is sorted by name.
+// Parses the contents of Packages files; packages without a synopsis are skipped. The German description of a package
+// comes from the Translation files; so does the English description if the Packages file lacks it. The key in these
+// files is Description-md5, a checksum of the English text. The result is sorted by name.
 std::vector<Package> parse_packages(const std::vector<std::string>& packages_files,
                                     const std::vector<std::string>& translation_files);
 
@@ -40,9 +40,10 @@ std::vector<std::pair<std::string, std::string>> aligned_sentences(const std::st
 // folder cannot be read or no package has a synopsis.
 Catalogue read_catalogue(const std::string& folder);
 
-// Writes synopses.{train,dev,test}.txt and SOURCE.json; titles.{train,dev,test}.tsv (long description and synopsis),
-// if there are long descriptions; and translations.{train,dev,test}.tsv, if there are German descriptions. All
-// packages built from one source package are in the same split. Returns a table that lists the files.
+// Writes synopses.{train,dev,test}.txt and SOURCE.json. If there are long descriptions, also writes
+// titles.{train,dev,test}.tsv (long description and synopsis). If there are German descriptions, also writes
+// translations.{train,dev,test}.tsv. All packages built from one source package are in the same split. Returns a table
+// that lists the files.
 std::string write_catalogue_corpus(const Catalogue& catalogue, const std::string& folder);
 
 }  // namespace masquerade

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Sentences and pairs of sentences as token ids, and the order in which training visits them. Each epoch has its own
-// random order, which depends only on the seed and the epoch. Each batch takes the next sentences in this order, up
-// to a number of tokens. A checkpoint stores the position: the epoch, and the number of sentences of this epoch that
-// were already taken.
+// Sentences and pairs of sentences as token ids, and their order in training. Each epoch has its own random order,
+// which depends only on the seed and the epoch. Each batch takes the next sentences in this order, up to a number of
+// tokens. A checkpoint stores the position: the epoch, and the number of sentences of this epoch that were already
+// taken.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,15 +18,15 @@ using Strings = std::vector<std::string>;
 using Numbers = std::vector<double>;
 
 struct Sentence {
-    std::vector<int> ids;                  // [CLS] pieces [SEP]
+    std::vector<int> ids;                  // [CLS], the tokens of the line, [SEP]
     int name = 0;                          // index of the line, from 0; the sentence's random numbers depend on it
-    std::vector<int> target;               // for pairs: pieces [SEP]; for tasks: see `asked`; otherwise empty
-    bool cut = false, target_cut = false;  // whether the end of the source or target was cut off
+    std::vector<int> target;               // for pairs: tokens, then [SEP]; for tasks: see `asked`; otherwise empty
+    bool cut = false, target_cut = false;  // true if the end of the source, or of the target, was cut off
     std::vector<int> asked = {};           // for tasks: positions in ids; target[i] is the answer at position asked[i]
     std::size_t size() const { return ids.size() + target.size(); }
 };
 
-using Sentences = std::vector<const Sentence*>;  // sentences that are stored elsewhere
+using Sentences = std::vector<const Sentence*>;  // pointers to sentences that are stored elsewhere
 
 // Returns pointers to the first `most` sentences.
 Sentences pointers_to(const std::vector<Sentence>& sentences, std::size_t most = SIZE_MAX);
@@ -59,8 +59,8 @@ class SentenceSource {
     // Returns the next sentences, at most `tokens` tokens in total, but at least one sentence. All of these sentences
     // are of one epoch.
     Sentences take(std::size_t tokens);
-    // Returns the epoch and the position in its order, for a checkpoint. move_to() continues at such a position; it
-    // throws BadInput if the position is beyond the end of this text.
+    // Returns the position for a checkpoint: the epoch, and the number of its sentences that were already taken.
+    // move_to() continues at such a position; it throws BadInput if the position is beyond the end of this text.
     std::vector<std::uint64_t> numbers() const { return {epoch_, next_}; }
     void move_to(const std::vector<std::uint64_t>& numbers);
 

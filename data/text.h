@@ -23,8 +23,8 @@ struct TextCounts {
     std::uint64_t lines = 0, bytes = 0;
     std::uint64_t invalid_bytes = 0;  // not UTF-8, or NUL
     std::uint64_t cut = 0;            // sentences that were cut
-    std::uint64_t halves = 0;         // lines of a file of pairs that lack a source or a target; they are skipped
-    std::uint64_t further = 0;        // lines of a file of pairs with further columns; these columns are ignored
+    std::uint64_t halves = 0;         // in a file of pairs: skipped lines, which lack a source or a target
+    std::uint64_t further = 0;        // in a file of pairs: lines with more than two columns; only two are read
 };
 
 struct Text {

@@ -12,8 +12,8 @@ namespace masquerade {
 
 struct TextOrigin {
     std::string name;  // shown to the user
-    // file: absolute path of the training text; "" if the built-in grammar or a task generates the text; the folder
-    // of the task if a task reads examples from files. held_out_file: absolute path; "" if there is no such file.
+    // file: absolute path of the training text, or of the folder from which a task reads its examples; "" if the
+    // built-in grammar or a task generates the text. held_out_file: absolute path; "" if there is no such file.
     std::string file, held_out_file;
     // Number of lines and hash of the training text. lines is 0 if a task provides the examples; read_again() then
     // reads nothing. hash is 0 for the built-in grammar.
@@ -39,12 +39,15 @@ struct TrainingText {
 enum class TextKind { sentences, pairs, translations, any, none };
 inline bool only_pairs(TextKind wanted) { return wanted == TextKind::pairs || wanted == TextKind::translations; }
 
-// Finds the text of a run: `file` if it is not empty; otherwise the corpus in ./corpus; if there is no corpus,
-// questions of the built-in grammar, with a note. The held-out lines are those of held_out_file. If it is empty, they
-// are the dev file of the corpus if the corpus is used; otherwise one line in fifty is held out, chosen by its hash.
-// If `wanted` is sentences, only the sources of pairs are used. If `wanted` is pairs, a `file` without targets is
-// read as sentences. If `made` names a task, the text is the pairs that the task generates. Throws BadInput or
-// BadUsage if there is no such text.
+// Finds the text of a run. The training text is the first of these that exists:
+//   the pairs that a task generates, if `made` names a task; no path may then be given
+//   `file`, if a path is given
+//   the corpus in ./corpus
+//   questions of the built-in grammar, with a note to the user
+// The held-out lines are those of held_out_file, if a path is given. Otherwise, the corpus provides its dev file, and a
+// task generates further pairs; of any other text, one line in fifty is held out, chosen by its hash. If `wanted` is
+// sentences, only the sources of pairs are used. If `wanted` is pairs, a `file` without targets is read as sentences.
+// Throws BadInput or BadUsage if there is no such text.
 TrainingText find_training_text(const std::string& file, const std::string& held_out_file,
                                 TextKind wanted = TextKind::sentences, const PairOptions& made = {});
 // Reads the text of a run again. Throws BadInput if a file, or the task that generates the pairs, has changed.

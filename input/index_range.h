@@ -14,8 +14,8 @@ struct IndexRange {
     static constexpr int whole = 0x7fffffff;
     int from = 0, to = whole;  // the items [from, to); to = whole: up to the end
 
-    // The first item, and the one after the last, of a list of `length` items: from 0 to `length`, clipped as in
-    // Python.
+    // The range in a list of `length` items: begin() is its first item, and end() the item after its last. Both are
+    // clipped to [0, length], as in Python.
     int begin(int length) const { return clipped(from, length); }
     int end(int length) const { return clipped(to, length); }
 
@@ -23,9 +23,9 @@ struct IndexRange {
     static int clipped(int index, int length) { return std::clamp(index < 0 ? index + length : index, 0, length); }
 };
 
-// Reads a range, whose numbers lie from -most to most. If `single` is true, one number is accepted, too: "0" is the
-// first item, and "-1" the last. Returns nothing; or, if the text is no range, leaves `range` unchanged and returns the
-// part of the text that is no such number, as "x" of "2:x". If a colon is missing, this is the whole text.
+// Reads a range of numbers from -most to most. If `single` is true, one number without a colon is accepted, too: "0" is
+// the first item, and "-1" the last. Returns nullopt if the text is a range. Otherwise, leaves `range` unchanged and
+// returns the part of the text that is wrong, such as "x" for "2:x"; if the colon is missing, the whole text.
 inline std::optional<std::string> read_range(const std::string& text, IndexRange& range, int most,
                                              bool single = false) {
     const std::size_t colon = text.find(':');

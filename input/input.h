@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads whole files, and parses JSON with limits. This folder includes no other folder of this repository, so each
-// caller chooses the exception that is thrown: read_input<BadInput>(path).
+// Reads whole files, and parses JSON with limits. This folder does not use other folders of the repository and knows
+// none of their exceptions, so each caller chooses the exception that is thrown: read_input<BadInput>(path).
 #pragma once
 #include <cstddef>
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A value in a JSON file, together with the file's name and the value's key. Thus an error can name both, and say what
-// was found and what was expected. The template argument is the type of the exceptions.
+// A value in a JSON file, together with the file's name and the value's key. Error messages name the file and the key,
+// and say what was found and what was expected. The template argument is the type of the exceptions.
 #pragma once
 #include <initializer_list>
 #include <limits>
@@ -50,7 +50,7 @@ class JsonField {
         if (!value_->is_boolean()) fail("true or false");
         return value_->get<bool>();
     }
-    // Sets `value` to this field, which is true or false; leaves it unchanged if the field is null.
+    // Sets `value` to this field, which must be true, false or null. If the field is null, `value` does not change.
     template <class Flag>
     void read(Flag& value) const {
         if (!is_null()) value = boolean();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Splits text files into lines, for all code that reads lines. Line ends (LF or CR LF) are removed. So is a byte order
-// mark, which some programs on Windows write at the beginning of a file.
+// Splits text files into lines, for all code that reads lines. Line ends (LF or CR LF) are removed. A byte order mark,
+// which some programs on Windows write at the beginning of a file, is removed, too.
 #pragma once
 #include <string_view>
 

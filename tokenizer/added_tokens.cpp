@@ -94,7 +94,7 @@ AddedTokens::Set AddedTokens::make_set(const std::vector<std::string>& forms, bo
     return set;
 }
 
-// Returns the offset of the first byte from `from` on with which a token may begin; text.size() if there is none.
+// Returns the offset of the first byte, at or after `from`, that is the first byte of any token; else text.size().
 std::size_t AddedTokens::Set::candidate(std::string_view text, std::size_t from) const {
     if (firsts.empty()) return text.size();
     if (firsts.size() == 1) return std::min(text.find(firsts[0], from), text.size());
@@ -111,7 +111,7 @@ bool AddedTokens::may_hold(std::string_view line) const {
 // case, neither a shorter token at this position nor a token that begins inside the match is tried.
 template <class Emit>
 void AddedTokens::find(const Set& set, std::string_view text, Emit emit) const {
-    // last: end of the latest token, with its white space; taken: largest such end of all tokens so far
+    // last: end of the latest token, including its stripped white space; taken: the largest end of all tokens so far
     std::size_t taken = 0, last = 0;
     for (std::size_t at = set.candidate(text, 0); at < text.size(); at = set.candidate(text, at)) {
         Trie::Match match = set.trie.longest(text.substr(at));
@@ -135,8 +135,9 @@ void AddedTokens::find(const Set& set, std::string_view text, Emit emit) const {
 
 std::vector<AddedTokens::Part> AddedTokens::split(std::string_view line) const {
     std::vector<Part> parts;
-    // Appends the parts of line[begin, end). of.text is the range itself, its valid UTF-8, or its normalised form;
-    // of.spans gives the position in the range of each byte of the text. It is empty if the text is the range itself.
+    // Appends the parts of line[begin, end). of.text is the text to search: this range of the line, its valid UTF-8, or
+    // its normalised form. of.spans[i] is the position in the range from which byte i of of.text comes; of.spans is
+    // empty if of.text is the range itself.
     auto append_parts = [&](const Set& set, const Normalised& of, int begin, int end) {
         int next = begin;  // end of the last part
         auto text_until = [&](int to) {

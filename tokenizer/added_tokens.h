@@ -56,7 +56,7 @@ class AddedTokens {
 
   private:
     struct Set {
-        Trie trie{{}};                     // value: index into tokens_
+        Trie trie{{}};                     // text to search for -> index of its token in tokens_
         std::string firsts;                // the first byte of each token
         std::array<bool, 256> is_first{};  // is_first[b]: whether `firsts` contains b
         std::size_t candidate(std::string_view text, std::size_t from) const;

@@ -24,8 +24,9 @@ bool in_range(char32_t c, char32_t first, char32_t count) { return c - first < c
 constexpr std::uint64_t pair_of(char32_t first, char32_t second) { return std::uint64_t(first) << 32 | second; }
 
 struct Tables {
-    Map decompositions;                                    // full decompositions
-    std::unordered_map<std::uint64_t, char32_t> composed;  // key: pair_of(first part, second part)
+    Map decompositions;  // the full canonical decomposition of each code point that has one
+    // pair_of(two characters) -> the character that NFC composes from them.
+    std::unordered_map<std::uint64_t, char32_t> composed;
     CodePointTable<std::uint8_t> classes;
     CodePointTable<std::uint8_t> unstable;  // whether NFC may change the code point, or join it to the text before
 

@@ -15,7 +15,7 @@ Characters::Characters(const NormaliseOptions& options)
     : lower_(options.lower), digits_alone_(options.single_digits), replaced_(options.replace) {
     set_flags(options);
     set_results(options);
-    table_.share_equal_blocks();  // ideographs fill hundreds of them
+    table_.share_equal_blocks();  // saves memory: hundreds of blocks have only ideographs, with equal entries
     set_ascii();
 }
 

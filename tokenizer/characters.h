@@ -15,16 +15,15 @@
 
 namespace masquerade {
 
-// Which tokenizer to follow for the characters that two tokenizers treat differently: google is BERT's reference
-// (google-research/bert, tokenization.py), hugging_face is Hugging Face's fast tokenizer. Hugging Face's has older
-// tables of marks, punctuation and format characters, and a newer table of lower case. It drops private-use
-// characters, has no special lower-case form of a sigma at the end of a word, and does not treat U+2B820 to U+2B91F
-// as ideographs.
+// The tokenizer whose results to reproduce: google is BERT's reference (google-research/bert, tokenization.py),
+// hugging_face is Hugging Face's fast tokenizer. The two differ in a few characters. Hugging Face's tokenizer has older
+// tables of marks, punctuation and format characters, and a newer table of lower case. It drops private-use characters,
+// has no special lower-case form of a sigma at the end of a word, and does not treat U+2B820 to U+2B91F as ideographs.
 enum class Rules { google, hugging_face };
 
 struct NormaliseOptions {
     bool lower = true;                       // convert to lower case
-    std::optional<bool> strip_accents = {};  // decompose (NFD) and drop marks; if not set, `lower` is used
+    std::optional<bool> strip_accents = {};  // decompose (NFD), drop marks (category Mn); not set: as `lower`
     bool clean = true;                       // drop control and format characters
     bool split_ideographs = true;            // each ideograph is a word by itself
     bool single_digits = false;              // each digit 0-9 is a word by itself
@@ -97,7 +96,8 @@ class Characters {
     std::array<char, 256> ascii_{}, letters_{};
 };
 
-// Whether the character is a letter, mark, digit or connector (\w in Unicode regular expressions).
+// Whether the character is a word character (\w in Unicode regular expressions), such as a letter, mark, digit or
+// connector.
 bool is_word_character(char32_t c);
 
 // Returns the Unicode version of the tables.

@@ -6,7 +6,7 @@
 //   values    for each range of code points with the same value: the number of code points that were skipped since the
 //             previous range, the number of code points in the range, the value
 //   changes   for each code point that changes: the number of code points that were skipped since the previous one, the
-//             code points that it becomes, 0
+//             code points that it becomes, and a 0 that marks their end
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -16,7 +16,8 @@ namespace masquerade::unicode {
 constexpr const char* version = "14.0.0";
 constexpr const char* hugging_face_version = "0.23.3";
 
-// Word characters have the value 1: letters, marks, digits, and connectors such as the underscore.
+// Word characters (\w of regular expressions) have the value 1: letters (also in circles or squares), marks,
+// decimal digits, letter numbers such as Roman numerals, connectors such as the underscore, and join controls.
 constexpr std::string_view word_characters = R"(
 bWKBHbABEBBBbABbVBBKBBEBBFXBBbFBBrQBEMBOFBHBBBBBReNBBCBCEBBBBGBBBDBBBBBUBBdFBBfJBBgRBBbMBCBBGbPBIbTBBBBBCBBCBBBBIbBBEEB
 bDLBFcWBEdYBBIBCKBBTBCBBQcHBCdXBOcCBEBBCBBCbUBSbCBELBFYBBGBJcWBBeZBCKBBTBBIBCCBCWBBHBBBBDEBCJBCCBCEBIBBECBBFBCMBKBBBBBC
@@ -43,9 +44,9 @@ BBBCBBBBBBBBBBBBBBBCBBBBCEBBHBBEBBEBBBBBKBBRBFDBBFBBRByEbABGbABGbABdyKKBbnQclfCB
 GB
 )";
 
-// The flags (Character::Flag) of each code point that has any, as BERT's reference tokenizer treats it:
-//   drop        control characters, dropped by cleaning: NUL, U+FFFD, category Cf, Cc but tab, LF and CR; Hugging Face: Co
-//   space       separates words; if `drop` is also set, only without cleaning
+// The flags (Character::Flag) of code points in BERT's reference tokenizer. Code points without flags are left out.
+//   drop        dropped by cleaning: NUL, U+FFFD, category Cf, category Cc except tab, LF, CR; for Hugging Face also Co
+//   space       separates words; if `drop` is set as well, only if cleaning is off
 //   ideograph   a word by itself
 //   punctuation ASCII punctuation and symbols, and categories P*: a word by itself
 //   mark        category Mn: dropped if accents are stripped
@@ -275,7 +276,7 @@ AcgeXAAcgfYAAcgiGAAbcsKAAjsrGAAcgsWAAcheMAAchlTAAbdcGAAbddLAAchpVAAjuuOAAbddWAAj
 AAcifTAAcigDAAcigKAAcihVAAjwtSA
 )";
 
-// Code points that decompose into two parts, and that canonical composition (NFC) never creates: value 1.
+// The value is 1 for code points that decompose into two parts but that canonical composition (NFC) never creates.
 constexpr std::string_view never_composed = R"(
 bgEBBchVIBeUCBBBBdFBBCBBbIDBCBBjTCBbmJBBJBBEBBEBBEBBMBBJBBBCBBBBIBBRBBJBBEBBEBBEBBMBBkhEBBdawMBBBBBKNBBFBBBBBCBBCBBJBdd
 bRHBdIGB
@@ -299,8 +300,8 @@ FBJjYBHBCJdDBJbdhOFBcHHiWbuNCGbdaYBBhwOCiIADBDBiSAFiIIIiMCFiWACiMbEEiWfSDiWffFHi
 FGiWABH
 )";
 
-// Exceptions for Hugging Face's library: for its code points, a row here replaces the rows above. The
-// value 0 means "no flags". In the tables of changes, a code point that does not change becomes itself.
+// Exceptions for Hugging Face's library. For a code point in one of these tables, its row here replaces its row above.
+// The value 0 means "no flags". In the tables of changes, a code point that does not change becomes itself.
 constexpr std::string_view hugging_face_flags = R"(
 bCEBcgZBAsLBcMfQCcMGIcMbQKcMAOhKABcMkWBAABcMePBAfBGcMdHBcMgSBcMcDBcMcGBAMBAeTBcMcGCcMcQBcMmABcMcxUBIgLBAbEBfOiKBcMeNCcM
 vWQcMgSCAyHFcMABhKgeHNACMAbudIBcMfWBcMcFBcMhHBcMuoGjmEBhqIEcMoXCcMABAfWLcMEFAbOEcMAEAiWBcMCCcMcZBcMKBcMjRBcUFBcMeGBcMjS
@@ -319,7 +320,7 @@ constexpr std::string_view hugging_face_strip = R"(
 ecmYecmYA
 )";
 
-// The 64-bit FNV-1a hash of all tables above, as text. It lets a test detect changes by hand.
+// The 64-bit FNV-1a hash of all tables above, as text. It lets a test detect changes that were made by hand.
 constexpr std::uint64_t table_hash = 0x37cc7f9f0e6b04d8;
 
 }  // namespace masquerade::unicode

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A table with an entry for every code point, which is T() at first. A lookup takes two memory loads.
+// A table with an entry of type T for every code point. Each entry is T() at first. A lookup takes two memory loads.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -16,8 +16,8 @@ void WordPiece::prepare_decoding() {
         if (token.special) silent_.insert(token.id);
         if (!recognises(token)) continue;
         if (token.single_word) guarded_.insert(token.id);
-        // Removes the spaces of the token's text (normalise() puts spaces around ideographs). A token that contains a
-        // space is therefore not protected: decoded words with a space between them may spell it.
+        // decode() will not join words to this text. Its spaces are removed, because normalise() puts spaces around
+        // ideographs. A token that itself contains a space can still arise from two words with a space between them.
         std::string text = token.normalised ? normalise(token.text, characters_).text : token.text;
         text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
         if (!text.empty()) never_joined_.push_back(std::move(text));
@@ -43,7 +43,7 @@ std::string WordPiece::reading(std::string_view line) const {
 }
 
 std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std::string>& unknown) const {
-    std::size_t next = 0;  // index into `unknown`
+    std::size_t next = 0;  // index into `unknown` for the next [UNK]
     std::vector<SpacedWord> words;
     words.reserve(ids.size());
     bool open = false;  // whether a continuation piece may be appended to words.back()

@@ -112,8 +112,8 @@ void Encoder::append(std::string_view line, std::vector<int>& ids) {
     ids.insert(ids.end(), ids_.begin(), ids_.begin() + std::ptrdiff_t(count_));
 }
 
-// Enlarges ids_ so that it can hold one more id for each of `bytes` bytes, and the unused ids of a WordCache entry,
-// which append_plain() copies as a whole.
+// Enlarges ids_, if necessary, so that `bytes` more ids fit. Adds room for one WordCache entry, because append_plain()
+// copies whole entries, including their unused ids.
 void Encoder::make_room(std::size_t bytes) {
     std::size_t needed = count_ + bytes + WordCache::most;
     if (ids_.size() < needed) ids_.resize(std::max({needed, 2 * ids_.size(), room}));
@@ -214,7 +214,7 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
     };
     auto general = [&] {
         const std::string& bytes = words.text();
-        std::size_t at = 0, next = 0;  // end of the previous piece: at in bytes, next in code points
+        std::size_t at = 0, next = 0;  // end of the previous piece: `at` in bytes, `next` in code points
         append(bytes, words.length(), [&](int begin, int end) {
             auto count = [&](int from, int to) {
                 return std::size_t(std::count_if(bytes.data() + from, bytes.data() + to, starts_code_point));

@@ -45,7 +45,7 @@ bool Merger::run(int size, const std::function<bool()>& goes_on) {
 }
 
 void Merger::change(int left, int right, Count by, int word) {
-    // Multiplication by an odd number scrambles the key without collisions; std::hash returns numbers unchanged.
+    // Multiplication by an odd number scrambles the key without collisions. std::hash would not scramble it.
     std::uint64_t both = (std::uint64_t(left) << 32 | std::uint32_t(right)) * 0x9E3779B97F4A7C15u;
     auto [place, is_new] = ids_.try_emplace(both, int(pairs_.size()));
     if (is_new) pairs_.push_back({left, right});

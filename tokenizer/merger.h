@@ -46,7 +46,7 @@ class Merger {
 
   private:
     struct Word {
-        std::size_t begin;  // index into cut_
+        std::size_t begin;  // index of the word's first token in cut_
         int length;
         Count count;
     };
@@ -71,7 +71,7 @@ class Merger {
     std::vector<int> cut_;  // the tokens of all words, one word after the other
     std::vector<Word> words_;
     std::vector<Pair> pairs_;
-    std::unordered_map<std::uint64_t, int> ids_;  // key made of both tokens, see change() -> index into pairs_
+    std::unordered_map<std::uint64_t, int> ids_;  // key that change() makes of the two tokens -> index into pairs_
     std::vector<Queued> queue_;                   // a heap
     std::vector<int> risen_;                      // pairs whose count rose and that must be queued again
 };

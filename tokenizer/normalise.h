@@ -40,15 +40,15 @@ class Words {
     // it. A Hangul syllable becomes 2 or 3 code points, which have the same span.
     const std::vector<Span>& spans() const { return spans_; }
 
-    // The functions below are for callers that read simple words themselves between two calls of next().
+    // The functions below are for callers that read some words without next(), because that is faster for simple words.
 
     // The line after replacements, and the offset in this line at which next() continues.
     std::string_view line() const { return line_; }
     std::size_t at() const { return at_; }
 
-    // Continues at another offset, which must not be inside a word. after_cased is for Unicode's Final_Sigma rule. It
-    // must be true if the nearest character before the offset that is not Case_Ignorable is cased and no space lies
-    // between it and the offset.
+    // Continues at another offset, which must not be inside a word. `after_cased` is for Unicode's Final_Sigma rule:
+    // skip the Case_Ignorable characters before the offset; if the character before them is cased, `after_cased` must
+    // be true, otherwise (a space, for example) false.
     void go_to(std::size_t at, bool after_cased) {
         at_ = at;
         after_cased_ = after_cased;
@@ -70,14 +70,14 @@ class Words {
     const Characters& characters_;
     bool with_spans_;
     std::string_view line_;
-    std::string replaced_;       // the bytes of line_ if characters are replaced
+    std::string replaced_;       // if characters are replaced: the replaced line, to which line_ then refers
     std::vector<Span> sources_;  // original position of each byte of replaced_; empty if nothing is replaced
     std::size_t at_ = 0;         // offset of the next byte of line_
     bool after_cased_ = false;
     std::string text_;
     int length_ = 0;
     std::vector<Span> spans_;
-    std::size_t run_begin_ = 0;  // offset of the first nonstarter at the end of text_; their number is run_length_
+    std::size_t run_begin_ = 0;  // where the nonstarters at the end of text_ begin; there are run_length_ of them
     int run_length_ = 0;
 };
 

@@ -90,7 +90,7 @@ constexpr Hold none{}, left{true, false}, right{false, true}, both{true, true};
 // The first matching row decides. A sign without a matching row has a space on both sides.
 constexpr Rule rules[] = {
     {U"#$%&'()*+,-./:;<=>@[\\^_`{|}", in_chinese, both},
-    {U"\"~", single_in_chinese, both},  // but not to the quotes in: 好," "真
+    {U"\"~", single_in_chinese, both},  // if two quotes follow each other, the space between them stays: 好," "真
 
     {U"'’", contraction, both},   // it's
     {U"'’`", single_open, left},  // 'please', `eager'
@@ -198,7 +198,7 @@ class Writer {
     const std::vector<std::string>& never_;
     std::size_t longest_never_ = 0;
     Written written_;
-    std::string tail_;  // end of the text since the last space: a text in never_ may begin in it
+    std::string tail_;  // last bytes of the text, after its last space; a forbidden text (never_) may begin among them
 };
 
 }  // namespace

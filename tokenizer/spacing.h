@@ -14,8 +14,8 @@ struct Hold {
 };
 
 struct SpacedWord {
-    // alone: one character that is always a word by itself. guarded: an added token that encoding does not recognise
-    // next to letters or digits. ordinary: any other word.
+    // alone: one character, but no digit, that is always a word by itself. guarded: an added token that encoding does
+    // not recognise next to a word character, such as a letter or a digit. ordinary: any other word.
     enum class Kind : char { ordinary, alone, guarded };
 
     std::string text;  // empty only for the missing neighbour of the first or last word

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads the tables of characters_table.h, which describes their form.
+// Reads the tables in characters_table.h. The comment at the top of that file describes their format.
 #pragma once
 #include <map>
 #include <string>
@@ -24,7 +24,7 @@ inline std::u32string numbers(std::string_view table) {
     return all;
 }
 
-// Calls use(first code point, last code point, value) for each range of a table of values.
+// Calls use(first code point, last code point, value) for each range of code points in a table of the kind `values`.
 template <class Use>
 void each_range(std::string_view table, Use use) {
     const std::u32string rows = numbers(table);
@@ -36,7 +36,7 @@ void each_range(std::string_view table, Use use) {
     }
 }
 
-// Sets the entries of `map` for the code points of a table of changes.
+// Sets the entries of `map` for all code points in a table of the kind `changes`.
 inline void add(std::string_view table, Map& map) {
     const std::u32string rows = numbers(table);
     char32_t c = 0;

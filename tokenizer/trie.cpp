@@ -41,7 +41,7 @@ Trie::Trie(const std::vector<Entry>& unsorted) : nodes_(512) {
         std::size_t depth, begin, end;
     };
     std::vector<Group> open{{0, 0, 0, entries.size()}};
-    std::vector<int> bytes;           // the bytes that lead to the children of the group's node
+    std::vector<int> bytes;           // the different bytes that follow the first `depth` bytes: one child each
     std::vector<std::size_t> starts;  // first entry of each child, then the end of the group
     while (!open.empty()) {
         Group group = open.back();
@@ -67,8 +67,8 @@ Trie::Trie(const std::vector<Entry>& unsorted) : nodes_(512) {
     }
 }
 
-// Finds a base such that the slots base + byte are free for all bytes. A single child gets the first free slot. If a
-// search for several children fails at many slots, later searches skip these slots; otherwise, building the trie
+// Finds a base such that the slots nodes_[base + byte] are free for all bytes. A single child gets the first free slot.
+// If a search for several children fails at many slots, later searches skip these slots; otherwise, building the trie
 // would take quadratic time.
 int Trie::find_base(const std::vector<int>& bytes) {
     constexpr int patience = 32;

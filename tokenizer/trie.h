@@ -43,8 +43,8 @@ class Trie {
 
     int find_base(const std::vector<int>& bytes);
 
-    std::vector<Node> nodes_;  // 256 slots or more after the largest base: a step needs no bounds check
-    std::size_t first_free_ = 257, search_from_ = 257;  // where find_base() starts for one child; for several
+    std::vector<Node> nodes_;  // has at least 256 slots after the largest base, so base + byte needs no bounds check
+    std::size_t first_free_ = 257, search_from_ = 257;  // where find_base() starts: for one child, for several
 };
 
 }  // namespace masquerade

@@ -18,7 +18,7 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens) : tokens_(std::move(toke
     for (int i = 0; i < 5; i++) special_[i] = id(special_tokens[i]);
 }
 
-// Returns the slot of the token or, if the token is absent, the free slot for it.
+// Returns the slot (index in the hash table slots_) of the token or, if the token is absent, the free slot for it.
 std::size_t Vocabulary::slot_of(std::string_view token) const {
     std::size_t last = slots_.size() - 1, slot = std::hash<std::string_view>()(token) & last;
     while (slots_[slot] >= 0 && tokens_[std::size_t(slots_[slot])] != token) slot = (slot + 1) & last;

@@ -52,7 +52,7 @@ class Vocabulary {
     std::size_t slot_of(std::string_view token) const;
 
     std::vector<std::string> tokens_;
-    std::vector<int> slots_;  // hash table of ids (open addressing); -1: free; the size is a power of two
+    std::vector<int> slots_;  // hash table of ids (open addressing); -1: free slot; the size is a power of two
     int special_[5] = {-1, -1, -1, -1, -1};
 };
 

@@ -30,7 +30,8 @@ struct Lines {
 // contain them.
 bool is_reserved(const std::string& token) { return token.size() > 2 && token.front() == '[' && token.back() == ']'; }
 
-// Whether the token has several characters, one of which is always a word by itself. A leading "##" does not count.
+// Whether the token has several characters, and one of them is always a word by itself. (The "##" at the beginning of a
+// token is not regarded as such a character.)
 bool holds_what_stands_alone(std::string_view token, const Characters& characters) {
     if (code_points(token).size() == 1 && is_utf8(token)) return false;
     const std::u32string text = code_points(token.substr(continues(token) ? 2 : 0));
@@ -86,8 +87,8 @@ std::string casing_note(const Vocabulary& vocabulary, bool lower) {
 }
 
 Simplified simplify(const Vocabulary& vocabulary, const std::vector<std::string>& first) {
-    // Without lower-casing and accent stripping: with them, U+2260 (not equal) would become an equals sign and therefore
-    // count as punctuation, although it does not.
+    // Lower-casing and accent stripping are off. Otherwise, U+2260 (not equal), which is not a punctuation mark, would
+    // become an equals sign, which is one.
     const Characters characters(NormaliseOptions{false});
     std::vector<bool> taken(std::size_t(vocabulary.size()));
     std::vector<std::string> tokens;

@@ -26,10 +26,10 @@ struct Simplified {
     std::vector<int> keep_tokens;  // keep_tokens[new id] is the old id
 };
 
-// Drops every token of more than one character that contains an ideograph or a punctuation mark (a leading "##" does
-// not count). These characters are always words by themselves, so such a token never matches. Examples are [unused7],
-// [MASK] and "##" followed by an ideograph. The tokens in `first` are always kept and come first; the other tokens
-// keep their order. If tokens are equal, only the last one is kept, because Vocabulary::id() returns its id. Throws
+// Drops every token of more than one character that contains an ideograph or a punctuation mark (other than "##" at its
+// beginning). These characters are always words by themselves, so such a token never matches. Examples are [unused7],
+// [MASK] and "##" followed by an ideograph. The tokens in `first` are always kept and come first; the other tokens keep
+// their order. If tokens are equal, only the last one is kept, because Vocabulary::id() returns its id. Throws
 // TokenizerError if `first` contains a token twice or a token that the vocabulary lacks.
 Simplified simplify(const Vocabulary& vocabulary,
                     const std::vector<std::string>& first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"});

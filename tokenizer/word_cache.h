@@ -62,8 +62,8 @@ struct PlainWord {
 // A cache of the ids of short words. A hash of the word chooses its slot; a new word overwrites the word in its slot.
 class WordCache {
   public:
-    static constexpr int longest = 16;  // bytes per word
-    static constexpr int most = 4;      // ids per word
+    static constexpr int longest = 16;  // maximum number of bytes of a cached word
+    static constexpr int most = 4;      // maximum number of ids of a cached word
 
     struct Entry {
         std::uint64_t low = 0, high = 0;

@@ -16,7 +16,7 @@ void WordCounts::add(std::string_view line) {
 
 // Each thread counts separately; the counts are added up at the end, so that the threads need no locks.
 void WordCounts::add_text(std::string_view text, int threads) {
-    constexpr std::size_t part_bytes = 1 << 16;  // a thread takes so many bytes at a time
+    constexpr std::size_t part_bytes = 1 << 16;  // number of bytes that a thread takes at a time
     const std::size_t parts = (text.size() + part_bytes - 1) / part_bytes;
     const std::size_t of_use = std::clamp(parts, std::size_t(1), std::size_t(std::max(threads, 1)));
     std::vector<WordCounts> others(of_use - 1, WordCounts(characters_));

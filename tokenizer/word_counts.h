@@ -39,7 +39,7 @@ class WordCounts {
 
   private:
     struct Entry {
-        std::size_t begin, length;  // bytes [begin, begin + length) of texts_
+        std::size_t begin, length;  // the word: bytes [begin, begin + length) of texts_
         std::int64_t count;
     };
     struct Slot {

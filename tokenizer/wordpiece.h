@@ -19,7 +19,7 @@ namespace masquerade {
 
 struct Piece {
     int id;
-    int begin, end;  // bytes [begin, end) of the original line, including stripped marks at the end
+    int begin, end;  // bytes [begin, end) of the original line; stripped marks after the piece belong to it
     int word;        // index of the word in the line, from 0
 };
 
@@ -56,9 +56,9 @@ class WordPiece {
     // (spacing.h). A continuation piece with no word before it is written with its "##". [UNK] and [MASK] count as
     // words; the other special tokens are not written, but end a word.
     //
-    // encode(decode(ids)) == ids if encode() returned the ids, all of them are written, and there is no [UNK] among
-    // them. If encoding strips accents, which decomposes every character, the text is in NFC; otherwise, composed and
-    // decomposed characters stay as they are in the tokens.
+    // If encode() returned the ids, and there is neither [UNK] nor a token that is not written among them, then
+    // encode(decode(ids)) == ids. If encoding strips accents, which decomposes every character, the text is in NFC.
+    // Otherwise, composed and decomposed characters stay as they are in the tokens.
     std::string decode(const std::vector<int>& ids) const;
 
     // Encodes and decodes a line, but writes unknown words in their normalised form instead of [UNK]. The result is the
@@ -91,12 +91,12 @@ class WordPiece {
     Options options_;
     Characters characters_;
     std::vector<AddedToken> added_;
-    std::vector<bool> beyond_;  // [id]: whether AddedToken::beyond holds, so that no word is split into this token
+    std::vector<bool> beyond_;  // beyond_[id]: whether the token has AddedToken::beyond; no word is split into it
     Trie first_, later_;        // pieces that begin a word; pieces that continue a word, without "##"
     AddedTokens in_text_;
-    std::set<int> silent_, guarded_;         // ids: tokens that decode() omits; tokens with single_word
+    std::set<int> silent_, guarded_;         // tokens that decode() omits; tokens with AddedToken::single_word
     bool joins_digits_ = false;              // whether decode() joins single digits to numbers
-    std::vector<std::string> never_joined_;  // texts of added tokens: decode() never joins words to them
+    std::vector<std::string> never_joined_;  // texts of added tokens, which must not arise when decode() joins words
 
     // For each character that is always a word by itself: its id + 1, or 0 if it is not a token. All other characters have
     // 0, too; they are looked up in the tries.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./bench measures the speed of this engine. tools/bench/compare.py runs ./bench and other software for the same work
-// alternately, if the other software is installed.
+// ./bench measures the speed of this engine. If other software for the same work is installed, tools/bench/compare.py
+// runs ./bench and this software alternately.
 #include "tools/bench/bench.h"
 #include "tools/say.h"
 

@@ -39,7 +39,8 @@ struct Groups {
     std::vector<Option> draws;  // the options that say how samples are drawn
     Options search, vectors;
     Option maximum;
-    std::vector<std::pair<Options, unsigned>> others;  // each with the model families that support it (Family::Options)
+    // Groups of options, each with the families that support it, as bits of Family::Options.
+    std::vector<std::pair<Options, unsigned>> others;
 };
 
 Groups declare(Options& app, Writing& w) {

@@ -42,7 +42,8 @@ void list_attention() {
     say("\n{:16}", "mask");
     const auto letter = [](const AttentionKind& kind) { return char('A' + (&kind - attention_kinds().data())); };
     for (const AttentionKind& kind : attention_kinds()) say("{}  ", letter(kind));
-    std::map<std::string, std::pair<std::string, std::string>> reasons;  // by reason: letters of kinds, names of masks
+    // Why a kind of attention does not support a mask -> letters of such kinds, names of such masks
+    std::map<std::string, std::pair<std::string, std::string>> reasons;
     for (const NamedMask& mask : named_masks()) {
         const Documents documents = {{6, 5}};
         const SegmentGraph graph = make_mask(mask.name, documents, example_details(documents));

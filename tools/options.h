@@ -36,7 +36,7 @@ class Option {
     CLI::Option* option_;
 };
 
-// The options of a program, or those of one of its commands, or those of a group.
+// The options of a program, of one of its commands, or of a group of options.
 class Options {
   public:
     explicit Options(CLI::App* app = nullptr) : app_(app) {}
@@ -69,7 +69,7 @@ class Options {
     void footer(const std::string& text);
     Options group(const std::string& title);  // returns a new group with its own heading
     Options command(const std::string& name, const std::string& what);
-    void expect_commands(int least);    // `least`: 1 if a command is required, else 0; at most one is allowed
+    void expect_commands(int least);    // `least`: 1 if a command is required, else 0; at most one command is allowed
     bool chosen() const;                // whether the user gave this command
     std::vector<Option> given() const;  // the options that the user gave
     std::string title() const;          // title of this group, as passed to group()

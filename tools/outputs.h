@@ -12,9 +12,9 @@ struct OutputFile {
 };
 
 // Throws BadUsage if the program would overwrite something that it reads. For each output that is not a folder:
-//   - The output must not be the same file as an input, also through a link.
-//   - The output must not be an existing file inside an input folder. If the input folder is a run folder, this applies
-//     only to files with names that runs use, but also to files that do not exist yet.
+//   - The output must not be the same file as an input, not even through a link.
+//   - The output must not be an existing file inside an input folder. Exception: inside a run folder, only names that
+//     runs use for their files are refused, but these also if the file does not exist yet.
 // Standard input counts as an input, and standard output as an output. Also sets before_reading (input/input.h), so
 // that later attempts of the program to read an output throw.
 void refuse_to_read(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs);

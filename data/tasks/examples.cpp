@@ -122,7 +122,7 @@ std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_
 }
 
 double right_by_clue(const std::vector<Solved>& known, const std::vector<Solved>& asked, ClueOf* clue) {
-    std::map<int, std::map<int, int>> counts;  // clue -> answer -> number of times
+    std::map<int, std::map<int, int>> counts;  // clue (a number computed from an example) -> answer -> number of times
     for (const Solved& s : known)
         for (int answer : s.answers) counts[clue ? clue(s) : 0][answer]++;
     std::map<int, int> best;

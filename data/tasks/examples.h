@@ -20,10 +20,11 @@ struct Solved {
 struct TaskOptions {
     // A name in task_kinds(), or the path of a folder that contains one folder of text files per class.
     std::string task = "listops_mini";
-    int pairs = 8, length = 64, vocabulary = 64;  // recall: pairs; recall, copy, induction: length, vocabulary
-    int dashes = 14, levels = 16;                 // pathfinder: dashes of a long curve; grey levels
-    // If the task is a folder: what is read from each file, and how many of these. "bytes": each byte is a token, and
-    // [CLS] is not counted; "words": the tokens of a vocabulary, with [CLS] and [SEP].
+    int pairs = 8, length = 64, vocabulary = 64;  // for recall; copy and induction use length and vocabulary only
+    int dashes = 14, levels = 16;                 // for pathfinder: dashes of a long curve; grey levels
+    // If the task is a folder: `tokens` says how each file is read, and max_length is the largest number of tokens.
+    // With "bytes", each byte is a token, and [CLS] is not counted. With "words", a vocabulary cuts the text into
+    // tokens, and [CLS] and [SEP] are counted.
     int max_length = 1024;
     std::string tokens = "bytes";
     bool reads_words() const { return tokens == "words"; }
@@ -47,7 +48,7 @@ struct TaskKind {
     };
     const char *name, *what;
     const char* mask;  // the specification of the attention mask
-    bool scattered;    // whether the rows of the answers differ from example to example
+    bool scattered;    // true if the positions of the answers differ from example to example
     WordsOf* words;
     int (*longest)(const TaskOptions&);  // upper bound of the number of tokens of an example
     Make* make;
@@ -64,8 +65,8 @@ struct Baseline {
     double right;  // accuracy: fraction of answers that are right
 };
 
-// Whether a generated example with these tokens (of a pair: with this source) is held out. A hash of the tokens chooses
-// one example in sixteen.
+// Returns true if the generated example with these tokens, or the generated pair whose source has these tokens, is held
+// out. A hash of the tokens chooses one example in sixteen.
 bool is_held_out(const std::vector<int>& tokens);
 
 class Examples {
@@ -74,7 +75,7 @@ class Examples {
     // Returns the example with this number. Held-out examples do not depend on the seed, and training never uses them.
     virtual Solved example(std::uint64_t number, bool held_out) const = 0;
     virtual std::uint64_t held_out() const { return UINT64_MAX; }  // number of held-out examples; UINT64_MAX: no limit
-    // For tasks that read files: hash of the files' names and sizes; hash of their names, sizes and bytes.
+    // For tasks that read files: hash() is a hash of the files' names and sizes, and contents() also of their bytes.
     virtual std::uint64_t hash() const { return 0; }
     virtual std::uint64_t contents() const { return 0; }
     // Returns the accuracy of each baseline on the examples `asked`.
@@ -88,17 +89,19 @@ class Examples {
     WordList vocabulary;                             // special tokens first
 };
 
-// Opens a task of task_kinds() or a folder (open_files()). If TaskOptions::reads_words(), `reader` cuts the texts into
-// tokens, must outlive the examples, and its vocabulary must hold the classes; without a reader, the examples can only
-// be asked for their vocabulary, which then consists of the classes alone. Throws BadUsage if the task is unknown or the
-// options allow no example. Throws BadInput if a folder has fewer than two classes, an empty class, or no training or
-// held-out files, or if the reader's vocabulary lacks a class.
+// Opens a task of task_kinds() or a folder of text files (open_files()). `reader` is used only for a folder whose texts
+// it shall cut into tokens (TaskOptions::reads_words()). It must outlive the examples, and its vocabulary must contain
+// the names of the classes. Without this reader, such a folder has only the names of the classes in `vocabulary`, and
+// example(), baselines() and cut() must not be called. Throws BadUsage if the task is unknown, if a task of
+// task_kinds() shall read words, or if the options allow no example. Throws BadInput if a folder has fewer than two
+// classes, an empty class, a class with a line end in its name, or no training or held-out files, or if the reader's
+// vocabulary lacks a class.
 std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_t seed,
                                         const WordPiece* reader = nullptr);
 std::unique_ptr<Examples> open_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader);
 
-// Returns the accuracy of a baseline on the examples `asked`. Its answer is the most frequent answer among those
-// examples of `known` that have the same clue. If `clue` is null, all examples count as having the same clue.
+// Returns the accuracy of a baseline on the examples `asked`. The baseline answers each example with the most frequent
+// answer among the examples of `known` that have the same clue. If `clue` is null, all examples have the same clue.
 double right_by_clue(const std::vector<Solved>& known, const std::vector<Solved>& asked, ClueOf* clue);
 
 }  // namespace masquerade

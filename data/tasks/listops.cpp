@@ -15,9 +15,9 @@ namespace {
 
 enum : int { max_op = first_word, min_op, med_op, sum_op, end_op, zero };
 
-// The number of tokens of an expression is more than `shortest` and less than `longest`.
+// The number of tokens of a whole expression is more than `shortest` and less than `longest`.
 struct Sizes {
-    int shortest, longest, depth, arguments;  // depth: greatest depth; arguments: most of one operator
+    int shortest, longest, depth, arguments;  // depth: greatest depth; arguments: largest number for one operator
 };
 
 // Returns the value of an operator with the arguments v. med is the median; if the number of arguments is even, it is
@@ -65,8 +65,8 @@ Solved listops_mini(const TaskOptions&, Sequence& random) { return within({20, 1
 
 int root_operator(const Solved& s) { return s.tokens[1]; }
 
-// A clue for a baseline, made of three numbers: the outermost operator, its value if only those arguments count that
-// are digits (10 if there are none), and the number of its arguments that are expressions.
+// A clue for a baseline, made of three numbers: the outermost operator; the value of this operator for those of its
+// arguments that are digits, or 10 if there are none; and the number of its arguments that are expressions.
 int root_and_digits(const Solved& s) {
     std::vector<int> digits;
     int depth = 0, others = 0;

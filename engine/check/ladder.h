@@ -21,7 +21,7 @@
 
 namespace masquerade::ladder {
 
-// The sizes of one check. Each row of the op table defines what the three numbers mean.
+// The sizes at which an op is checked. Each row of the op table defines what the three numbers mean.
 struct Sizes {
     int rows = 1, columns = 1, other = 1;
 };
@@ -50,14 +50,14 @@ struct Operand {
     Kind kind = Kind::storage;
     Draw draw;
     std::vector<double> numbers;
-    bool weight = false;     // the gradient has type A, even if the value has type S
-    bool rounded = false;    // the op rounds an intermediate value to type S, which adds one rounding error
+    bool weight = false;     // the gradient has the arithmetic type A, even if the value has the storage type S
+    bool rounded = false;    // the op rounds an intermediate value to the storage type, which adds one rounding error
     bool of_row = false;     // row n belongs to row n of the batch; its bits do not depend on the other rows
     bool any_rows = false;   // the op cannot detect a surplus row
     bool any_shape = false;  // the op cannot detect a wrong shape
-    double length = 1;       // number of terms that are summed for a number of the output or of the gradient
+    double length = 1;       // number of terms in the sum that gives one number of this output, or of the gradient
     double factor = 2;       // roundings per term of this sum
-    double floor = 0;        // errors are divided by at least this number, if large terms of the sum may cancel
+    double floor = 0;        // errors are divided by at least this number; needed if large terms of the sum can cancel
 
     Operand& as_weight() {
         weight = true;
@@ -113,7 +113,7 @@ struct Case {
     // "ladder".
     std::function<void(const OnTape&)> record;
     int rows = 0;   // number of rows of the operands with of_row = true
-    Operand usual;  // the properties of the operands that are declared next, unless the row says otherwise
+    Operand usual;  // default properties of the operands that are declared next
 
     Operand& input(const std::string& name, const Shape& shape, Kind kind = Kind::storage) {
         return add(name, Role::input, shape, kind);
@@ -152,11 +152,15 @@ std::vector<Sizes> far_sizes();
 struct Op {
     std::string name;  // name in ops.h and, after a comma, the special case that this row covers: "linear, no bias"
     std::function<Case(Sizes)> make;
-    std::vector<Sizes> small = {{5, 4, 3}, {2, 7, 6}, {1, 3, 1}};  // calculus, one derivative for each number; records
-    std::vector<Sizes> middle = {{33, 65, 17}};                    // calculus, along random directions; records
-    std::vector<Sizes> all = boundary_sizes();                     // precision and contract
-    std::vector<Sizes> far = far_sizes();                          // precision, contract in f32, calculus if not costly
-    bool costly = false;                                           // many operations per number
+    // small: for check_calculus(), with one derivative for each number. middle: for check_calculus(), with derivatives
+    // along random directions. all: for check_precision() and check_contract(). far: for check_precision(), for
+    // check_contract() in f32 and, if the op is not costly, for check_calculus(). tests/ops/records_test.cpp uses small
+    // and middle, too.
+    std::vector<Sizes> small = {{5, 4, 3}, {2, 7, 6}, {1, 3, 1}};
+    std::vector<Sizes> middle = {{33, 65, 17}};
+    std::vector<Sizes> all = boundary_sizes();
+    std::vector<Sizes> far = far_sizes();
+    bool costly = false;  // the op needs many operations per number
 };
 
 // Returns the case of a row of the op table at the given sizes, with random numbers.
@@ -197,8 +201,8 @@ void keep_largest(double& worst, double error);
 // whichever is larger. Returns NaN if any error is NaN.
 double error_of(const View& found, const View& exact, double floor);
 
-// The memory of one case in one type, which is passed to the functions of the case. Before the op runs, all tensors
-// that the op reads contain the numbers of the case, rounded to the type `like`; all other tensors contain NaN.
+// The tensors of one case, in one type. The functions of the case receive a Call. Before the op runs, all tensors that
+// the op reads contain the numbers of the case, rounded to the type `like`; all other tensors contain NaN.
 class Call {
   public:
     Call(const Case& of, DType type, DType like, Device device = Device::cpu);
@@ -214,7 +218,7 @@ class Call {
 
     void forward() const { run(op.forward); }
     void backward() const { run(op.backward); }
-    void both() const {  // the backward only if there is one
+    void both() const {  // runs the backward only if there is one
         forward();
         if (op.backward) backward();
     }
@@ -232,7 +236,7 @@ class Call {
     std::size_t find(const std::string& name) const;
     void run(const std::function<void(const Call&)>& ops) const;
     std::vector<bool> unwanted_, added_;
-    std::vector<Buffer> lists_;  // copies of the index lists in device memory; empty if the device has none of its own
+    std::vector<Buffer> lists_;  // copies of the index lists in device memory; empty if the device uses host memory
 };
 
 // Calls f(operand, tensor name, memory in a, memory in b) for every result of the op: outputs and gradients.
@@ -279,8 +283,8 @@ void check_contract(const Op& op, Findings& findings);
 // How exactly the results of an op for some rows alone must agree with its results for the same rows in a batch: in all
 // bits, or within the allowed errors. `near` is for cuBLASLt, whose algorithm may depend on the number of rows.
 enum class RowsAlone { same_bits, near };
-// The same checks on a device. Precision is checked in f32 and bf16 against f64 on the CPU. If `far` is true, fewer sets
-// of gradients are tried, because calls take long.
+// check_precision() and check_contract() on a device. Precision is checked in f32 and bf16 against f64 on the CPU. If
+// `far` is true, the sizes are large and calls take long, so fewer combinations of requested gradients are tried.
 void check_precision_on(Device device, const Op& op, Sizes sizes, Findings& findings);
 void check_contract_on(Device device, const Op& op, std::vector<Sizes> sizes, const std::vector<DType>& types,
                        Findings& findings, RowsAlone rows = RowsAlone::same_bits, bool far = false);

@@ -64,7 +64,7 @@ struct Contract : Check {
     }
 
     // Checks that a gradient is added to the contents of its tensor if the call says so. In each call, one gradient is
-    // added; the others are stored and must stay the same. In the call `stored`, all gradients were stored.
+    // added. All others are stored, and must be the same as in the call `stored`, which stored all gradients.
     void check_added(const Call& stored) const {
         Call call = call_of(c);
         call.forward();
@@ -95,9 +95,9 @@ struct Contract : Check {
 
     enum class Sets { every, one_differs, every_second };
 
-    // Checks that a gradient has the same bits if other gradients are absent, and that absent gradients are not
-    // written. It tries every set of gradients; or the sets with at most one present or at most one absent; or, where
-    // calls take long, two: every second gradient, and the others.
+    // Checks that a gradient has the same bits if other gradients are not requested, and that gradients that are not
+    // requested are not written. Sets says which gradients are requested, in one call each. every: each possible set.
+    // one_differs: at most one gradient, or all but one. every_second: each second gradient, or all other gradients.
     void check_absent(const Call& all, Sets sets) const {
         std::vector<std::size_t> inputs;
         each_gradient([&](std::size_t i, const std::string&) { inputs.push_back(i); });
@@ -159,7 +159,7 @@ struct Contract : Check {
                             if (rows_alone == RowsAlone::same_bits)
                                 expect(whole.bytes().substr(begin * row, among.bytes()) == rows.bytes(), name,
                                        "of a row alone has other bits than in a batch");
-                            else  // the result of the batch and that of the rows alone may each be off by bound_of()
+                            else  // both results, of the batch and of the rows alone, may be off by bound_of()
                                 expect(error_of(rows.view(), among, std::max(o.floor, largest_of(whole.view()))) <=
                                            2 * bound_of(o, type),
                                        name, "of a row alone is far from what it is in a batch");

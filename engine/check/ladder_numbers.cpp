@@ -45,7 +45,8 @@ void expect_calculus(Findings& findings, const Operand& o, double error, const s
     findings.expect(error <= near, tensor, "complex step", text(error, " > ", near, how));
 }
 
-// Calls check(operand, its gradient, its value in a call on complex numbers, this call) for each input.
+// For each input, calls check(operand, gradient, value, call). The gradient is computed in f64; `value` is the input's
+// value in `call`, which computes with complex numbers.
 template <class F>
 void each_input(const Op& op, Sizes sizes, F check) {
     const Case c = prepared(op, sizes);
@@ -130,8 +131,8 @@ void check_calculus(const Op& op, Findings& findings) {
     if (!prepared(op, op.all.front()).backward) return;
     for (Sizes s : op.small) findings.attempt(s, [&] { check_elements(op, s, findings); });
     for (Sizes s : op.middle) findings.attempt(s, [&] { check_directions(op, s, findings); });
-    // check_precision() compares types with each other, so it cannot find a wrong gradient that all types share. The
-    // derivatives can, and the far sizes reach beyond the first tile.
+    // check_precision() compares types with each other, so it cannot find an error that all types share. Derivatives
+    // by the complex step can. The far sizes also find errors after the first tile of a kernel.
     for (Sizes s : op.far)
         if (!op.costly) findings.attempt(s, [&] { check_directions(op, s, findings); });
 }

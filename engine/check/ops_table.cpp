@@ -73,7 +73,8 @@ Case linear_case(Sizes n, bool bias, Kind of_y) {
 Case layernorm_case(Sizes n) {
     const int N = n.rows, C = n.columns;
     Case c;
-    // With two columns, dx is close to 0 but is computed as a difference of terms as large as rstd.
+    // With two columns, dx is close to 0, but it is computed as a difference of terms as large as rstd. Its error is
+    // therefore divided by 3 or more.
     c.input("x", {N, C}).by_row().sums(C).at_least(3);
     c.input("w", {C}, arithmetic).sums(N);
     c.input("b", {C}, arithmetic).sums(N);
@@ -87,7 +88,8 @@ Case layernorm_case(Sizes n) {
 Case rms_norm_case(Sizes n) {
     const int N = n.rows, C = n.columns;
     Case c;
-    // With one column, dx is close to 0 but is computed as a difference of two terms as large as `inverse`.
+    // With one column, dx is close to 0, but it is computed as a difference of two terms as large as `inverse`. Its
+    // error is therefore divided by 4 or more.
     c.input("x", {N, C}).by_row().sums(C).at_least(4);
     c.input("w", {C}, arithmetic).sums(N);
     c.output("y", {N, C}).by_row().sums(C);
@@ -208,7 +210,7 @@ Case embedding_case(Sizes n) {
     return c;
 }
 
-// Two heads of 2 * `other` columns each are rotated; the remaining `columns` columns are copied.
+// x has two heads of 2 * `other` columns each, which are rotated, and `columns` more columns, which are copied.
 Case rotary_case(Sizes n) {
     const int D = 2 * n.other, P = 50;
     Case c;
@@ -296,7 +298,7 @@ Case scale_columns_case(Sizes n) {
     return c;
 }
 
-// x has two heads of `columns` columns each; p has `other` rows. p is a weight or an activation.
+// x has two heads of `columns` columns each; p has `other` rows. p is an activation unless `weight` is true.
 Case head_scores_case(Sizes n, bool weight) {
     const int C = 2 * n.columns;
     Case c;
@@ -308,8 +310,8 @@ Case head_scores_case(Sizes n, bool weight) {
     return c;
 }
 
-// Two heads, each with `columns` columns of x and `other` projections. x may be absent if the features do not depend on
-// |x|.
+// There are two heads, each with `columns` columns of x and `other` projections. x may be absent if the features do not
+// depend on |x|.
 Case feature_map_case(Sizes n, FeatureKind kind, bool has_x) {
     const int D = n.columns, R = n.other, F = features_of(kind, R);
     const double scale = std::pow(D, -0.25);
@@ -384,8 +386,8 @@ Case at_least_case(Sizes n) {
     return c;
 }
 
-// V is `other`. The logits have a standard deviation of 1.4 with a bias, and 1 without. Every third row has weight 0;
-// the other weights are in (-1, 1).
+// N, C and V are the sizes. The logits have a standard deviation of 1.4 with a bias, and of 1 without a bias. Every
+// third row has weight 0; the other weights are in (-1, 1).
 Case cross_entropy_case(Sizes n, bool bias, double smoothing) {
     // The gradients contain p - q, predicted minus label probability. If a row is nearly certain of its target, p - q
     // is small but has the rounding errors of numbers of size 1.
@@ -490,7 +492,7 @@ const std::vector<Op>& ops_table() {
             return [=](Sizes n) { return activation_case(n, true, glu_forward, glu_backward, glu, kind); };
         };
         Op embedding{"embedding", embedding_case};
-        // With this size, the CUDA radix sort needs two passes and several blocks in its scan.
+        // 4700 ids below 300: the CUDA radix sort of ids needs two passes, and its scan reads more than 1024 counts.
         embedding.far.push_back({4700, 2, 300});
         std::vector<Op> all = {
             {"linear", with(linear_case, true, Kind::storage)},

@@ -7,8 +7,8 @@
 
 namespace masquerade::ladder {
 
-// What Case::record, the function of the op table, sees of the tape on which it records its op. The test of the records,
-// tests/ops/records_test.cpp, makes the tape.
+// The argument of Case::record: the tape on which the function records its op, and the tensors and lists of the case.
+// tests/ops/records_test.cpp makes the tape and derives from this class.
 class OnTape {
   public:
     OnTape(Tape& on, const Call& call) : tape(on), memory(call) {}
@@ -36,8 +36,8 @@ inline Shape matrix(Sizes n) { return {n.rows, n.columns}; }
 // Adds the lists "document" and "position", from which dropout derives the random numbers of each row.
 void name_rows(Case& c, int rows, std::uint32_t salt = 1, bool of_row = true);
 
-// Returns an op that needs many operations per number, with fewer and smaller sizes. The sizes are rows, head size and
-// heads.
+// Returns an op with fewer and smaller sizes, because it needs many operations per number. The sizes are rows, head
+// size and heads.
 Op costly_op(const std::string& name, const std::function<Case(Sizes)>& make, const std::vector<Sizes>& all,
              const std::vector<Sizes>& far);
 
@@ -54,10 +54,12 @@ struct Layout {
     int sources() const { return keys[1] > 0 ? 2 : 1; }
 };
 using Build = std::function<Layout(int rows)>;
-int longest(int rows);         // upper bound of the number of keys that a row sees in a Layout of `rows` rows
-Build by_rule(Rule rule);      // each document is one segment with this rule
-Layout with_latent(int rows);  // UniVAE's decoder: causal, and each document sees one row of a second source
-Layout prefix(int rows);       // UniLM: a document's first half is full; the second is causal and sees the first
+int longest(int rows);     // upper bound of the number of keys that a row sees in a Layout of `rows` rows
+Build by_rule(Rule rule);  // builds a mask in which each document is one segment with this rule
+// UniVAE's decoder: causal; each document also sees its latent, one row of a second source.
+Layout with_latent(int rows);
+// UniLM: in each document, the first half is full; the second half is causal, and also sees the first half.
+Layout prefix(int rows);
 
 // Returns a list with one item per key source: one(name) and, if the case has a second source, one(name + "1"). The
 // list is empty if the case has no tensor `name`.
@@ -71,8 +73,9 @@ inline std::vector<Tensor*> all_of(const OnTape& a, const std::string& name) {
     return of_sources<std::vector<Tensor*>>(a.memory, name, [&](const std::string& one) { return a(one); });
 }
 
-// Returns an argument of type T that is neither a tensor nor a list. RowNames come from the lists "document" and
-// "position", a mask from the Layout in `others`. Any other argument is the element of `others` with type T.
+// Returns an argument of type T that is neither a tensor nor a list. RowNames consist of the lists "document" and
+// "position". A mask is the graph of the Layout in `others`. Any other argument is the element of `others` with type T;
+// if it contains RowNames, they are set in the same way.
 template <class T, class Others>
 T other_argument(const Call& a, const Others& others) {
     if constexpr (std::is_same_v<T, RowNames>) {
@@ -186,6 +189,6 @@ std::vector<Op> attention_ops();
 std::vector<Op> state_ops();
 std::vector<Op> insertion_ops();
 std::vector<Op> code_ops();
-std::vector<Op> bucket_ops();  // lsh_attention, sinkhorn
+std::vector<Op> bucket_ops();  // the ops lsh_attention and sinkhorn
 
 }  // namespace masquerade::ladder

@@ -8,8 +8,8 @@
 namespace masquerade::ladder {
 namespace {
 
-// Returns the lengths of documents that have `rows` rows together. If `rows` is above 1,000, the first document has all
-// rows but 130.
+// Returns the lengths of documents that have `rows` rows together. If `rows` is above 1,000, the first document is
+// long: it has all rows except the last 130.
 std::vector<int> lengths(int rows) {
     const int cycle[] = {4, 1, 9, 2, 33, 3, 130, 17};
     std::vector<int> all;
@@ -121,9 +121,9 @@ Layout blocked(int rows) {
     });
 }
 
-// Cached keys, as in decoding: each document has five key rows before those of its query rows, and its queries see the
-// first two of these key rows a second time. A document of more than two rows is followed by a query row that belongs
-// to no document.
+// Cached keys, as in decoding: each document has five more key rows than query rows; they precede the keys of the query
+// rows. Queries see the first two of these five key rows twice. If a document has more than two rows, its last query
+// row is taken out of the document and belongs to none.
 Layout cached(int rows) {
     Layout all = documents(rows, [](QuerySegment& q, Layout& layout) {
         q.rule = q.document % 2 ? Rule::causal : Rule::full;

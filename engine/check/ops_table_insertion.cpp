@@ -88,7 +88,7 @@ Case side_by_side_case(Sizes n, bool themselves) {
     return c;
 }
 
-// Rows 0, 3, 6 ... of y are those of b, the other rows are those of a.
+// Rows 0, 3, 6 ... of y are rows of b; the other rows of y are rows of a.
 Case rows_of_parts_case(Sizes n) {
     std::vector<char> parts;
     std::vector<int> of_a, of_b;
@@ -110,8 +110,8 @@ Case rows_of_parts_case(Sizes n) {
     return c;
 }
 
-// There are `rows` slots with K rows of h each; V is `other`. About 1.5 pairs (slot, token) are chosen per slot. Some
-// pairs are equal; their gradients then add up in one logit, or cancel. The cotangent of every third lse is 0.
+// There are M = `rows` slots with K vectors of h each; V is `other`. About 1.5 pairs (slot, token) are chosen per slot.
+// Some pairs are equal; their gradients then add up in one logit, or cancel. The cotangent of every third lse is 0.
 Case chosen_logits_case(Sizes n, bool biases, int K) {
     const int M = n.rows, E = n.columns, V = n.other, J = M > 0 ? M + M / 2 + 1 : 0, G = M / 3 + 2;
     std::vector<int> groups = some_below(biases ? M : 0, G, 1), slots = some_below(J, M, 2);
@@ -163,8 +163,8 @@ Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
     op.small = {{3, 4, 3}, {2, 3, 2}, {1, 1, 1}};
     op.middle = {{17, 9, 3}};
     op.all = {{1, 1, 1}, {2, 33, 2}, {31, 5, 3}, {65, 3, 15}, {3, 129, 2}, {400, 2, 1}};
-    op.far = {{3, 1291, 1}};  // mixtures have more far sizes, and run the same loops
-    if (mixed) op.far = {{1291, 3, 2}, {3, 1291, 2}, {3, 3, 259}};  // pi takes K^2 steps for each row
+    op.far = {{3, 1291, 1}};  // one size is enough, because mixtures run the same loops at more far sizes
+    if (mixed) op.far = {{1291, 3, 2}, {3, 1291, 2}, {3, 3, 259}};  // K is only 259: pi takes K^2 steps for each row
     return op;
 }
 

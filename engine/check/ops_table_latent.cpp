@@ -36,7 +36,7 @@ Case straight_through_case(Sizes n) {
     c.input("y", matrix(n), arithmetic).by_row();
     c.constant("q", matrix(n), arithmetic).by_row();
     c.output("z", matrix(n), arithmetic).by_row();
-    // The gradient is that of z = y. The complex step agrees, because the imaginary part of z is taken from y.
+    // The gradient is computed as if z = y. The complex step agrees, because the imaginary part of z is taken from y.
     set_calls(c, straight_through_forward, straight_through_backward, straight_through);
     return c;
 }

@@ -2,10 +2,10 @@
 // Reads and writes the files of a checkpoint. The files contain marks that say which files belong together. A file that
 // belongs to another step, model or run is refused with a message that names the file.
 //
-//   run.json            salt: identifies the run
-//   config.json         salt: the run in which this file was saved
-//   model.safetensors   metadata: step, and config: the checksum of config.json in the same folder
-//   state.safetensors   metadata: model, the checksum of the weights to which the optimiser state belongs
+//   run.json            "salt" identifies the run
+//   config.json         "salt" identifies the run in which this file was saved
+//   model.safetensors   "step"; "config" is the checksum of config.json in the same folder
+//   state.safetensors   "model" is the checksum of the weights to which the optimiser state belongs
 //
 // A missing mark is not an error, because old runs and files of other programs have no marks.
 #pragma once

@@ -36,8 +36,8 @@ class Config {
     // Declares a text: one of the choices, or any text if there are no choices.
     void add(const std::string& key, std::string* value, const std::string& help,
              const std::vector<std::string>& choices = {});
-    // Declares a text: one of the names, or words, which are more than one word. If the words are malformed, `read`
-    // throws BadUsage, which says what is expected.
+    // Declares a text: either one of the names, or several words separated by spaces. `read` is called with the words;
+    // if they are malformed, it throws BadUsage with a message that says what is expected.
     void add_words(const std::string& key, std::string* value, const std::string& help,
                    const std::vector<std::string>& names, std::function<void(const std::string&)> read);
     // Declares a text: one of the names, or a path. A relative path is stored as an absolute one, because a later
@@ -55,10 +55,10 @@ class Config {
 
     void set(const std::string& pair);                           // `pair` is "key=value"; may throw BadUsage
     void set(const std::string& key, const std::string& value);  // may throw BadUsage
-    // Reads a file of lines `key = value` with # comments, or a JSON object. BadInput names the file and, unless it is
-    // JSON, the line.
+    // Reads a file of lines `key = value` with # comments, or a JSON object. If the file is wrong, throws BadInput. The
+    // message names the file and, unless the file is JSON, the line.
     void load(const std::string& path);
-    void from_json(const nlohmann::json& object, const std::string& path);  // BadInput names `path`
+    void from_json(const nlohmann::json& object, const std::string& path);  // may throw BadInput, which names `path`
     nlohmann::json to_json() const;
 
     bool has(const std::string& key) const { return find(key) != nullptr; }
@@ -76,7 +76,7 @@ class Config {
         std::function<bool(const std::string&)> assign;  // returns false and changes nothing if the value is not valid
         std::function<void(nlohmann::json&)> put;        // stores the value in JSON; null if text() is stored
         std::string start = text();                      // the default value, as text
-        std::function<void()> follow = {};  // `write` of follows(); null if there is none or the setting was set
+        std::function<void()> follow = {};  // the function of follows(); null if not given, or if this key was set
     };
 
     void declare(Entry entry);

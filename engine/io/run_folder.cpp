@@ -37,7 +37,7 @@ std::int64_t step_of(const std::string& name) {
 // Returns the names of the files in a folder; none if the folder cannot be listed.
 std::vector<std::string> names_in(const std::string& folder) {
     std::vector<std::string> names;
-    try {  // not increment(error_code), which would end the program if memory is exhausted
+    try {  // uses exceptions, because increment(error_code) would end the program if memory is exhausted
         for (const fs::directory_entry& one : fs::directory_iterator(folder))
             names.push_back(one.path().filename().string());
     } catch (const fs::filesystem_error&) {
@@ -61,10 +61,10 @@ bool contains(const List& names, const std::string& name) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-// The links of a run folder.
+// The links to step folders in a run folder.
 constexpr const char* links[] = {"latest", "best"};
 
-// The name of run.json before the first checkpoint, and the names of all files that may exist by then.
+// The name that run.json has before the first checkpoint, and all files that may exist before the first checkpoint.
 const std::string record_before = ".run.json";
 const std::string before_a_step[] = {record_before, "vocab.txt", "tokenizer.json", "log.jsonl", "samples.txt"};
 
@@ -211,7 +211,7 @@ RunFolder RunFolder::open(const std::string& path) {
     fs::path given = fs::path(path).lexically_normal();
     if (!given.has_filename()) given = given.parent_path();  // for a path that ends in /, such as "run/"
     if (given.filename() == "." || given.filename() == "..") given = fs::canonical(given, error);
-    // If the path names a step folder, or `best` or `latest`, which link to one, the run folder is its parent.
+    // If the path names a step folder, or a link to one (`best` or `latest`), the run folder is the parent of the path.
     const bool linked = fs::is_symlink(given, error);
     const bool named = contains(links, given.filename().string()) && !fs::exists(given / "run.json", error) &&
                        has_step(given.parent_path().string());
@@ -297,7 +297,7 @@ std::vector<std::int64_t> RunFolder::steps() const {
 }
 
 std::int64_t RunFolder::latest_step() const {
-    bool with_state = lock_ >= 0;  // resuming a run needs its optimiser state, reading it does not
+    bool with_state = lock_ >= 0;  // only a run that is resumed, and therefore locked, needs the optimiser state
     if (chosen_ >= 0) return check_step(step_folder(chosen_), with_state), chosen_;
     std::error_code error;
     std::string problem, target = target_of(file("latest"));
@@ -367,7 +367,7 @@ void RunFolder::link(const std::string& name, const std::string& target) const {
         fail_to("link", file(name));
 }
 
-// Removes old steps, and steps after the saved one, which are left from before a rewind. A folder is renamed before its
+// Removes old steps, and the steps after `saved`, which remain from before a rewind. A folder is renamed before its
 // files are removed, so that no half-removed folder has the name of a step.
 void RunFolder::prune(std::int64_t saved) const {
     const std::int64_t best = led_to("best");

@@ -20,9 +20,9 @@ namespace masquerade {
 class RunFolder {
   public:
     RunFolder() = default;  // no run is open; nothing can be read or written
-    // Creates a new run. Throws BadInput if the folder holds anything but a run without a checkpoint, or if the path is
-    // named like a step folder or a link. create_next() creates the run in `parent`, in a folder that has the name
-    // `model` and the next free number: runs/univae-003.
+    // Creates a new run. If the folder exists, it must be empty or hold a run without a checkpoint; otherwise, throws
+    // BadInput. Also throws BadInput if the path is named like a step folder or a link. create_next() creates the run
+    // in `parent`, in a folder that has the name `model` and the next free number: runs/univae-003.
     static RunFolder create(const std::string& path);
     static void expect_free(const std::string& path);  // does the checks of create() and changes nothing
     static RunFolder create_next(const std::string& parent, const std::string& model);
@@ -52,9 +52,9 @@ class RunFolder {
     std::int64_t latest_step() const;
 
     // Saves a step. `write` puts config.json, model.safetensors and state.safetensors into `folder`. Afterwards the
-    // link `latest` leads to this step, and so does the link `best` if the argument is true. Only this step, the
-    // `keep` - 1 steps before it and the best step are kept; all other steps are removed. Throws BadInput if the disk
-    // is full; the earlier checkpoints are then intact.
+    // link `latest` leads to this step; if the argument `best` is true, the link `best` leads to this step, too. Only
+    // this step, the `keep` - 1 steps before it and the best step are kept; all other steps are removed. Throws
+    // BadInput if the disk is full; the earlier checkpoints are then intact.
     void save_step(std::int64_t step, const std::function<void(const std::string& folder)>& write, bool best = false);
     int keep = 3;
 
@@ -62,10 +62,11 @@ class RunFolder {
     void begin(const std::string& record) const;
     // Writes a file such as vocab.txt atomically: even after a crash, it is either complete or unchanged.
     void write(const std::string& name, const std::string& bytes) const;
-    // Appends a JSON object to log.jsonl as one line. It should contain a "step", so that rewind() can remove it.
+    // Appends a JSON object to log.jsonl as one line. The object should contain a "step": rewind() removes the lines
+    // of later steps.
     void append_log(const std::string& json_line) const;
-    // Appends samples that were generated after this step to samples.txt: a line with the step, then the samples,
-    // indented.
+    // Appends to samples.txt a line with the step, and then the samples, indented. The samples are texts that the model
+    // generated after this step.
     void append_samples(std::int64_t step, const std::string& lines) const;
     // Call after loading a checkpoint to continue from it. Makes `latest` link to the step. Removes the entries of
     // later steps and an incomplete last line from log.jsonl and samples.txt, and lines that are not JSON from
@@ -89,7 +90,7 @@ class RunFolder {
 
 // Moves the folder `fresh`, which lies in a PrivateFolder, to `place`, and flushes the change to disk. If `place`
 // exists, the two folders are exchanged, and the old one is removed with the PrivateFolder. At every moment, the old or
-// the new folder is at `place`, unless the file system cannot exchange names.
+// the new folder is at `place`. Only if the file system cannot exchange names, there is a short moment without either.
 void move_into_place(const std::string& fresh, const std::string& place);
 
 }  // namespace masquerade

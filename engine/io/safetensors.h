@@ -29,9 +29,9 @@ struct StoredTensor {
     Element element = Element::f32;
     Shape shape;
     const void* data = nullptr;  // may be unaligned in files from other programs
-    // Empty if the tensor can be read. If Element lacks its dtype, or its shape has more than four sizes: the dtype and
-    // the shape as text, such as "C64 (2,3)". `shape` and `element` then describe a row of bytes, and TensorFile::at()
-    // throws BadInput.
+    // Empty if the tensor can be read. If Element lacks its dtype, or if its shape has more than four sizes, the tensor
+    // cannot be read. `unreadable` is then the dtype and the shape as text, such as "C64 (2,3)", `shape` and `element`
+    // describe a row of bytes, and TensorFile::at() throws BadInput.
     std::string unreadable = {};
     std::size_t bytes() const { return std::size_t(shape.count()) * bytes_of(element); }
 };
@@ -66,8 +66,8 @@ class TensorFile {
     void copy_to(const std::string& name, const View& to) const;
     // Converts F16, BF16, F32 or F64 into any View of real numbers, for weights from other programs.
     void convert_to(const std::string& name, const View& to) const;
-    // Throws BadInput if a number is NaN, or infinite after conversion to `type`, in which the model computes. The
-    // message names the index of the number.
+    // Throws BadInput if a number is NaN, or if it is infinite after conversion to `type`, the type in which the model
+    // computes. The message names the index of the number.
     void expect_finite(const std::string& name, DType type = DType::f32) const;
     std::vector<std::uint64_t> integers(const std::string& name) const;  // the tensor must be U64
     std::vector<double> reals(const std::string& name) const;            // the tensor must be F64

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Attention for one query and one head: the definition that the fast forms are compared with. Keys are visited in a
-// given order; ops/visible.h decides which keys a query may see.
+// The definition of attention, for one query and one head. Tests compare the fast implementations with it.
 //
-// The argument visit is a function: visit(f) calls f(key) for every visible key, in order. key.k and key.v (D) are the
-// key and the value; key.keep is the dropout factor of the probability: 0, 1 / (1 - rate), or 1 without dropout.
-// Gradients are added to key.dk and key.dv. Complex numbers are never conjugated, and the largest score is the one with
-// the largest real part.
+// The argument visit is a function: visit(f) calls f(key) for every key that the query sees (ops/visible.h), always in
+// the same order. key.k and key.v (D) are the key and the value. key.keep is the dropout factor of the probability: 0
+// or 1 / (1 - rate); without dropout, it is 1. Gradients are added to key.dk and key.dv. A may be complex, for
+// derivatives by the complex step. Complex numbers are never conjugated, and their real parts are compared.
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -41,8 +40,8 @@ void attention_row(const A* q, int D, Visit visit, A* y, A* lse) {
 }
 
 // dv_j = p_j dy,  ds_j = p_j (dy.v_j - dy.y) / sqrt(D),  dq = sum_j ds_j k_j,  dk_j = ds_j q
-// p_j is recomputed from lse. With dropout, dv_j uses p_j keep_j and ds_j uses keep_j dy.v_j. The gradients are added
-// to the values in dq, key.dk and key.dv; each of these three pointers may be null.
+// p_j is recomputed from lse. With dropout, dv_j = p_j keep_j dy and ds_j = p_j (keep_j dy.v_j - dy.y) / sqrt(D). The
+// gradients are added to the values in dq, key.dk and key.dv; each of these three pointers may be null.
 template <class A, class Visit>
 void attention_row_grad(const A* dy, const A* q, const A* y, A lse, int D, Visit visit, A* dq) {
     A delta(0);

@@ -18,15 +18,15 @@ enum class FeatureKind : int { positive, hyperbolic, trigonometric, relu, rfa, s
 
 // True if feature() returns the logarithm of the feature, log phi, instead of phi.
 constexpr bool is_logarithm(FeatureKind k) { return k == FeatureKind::positive || k == FeatureKind::hyperbolic; }
-// True if the features depend on |x~|, through `half`.
+// True if the features depend on the length of the scaled head x~ = scale x, through half = |x~|^2 / 2.
 constexpr bool has_norm(FeatureKind k) { return is_logarithm(k) || k == FeatureKind::trigonometric; }
 // True if R projections give 2R features instead of R.
 constexpr bool is_double(FeatureKind k) {
     return k == FeatureKind::hyperbolic || k == FeatureKind::trigonometric || k == FeatureKind::rfa;
 }
 constexpr int features_of(FeatureKind k, int R) { return is_double(k) ? 2 * R : R; }
-// Returns the argument `factor` of feature(). If feature() returns logarithms, this is half the logarithm of the number
-// of features; otherwise it is R^(-1/2).
+// Returns the argument `factor` of feature(), for R projections. If feature() returns logarithms, this is half the
+// logarithm of the number of features; otherwise it is R^(-1/2).
 inline double feature_factor(FeatureKind k, int R) {
     return is_logarithm(k) ? 0.5 * std::log(double(features_of(k, R))) : 1 / std::sqrt(double(R));
 }
@@ -44,7 +44,9 @@ HD Two<A> softplus2(A t) {
     return {positive_part(t) + A(1.4426950408889634) * log_u, (real_of(t) > 0 ? A(1) : e) / u};
 }
 
-// Returns one feature and its derivative with respect to t. `second` selects the second R of 2R features.
+// Returns one feature of a projection t, and the derivative of the feature with respect to t. `half` is |x~|^2 / 2 for
+// the scaled head x~, and `factor` comes from feature_factor(). If R projections give 2R features, `second` selects the
+// second R of them.
 template <FeatureKind kind, class A>
 HD Two<A> feature(A t, bool second, A half, A factor) {
     using K = FeatureKind;
@@ -66,8 +68,8 @@ HD Two<A> feature(A t, bool second, A half, A factor) {
     }
 }
 
-// The inputs of all N H rows, one row for each of H heads of N tokens: t (N H, R) and x (N H, D). If the features do
-// not depend on x, x may be null; D is then 0.
+// The inputs of all N H rows, one row for each of H heads of N tokens: the projections t (N H, R) and the heads x (N H,
+// D). If the features do not depend on x, x may be null; D is then 0.
 template <FeatureKind kind, class S, class A>
 struct FeatureRows {
     static constexpr int parts = is_double(kind) ? 2 : 1;
@@ -96,8 +98,10 @@ struct FeatureForward {
                   [&](int r) { return feature<kind>(t[r], part == 1, half, of.factor).first; });
     }
 };
-// dt_r = dy_r phi'_r; if there are 2R features, the sum of this term for features r and R + r.
-// dx = dhalf scale^2 x, with dhalf = -sum dy for log features, sum dy y for `trigonometric`, and 0 for other kinds.
+// y are the features of a row, computed from its R projections t and its head x; phi'_r is the derivative of feature r
+// with respect to its projection.
+//     dt_r = dy_r phi'_r or, if there are 2R features, dt_r = dy_r phi'_r + dy_(R+r) phi'_(R+r)
+//     dx = dhalf scale^2 x, with dhalf = -sum dy for log features, sum dy y for `trigonometric`, and 0 for other kinds
 // A gradient whose pointer is null is not computed.
 template <FeatureKind kind, class S, class A>
 struct FeatureBackward {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The activations of feed-forward parts besides gelu (engine/math/point.h), and the product of a gate and a value.
+// Activations of feed-forward parts, and the product of a gate and a value. gelu is in engine/math/point.h.
 #pragma once
 #include "engine/math/point.h"
 

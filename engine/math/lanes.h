@@ -28,8 +28,8 @@
 
 namespace masquerade {
 
-// Returns the real part. Comparisons use only the real part, and so does the maximum that is subtracted before an exp.
-// The imaginary part, which carries the derivative of the complex step, therefore stays unchanged.
+// Returns the real part. In the complex step, the imaginary part carries the derivative, so comparisons, and the
+// maximum that is subtracted before an exp, use only the real part.
 HD float real_of(float x) { return x; }
 HD double real_of(double x) { return x; }
 inline double real_of(const std::complex<double>& x) { return x.real(); }
@@ -47,7 +47,7 @@ template <class F>
 HD void each(OneLane, int n, F f) {
     for (int i = 0; i < n; i++) f(i);
 }
-// to[i] = f(i) for i < n, stored or added as in put().
+// Sets to[i] = f(i) or, if `add` is true, to[i] += f(i), for i < n.
 template <class N, class S, class F>
 HD void store(OneLane, N n, S* to, bool add, F f) {
     using A = decltype(f(n));
@@ -81,7 +81,8 @@ void store(OneLane, N n, bfloat16* to, bool add, F f) {
 }
 #endif
 // Adds up 16 partial sums in pairs; partial sum k contains the terms i with i mod 16 = k. This fixes the order of the
-// additions, so that the bits do not depend on the compiler's vector width. 16 additions can run at the same time.
+// additions, so the bits of the result do not depend on the width of the vectors that the compiler chooses. The 16
+// partial sums are independent and can be computed at the same time.
 template <class A>
 HD A sum_of_parts(A (&part)[16]) {
     for (int half = 8; half > 0; half /= 2)

@@ -14,10 +14,10 @@ namespace masquerade {
 
 template <class S, class A>
 struct LocalRows {
-    const int* keys;  // (N,W)
+    const int* keys;  // (N,W): the key at each distance from each query row, coded as described above
     int W, H, D;
-    const A* q;     // (N,C)
-    const S* e;     // (W,C)
+    const A* q;     // (N,C): the query rows
+    const S* e;     // (W,C): a learned vector for each distance and head
     const S* v[4];  // values of up to four key sources, (rows of the source, C) each
     HD std::int64_t C() const { return std::int64_t(H) * D; }
     // Returns the value (D) of the key at distance o - reach from the row, 0 <= o < W. Returns null if the row sees no
@@ -28,7 +28,8 @@ struct LocalRows {
     }
     // Returns the learned vector e (D) for distance o - reach.
     HD const S* distance(std::int64_t row, int o) const { return e + o * C() + row % H * D; }
-    // weights_o = e_o . q, or 0 if the row sees no key at distance o - reach.
+    // weights_o = e_o . q, where e_o is the learned vector for distance o - reach; 0 if the row sees no key at this
+    // distance.
     template <class Lanes>
     HD void weigh(Lanes lanes, std::int64_t row, A* weights) const {
         for (int o = 0; o < W; o++) {
@@ -39,7 +40,7 @@ struct LocalRows {
         }
         meet(lanes);
     }
-    // y = sum_o weights_o v_(n+o)
+    // y = sum_o weights_o v_o, where v_o is the value of the key at distance o - reach from the row.
     template <class Lanes>
     HD void read(Lanes lanes, std::int64_t row, const A* weights, S* y) const {
         store(lanes, D, y, false, [&](int i) {
@@ -49,8 +50,9 @@ struct LocalRows {
             return s;
         });
     }
-    // asked_o = dy . v_(n+o),   dq = sum_o asked_o e_o. dq may be null. The caller computes de_o = sum_n asked_o q from
-    // `asked`.
+    // asked_o = dy . v_o, which is the gradient of weights_o, and dq = sum_o asked_o e_o. v_o and e_o are the value and
+    // the learned vector for distance o - reach. dq may be null. The caller computes de_o, the sum of asked_o q over
+    // all query rows, from `asked`.
     template <class Lanes>
     HD void read_grad(Lanes lanes, std::int64_t row, const S* dy, A* asked, A* dq, bool add) const {
         for (int o = 0; o < W; o++) {

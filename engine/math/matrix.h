@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The definitions of the matrix ops: plain loops that fix the order of each sum, for any arithmetic type A. f64 and c128 run these loops, and all fast forms are compared with them. Nothing is conjugated, so that the
-// complex step gives derivatives. A gradient whose pointer is null is not computed; for `add`, see put() in lanes.h.
+// The definitions of the matrix ops: plain loops that fix the order of each sum, for any arithmetic type A. f64 and
+// c128 run these loops, and tests compare all fast implementations with them. Complex numbers are not conjugated, so
+// that the complex step gives derivatives. A gradient whose pointer is null is not computed; for `add`, see put() in
+// lanes.h.
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -74,8 +76,8 @@ void cross_entropy_reference(std::int64_t C, std::int64_t V, const A* h, const A
     if (label.smooth()) *loss -= label.other * sum;
 }
 
-// Adds the gradients of weight * loss for one row to dh, dw and db, with lse, loss and the label distribution q of
-// cross_entropy_reference(). If the weight is 0, nothing is added.
+// Adds the gradients of weight * loss for one row to dh, dw and db. loss, lse and the label distribution q are defined
+// at cross_entropy_reference(). If the weight is 0, nothing is added.
 //     dlogit_v = (exp(logit_v - lse) - q_v) weight
 //     dh(C) += sum_v dlogit_v w_v,   dw(V,C) += dlogit_v h,   db(V) += dlogit_v
 template <class A>

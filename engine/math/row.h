@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Formulas for one row, written once for the CPU loop, the CUDA warp and the complex step. Each forward is followed by
-// its backward. `dx` is the gradient of `x`. If `add` is true, gradients are added to the old values; else stored.
+// its backward. `dx` is the gradient of `x`. If `add` is true, gradients are added to the old values; otherwise they
+// replace the old values.
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -72,7 +73,8 @@ HD void normalise_row(Lanes lanes, const S* x, S* y, A* inverse, int Z) {
     each(lanes, Z, [&](int i) { y[i] = S(A(x[i]) * r); });
     if (first(lanes)) *inverse = r;
 }
-// dx = inverse * (dy - (dy.y) y). If |x| was at most 1e-6, `inverse` is constant, and the term (dy.y) y is omitted.
+// dx = inverse * (dy - (dy.y) y), with y = x * inverse and inverse = 1 / max(|x|, 1e-6). If |x| was at most 1e-6,
+// `inverse` is constant, and the term (dy.y) y is omitted.
 template <class S, class A, class Lanes>
 HD void normalise_row_grad(Lanes lanes, const S* dy, const S* y, A inverse, S* dx, bool add, int Z) {
     A along = sum(lanes, Z, [&](int i) { return A(dy[i]) * A(y[i]); });
@@ -92,7 +94,7 @@ HD void vmf_sample_row(Lanes lanes, const A* mu, A w, const A* e, A* z, int Z) {
     A scale = c / sqrt_of(uu);
     each(lanes, Z, [&](int i) { z[i] = w * mu[i] + scale * (e[i] - s * mu[i]); });
 }
-// With g = dz, s = e.mu, and c, u, nu as in vmf_sample_row():
+// With g = dz, s = e.mu, c = sqrt(1 - w^2), at least 1e-5, u = e - s mu and nu = u / |u|, as in vmf_sample_row():
 //     h = (c / |u|) (g - (g.nu) nu),   dmu = w g - s h - (h.mu) e,   dw = g.mu - (w / c) (g.nu)
 // If c was set to its lower bound, dw = g.mu. dmu and dw may be null.
 template <class A, class Lanes>
@@ -147,7 +149,7 @@ HD void gaussian_sample_row_grad(Lanes lanes, const A* dz, const A* x, const A* 
 // receives the Z terms of the sum; if kls is 1, it receives the sum.
 template <class A>
 struct GaussianTerm {
-    A apart, narrow, ratio;  // mu - m, exp(-p), l - p
+    A apart, narrow, ratio;  // for the means mu, m and the log variances l, p: mu - m, exp(-p), l - p
     HD GaussianTerm(const A* x, const A* prior, int i, int Z) {
         const A p = prior ? clamped_log_variance(prior[Z + i]) : A(0);
         apart = prior ? x[i] - prior[i] : x[i];
@@ -167,7 +169,8 @@ HD void gaussian_kl_row(Lanes lanes, const A* x, const A* prior, A* kl, int kls,
 }
 // dmu = dkl (mu - m) exp(-p),   dl = dkl (exp(l - p) - 1) / 2
 // dm = -dmu,   dp = dkl (1 - (mu - m)^2 exp(-p) - exp(l - p)) / 2
-// dx holds dmu, then dl; dprior holds dm, then dp. dl and dp are 0 where l or p was clamped. dx and dprior may be null.
+// dx holds dmu, then dl; dprior holds dm, then dp. dl is 0 where l was clamped, and dp is 0 where p was clamped. dx and
+// dprior may be null.
 template <class A, class Lanes>
 HD void gaussian_kl_row_grad(Lanes lanes, const A* dkls, int kls, const A* x, const A* prior, A* dx, bool add,
                              A* dprior, bool add_prior, int Z) {

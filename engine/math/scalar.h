@@ -2,10 +2,11 @@
 // Functions of one number, under the same names for float, double and std::complex<double>.
 //     exp_of(x)   log_of(x)   tanh_of(x)   erf_of(x)   sqrt_of(x)   clamp_of(x, low, high)
 //     normal_cdf(x)   normal_pdf(x)   sine_and_cosine(x, sine, cosine)
-// The float functions are branch-free polynomials. A plain loop over them vectorises without fast-math, NaN and
-// infinities propagate, and the bits of a result do not depend on the position in the loop. The double functions call
-// std. The complex functions serve the complex step, whose arguments are x + i h with a tiny h: erf_of and normal_cdf
-// neglect terms of order h^2; the other complex functions have no such error.
+// The float functions have no branches; all but clamp_of and sqrt_of are made of polynomials. A plain loop over them
+// vectorises without fast-math (over sqrt_of, if -fno-math-errno is set), NaN and infinities propagate, and the bits of
+// a result do not depend on the position in the loop. The double functions call std. The complex functions serve the
+// complex step, whose arguments are x + i h with a tiny h: erf_of and normal_cdf neglect terms of order h^2; the other
+// complex functions have no such error.
 //
 // Largest error in units in the last place over all 2^32 floats, with and without fused multiply-add:
 //     exp_of 1.02, 1.00     log_of 0.84, 0.84     tanh_of 1.34, 1.34     erf_of 1.12, 1.29     sqrt_of 0.5
@@ -89,7 +90,7 @@ HD float exp_of(float x) {
     std::uint32_t n;
     float p = exp_reduced(clamp_of(x, -104.0f, 89.0f), n);
     std::uint32_t half = std::uint32_t(std::int32_t(n) >> 1);
-    return p * power_of_two(half) * power_of_two(n - half);  // the first product is exact, the second rounds
+    return p * power_of_two(half) * power_of_two(n - half);  // only the second product rounds
 }
 
 // With x = 2^k m, m in [sqrt(1/2), sqrt 2), f = m - 1 and a polynomial P:   log x = k ln 2 + f - f^2/2 + f^3 P(f)
@@ -172,8 +173,8 @@ HD void sine_and_cosine_of_turns(float u, float& sine, float& cosine) {
     float shifted = mul_add(u, 4.0f, 12582912.0f);
     sine_and_cosine_of_quarters(bits_of(shifted) & 3u, mul_add(shifted - 12582912.0f, -0.25f, u), sine, cosine);
 }
-// Splits x into n pi/2 + r. pi/2 is written as the sum of three constants. The first two have so few bits that their
-// products with n are exact for |x| < 10^4. In this range, the absolute error of sine and cosine is at most 1.8e-7.
+// Computes sin and cos of x = n pi/2 + r. pi/2 is the sum of three constants, of which the first two have so few bits
+// that their products with n are exact for |x| < 10^4. In this range, the absolute error is at most 1.8e-7.
 HD void sine_and_cosine(float x, float& sine, float& cosine) {
     float shifted = mul_add(x, 0.636619772f, 12582912.0f), n = shifted - 12582912.0f;
     float r = mul_add(n, -7.54978995e-8f, mul_add(n, -4.83751297e-4f, mul_add(n, -1.5703125f, x)));

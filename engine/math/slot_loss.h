@@ -33,12 +33,12 @@ struct SlotDocuments {
         return place ? log_sum_exp(lanes, slots, [&](int i) { return place[from + i]; }) : A(0);
     }
     // Returns rho_jk, the posterior probability of softmax k of the mixture given target token j. `row` is the row of
-    // base that belongs to the slot or, if `joint` is true, the document of token j.
+    // base for the slot of token j or, if `joint` is true, for the document of token j.
     HD A posterior(std::int64_t row, std::int64_t j, int k) const {
         return exp_of(base[row * K + k] + z[j * K + k] - inner[j]);
     }
-    // Sums over the target tokens j of slot m: weight() is sum_j share_j, taken() is sum_j share_j rho_jk, where rho_jk
-    // is posterior().
+    // Sums over the target tokens j of slot m. weight() returns sum_j share_j. taken() returns sum_j share_j rho_jk for
+    // softmax k of the mixture, where rho_jk is posterior(row, j, k).
     HD A weight(std::int64_t m) const {
         A s(0);
         for (int j = begin[m]; j < begin[m + 1]; j++) s += shares[j];
@@ -54,7 +54,8 @@ struct SlotDocuments {
 // Returns the loss of document g, and writes its part of base and inner:
 //     base_k = log pi_k - n_k,   inner_j = log sum_k exp(base_k + z_jk),
 //     loss = -sum_j share_j (inner_j + place_m - log sum exp place)
-// m is the slot of target token j, and pi = softmax(mix). n_k is lse_mk or, if joint, log sum_m exp(lse_mk).
+// m is the slot of target token j, and pi = softmax(mix) are the weights of the K softmaxes. n_k is lse_mk or, if
+// joint, log sum_m exp(lse_mk).
 template <class A, class Lanes>
 HD A slot_loss_row(Lanes lanes, const SlotDocuments<A>& d, std::int64_t g) {
     const std::int64_t from = d.first[g];
@@ -82,16 +83,16 @@ HD A slot_loss_row(Lanes lanes, const SlotDocuments<A>& d, std::int64_t g) {
            });
 }
 
-// The addresses of the gradients. A gradient whose pointer is null is not computed.
+// The memory to which the gradients are written. A gradient whose pointer is null is not computed.
 template <class A>
 struct SlotGradients {
     A *z, *lse, *mix, *place;
     bool add_z, add_lse, add_mix, add_place;
 };
 
-// g = dloss; pi, n_k and rho as in slot_loss_row() and posterior(). The sums w = sum share_j and
-// t_k = sum share_j rho_jk run over the target tokens of a slot or, if joint, of the document. w_document and w_m are
-// the w of the document and of slot m.
+// g is dloss; pi, n_k and rho are defined at slot_loss_row() and posterior(). The sums w = sum_j share_j and
+// t_k = sum_j share_j rho_jk run over the target tokens j of slot m or, if joint, of the document. w_m is the first sum
+// for slot m, and w_document the first sum for the document.
 //     dz_jk = -g share_j rho_jk,   dmix_k = g (w pi_k - t_k),   dlse_mk = g t_k;  if joint, g t_k exp(lse_mk - n_k)
 //     dplace_m = g (w_document softmax(place)_m - w_m)
 template <class A, class Lanes>

@@ -8,8 +8,8 @@
 //     w_jr = exp(s_jr)                     n_r = sum_j exp(s_jr)      exponential, with a running maximum for each slot
 //     K_r = sum_j w_jr k_j / n_r,  V_r = sum_j w_jr v_j / n_r
 //
-// A `pair` is a sum whose keys come with two packs, s_j for K_r and f_j for V_r = sum_j f_jr v_j / n_r, of which n_r is
-// the number of keys as well. The query reads y = sum_r p_r V_r with
+// The rule `pair` is like `sum`, but a key comes with two packs: s_j for K_r, and f_j for V_r = sum_j f_jr v_j / n_r.
+// The query reads y = sum_r p_r V_r with
 //
 //     linear    p_r = x_r                                                 content lambda         Bello 2021, equation 1
 //     kernel    p_r = x_r n_r / sum_t x_t n_t, for log features x: softmax_r(x_r + log n_r)    Choromanski et al. 2020
@@ -17,8 +17,8 @@
 //     attend    p = softmax_r(x . K_r / sqrt(D))                          causal Luna         Ma et al. 2021, section 3
 //                                                                         pair: Linformer  Wang et al. 2020, section 4
 //
-// With `kernel`, n_r is sum_j w_jr for the pack `sum`, too. If a query sees no key, y = 0. The derivations are in
-// docs/ops/state_attention.md.
+// If `kernel` is combined with `sum`, n_r is sum_j w_jr instead of the number of keys. If a query sees no key, y = 0.
+// The derivations are in docs/ops/state_attention.md.
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -28,14 +28,17 @@ struct StateShape {
     int slots, columns;  // R slots of D columns
     bool exponential, gated, attends, kernel, paired;
     double scale;  // multiplies the packs
-    double floor;  // `kernel` without exponential packs: lower bound of |divisor|, per key or, if gated, in total
-    HD int packs() const { return paired ? 2 * slots : slots; }  // how many numbers the pack of a key has
+    // Lower bound of the absolute value of the divisor that `kernel` uses without exponential packs. If the packs are
+    // not gated, this bound is multiplied by the number of keys.
+    double floor;
+    HD int packs() const { return paired ? 2 * slots : slots; }  // numbers that say how much of a key the slots absorb
     // Returns how many numbers a state has: the number of keys (1), running maxima or products of gates (R), sums of
-    // weights (R), weighted sums of values (R,D) and, if `attends`, of keys (R,D).
+    // weights (R), weighted sums of values (R,D) and, if `attends`, weighted sums of keys (R,D).
     HD int numbers() const { return 1 + 2 * slots + slots * columns * (attends ? 2 : 1); }
 };
 
-// Pointers to the parts of a state that begins at `at`.
+// Pointers to the parts of a state of R slots, which begins at `at`. count: number of keys. top (R): running maxima or
+// products of gates. total (R): sums of weights. values and keys (R,D): weighted sums.
 template <class A>
 struct State {
     A *count, *top, *total, *values, *keys;
@@ -43,8 +46,8 @@ struct State {
         : count(at), top(at + 1), total(top + n.slots), values(total + n.slots), keys(values + n.slots * n.columns) {}
 };
 
-// Clears a State or the adjoint of the backward: sets all numbers to 0. Only `top` becomes `far` for exponential packs
-// and 1 for gated packs.
+// Clears a State, or the adjoint (the state of the backward): sets all numbers to 0 except `top`, which becomes `far`
+// for exponential packs and 1 for gated packs.
 template <class Lanes, class A>
 HD void clear_numbers(Lanes lanes, const StateShape& n, A* at, double far) {
     const A top = A(n.exponential ? far : n.gated ? 1.0 : 0.0);
@@ -62,7 +65,8 @@ HD A gate_of(const A* logit) {
     return A(1) / (A(1) + exp_of(-*logit));
 }
 
-// Returns the larger of the running maximum and x. If a complex x is the larger one, only its real part is returned.
+// Returns the larger of the running maximum and x. If x is complex, its imaginary part is dropped, because the maxima
+// cancel in y and need no derivative.
 HD float larger(float most, float x) { return choose(x > most, x, most); }
 HD double larger(double most, double x) { return x > most ? x : most; }
 inline Complex larger(const Complex& most, const Complex& x) { return x.real() > most.real() ? x.real() : most; }
@@ -76,8 +80,8 @@ HD void mix(Lanes lanes, int D, A* __restrict to, A a, A b, const S* __restrict 
         each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), a * to[d]); });
 }
 
-// A key that a state absorbs: its pack (R; 2R if paired), key vector and value (D), and the logit of its gate (null
-// unless gated).
+// A key that a state of R slots absorbs: its pack (R; 2R if paired), key vector (D), value (D), and the logit of its
+// gate, which is null for packs without gates.
 template <class S, class A>
 struct Met {
     const A* pack;
@@ -143,12 +147,15 @@ HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, c
     meet(lanes);
 }
 
-// The result of reading a state for a query. `weights` (R) are the factors of State::values in y, p_r / n_r. `scores`
-// (R) are x . K_r / sqrt(D), only if StateShape::attends.
+// The result of reading a state of R slots for a query x. `weights` (R) are the factors of State::values in the result
+// y; in the formulas above, they are p_r / n_r. If StateShape::attends, `scores` (R) are x . K_r / sqrt(D), where K_r
+// is the weighted mean of the keys in slot r; otherwise they are not set.
 template <class A>
 struct Reading {
     A *weights, *scores;
-    A sum;      // `kernel`: the divisor sum_r x_r n_r; for log features, this divided by exp(largest score)
+    // With `kernel`: the divisor sum_r x_r n_r, where x_r are the features of the query and n_r the sums of weights of
+    // the slots. For log features x_r, it is sum_r exp(x_r) n_r / exp(largest score).
+    A sum;
     bool held;  // true if the divisor was set to its lower bound, StateShape::floor
 };
 
@@ -191,7 +198,7 @@ HD Reading<A> read_state(Lanes lanes, const StateShape& n, const State<A>& state
     return reading;
 }
 
-// y(D) = sum_r weights_r values_r. `row` (D) is scratch memory.
+// Computes y (D), the sum over the slots r of weights_r values_r. `row` (D) is scratch memory.
 template <class Lanes, class S, class A>
 HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, const A* weights, A* row, S* y) {
     each(lanes, n.columns, [&](int d) { row[d] = A(0); });
@@ -199,19 +206,23 @@ HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, con
     store(lanes, n.columns, y, false, [&](int d) { return row[d]; });
 }
 
-// Numbers of a query that the backward of the keys needs, for each slot r:
+// Numbers of a query x with result y that the backward of the keys needs, for each slot r. n_r is the sum of weights or
+// the number of keys by which the sums of slot r are divided (see the top of this file):
 //     value      factor of dy in the gradient of the weighted sum of values
 //     key        factor of x in the gradient of the weighted sum of keys
-//     lost       what the division by n_r or the divisor subtracts from the gradient of each key's weight in the slot
-//     log_total  exponential packs: log n_r. Gated packs: the derivative of the loss by the log of a factor common to
-//                all weights, which is 0 unless the divisor was set to its lower bound
+//     lost       subtracted from the gradient of each key's weight in the slot, because n_r or the divisor, by which y
+//                is divided, contains the weight
+//     log_total  exponential packs: log n_r. Gated packs: the derivative of the loss by the log of a factor that all
+//                weights have in common. The division cancels the factor, so the derivative is 0, unless the divisor
+//                was set to its lower bound
 template <class A>
 struct QueryTrace {
     A *value, *key, *lost, *log_total;
     HD QueryTrace(int R, A* at) : value(at), key(at + R), lost(at + 2 * R), log_total(at + 3 * R) {}
 };
 
-// Computes the QueryTrace of a query and its gradient dx, which is stored or added. `row` (2R + D) is scratch memory.
+// Computes the QueryTrace of a query x, and stores or adds the gradient dx. `row` is scratch memory of 2 R + D numbers,
+// for R slots of D columns.
 template <class Lanes, class S, class X, class A>
 HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const X* x, const S* dy, X* dx, bool add,
                   const QueryTrace<A>& trace, A* row) {
@@ -259,10 +270,10 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
     store(lanes, D, dx, add, [&](int d) { return dq[d]; });
 }
 
-// The adjoint is the state of the backward, which runs from the last query to the first. It consists of sums over the
-// queries so far, from which the gradients of a key are computed, in the layout of a State:
-//     top            exponential packs: log n_r of the most recently added query; all sums are multiplied by this n_r.
-//                    Gated packs: the product of the gates so far
+// The adjoint is the state of the backward, which runs from the last query to the first. It holds sums over the queries
+// added so far, in the layout of a State. The gradients of a key are computed from these sums:
+//     top            exponential packs: log n_r, the log of the sum of weights in slot r that the most recently added
+//                    query has read; all sums are multiplied by this n_r. Gated packs: the product of the gates so far
 //     total          sum of QueryTrace::lost
 //     values, keys   weighted sums of dy and of x
 template <class Lanes, class A>
@@ -326,8 +337,8 @@ HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const Qu
 }
 
 // Adds the gradients of one key to ds (R or 2R, gradient of the unscaled pack), dk (D) and dv (D). ds may be null; if
-// dv is null, dk is not used. Returns the derivative of the loss by the log of a factor common to all weights of this
-// key. `row` (R + 2D) is scratch memory.
+// dv is null, dk is not used. Returns sum_r w_r dloss/dw_r: the derivative of the loss by the log of a factor that all
+// weights w_r of this key have in common. `row` (R + 2D) is scratch memory.
 template <class Lanes, class S, class A>
 HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& adjoint, const Met<S, A>& met, A* ds, S* dk, S* dv,
               A* row) {

@@ -6,8 +6,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the mask of those query rows whose part is `part`, which keep their numbers. Other query rows are in no
-// segment.
+// Returns the mask without the query rows whose part is not `part`: these rows are in no segment of the new mask. The
+// other query rows keep their row numbers.
 SegmentGraph graph_of_part(const SegmentGraph& graph, const std::vector<char>& parts, int part) {
     SegmentGraph some = graph;
     some.queries.clear();
@@ -26,7 +26,7 @@ SegmentGraph graph_of_part(const SegmentGraph& graph, const std::vector<char>& p
     return some;
 }
 
-// Whether two kinds of attention have parameters of the same names and shapes.
+// Returns true if the parameters of two kinds of attention have the same names and shapes.
 bool same_parameters(const AttentionKind& a, const AttentionKind& b, const AttentionShape& shape) {
     Parameters of_a, of_b;
     a.make(of_a, "layer", "attention", shape), b.make(of_b, "layer", "attention", shape);
@@ -72,7 +72,7 @@ Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
     return join(tape, x, f, names, pass.dropout, *norm2_, {"ffn.dropout", "residual2", "norm2"});
 }
 
-// Returns the result of self-attention, (Nq,C), and replaces queries.x as Attention does.
+// Returns the result of self-attention (Nq,C). If queries.chosen lists some rows, replaces queries.x by these rows.
 Tensor* Block::attend(Tape& tape, Queries& queries, const Keys& keys, const Pass& pass, const RowNames& names) const {
     const auto kind = [&](int part) -> const AttentionKind& {
         return part && target_ ? find_attention(shape.target_kind) : self_attention(shape.kind, shape.cross);
@@ -81,7 +81,8 @@ Tensor* Block::attend(Tape& tape, Queries& queries, const Keys& keys, const Pass
     if (!target_ || !pass.parts) {
         if (pass.graph) expect_support(kind(pass.part), *pass.graph);
         if (target_ && pass.state && !pass.step && pass.state->part != pass.part) {
-            // The generated rows belong to the other part. Its attention stores these keys, and does not compute rows.
+            // The generated rows belong to the other part of the document. The attention of that part stores these keys
+            // for later steps. It computes no rows, because `none` contains no queries.
             Queries none;
             attention(pass.state->part)(tape, none, keys, own);
             own.state = nullptr;
@@ -102,7 +103,7 @@ Tensor* Block::attend(Tape& tape, Queries& queries, const Keys& keys, const Pass
     return rows_of_parts(tape, found[0], found[1], *pass.parts, "both");
 }
 
-// Throws BadUsage if a kind of attention of this layer cannot honour a mask.
+// Throws BadUsage if `kind`, a kind of attention in this layer, does not support the mask `graph`.
 void Block::expect_support(const AttentionKind& kind, const SegmentGraph& graph) const {
     if (const std::string why = kind.refuses(graph); !why.empty())
         throw BadUsage(

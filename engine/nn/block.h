@@ -10,17 +10,18 @@ namespace masquerade {
 // The decoding states of a layer's self-attention and cross-attention. A pointer is null if there is no such state.
 struct LayerState {
     std::unique_ptr<AttentionState> self, cross;
-    int part = 0;  // the part of a document to which the generated rows belong (Pass::part)
+    int part = 0;  // part of a document that the generated rows belong to: 0 for the source A, 1 for the target B
 };
 
-// The arguments of one pass through a stack of layers: the names of the rows, the masks, and the decoding state.
+// The arguments of one pass through a stack of layers, such as the rows, the masks, and the decoding state.
 struct Pass {
-    RowNames rows;                        // names of the rows of x
+    RowNames rows;                        // document and position of each row of x
     const SegmentGraph* graph = nullptr;  // mask of self-attention; may change from layer to layer
-    Tensor* rotary_table = nullptr;       // (P,D); null: positions were added to the embedding instead
+    // (P,D): for P positions and heads of width D; null: the positions were added to the embedding.
+    Tensor* rotary_table = nullptr;
     float dropout = 0, attention_dropout = 0;
-    // query_rows lists the rows of x that are queries, with the names query_names. A layer returns only these rows. All
-    // rows of x are keys. If query_rows.data is null, all rows are queries.
+    // query_rows lists the rows of x that are queries, and query_names their documents and positions. A layer returns
+    // only these rows. All rows of x are keys. If query_rows.data is null, all rows are queries.
     Ints query_rows;
     RowNames query_names;
     // The part of a document to which the query rows belong: 0 for the source A, 1 for the target B; or, if the pass
@@ -31,14 +32,14 @@ struct Pass {
     // and the rows of x source 1. If `memory` is null, the rows of x are source 0.
     Tensor* memory = nullptr;
     const LayerState* state = nullptr;  // decoding state; null: the pass itself contains all keys
-    const Step* step = nullptr;         // decoding step; if null, `state` stores the keys as its memory
+    const Step* step = nullptr;         // decoding step; if null and `state` is not, `state` stores keys as its memory
     // For cross-attention: the output of the encoder (Ne,C), and the mask from the query rows to the encoder's rows.
     Tensor* encoder = nullptr;
     const SegmentGraph* cross_graph = nullptr;
     Ints encoder_positions;                       // positions of the encoder's rows
     bool rotates_cross = false;                   // the rotary table also rotates queries and keys of cross-attention
     std::shared_ptr<Companion> companion;         // null if this kind of attention has no second stream
-    const std::vector<int>* documents = nullptr;  // names of the documents, for the companion's dropout
+    const std::vector<int>* documents = nullptr;  // names (numbers) of the documents, for the companion's dropout
     Tensor* cross_rotary_table() const { return rotates_cross ? rotary_table : nullptr; }
 };
 
@@ -49,24 +50,24 @@ struct BlockShape : AttentionShape {
     std::string kind = "softmax";  // a name of attention_kinds()
     std::string ffn = "gelu";      // a name of feed_forward_kinds()
     std::string target_kind = "";  // the kind of self-attention for rows of the target B; empty: `kind`
-    bool in_words = false;         // kinds may differ by layer, so messages say which layer refuses a mask
+    bool in_words = false;         // kinds may differ by layer or part (A, B); messages then name the layer
 };
 
 // A Transformer layer (N1, N2 and Nc are norms):                                                 Vaswani et al. 2017
 //     post-norm (BERT)   x = N1(x + Attention(x)),  x = N2(x + FFN(x))
 //     pre-norm           x = x + Attention(N1(x)),  x = x + FFN(N2(x))
-// If the rows of B have another kind of attention than those of A, both kinds read the keys of all rows. The two kinds
-// share their parameters if they have the same ones; otherwise the parameters of B's kind are named "target_attention".
-// If the layer has cross-attention to the encoder's rows E, it follows self-attention: x = Nc(x + Cross(x, E)) in a
-// post-norm layer, x = x + Cross(Nc(x), E) in a pre-norm layer.
+// If the target's rows have another kind of attention than the source's rows, both kinds read the keys of all rows. The
+// two kinds share their parameters if the names and shapes agree; otherwise the parameters of the target's kind are
+// named "target_attention". If the layer has cross-attention to the encoder's rows E, it follows self-attention:
+// x = Nc(x + Cross(x, E)) in a post-norm layer, x = x + Cross(Nc(x), E) in a pre-norm layer.
 class Block {
   public:
     Block(Parameters& p, const std::string& path, const BlockShape& shape);
 
     // Computes the layer for the rows x (N,C). Returns (N,C) or, if pass.query_rows lists Nq rows, (Nq,C).
     Tensor* operator()(Tape& tape, Tensor* x, const Pass& pass) const;
-    // Returns an empty decoding state for the texts in these slots, whose generated rows belong to this part of a
-    // document. If slots.count is 0, self-attention gets no state.
+    // Returns an empty decoding state for the texts in these slots. `part` is the part of a document to which the
+    // generated rows belong: 0 for the source A, 1 for the target B. If slots.count is 0, self-attention gets no state.
     LayerState state(const Slots& slots, int part) const;
     // read_memory() stores the keys and values of pass.memory in the state of self-attention. read_encoder() stores
     // those of pass.encoder in the state of cross-attention.
@@ -86,7 +87,7 @@ class Block {
     void expect_support(const AttentionKind& kind, const SegmentGraph& graph) const;
     static AttentionContext context(const Pass& pass, const RowNames& names, bool cross);
 
-    std::unique_ptr<const Attention> attention_, target_, cross_;  // target_: for rows of B; null: attention_
+    std::unique_ptr<const Attention> attention_, target_, cross_;  // target_: for the target's rows; null: attention_
     std::unique_ptr<const FeedForward> ffn_;
     std::unique_ptr<const Norm> norm1_, norm2_, norm_cross_;
 };

@@ -53,8 +53,8 @@ Tensor* rotary(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, int 
 // Returns rotary() of linear(x, w, b), but does not store the result of linear().
 Tensor* linear_rotary(Tape& tape, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* rotary_table, int columns,
                       const std::string& name);
-// Softmax attention. q (Nq,H D) holds the queries of H = `heads` heads. A row of each tensor of kv (Nk,2 G D) holds the
-// keys of G heads, then their values; G divides H. The graph must outlive the step.
+// Softmax attention. q (Nq,H D) holds the queries of H = `heads` heads of width D. A row of each tensor of kv
+// (Nk,2 G D) holds the keys of G heads, then their values; G divides H. The graph must outlive the step.
 Tensor* attention(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
                   float dropout_rate, const RowNames& query_rows, const std::string& name);
 // Attention through a state of bounded size (engine/math/state.h). The state absorbs the keys that a row of x sees, and
@@ -71,18 +71,19 @@ int state_numbers(int width, const StateRule& rule);
 // graph must outlive the step.
 Tensor* local_lambda(Tape& tape, Tensor* q, Tensor* e, const std::vector<Tensor*>& v, const SegmentGraph& graph,
                      int heads, const std::string& name);
-// Attention within hash buckets. Returns y (Nq,C); q, k and v are (N,C). `rows` is Nq, the number of query rows of the
-// graph. The graph must outlive the step.
+// Attention within hash buckets. Returns y (Nq,C); q, k and v are (N,C). `rotations` holds the random vectors for
+// hashing (lsh_attention_forward in ops.h). `rows` is Nq, the number of query rows of the graph. The graph must outlive
+// the step.
 Tensor* lsh_attention(Tape& tape, Tensor* q, Tensor* k, Tensor* v, Tensor* rotations, const SegmentGraph& graph,
                       std::int64_t rows, const LshRule& rule, const std::string& name);
-// Returns the sorted blocks (U block,2C): the keys and values of U blocks with rule.block rows each, where U is
-// most_blocks() (engine/ops/block_plan.h). The graph must outlive the step.
+// Returns the keys and values of the U sorted blocks, which are weighted means of blocks of rule.block rows: (U
+// rule.block,2C). U is most_blocks() (engine/ops/block_plan.h). The graph must outlive the step.
 Tensor* sinkhorn(Tape& tape, Tensor* q, Tensor* kv, const SegmentGraph& graph, const SinkhornRule& rule,
                  const std::string& name);
 Tensor* gather_rows(Tape& tape, Tensor* x, Ints rows, const std::string& name);
 Tensor* replace_rows(Tape& tape, Tensor* x, Ints which, Tensor* u, const std::string& name);
-// Row n of the result (N,C) is row n of b (N,C) if parts[n] is 1, else row n of a (N,C). The sizes of the tensors do not
-// depend on `parts`, as memory plans require.
+// Row n of the result (N,C) is row n of b (N,C) if parts[n] is 1, else row n of a (N,C). The sizes of the tensors do
+// not depend on `parts`, as memory plans require.
 Tensor* rows_of_parts(Tape& tape, Tensor* a, Tensor* b, const std::vector<char>& parts, const std::string& name);
 // Row m of the result (M,2C) is row first[m] of x followed by row second[m] of x. Neither list contains a row twice.
 Tensor* side_by_side(Tape& tape, Tensor* x, std::vector<int> first, std::vector<int> second, const std::string& name);
@@ -95,9 +96,9 @@ Tensor* normalise(Tape& tape, Tensor* x, const std::string& name, int heads = 1)
 // Returns the dot products of each head of each row of x with R vectors for that head, times `scale`: (N,heads R), in
 // the arithmetic type. Row r of p (R,C) holds vector r of every head.
 Tensor* head_scores(Tape& tape, Tensor* x, Tensor* p, int heads, double scale, const std::string& name);
-// Returns the features (engine/math/features.h) that are computed from t (N,heads R). Usually, t is the result of
-// head_scores(). If the features of this kind do not depend on |x|, x may be null; else `scale` must be the same as in
-// head_scores().
+// Returns the features (engine/math/features.h) that are computed from t (N,heads R), R dot products for each head.
+// Usually, t is the result of head_scores() for x. If the features of this kind do not depend on |x|, x may be null;
+// else `scale` must be the same as in head_scores().
 Tensor* feature_map(Tape& tape, Tensor* t, Tensor* x, int heads, double scale, FeatureKind kind,
                     const std::string& name);
 Tensor* vmf_sample(Tape& tape, Tensor* mu, Tensor* w, Tensor* e, const std::string& name);
@@ -107,13 +108,15 @@ Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& nam
 Tensor* gaussian_kl(Tape& tape, Tensor* x, Tensor* prior, const std::string& name, bool apart = false);
 Tensor* at_least(Tape& tape, Tensor* x, double least, const std::string& name);
 // Two parts of a normalising flow. coupling() computes y (B,Z) from x (B,Z) and st (B,2 (Z/2)), and for each row the
-// log determinant (B) of the derivative of y with respect to x. log_det() returns log |det w| (1) of a square matrix w.
+// log determinant (B) of the derivative of y with respect to x. A row of st holds the numbers that scale, then those
+// that shift, the last Z/2 numbers of the row of x. log_det() returns log |det w| (1) of a square matrix w.
 struct Coupled {
     Tensor *y, *log_det;
 };
 Coupled coupling(Tape& tape, Tensor* x, Tensor* st, const std::string& name);
 Tensor* log_det(Tape& tape, Tensor* w, const std::string& name);
-// Returns an estimate of the KL divergence (B), for a prior that is a normalising flow.
+// Returns an estimate of the KL divergence (B), for a prior that is a normalising flow (formula: flow_kl_forward in
+// ops.h).
 Tensor* flow_kl(Tape& tape, Tensor* x, Tensor* e, Tensor* u, Tensor* log_dets, Tensor* log_det,
                 const std::string& name);
 // Vector quantisation. The columns of y (B,Z) are cut into `groups` groups. For each group, q (B,Z) holds the nearest
@@ -134,11 +137,11 @@ Tensor* cross_entropy(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets,
                       const std::string& name, Tensor** losses = nullptr, double smoothing = 0);
 // Returns the loss of every row (N), without smoothing and without a gradient.
 Tensor* token_losses(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, const std::string& name);
-// The logits of J choices in an insertion decoder. A choice is a token to insert (tokens[j]) and the slot, a place
-// between two words (slots[j]). h (M,K E) holds K vectors of E numbers for each of M slots; each vector gives V logits,
-// h w^T + b + bias[groups[m]]. z (J,K) receives the logits of each choice for the K vectors of its slot. lse (M,K)
-// receives the log of the sum of exp of the V logits of each vector. slots (J) and groups (M) ascend. b (V) and bias
-// (G,V) may be null; without a bias, groups is ignored.
+// The logits of J choices in an insertion decoder. Choice j is to insert the token tokens[j] into the slot slots[j], a
+// place between two words. h (M,K E) holds K vectors of E numbers for each of M slots. Each vector of slot m gives V
+// logits, h w^T + b + bias[groups[m]]. z (J,K) receives the logits of each choice for the K vectors of its slot.
+// lse (M,K) receives the log of the sum of exp of the V logits of each vector. slots (J) and groups (M) ascend. b (V)
+// and bias (G,V) may be null; without a bias, groups is ignored.
 struct ChosenLogits {
     Tensor *z, *lse;
 };
@@ -161,9 +164,9 @@ Tensor* slot_loss(Tape& tape, const ChosenLogits& logits, Tensor* mix, Tensor* p
 Tensor* weighted_sum(Tape& tape, Tensor* x, Tensor* weights, const std::string& name);
 
 struct FeatureDraw {
-    bool orthogonal = true;  // each block of D rows of a head is orthogonal; false: all rows are independent
-    bool regular = false;    // every row has length sqrt(D); false: the length of a normal random vector
-    double deviation = 1;    // factor of all rows; 1 / sigma for the kernel exp(-|x - y|^2 / (2 sigma^2)) of rfa
+    bool orthogonal = true;  // each group of D vectors of a head (of width D) is orthogonal; false: independent
+    bool regular = false;    // every vector has length sqrt(D); false: the length of a normal random vector
+    double deviation = 1;    // factor of all vectors; 1 / sigma for the kernel exp(-|x - y|^2 / (2 sigma^2)) of rfa
 };
 // Returns random vectors for head_scores(), as p(R,heads D): R vectors of D numbers for each head. Each value of `draw`
 // gives different vectors.

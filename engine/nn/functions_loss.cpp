@@ -8,11 +8,11 @@ namespace {
 struct CrossEntropyAttributes {
     Ints targets;
     double smoothing;
-    int h1, w1, b1;  // indices of these outputs in Record::out; 0 if the output is not computed
+    int h1, w1, b1;  // indices in Record::out of the gradients of h, w and b; 0 if the gradient is not computed
 };
 
-// Returns an output of a cross_entropy record, or an empty view if `output` is 0. The outputs are total, loss and lse,
-// then those of h1, w1 and b1 that are needed: the gradients of total with respect to h, w and b.
+// Returns an output of a cross_entropy record, or an empty view if `output` is 0. The outputs are the total loss, the
+// loss of each row, and lse. The gradients of the total loss with respect to h, w and b follow, if they are needed.
 View share(const Record& r, int output) { return output > 0 ? r.y(output) : View{}; }
 void cross_entropy_record_forward(const Record& r) {
     const auto& a = r.as<CrossEntropyAttributes>();

@@ -11,9 +11,9 @@ namespace {
 struct SideBySideAttributes {
     // The op treats y and dy, both (M,2C), as (2M,C): row 2m is the first half of row m, and row 2m+1 its second half.
     // `both` (2M) lists the row of x that each half contains. `first` (2M) lists the same rows for first halves and
-    // has -1 for second halves; `second` (2M) is the opposite.
+    // has -1 for second halves; `second` (2M) lists them for second halves and has -1 for first halves.
     Ints both, first, second;
-    bool all;  // whether every row of x is the first half of a row of y
+    bool all;  // true if every row of x is the first half of a row of y
 };
 
 View as_single_rows(View y) {
@@ -33,7 +33,7 @@ void side_by_side_record_backward(const Record& r) {
 }
 
 struct RowsOfPartsAttributes {
-    Ints of_b, of_a;  // for each row, its number if it belongs to B, or A; else -1
+    Ints of_b, of_a;  // of_b[n] is n if row n of the result comes from b, else -1; of_a[n] is n if it comes from a
 };
 void rows_of_parts_record_forward(const Record& r) {
     replace_rows_forward(r.x(0), r.as<RowsOfPartsAttributes>().of_b, r.x(1), r.y());

@@ -18,9 +18,9 @@
 
 namespace masquerade {
 
-// The initial values of a parameter or state: zeros, ones, normal random numbers with mean 0 and standard deviation
-// `deviation`, truncated at two deviations, or (`made`) numbers that the function `make` returns. If `every` is not 0,
-// make() is called again every `every` training steps, each time with another `draw`.
+// The initial values of a parameter or state. `normal` means random numbers with mean 0 and standard deviation
+// `deviation`, truncated at two deviations. `made` means the numbers that make() returns. If `every` is not 0, make()
+// is called again every `every` training steps, each time with another `draw`.
 struct Init {
     enum Kind { zeros, ones, normal, made } kind = zeros;
     double deviation = 0;
@@ -36,8 +36,8 @@ class Parameters {
 
     // Declares a parameter. Weight decay applies to parameters with two or more dimensions, not to biases and norms.
     Tensor* add(const std::string& path, const Shape& shape, Init init);
-    // While an object of this class with `on` exists, add() and add_state() return the tensor of a path that is
-    // declared already, so that two parts of a model share parameters.
+    // Lets two parts of a model share parameters. While a Shared with on=true exists, add() and add_state() return the
+    // tensor of a path that is already declared. Otherwise, declaring a path twice is an error.
     class Shared {
       public:
         Shared(Parameters& parameters, bool on) : parameters_(parameters), before_(parameters.shares_) {
@@ -68,8 +68,8 @@ class Parameters {
     void start_gradients();
     void finish_gradients();
 
-    // Renews the bf16 copies of the matrices from the master weights. Call this after anything but the optimiser has
-    // changed weights; the optimiser renews the copies itself. Does nothing if the storage type is not bf16.
+    // Renews the bf16 copies of the matrices from the master weights. The optimiser renews the copies itself; call this
+    // function after any other change of the weights. Does nothing if the storage type is not bf16.
     void round();
 
     // Flat views: the values or gradients of all parameters and states as one row, for the optimiser. flat() makes a
@@ -102,7 +102,7 @@ class Parameters {
   private:
     void lay_out();
 
-    bool shares_ = false;  // see Shared
+    bool shares_ = false;  // true while a Shared with on=true exists
     DType storage_, dtype_;
     Device device_;
     std::deque<Tensor> tensors_;

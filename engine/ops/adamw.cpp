@@ -17,7 +17,7 @@ struct Step {
     const A *norm, *control;
     A beta1, beta2, eps, decay, clip;
     std::int64_t count;
-    bfloat16* rounded;  // receives p rounded to bf16; may be null
+    bfloat16* rounded;  // receives the parameters p rounded to bf16; may be null
     HD void operator()(Lanes lanes, std::int64_t block) const {
         A scale = real_of(clip) > 0 && real_of(*norm) > real_of(clip) ? clip / *norm : A(1);
         AdamWFactors<A> factors{scale, beta1, beta2, control[0], control[1], control[2], eps, decay};

@@ -10,15 +10,18 @@ constexpr std::int64_t at_once = 1024;
 
 struct Parts {};
 
+// One parameter tensor, with the names of apollo_point(): parameters p, gradients g, their moving averages m, the
+// diagonal b of the approximate Hessian, and the directions d. parts (blocks + 1, 2): the results of SumBlock and
+// SumTensor.
 template <class A>
 struct Tensor {
     A* p;
     const A* g;
-    A *m, *b, *d, *parts;  // `parts` (blocks + 1, 2): results of SumBlock and SumTensor
+    A *m, *b, *d, *parts;
     const A *norm, *control;
     A eps, decay, clip;
     std::int64_t count, blocks;
-    bfloat16* rounded;  // receives p rounded to bf16; may be null
+    bfloat16* rounded;  // receives the parameters p rounded to bf16; may be null
     HD int size(std::int64_t block) const {
         const std::int64_t left = count - block * at_once;
         return int(left < at_once ? left : at_once);
@@ -27,8 +30,8 @@ struct Tensor {
     HD A moved(A scale, std::int64_t i) const { return g[i] * scale + decay * p[i] - m[i]; }
 };
 
-// Computes two sums over one block: sum of d^4 in parts[2 block], and sum of (alpha (g - m) + B d) d in
-// parts[2 block + 1]. Here g is the clipped gradient plus decay p, and B is Tensor::b.
+// Computes two sums over one block: sum of d^4 in parts[2 block], and sum of (alpha (g - m) + b d) d in
+// parts[2 block + 1]. Here g is the clipped gradient plus decay p. A step adds alpha (g - m) to m.
 template <class A>
 struct SumBlock {
     Tensor<A> x;

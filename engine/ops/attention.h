@@ -14,7 +14,7 @@ namespace masquerade {
 // holds the keys of all G heads, then their values. G is H in Vaswani et al. 2017, 1 in Shazeer 2019, and any divisor
 // of H in Ainslie et al. 2023.
 struct AttentionHeads {
-    int of_queries = 0, of_keys = 0, D = 0;  // H, G, and the width of one head
+    int of_queries = 0, of_keys = 0, D = 0;  // H query heads, G key/value heads, and the width of one head
     constexpr int C() const { return of_queries * D; }
     constexpr int values() const { return of_keys * D; }  // the first column of the values in kv
     constexpr int kv_columns() const { return 2 * of_keys * D; }
@@ -27,8 +27,8 @@ inline AttentionHeads attention_heads(const View& q, const Views& kv, int heads)
 }
 
 // Returns the channel of the random number (Stream::at()) that decides whether dropout keeps a query's probability for
-// a key. In softmax attention, `ordinal` is the number of keys that the query visits before this key; in
-// lsh_attention, it is the place of the key in its list.
+// a key. In softmax attention, `ordinal` is the number of keys that the query visits before this key; in lsh_attention,
+// `ordinal` is the index of the key in its list (list_plan.h).
 constexpr std::uint32_t attention_channel(int head, int ordinal) {
     return (std::uint32_t(head) << 20) + std::uint32_t(ordinal);
 }

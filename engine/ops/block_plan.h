@@ -8,21 +8,25 @@
 
 namespace masquerade {
 
-// The tables of a plan, as kernels read them. A list is cut into blocks of `block` keys; its last block may have fewer.
+// The tables of a plan, as kernels read them. The list of keys of a group is cut into blocks of `block` keys; its last
+// block may have fewer. `blocks` is an upper bound of the number of blocks of all lists together. `most` is the number
+// of blocks of the longest list.
 struct BlockPlan : ListPlan {
-    int block, blocks, most;  // keys of a block; `blocks`: an upper bound; `most`: blocks of the longest list
-    const int* first_block;   // (groups + 1) first block of the list; last: number of used blocks
-    const int* group_of;      // (blocks) group of the block; -1 if the block is unused
+    int block, blocks, most;
+    // For each group of queries: the first block of its list of keys; then the number of used blocks.
+    const int* first_block;
+    const int* group_of;  // for each block: the group of queries it belongs to; -1 if the block is unused
     HD int blocks_of(int g) const { return first_block[g + 1] - first_block[g]; }
     HD int begin(int u) const { return first_key[group_of[u]] + (u - first_block[group_of[u]]) * block; }
     HD int keys_of(int u) const {
         const int left = first_key[group_of[u] + 1] - begin(u);
         return left < block ? left : block;
     }
-    // Returns the row that is key t of block v. Block v is counted from the first block of the list of block u.
+    // Returns the row that is key t of block v. Blocks v are counted within the list of block u.
     HD int row_of(int u, int v, int t) const { return row[first_key[group_of[u]] + v * block + t]; }
-    // Row t of sorted block u is a mean of the keys t of the blocks [0, mixed(u, t)) of the list: of all blocks that
-    // have this key or, if rows see different keys, of those before u, which all rows of block u see.
+    // Row t of sorted block u is a mean of row t of the blocks v < mixed(u, t) of the list. If all rows of the group
+    // see the whole list, these are all blocks that have a row t; lacks(u, t) is true if the last block has no row t.
+    // Otherwise these are the blocks before u, because every row of block u sees all of their keys.
     HD bool lacks(int u, int t) const {
         const int g = group_of[u];
         return g >= 0 && whole[g] && t >= keys_of(first_block[g + 1] - 1);
@@ -33,22 +37,24 @@ struct BlockPlan : ListPlan {
     }
 };
 
-// Returns the reason, as a message for the user, why sinkhorn cannot compute this mask. Returns an empty string if it
-// can.
+// Returns the reason, as a message for the user, why sinkhorn cannot compute this mask. Returns an empty string if
+// sinkhorn can compute it.
 inline std::string block_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries)
         if (q.begin < q.end && q.rule == Rule::rank) return "blocks are neighbours in a text, and ranks scatter them";
     return list_refuses(graph);
 }
 
-// Returns an upper bound of the number of blocks. A row is in at most as many lists as its document has key segments.
-// Batches under one mask, with equally many rows and documents, have the same bound, even if only some rows ask.
+// Returns an upper bound of the number of blocks: a row is in at most as many lists as its document has key segments.
+// Batches with equal numbers of rows, key segments and documents have the same bound, and therefore need equally much
+// memory, even if only some rows have a query.
 inline std::int64_t most_blocks(const SegmentGraph& graph, std::int64_t rows, int block) {
     const int keys = int(graph.keys.size()), documents = std::max(1, graph.documents);
     return std::max(1, (keys + documents - 1) / documents) * (rows / block + keys);
 }
 
-// Returns a plan as numbers: five counts, the tables of the blocks, and the numbers of the ListPlan.
+// Returns a BlockPlan as one list of numbers, from which block_plan() makes it: five counts, the tables of the blocks,
+// and the numbers of the ListPlan.
 inline std::vector<int> block_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
                                            std::int64_t queries, int block) {
     if (const std::string why = block_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));

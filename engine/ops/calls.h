@@ -3,11 +3,13 @@
 // and store_points() (launch.h, which includes this file):
 //     for_each_row(N, row_call<normalise_row<S, A, Lanes>>(x, y, inverse, C));
 //     store_points<S>(dx, point_call<S, times<A>>(A(scale), x));
-// A tensor moves on with the row: the function receives the address of the row's first number, or null if the tensor is
-// absent. If the function's parameter is a number, it receives the row's first number. A Grad is two parameters of the
-// function: the address, and whether to add. In point_call(), a tensor passes one number. Arguments of other types are
-// the same for every row or number, such as w.as<A>(). The function is part of the type of the function object, so that
-// compilers inline it. On the CPU a lambda would do the same, but nvcc accepts no generic lambda in a kernel.
+// For each row, row_call() passes to the function:
+//     for a tensor     the address of the row's first number, or null if the tensor is absent; if the function's
+//                      parameter is a number instead of an address, the row's first number
+//     for a Grad       two arguments: the address, and whether to add
+//     for other types  the same value for every row; for example w.as<A>()
+// point_call() passes one number of each tensor. The function is part of the type of the function object, so that
+// compilers inline it. On the CPU, a lambda would do the same, but nvcc accepts no generic lambda in a kernel.
 #pragma once
 #include <tuple>
 #include <type_traits>
@@ -17,8 +19,8 @@
 
 namespace masquerade::DEVICE {
 
-// An argument that depends on the row: `data` moves on by `step` numbers. For row n, by_row() passes row n of a matrix or
-// number n of a vector. If `step` is given, row n begins at number n * step of the tensor.
+// An argument that depends on the row. Row n begins at data + n * step. by_row(v) passes row n of a matrix v, or number
+// n of a vector v.
 template <class T>
 struct ByRow {
     T* data;
@@ -33,8 +35,8 @@ ByRow<T> by_row(const View& v) {
     return by_row<T>(v, v.shape.rank > 1 ? v.columns() : 1);
 }
 
-// An argument that depends on the index i of a number in a tensor: it passes number i. A ByPoint is also a function of
-// i, so it can be passed to store_points() without point_call().
+// An argument of point_call() that passes number i of a tensor. A ByPoint is also a function of i, so it can be passed
+// to store_points() without point_call().
 template <class T>
 struct ByPoint {
     const T* data;
@@ -45,8 +47,8 @@ ByPoint<T> by_point(const View& v) {
     return {v.as<T>()};
 }
 
-// An argument that passes the only number of a one-number tensor. The function object reads it, because the host
-// cannot read numbers on a GPU.
+// An argument that passes the only number of a one-number tensor. The function object reads the number, because the
+// host cannot read numbers on a GPU.
 template <class T>
 struct One {
     const T* data;
@@ -100,7 +102,8 @@ struct FunctionCall<A (*)(P...), function, std::index_sequence<I...>, T...> : He
     HD A operator()(std::int64_t i) const { return function(argument_at<P>(Held<I, T>::value, i)...); }
 };
 
-// Returns the arguments of the function that belong to one argument of row_call(). `Parameter` is the function's
+// parts_of() returns what row_call() passes for one of its arguments: a View and a bool for a Grad, otherwise the
+// argument itself. row_argument() makes a tensor or list depend on the row. `Parameter` is the type of the function's
 // parameter.
 template <class T>
 std::tuple<T> parts_of(const T& x) {

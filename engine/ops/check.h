@@ -20,7 +20,7 @@ inline void expect_shape(const char* op, const char* role, const View& v, const 
         throw Error(text(op, ": ", seen(role, v), ", expected ", shape, " ", name_of(dtype)));
 }
 
-// A gradient that is not absent must have the shape and type of its tensor, `like`.
+// A gradient must be absent, or have the shape and type of its tensor, `like`.
 inline void expect_grad(const char* op, const char* role, const Grad& g, const View& like) {
     if (g) expect_shape(op, role, g.view, like.shape, like.dtype);
 }
@@ -29,7 +29,7 @@ inline void expect_count(const char* op, const char* role, const Ints& ints, std
     if (ints.count != count) throw Error(text(op, ": ", ints.count, " ", role, ", expected ", count));
 }
 
-// Each entry of `rows` must be the number of a row of `of`; if `or_none` is true, negative entries are allowed, too.
+// Each entry of `rows` must be the index of a row of `of`; if `or_none` is true, negative entries are allowed, too.
 // Entries on CUDA are not checked, because the host cannot read them.
 inline void expect_rows(const char* op, const char* role, const Ints& rows, const View& of, bool or_none = false) {
     if (of.device != Device::cpu) return;

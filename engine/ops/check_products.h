@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Checks of what ops.h does not state about rotary and cross_entropy. All devices use them.
+// Checks of the arguments of rotary and cross_entropy, beyond the shapes and types that ops.h states. For all devices.
 #pragma once
 #include "engine/ops/check.h"
 
 namespace masquerade {
 
-// x is the input of the op rotary. In linear_rotary, x is the output of the linear map, which is then rotated in
-// place.
+// Checks the arguments of rotary and linear_rotary. x is the tensor that is rotated: the input of rotary, or the output
+// of the linear map.
 inline void check_rotary(const View& x, const Ints& positions, const View& rotary_table, int columns) {
     const std::int64_t D = rotary_table.columns();
     expect_rows("rotary", "position", positions, rotary_table);

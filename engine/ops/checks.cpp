@@ -24,7 +24,8 @@ struct Size {
     }
 };
 
-// A tensor or list as ops.h states it: "w?(V,C)A" may be absent, and has the sizes "V" and "C" and the type 'A'.
+// A tensor or list as ops.h states it. For example, "w?(V,C)A" states that w may be absent, and that it has the sizes
+// "V" and "C" and the type 'A'.
 struct Stated {
     std::string name;
     bool optional = false, any_shape = false;
@@ -32,14 +33,14 @@ struct Stated {
     char type = 'S';
 };
 
-// The shapes of an op, as ops.h states them, and the parameters of the op. Calls of ops are checked, so all that can be
-// known before a call is prepared here.
+// The shapes that ops.h states for an op, and the parameters of the op. They are prepared once, because every call of
+// every op is checked.
 struct Shapes {
     struct Parameter {
         std::string name;
         bool tensor, gradient;
-        char letter;  // an int parameter is the value of this letter, as heads is of H; 0 for other parameters
-        int stated;   // index in `all` of what is stated for it; -1 if nothing is
+        char letter;  // the letter whose value an int parameter gives: H for heads; else 0
+        int stated;   // index in `all` of what ops.h states for this parameter; -1 if it states nothing
     };
     std::string base, text;
     std::vector<Stated> all;
@@ -89,8 +90,8 @@ const Shapes& shapes_of(OpNumber op) {
     return all[int(op)];
 }
 
-// The values of the letters and types in the shapes of an op, as the arguments of a call determine them. The
-// constructor throws Error if an argument contradicts what is known from others.
+// The values that the arguments of a call give to the letters and types in the shapes of an op. The constructor throws
+// Error if an argument contradicts an earlier one.
 class Call {
   public:
     Call(OpNumber op, const Argument* arguments) : shapes_(shapes_of(op)) {
@@ -117,7 +118,7 @@ class Call {
     bool fits(const Shapes::Parameter& p, const Argument& a) {
         const Stated& stated = shapes_.all[p.stated];
         if (a.number) return fits(stated.sizes[0], *a.number);
-        if (a.count == 0) return true;  // outputs_of() asks for this tensor
+        if (a.count == 0) return true;  // an output whose shape is not known yet (outputs_of())
         const View& view = *a.views[0];
         if (!view && (stated.optional || p.gradient)) return true;
         if (stated.any_shape && !any_) any_ = view.shape;
@@ -130,7 +131,8 @@ class Call {
         if (stored && !storage_) storage_ = view.dtype;
         return good && a_type == arithmetic_ && view.dtype == (stored ? storage_ : arithmetic_);
     }
-    // Returns the product of the known factors of a size, and a letter that is not known, or 0.
+    // Returns the product of all known factors of a size, and the letter whose value is not known yet, or 0 if all are
+    // known.
     std::pair<std::int64_t, char> product(const Size& size) const {
         std::pair<std::int64_t, char> all(size.number, 0);
         for (char c : size.letters)
@@ -159,7 +161,7 @@ class Call {
     }
 
     const Shapes& shapes_;
-    std::int64_t letters_[26];  // the values of A to Z
+    std::int64_t letters_[26];  // the values of the letters A to Z in shapes
     std::optional<DType> storage_, arithmetic_;
     std::optional<Shape> any_;
 };

@@ -26,7 +26,8 @@ struct Block {
     Ints groups, slots, tokens;
     std::int64_t begin;
     int V, K;
-    // If there is a bias, adds the bias of the row's group to the logits of row r. Returns these logits.
+    // If there is a bias, adds row groups[m] of the bias to the logits of row r, where m is the slot of row r. Returns
+    // these logits.
     HD A* row(Lanes lanes, std::int64_t r) const {
         A* x = logits + r * V;
         const A* more = bias ? bias + std::int64_t(groups.data[(begin + r) / K]) * V : nullptr;
@@ -34,10 +35,11 @@ struct Block {
         meet(lanes);
         return x;
     }
-    // The pairs of row r's slot are the entries [from(r), to(r)) of `slots` and `tokens`.
+    // The chosen pairs (slot, token) with the slot of row r are the entries [from(r), to(r)) of `slots` and `tokens`.
     HD std::int64_t from(std::int64_t r) const { return count_below(slots.data, slots.count, (begin + r) / K); }
     HD std::int64_t to(std::int64_t r) const { return count_below(slots.data, slots.count, (begin + r) / K + 1); }
-    // Returns the index in z and dz of pair j, for row r.
+    // z and dz have K numbers for each pair: one for each row of its slot. Returns the index of the number of pair j
+    // and row r.
     HD std::int64_t at(std::int64_t r, std::int64_t j) const { return j * K + (begin + r) % K; }
 };
 
@@ -80,8 +82,8 @@ struct Backward {
     }
 };
 
-// Computes dbias for one group and 256 columns: sums the gradients of the logits over those rows of the block that
-// belong to the group, in row order.
+// Computes dbias for one group g (all slots m with groups[m] = g) and 256 columns: sums the gradients of the logits
+// over those rows of the block that belong to the group, in row order.
 template <class A>
 struct GroupSums {
     Block<A> of;
@@ -103,7 +105,7 @@ struct GroupSums {
     }
 };
 
-// Checks what ops.h does not state, and returns K, the number of rows per slot.
+// Checks the arguments beyond the shapes and types that ops.h states. Returns K, the number of rows per slot.
 int check(const char* op, const View& h, const View& w, const View& bias, const Ints& groups, const Ints& slots,
           const Ints& tokens) {
     if (w.columns() < 1 || h.columns() < 1) throw Error(text(op, ": ", seen("h", h), ", expected columns"));

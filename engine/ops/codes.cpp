@@ -39,7 +39,7 @@ HD A nearest_level_point(A t, int levels) {
     return A((k < 0 ? 0 : k > last ? last : k) / half - 1);
 }
 
-// Returns q. If A is complex, adds the imaginary part of y, which carries its derivative in the complex step. The
+// Returns q. If A is complex, adds the imaginary part of y, which carries the derivative of y in the complex step. The
 // complex step then finds the gradient that the backward passes to y.
 template <class A>
 HD A straight_through_point(A y, A q) {
@@ -56,7 +56,8 @@ HD void distance_row_grad(Lanes lanes, A ddistance, const A* y, const A* q, A we
     store(lanes, Z, dy, add, [&](int i) { return A(2) * weight * ddistance * (y[i] - q[i]); });
 }
 
-// Updates row r of `codes`, `counts` and `sums`. Latents are summed in the order of the documents.
+// Updates row r of all codebooks (`codes`), and the moving averages of this row: the number of latents for which it is
+// the nearest row (`counts`), and the sum of these latents (`sums`). Latents are summed in the order of the documents.
 template <class A>
 struct LearnCodes {
     const A *y, *code, *weights;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Dropout inside ops that compute a tensor row by row. A Drop contains the dropout rule and the names of the rows
-// (RowNames), which determine the random numbers, in a form that kernels can read.
+// Dropout inside ops that compute a tensor row by row. A Drop contains, in a form that kernels can read, the dropout
+// rule and the document and position of each row (RowNames), on which the random numbers depend.
 #pragma once
 #include "engine/math/point.h"
 #include "engine/ops/check.h"
@@ -31,7 +31,8 @@ struct Drop {
     }
 };
 
-// Returns the Drop of a rule. Throws Error if the rate is outside [0, 1) or if it is not 0 and a row of x has no name.
+// Returns the Drop of a rule. Throws Error if the rate is outside [0, 1). If the rate is not 0, also throws Error if
+// `rows` does not have a document and a position for each row of x.
 template <class A>
 Drop<A> checked_drop(const char* op, const View& x, const RowNames& rows, const DropoutRule& rule) {
     if (!(rule.rate >= 0 && rule.rate < 1))

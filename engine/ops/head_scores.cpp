@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The op head_scores as one matrix product per head. The columns of a head are a part of a wider matrix.
+// The op head_scores, as one matrix product per head. The factors are parts of wider matrices: the columns of one head.
 #include "engine/math/point.h"
 #include "engine/ops/launch.h"
 #ifdef HAS_WARPS
@@ -13,7 +13,8 @@ namespace {
 
 struct Vectors {};
 
-// Returns x with `data` moved to this column. The shape stays the same, because it gives the distance of the rows.
+// Returns x with `data` moved to this column. The shape stays the same, because the product takes the distance between
+// two rows from the shape.
 View at(View x, std::int64_t column) {
     x.data = x.at(column);
     return x;

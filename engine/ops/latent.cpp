@@ -8,7 +8,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// at_least: max(x, least), and its gradient.
+// The op at_least: max(x, least), and its gradient.
 template <class A>
 HD A at_least_point(A x, A least) {
     return real_of(x) > real_of(least) ? x : least;
@@ -18,8 +18,8 @@ HD A at_least_point_grad(A dy, A x, A least) {
     return real_of(x) > real_of(least) ? dy : A(0);
 }
 
-// Returns how many numbers kl has per row: Z if it is (B,Z), for one term per latent number, or 1 if it is (B), for the
-// sum of the terms.
+// Returns how many numbers kl has per row. If kl is (B,Z), it has one term for each number of the latent, and the
+// result is Z. If kl is (B), it has the sum of the terms, and the result is 1.
 int kls_of(const char* op, const View& kl, const View& x) {
     const std::int64_t Z = x.columns() / 2;
     if ((kl.shape != Shape{x.rows()} && kl.shape != Shape{x.rows(), Z}) || kl.dtype != x.dtype)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Included by ops that compute each row, or each number, of a tensor independently. Such an op is one .cpp file for
 // all devices: g++ compiles it into namespace cpu, and nvcc (-x cu) into namespace cuda. For tests, g++ also compiles
-// its CUDA form into namespace fibers. The file defines a function of one row or of one number, and passes it to
-// for_each_row, store_points or for_each_point, as a functor or as a row_call() or point_call() of ops/calls.h.
-// for_type chooses the types.
+// the CUDA form of the file into namespace fibers. The file defines a function of one row or of one number, and passes
+// it to for_each_row, store_points or for_each_point, as a functor or as a row_call() or point_call() of ops/calls.h.
+// for_type() calls a function with the C++ types of a tensor.
 #pragma once
 #include "engine/math/lanes.h"
 #include "engine/ops/table.h"
@@ -47,8 +47,8 @@ namespace DEVICE {
 using Lanes = WarpLanes;  // the 32 threads of a warp, which compute a row together
 #else
 using Lanes = OneLane;
-// Returns an address at which kernels can read `numbers`. On the CPU, it is valid while `numbers` exists; on CUDA,
-// until the next call with the same Tag.
+// Returns an address at which kernels can read `numbers`. On the CPU, the address is valid while `numbers` exists. On
+// CUDA, it is valid until the next call with the same Tag; each table that an op uses has its own Tag.
 template <class Tag>
 const int* table_of(const std::vector<int>& numbers) {
     return numbers.data();
@@ -65,8 +65,8 @@ struct ColumnSum {
 };
 
 #ifdef HAS_WARPS
-// Calls each stage(lanes, row) for every row, one warp per row. A stage is a functor whose operator() is marked HD
-// (math/lanes.h). It may read what earlier stages have written to the same row.
+// Calls each stage(lanes, row) for every row, one warp per row. A stage is a function object whose operator() is marked
+// HD (math/lanes.h). It may read what earlier stages have written to the same row.
 template <class... Stages>
 void for_each_row(std::int64_t rows, Stages... stages) {
     launch_rows(rows, stages...);
@@ -130,8 +130,8 @@ template <class A, class Term>
 void add_row(const Term& term, std::int64_t n, int columns, A* __restrict parts) {
     for (int c = 0; c < columns; c++) parts[c] += term(n, c);
 }
-// Adds up the partial sums of all chunks, in order, and stores or adds the totals as `sum` says. The partial sums of a
-// chunk are a row of `parts`; rows are `stride` numbers apart.
+// Adds up the partial sums of all chunks, in order, and stores the totals in sum.to or, if sum.add is true, adds them.
+// The partial sums of a chunk are a row of `parts`; rows are `stride` numbers apart.
 template <class A, class Term>
 void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunks, std::int64_t stride, int columns) {
     constexpr int block = 64;
@@ -146,8 +146,9 @@ void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunk
 
 struct ColumnParts {};
 
-// Calls f(lanes, row) for every row and, while the row is in cache, adds its terms to the column sums. Rows are summed
-// in chunks of 64, then the chunks are added, both in order, so that the sums do not depend on the number of threads.
+// Calls f(lanes, row) for every row and, while the row is in cache, adds the terms of the row to the column sums. Rows
+// are summed in chunks of 64, then the chunks are added, both in order, so that the sums do not depend on the number of
+// threads.
 template <class A, class F, class... Terms>
 void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Terms>... sums) {
     constexpr std::int64_t chunk = 64;
@@ -165,7 +166,7 @@ void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Ter
 }
 #endif
 
-// Sets each number i of `to` to f(i), or adds f(i), as `to` says. Does nothing if `to` is absent.
+// Sets each number i of the gradient `to` to f(i) or, if to.add is true, adds f(i). Does nothing if `to` is absent.
 template <class S, class F>
 void store_points(const Grad& to, F f) {
     if (to) store_points(to.view.count(), to.view.as<S>(), to.add, f);
@@ -184,7 +185,7 @@ HD std::int64_t count_below(const int* ascending, std::int64_t count, std::int64
     return low;
 }
 
-// Calls f(A()), where A is the type of `v`, an arithmetic type.
+// Calls f(A()), where A is the C++ type of the numbers of `v`, which must be an arithmetic type.
 template <class F>
 void for_latent(const View& v, F f) {
     for_type(v.dtype, [&]<class S, class A>(Types<S, A>) { f(A()); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The ops layernorm and residual_norm. residual_norm computes s = x + dropout(f), y = layernorm(s) in one pass over
-// the rows. In a post-LN Transformer layer, it follows the attention and the feed-forward part, whose output is f.
+// the rows. A post-LN Transformer layer calls residual_norm after the attention and after the feed-forward part; f is
+// the output of this part.
 #include "engine/math/row.h"
 #include "engine/ops/drop.h"
 #include "engine/ops/launch.h"
@@ -19,14 +20,14 @@ HD void store_layernorm_grad(Lanes lanes, const S* dy, const S* x, const A* w, A
     if (dx) store(lanes, C, dx, add, layernorm_row_grad(lanes, dy, x, w, mean, rstd, C));
 }
 
-// Computes row n of dx = ds and df = ds keep / (1 - rate), where ds is the gradient of s, and keep is 1 for the
-// channels that dropout kept, else 0.
+// Computes row n of dx = ds and df = ds keep / (1 - rate), where ds is the gradient of s = x + dropout(f), and keep is
+// 1 for the channels that dropout kept, else 0.
 template <class S, class A>
 HD void residual_row_grad(Lanes lanes, const S* dy, const S* s, const A* w, A mean, A rstd, const Drop<A>& drop,
                           std::int64_t n, S* dx, bool add_x, S* df, bool add_f, int C) {
     auto ds = layernorm_row_grad(lanes, dy, s, w, mean, rstd, C);
     if (dx) store(lanes, C, dx, add_x, ds);
-    meet(lanes);  // df may be the same memory as dx, and store_row() may write an element in another lane
+    meet(lanes);  // df may be the same memory as dx, and another lane may write the same element of df
     if (df) drop.store_row(lanes, n, C, df, add_f, [&](int i, auto dropped) { return dropped(ds(i)); });
 }
 
@@ -45,7 +46,8 @@ struct BiasTerm {
     HD A operator()(std::int64_t n, int i) const { return A(dy[n * C + i]); }
 };
 
-// Calls f for every row, and computes dw and db as column sums.
+// The common part of both backwards: calls f, which computes the gradients of the inputs, for every row; and computes
+// dw and db as column sums.
 template <class S, class A, class F>
 void run_backward(std::int64_t rows, F f, const WeightTerm<S, A>& term, const Grad& dw, const Grad& db) {
     for_each_row_and_sums(rows, term.C, f, ColumnSum<A, WeightTerm<S, A>>{dw.view.as<A>(), dw.add, term},

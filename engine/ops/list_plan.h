@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The plan of lsh_attention and, with blocks (block_plan.h), of sinkhorn: which rows are sorted together. Query
-// segments of a document that see the same keys form a group. A group has a list of keys, and each of its rows sees the
-// first keys of this list, up to a number of its own (as in state_plan.h).
+// segments of a document that see the same keys form a group (as in state_plan.h). A group has a list of keys. Each
+// query row of the group sees the first n keys of this list; n may differ from row to row.
 //
-// A row may depend only on what it sees, so what is sorted for a row must not depend on later rows. If all rows of a
-// group see the whole list, both ops do what their papers say. Otherwise they use only what precedes a row in the list.
-// In lsh_attention, chunks are then counted anew within each bucket: which chunk holds a row follows from the number of
-// rows of its bucket that precede it, and the row sees all of these.
+// A row's result may depend only on rows that it sees. Therefore the sorting that a row reads must not depend on later
+// rows. If all rows of a group see the whole list, both ops follow their papers. Otherwise a row uses only what
+// precedes it in the list. lsh_attention then counts chunks within each bucket: the chunk of a row follows from the
+// number of earlier rows in the same bucket, and the row sees all of these.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -15,22 +15,24 @@
 
 namespace masquerade {
 
-// The tables of a plan, as kernels read them. A key is an index in the lists of all groups, one after the other.
+// The tables of a plan, as kernels read them. The lists of all groups are stored one after another; a key is an index
+// in them.
 struct ListPlan {
     int groups, rows, queries, keys;
-    const int* first_key;     // (groups + 1) first key of a group
-    const int* whole;         // (groups) 1: all rows of the group see the whole list
-    const int* group;         // (keys) group of the key
-    const int* row;           // (keys) row of q, k and v
-    const int* query;         // (keys) row of y whose query is this row of q, in this group; or -1
-    const int* sees;          // (keys) this query sees the keys of its group before this one; 0 if there is no query
-    const int* own;           // (queries) key that is the query's own row, or -1 if this row of y is not computed
-    const int* first_of_row;  // (rows + 1) the first entry of `of_row` that belongs to this row
-    const int* of_row;        // (keys) the keys that are this row; a row that two groups see is two keys
+    const int* first_key;  // for each group of queries: the first key of its list; then the number of all keys
+    const int* whole;      // for each group: 1 if all its query rows see its whole list of keys, else 0
+    const int* group;      // for each key: the group of queries in whose list it is
+    const int* row;        // for each key: its row of q, k and v
+    const int* query;      // for each key: the row of y whose query is in the key's row; -1 if there is none
+    // For each key: the query in its row sees the keys of the group before this index; 0: no query.
+    const int* sees;
+    const int* own;           // for each row of y: the key in the row of its query; -1 if this row of y is not computed
+    const int* first_of_row;  // for each row: index in `of_row` of its first key; then the number of all keys
+    const int* of_row;        // all keys, sorted by row; a row in the lists of two groups is two keys
 };
 
-// Returns the reason, as a message for the user, why attention that sorts rows cannot compute this mask. Returns an
-// empty string if it can.
+// Returns the reason, as a message for the user, why lsh_attention and sinkhorn cannot compute this mask. Returns an
+// empty string if they can.
 inline std::string list_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         if (q.begin == q.end) continue;
@@ -45,7 +47,8 @@ inline std::string list_refuses(const SegmentGraph& graph) {
     return "";
 }
 
-// Returns a plan as numbers: four counts, then the tables. y has `queries` rows, and q, k and v have `rows` rows.
+// Returns a ListPlan as one list of numbers, from which list_plan() makes it: four counts, then the tables. y has
+// `queries` rows, and q, k and v have `rows` rows.
 inline std::vector<int> list_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
                                           std::int64_t queries) {
     if (const std::string why = list_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
@@ -64,11 +67,12 @@ inline std::vector<int> list_plan_numbers(const char* op, const SegmentGraph& gr
         }
         const KeySegment& self = graph.keys[std::size_t(first.self)];
         detail::StateGroup keys = detail::keys_of_group(graph, first);
-        // Right to left, the keys of other segments come last in the text, so they are met in reverse, too. A text that
-        // is continued then meets the keys of its memory in the order in which it would meet them as one segment.
+        // A reversed language model reads from right to left, and the keys of other segments (such as a memory) come
+        // later in the text. Their order is therefore reversed, too. The list then has the same order as if the text
+        // and its memory were one segment.
         if (first.rule == Rule::anticausal) std::reverse(keys.row.begin(), keys.row.begin() + keys.whole);
         const int begin = first_key.back(), count = int(keys.row.size());
-        std::vector<int> place(std::size_t(self.end - self.begin));  // of the rows of `self` in the list
+        std::vector<int> place(std::size_t(self.end - self.begin));  // for each row of `self`: its index in the list
         for (int k = keys.whole; k < count; k++) place[std::size_t(keys.row[std::size_t(k)] - self.begin)] = k;
         row.insert(row.end(), keys.row.begin(), keys.row.end());
         group.resize(row.size(), int(whole.size()));

@@ -15,7 +15,7 @@ struct AskedTag {};
 template <class S, class A>
 struct Forward {
     LocalRows<S, A> of;
-    A* weights;  // (N,H,W): factors of the values, for each distance
+    A* weights;  // (N,H,W): factors of the values, for each of the W distances
     S* y;
     HD void operator()(Lanes lanes, std::int64_t row) const {
         of.weigh(lanes, row, weights + row * of.W);
@@ -37,7 +37,8 @@ struct Backward {
     }
 };
 
-// Returns the term of query row n in the sum for element i of de (W,C).
+// Returns what query row n adds to element i of de (W,C), the gradient of e. e has a learned vector for each of the W
+// distances between query and key.
 template <class S, class A>
 struct DistanceTerm {
     LocalRows<S, A> of;
@@ -48,8 +49,8 @@ struct DistanceTerm {
     }
 };
 
-// Computes dv_j = sum of weights_o dy over the queries for which key j is at distance o - reach. `row` is one head of
-// one key.
+// Computes dv_j, the sum of weights_o dy over all queries that see key j. o - reach is the distance of key j from the
+// query, and weights_o the factor that the query gives to the value of the key. `row` is key * H + head, for H heads.
 template <class S, class A>
 struct Values {
     LocalRows<S, A> of;

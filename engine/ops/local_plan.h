@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// For local_lambda: the keys that each query row sees at a distance of at most `reach` positions. Positions are
-// counted within the row's own segment or, if QuerySegment::along is true, within its document. Unless `along` is
-// true, keys of other segments have no distance and are left out.
+// For local_lambda: the keys that each query row sees at a distance of at most `reach` positions. If
+// QuerySegment::along is true, positions are counted from the start of the document. Otherwise they are counted from
+// the start of the row's own segment, and keys of other segments are left out.
 #pragma once
 #include <vector>
 

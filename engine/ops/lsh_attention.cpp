@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The op lsh_attention: softmax attention of each row to rows in the same hash bucket that its mask lets it see. The
-// backward hashes and sorts the rows again, so that the order needs no memory between forward and backward. The
-// gradient of a key is summed over the queries that have found the key, in a fixed order.
+// The op lsh_attention: softmax attention of each row to the rows that it sees and that are in the same hash bucket.
+// The backward hashes and sorts the rows again, so that the sorted order need not be kept in memory after the forward.
+// The gradient of a key is summed over the queries that have found the key, in a fixed order.
 #include "engine/math/scalar.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/launch.h"
@@ -14,18 +14,20 @@ struct PlanTag {};
 struct SortTag {};
 struct RoomTag {};
 
-// The keys of each group in sorted order, by bucket and then by their order in the list, for each round and head. A
-// chunk has `chunk` keys. It begins at every chunk-th key of the sorted list or, unless ListPlan::whole is set, at every
-// chunk-th key of its bucket; the last chunk of a list, or of a bucket, may be shorter.
+// The keys of each group, sorted by bucket, for each round and head. Keys of one bucket keep the order of the list. A
+// chunk has `chunk` keys. If ListPlan::whole is set, the sorted list is cut into chunks from its beginning. Otherwise
+// each bucket is cut into chunks from its beginning. The last chunk may be shorter.
 struct Sorted {
     ListPlan plan;
     int heads, rounds, buckets, chunk;
-    int* bucket;         // (rounds,H,rows) bucket of a row
-    int *order, *start;  // (rounds,H,keys) key at a sorted place; the sorted place at which the chunk of a key begins
+    int* bucket;  // (rounds,H,rows), for H heads: the bucket of each row
+    // (rounds,H,keys) each. order: the keys of each group, sorted by bucket. start: for each key, the index in the
+    // sorted keys of its group at which its chunk begins.
+    int *order, *start;
     HD std::int64_t at(int round, int head) const { return std::int64_t(round) * heads + head; }
     HD int bucket_of(std::int64_t b, int key) const { return bucket[b * plan.rows + plan.row[key]]; }
-    // True if query i finds key j in a round before `round`: both are in one bucket, and the chunk of j is the chunk of
-    // i or the chunk before it. i must see j.
+    // True if query i finds key j in a round before `round`: both are in one bucket, and j is in the chunk of i or in
+    // the chunk before it. The caller has checked that i sees j.
     HD bool before(int round, int head, int i, int j) const {
         for (int r = 0; r < round; r++) {
             const std::int64_t b = at(r, head);
@@ -34,9 +36,9 @@ struct Sorted {
         }
         return false;
     }
-    // If from_key is false, calls f(other) once for each other key that the query of row `key` finds, in any round. If
-    // from_key is true, calls f(other) once for each other row whose query finds `key`. Returns false if f was not
-    // called.
+    // Calls f(other) for every `other` that forms a pair with `key`, once for each pair, even if several rounds find
+    // the pair. If from_key is false, the query of `key` finds `other`. If from_key is true, the query of `other` finds
+    // `key`. Returns false if f was not called.
     template <bool from_key, class F>
     HD bool each_found(int key, int head, F f) const {
         const int begin = plan.first_key[plan.group[key]], n = plan.first_key[plan.group[key] + 1] - begin;
@@ -58,9 +60,9 @@ struct Sorted {
     }
 };
 
-// Work item i = (row H + head) rounds + round. Computes the bucket of one head of a row, in one round. Let x be this
-// head's part of q, and R (D, buckets / 2) the matrix of this round and head in `rotations`. The bucket is the index of
-// the largest number of x R followed by -x R.                                               Andoni et al. 2015
+// Work item i = (row H + head) rounds + round, for H heads. Computes the bucket of one head of a row, in one round. Let
+// x (D) be this head's part of q, and R (D, buckets / 2) the matrix of this round and head in `rotations`. The bucket
+// is the index of the largest number of x R followed by -x R (Andoni et al. 2015).
 template <class S, class A>
 struct Hash {
     Sorted to;
@@ -71,7 +73,8 @@ struct Hash {
     HD void operator()(Lanes lanes, std::int64_t i) const {
         const int each_row = to.heads * to.rounds, row = int(i / each_row), head = int(i % each_row) / to.rounds,
                   round = int(i % to.rounds);
-        if (to.plan.first_of_row[row] == to.plan.first_of_row[row + 1]) return;  // no group has this row
+        // No group has this row in its list of keys.
+        if (to.plan.first_of_row[row] == to.plan.first_of_row[row + 1]) return;
         const int half = to.buckets / 2;
         const S* x = q + std::int64_t(row) * C + head * D;
         auto most = real_of(A(-INFINITY));
@@ -86,8 +89,8 @@ struct Hash {
     }
 };
 
-// Work item i = (group rounds + round) H + head. Sorts the keys of a group by bucket, for one round and head. Keys of
-// the same bucket keep their order.
+// Work item i = (group rounds + round) H + head, for H heads. Sorts the keys of a group by bucket, for one round and
+// head. Keys of the same bucket keep their order.
 struct Sort {
     Sorted to;
     template <class Lanes>
@@ -98,7 +101,7 @@ struct Sort {
         each(lanes, to.buckets, [&](int c) {
             int place = 0;
             for (int key = begin; key < end; key++) place += to.bucket_of(b, key) < c;
-            const int from = plan.whole[g] ? 0 : place;  // the place from which chunks are counted
+            const int from = plan.whole[g] ? 0 : place;  // sorted index at which the first chunk begins
             for (int key = begin; key < end; key++) {
                 if (to.bucket_of(b, key) != c) continue;
                 to.order[b * plan.keys + begin + place] = key;
@@ -115,13 +118,13 @@ struct Pairs {
     const S *q, *k, *v;
     int C, D;
     A scale;
-    const int *document, *position;  // names (RowNames) of the rows of y, for dropout
+    const int *document, *position;  // of each row of y; they select dropout's random numbers
     Stream stream;
     std::uint32_t threshold;
-    A kept;   // factor of a probability that dropout keeps
+    A kept;   // factor of the probabilities that dropout keeps: 1 / (1 - rate)
     A* room;  // (work items,3D), scratch memory for sums
     HD std::int64_t at(int row, int head) const { return std::int64_t(row) * C + head * D; }
-    // Returns the place of a head of the row of q, k and v that is this key.
+    // Returns the index, in q, k and v, of the first number of `head` in the row of `key`.
     HD std::int64_t of(int key, int head) const { return at(sorted.plan.row[key], head); }
     HD A* room_of(std::int64_t item) const { return room + 3 * item * D; }
     template <class Lanes>
@@ -129,7 +132,7 @@ struct Pairs {
         const S *a = q + of(i, head), *b = k + of(j, head);
         return scale * sum(lanes, D, [&](int d) { return A(a[d]) * A(b[d]); });
     }
-    // Returns the dropout factor of the probability of key j for the query of row i: 0 if it is dropped, else `kept`.
+    // Returns the dropout factor of the probability of key j for query i: 0 if dropout drops it, else 1 / (1 - rate).
     HD A keep(int i, int j, int head) const {
         if (threshold == 0) return A(1);
         const int m = sorted.plan.query[i];
@@ -169,8 +172,9 @@ struct Forward {
     }
 };
 
-// Work item n = row H + head. Computes the gradients of one head of a row, which is both a query and a key. The
-// gradient of q_i . k_j is ds_ij = p_ij dy_i . (keep_ij v_j - y_i) / sqrt(D).
+// Work item n = row H + head, for H heads. Computes the gradients of one head of a row, which is both a query and a
+// key. The gradient of q_i . k_j is ds_ij = p_ij dy_i . (keep_ij v_j - y_i) / sqrt(D), where p_ij is the attention
+// probability and keep_ij its dropout factor.
 template <class S, class A>
 struct Backward {
     Pairs<S, A> of;
@@ -229,7 +233,7 @@ void check_call(const char* op, const View& q, const View& k, const View& v, con
     expect_count(op, "positions of the queries", rule.attention.rows.position, y.rows());
 }
 
-// Hashes and sorts the rows. The result can compute the score and the dropout factor of any query row and key row.
+// Hashes and sorts the rows. The returned Pairs compute the score and the dropout factor of any query row and key row.
 template <class S, class A>
 Pairs<S, A> pairs_of(const std::vector<int>& numbers, const View& q, const View& k, const View& v,
                      const View& rotations, std::int64_t queries, const LshRule& rule) {

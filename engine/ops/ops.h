@@ -1,30 +1,34 @@
 // SPDX-License-Identifier: MIT
 // The list of all ops. Each OP line below becomes a declaration in namespaces cpu and cuda, a function pointer in the
-// table of each device, and a function object `noun_forward` that runs the op on the device of its tensors
-// (ops/table.h). Parameter names matter, because records on the tape (tape/op_record.h) and tests pass tensors by
-// name. Outputs come after inputs, the main output first. A backward has a parameter View dy for each output y that
-// has a gradient, and Grad dx for each input x that receives a gradient.
+// table of each device, and a function object with the op's name, which runs the op on the device of its tensors
+// (ops/table.h). Parameter names matter, because records on the tape (tape/op_record.h) and tests pass tensors by name.
+// Outputs come after inputs, the main output first. A backward has a parameter View dy for each output y that has a
+// gradient, and Grad dx for each input x that receives a gradient.
 //
-// The contract of every op: It writes all elements of its outputs and changes no input; only ops without a backward
-// may update a tensor in place. It stores or adds a Grad, as Grad::add says, and computes no Grad that is absent. It
-// allocates nothing that a captured CUDA graph could not replay, reads nothing back to the host, and uses one stream.
-// It checks what shapes cannot say: sizes that depend on a rule, and the numbers in lists.
+// The contract of every op:
+// - It writes all elements of its outputs. It changes no input, but an op without a backward may update a tensor.
+// - It stores each gradient if Grad::add is false, and adds to it if Grad::add is true. It skips a Grad that is absent.
+// - It can be captured as a CUDA graph: it uses one stream, reads nothing back to the host, and allocates no device
+//   memory except workspaces.
+// - It checks what the string of its OP line cannot state: sizes that depend on a rule, and the numbers in lists.
 //
 // The string of an OP line states the shapes and types that checks.cpp checks at each call: "x y(N,C) w b?(C)A" means
-// that x and y are (N,C) of type S, and that w and b are (C) of type A; b may be absent. The type E means S or A. A size
-// is a product of digits and letters: "2Z", "HD". H is also the value of the int parameter heads, G that of groups. (*)
-// is any shape, the same for all. For lists, the size is their length. A gradient dx has the shape and type of x, unless
-// dx is stated, too. A line without a string has that of the line before.
+// that x and y are (N,C) of type S, and that w and b are (C) of type A; b may be absent. The type E means S or A. A
+// size is a product of digits and letters: "2Z", "HD". The letter H is the value of the int parameter `heads`, and G is
+// the value of `groups`. (*) is any shape, but the same one for all tensors with (*). A list has one size, its length.
+// A gradient dx has the shape and type of x, unless the string states dx itself. An OP line without a string uses the
+// string of the line before.
 //
-// S is the storage type of activations and matrices (f32, bf16, f64, c128). A is its arithmetic type (f32, f32, f64,
-// c128), which is also the type of biases, norms, statistics, losses, latents and their noise. Below, "x, w: S" means
-// that x and w have type S, and "all A" that all tensors have type A. Sizes: N, M tokens or rows, C width, O and I
-// output and input width, V vocabulary, B documents, Z numbers per latent, H heads, D = C / H columns per head.
+// S is the storage type of activations and matrices (f32, bf16, f64, c128). A is the arithmetic type of S (f32, f32,
+// f64, c128), and also the type of biases, norms, statistics, losses, latents and the noise of latents. Below,
+// "x, w: S" means that x and w have type S, and "all A" that all tensors have type A. Sizes: N and M are numbers of
+// rows (tokens), C width, I and O input and output width, V vocabulary, B documents, Z numbers per latent, H heads,
+// D = C / H columns per head.
 #ifndef OP
 #include "engine/ops/table.h"
 #else
 
-// y(M,O) = x(M,I) w(O,I)^T + b(O);  b may be absent.  x, w: S;  b: A;  y, dy: S or A (unrounded)
+// y(M,O) = x(M,I) w(O,I)^T + b(O); b may be absent. x, w: S; b: A; y, dy: S, or A to skip the rounding
 OP(linear_forward, (View x, View w, View b, View y), "x(M,I) w(O,I) b?(O)A y(M,O)E dw(O,I)A")
 // dx(M,I) = dy w,  dw(O,I) = dy^T x,  db(O) = column sums of dy.  dw: A
 OP(linear_backward, (View dy, View x, View w, Grad dx, Grad dw, Grad db))
@@ -62,10 +66,10 @@ OP(squared_relu_backward, (View dy, View x, Grad dx))
 OP(glu_forward, (View x, GateKind kind, View y), "x(N,2F) y(N,F)")
 OP(glu_backward, (View dy, View x, GateKind kind, Grad dx))
 
-// u(M,O) = x w^T + b and a(M,O) = gelu(u), on the CPU computed while u is in cache;  b may be absent. Its backward is
-// linear_backward, called with the gradient of u.
+// u(M,O) = x w^T + b,  a(M,O) = gelu(u);  b may be absent. The CPU computes a while u is in cache. There is no
+// linear_gelu_backward: linear_backward is called with the gradient of u.
 OP(linear_gelu_forward, (View x, View w, View b, GeluKind kind, View u, View a), "x(M,I) w(O,I) b?(O)A u a(M,O)")
-// The backward of y(M,O) = a w^T + b with a(M,I) = gelu(u), whose forward is linear_forward:
+// The backward of a(M,I) = gelu(u) and y(M,O) = a w^T + b in one op. The forward of y is linear_forward.
 //     du(M,I) = gelu'(u) (dy w),  dw = dy^T a,  db = column sums of dy
 OP(gelu_linear_backward, (View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db),
    "dy(M,O)E u a(M,I) w(O,I) dw(O,I)A db(O)A")
@@ -78,7 +82,8 @@ OP(scale_columns_backward, (View dy, View x, View w, Grad dx, Grad dw))
 OP(add_forward, (View a, View b, View y), "a b y(*)")
 OP(add_backward, (View dy, Grad da, Grad db))
 
-// y(N,C) = x keep / (1 - rate). keep is 0 or 1, drawn from (stream, document and position of the row, channel).
+// y(N,C) = x keep / (1 - rate). keep is a random number, 0 or 1, which depends only on the stream, the row's document
+// and position (RowNames), and the channel.
 //                                                                                            Srivastava et al. 2014
 OP(dropout_forward, (View x, RowNames rows, DropoutRule rule, View y), "x y(*)")
 OP(dropout_backward, (View dy, RowNames rows, DropoutRule rule, Grad dx))
@@ -91,87 +96,98 @@ OP(residual_norm_forward,
 OP(residual_norm_backward,
    (View dy, View s, RowNames rows, DropoutRule rule, View w, View mean, View rstd, Grad dx, Grad df, Grad dw, Grad db))
 
-// y(N,C) = w(V,C)[ids(N)]
+// Row n of y(N,C) is row ids[n] of w(V,C).
 OP(embedding_forward, (Ints ids, View w, View y), "ids(N) w(V,C) y(N,C) dw(V,C)A")
 // Row v of dw(V,C) is the sum of those rows n of dy for which ids[n] = v, added in the order of n.  dw: A
 OP(embedding_backward, (View dy, Ints ids, Grad dw))
 
-// Rotates the pairs of columns (2i, 2i+1) of every head in the first `columns` columns of x(N,C), and copies the other
-// columns. Row p of rotary_table (P,D) contains cos, sin, cos, sin ... of the angles p base^(-2i/D), i = 0 .. D/2 - 1.
-// Row n of x is rotated by the angles of p = positions[n].  rotary_table: A
+// Rotary embedding of x(N,C). The first `columns` columns of x consist of heads of D columns. In each of these heads,
+// the op rotates the pair of columns (2i, 2i+1) of row n by the angle p base^(-2i/D), for i = 0 .. D/2 - 1, where p is
+// positions[n]. It copies the other columns. Row p of rotary_table (P,D) contains the cosines and sines of position p:
+// cos, sin, cos, sin ...; the code that fills the table chooses `base`, usually 10000. rotary_table: A
 //                                                                            Su et al. 2021, equation 34
 OP(rotary_forward, (View x, Ints positions, View rotary_table, int columns, View y),
    "x y(N,W) positions(N) rotary_table(P,D)A")
 OP(rotary_backward, (View dy, Ints positions, View rotary_table, int columns, Grad dx))
-// y(M,O) = x(M,I) w(O,I)^T + b(O), rotated as by rotary, on the CPU while in cache;  b may be absent.  y, dy: S
+// y(M,O) = x(M,I) w(O,I)^T + b(O), then rotated as by the op rotary, on the CPU while y is in cache;  b may be absent.
+// y, dy: S
 OP(linear_rotary_forward, (View x, View w, View b, Ints positions, View rotary_table, int columns, View y),
    "x(M,I) w(O,I) b?(O)A y(M,O) positions(M) rotary_table(P,D)A dw(O,I)A")
 OP(linear_rotary_backward,
    (View dy, View x, View w, Ints positions, View rotary_table, int columns, Grad dx, Grad dw, Grad db))
 
-// For each head: y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)) over the keys j that the graph lets row i
-// see. If row i sees no key, y_i = 0. rule.dropout drops numbers p_ij.  q, y (Nq,H D);  each kv[s] (Nk,2 G D): the
-// keys of G heads, then their values; H / G consecutive query heads share one of these heads.  lse (Nq,H): the log of
-// the sum of exp(q_i . k_j / sqrt(D)), or minus infinity if row i sees no key. lse: A.
+// Softmax attention, for each head: y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)) over the keys j that
+// the graph lets row i see. If row i sees no key, y_i = 0. Dropout with the rate rule.dropout acts on the p_ij. There
+// are Nq query rows and Nk key rows, H query heads and G key/value heads, all of D columns; H / G consecutive query
+// heads share one key/value head.  q, y (Nq,H D);  a row of kv[s] (Nk,2 G D) holds the keys of G heads, then their
+// values.  lse (Nq,H): the log of the sum of exp(q_i . k_j / sqrt(D)), or minus infinity if row i sees no key. lse: A.
 //                                                       Vaswani et al. 2017, equation 1; Ainslie et al. 2023
 OP(attention_forward, (View q, Views kv, const SegmentGraph& graph, AttentionRule rule, View y, View lse),
    "q y(N,C) lse(N,H)A")
 OP(attention_backward,
    (View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph, AttentionRule rule, Grad dq, Grads dkv))
 
-// For each head: R slots absorb the keys that the graph lets row i see, and x_i reads the slots (engine/math/state.h).
-// If rule.read is attend:  x (Nq,C): S;    each kv[s] holds keys, then values (Nk,2C); or keys that are values (Nk,C)
-// Otherwise:               x (Nq,H*R): A;  each kv[s] holds values (Nk,C)
-// pack[s] (Nk,H*R) says how much of each key a slot absorbs, and is multiplied by rule.scale; if rule.pack is pair, it
-// is (Nk,H*2R). gate[s] (Nk,H) contains the logits of the gates, only if rule.pack is gated.  kv, y (Nq,C): S;  pack,
-// gate: A.  before, after: A: row b is the state of document b before and after its rows, H times StateShape::numbers()
-// numbers. Each may be absent.
+// Attention through a state of R slots (engine/math/state.h), for each head: the slots absorb the keys that the graph
+// lets row i see, then the query x_i reads the slots. There are Nq query rows and Nk key rows.
+//     x        if rule.read is attend: (Nq,C) of type S; otherwise (Nq,H R) of type A
+//     kv[s]    if rule.read is attend: keys, then values (Nk,2C), or rows that are both key and value (Nk,C);
+//              otherwise values (Nk,C)
+//     pack[s]  (Nk,H R), how much of each key a slot absorbs, still to be multiplied by rule.scale; (Nk,H 2R) if
+//              rule.pack is pair
+//     gate[s]  (Nk,H), logits of the gates; only if rule.pack is gated
+//     before   row b is the state of document b before its first row: H times StateShape::numbers() numbers
+//     after    the same, after the last row of document b
+// y is (Nq,C). before and after may each be absent.  kv, y: S;  pack, gate, before, after: A
 OP(state_attention_forward, (View x, Views pack, Views kv, Views gate, const SegmentGraph& graph, StateRule rule,
                              View before, View y, View after))
 OP(state_attention_backward, (View dy, View x, Views pack, Views kv, Views gate, const SegmentGraph& graph,
                               StateRule rule, Grad dx, Grads dpack, Grads dkv, Grads dgate))
 
-// For each head: y_i = sum_j (e_(j-i) . q_i) v_j over those keys j of the segment of row i that the graph lets row i
-// see and that are at most (W-1)/2 positions away. The vector e_d is row d + (W-1)/2 of e. If QuerySegment::along is
-// true, distances are counted in the whole document, and j may be in other segments, too.  q (Nq,C), de: A;  e (W,C),
-// each v[s] (Nk,C), y (Nq,C): S
+// For each head: y_i = sum_j (e_(j-i) . q_i) v_j. j runs over the keys that the graph lets row i see, that are in the
+// segment of row i, and that are at most (W-1)/2 positions away. Row d + (W-1)/2 of e is e_d, the vector for the
+// distance d. If QuerySegment::along is true, distances are counted in the whole document, and j may also be in other
+// segments. q (Nq,C), de: A;  e (W,C), each v[s] (Nk,C), y (Nq,C): S
 OP(local_lambda_forward, (View q, View e, Views v, const SegmentGraph& graph, int heads, View y),
    "q(N,C)A e(W,C) y(N,C) de(W,C)A")
 OP(local_lambda_backward,
    (View dy, View q, View e, Views v, const SegmentGraph& graph, int heads, Grad dq, Grad de, Grads dv))
 
-// Attention within hash buckets, for each head:  y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)). In each
-// round, the rows that the rows of a segment see are hashed into buckets, sorted by bucket, and cut into chunks
-// (list_plan.h). j runs over the other rows that row i sees and that, in some round, are in the bucket of row i and in
-// the chunk of row i or the chunk before it. If there are no such rows, row i sees only itself.  q, k, v (N,C),
-// y (Nq,C): S;  lse (Nq,H), rotations (rounds * buckets / 2, C): A;  Nq is the number of query rows of the graph.
+// Attention within hash buckets, for each head:  y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)). The rows
+// that a segment sees form a list (list_plan.h). In each round, the rows of a list are hashed into buckets, sorted by
+// bucket, and cut into chunks. Row i finds row j if, in at least one round, j is in the same bucket and is in the same
+// chunk or the chunk before it. j runs over the other rows that row i both sees and finds. If there is no such row, j
+// is only i itself. Nq is the number of query rows of the graph.
+// q, k, v (N,C), y (Nq,C): S;  lse (Nq,H), rotations (rounds * buckets / 2, C): A
 //                                                                            Kitaev et al. 2020
 OP(lsh_attention_forward,
    (View q, View k, View v, View rotations, const SegmentGraph& graph, LshRule rule, View y, View lse))
 OP(lsh_attention_backward, (View dy, View q, View k, View v, View rotations, View y, View lse,
                             const SegmentGraph& graph, LshRule rule, Grad dq, Grad dk, Grad dv))
 
-// Sorted blocks, for each head. `block` keys of a list (list_plan.h) form a block. Row t of block u of y is the sum of
-// w_uv kv[v, t] over those blocks v of the list that have a key t. w_uv is S_uv over its sum over these v. S starts as
-// exp(q_u . k_v / sqrt(D) / temperature), where q_u and k_v are the means of q (N,C) and of the keys of kv (N,2C) over
-// blocks u and v; then its columns and its rows are normalised to sum 1, `iterations` times. If rows of a list see
-// different keys, S is causal (sinkhorn.cpp). y(U block,2C): U is most_blocks() (block_plan.h); its unused rows are 0.
+// Sinkhorn sorting, for each head. A list of keys (list_plan.h) is cut into blocks of `block` keys. Row t of block u of
+// y is a weighted mean of row t of the blocks v of the list: sum_v w_uv kv[v, t]. The weights are
+// w_uv = S_uv / sum_v' S_uv'. All sums run over the blocks v that have a row t; if there is none, this row of y is 0. S
+// starts as exp(q_u . k_v / (sqrt(D) temperature)), where q_u is the mean of block u of q (N,C), and k_v the mean of
+// the keys of block v of kv (N,2C). Then the columns and the rows of S are normalised to sum 1, `iterations` times. If
+// rows of a list see different keys, S is causal (sinkhorn.cpp). y is (U block,2C) with U = most_blocks()
+// (block_plan.h). Unused blocks of y are 0.
 //                                                                            Tay et al. 2020, section 3
 OP(sinkhorn_forward, (View q, View kv, const SegmentGraph& graph, SinkhornRule rule, View y))
 OP(sinkhorn_backward, (View dy, View q, View kv, const SegmentGraph& graph, SinkhornRule rule, Grad dq, Grad dkv))
 
-// For each head h and r < R: y(N,H R)[n, hR+r] = scale sum_d x(N,C)[n, hD+d] p(R,C)[r, hD+d].  x, p, dx: S;  y: A;
-// dp: A or S
+// Dot products of each head h with R vectors p_r: y(N,H R)[n, hR+r] = scale sum_d x(N,C)[n, hD+d] p(R,C)[r, hD+d].
+// x, p, dx: S;  y: A;  dp: A or S
 OP(head_scores_forward, (View x, View p, int heads, double scale, View y), "x(N,HD) p(R,HD) y(N,HR)A dp(R,HD)E")
 OP(head_scores_backward, (View dy, View x, View p, int heads, double scale, Grad dx, Grad dp))
-// y(N,H F): for each head of x(N,C), its F features (engine/math/features.h) or their logarithms, computed from the
-// projections t(N,H R) of the head. x may be absent if the features of this kind do not depend on |x|.  x: S;  t, y: A
+// For each head of x(N,C): y(N,H F) contains F features of the head (engine/math/features.h), or the logarithms of the
+// features. They are computed from t(N,H R), the head's R projections. x may be absent if the features of this kind do
+// not depend on |x|.  x: S;  t, y: A
 OP(feature_map_forward, (View t, View x, int heads, double scale, FeatureKind kind, View y), "t(N,HR)A x?(N,HD)")
 OP(feature_map_backward, (View dy, View t, View x, int heads, double scale, FeatureKind kind, Grad dt, Grad dx))
 
-// y(M,C) = x(N,C)[rows(M)]. rows must not contain a row twice; for repeated rows, use embedding.
+// Row m of y(M,C) is row rows[m] of x(N,C). rows must not contain a row twice; for repeated rows, use embedding.
 OP(gather_rows_forward, (View x, Ints rows, View y), "x(N,C) rows(M) y(M,C)")
-// dx(N,C)[rows[m]] = dy[m]; the other rows of dx are 0
+// Row rows[m] of dx(N,C) is row m of dy; the other rows of dx are 0.
 OP(gather_rows_backward, (View dy, Ints rows, Grad dx))
 
 // Row n of y(N,C) is row which[n] of u(B,C) if which[n] >= 0, else row n of x(N,C). which(N) contains every row of u
@@ -182,39 +198,43 @@ OP(replace_rows_backward, (View dy, Ints which, Grad dx, Grad du))
 // Row b of y(B,C) is the maximum, in each column, of the rows [first[b], first[b+1]) of x(N,C); 0 if there are none.
 // first (B+1) ascends from 0 to N.
 OP(max_rows_forward, (View x, Ints first, View y), "x(N,C) y(B,C)")
-// In each column, dx is dy[b] at the first row of [first[b], first[b+1]) that has the maximum, and 0 at other rows.
+// In each column c, dy[b, c] goes to one row of dx: the first row of [first[b], first[b+1]) that has the maximum. dx is
+// 0 at the other rows.
 OP(max_rows_backward, (View dy, View x, Ints first, Grad dx))
 
-// y[rows[m]] = x(M,C)[m]; the other rows of y are unchanged. Decoding stores keys and values in the KV cache by this
-// op. No backward.
+// Row rows[m] of y(N,C) becomes row m of x(M,C); the other rows of y are unchanged. Decoding uses this op to store keys
+// and values in the KV cache. No backward.
 OP(store_rows, (View x, Ints rows, View y), "y(N,C) x(M,C) rows(M)")
 
-// For each head x of a row: y(N,C) = x inverse,  inverse(N,H) = 1 / max(|x|, 1e-6).  inverse: A
+// Divides each head of a row by its norm: y = x inverse,  inverse(N,H) = 1 / max(|x|, 1e-6), where x is one head of Z
+// numbers. inverse: A
 OP(normalise_forward, (View x, int heads, View y, View inverse), "x y(N,HZ) inverse(N,H)A")
 OP(normalise_backward, (View dy, View y, View inverse, int heads, Grad dx))
 
-// z(B,Z) = w mu + sqrt(1 - w^2) nu, a sample of the von Mises-Fisher distribution with mean direction mu(B,Z). w(B) is
-// drawn by the caller. nu is the unit vector along e - (e.mu) mu; e(B,Z) is normal noise and has no gradient.  all A
+// z(B,Z) = w mu + sqrt(1 - w^2) nu, a sample of the von Mises-Fisher distribution with mean direction mu(B,Z). The
+// caller draws w(B). nu is the unit vector along e - (e.mu) mu, where e(B,Z) is normal noise, which has no gradient.
+// all A
 //                                                                            Davidson et al. 2018, section 3
 OP(vmf_sample_forward, (View mu, View w, View e, View z), "mu e z(B,Z)A w(B)A")
 OP(vmf_sample_backward, (View dz, View mu, View w, View e, Grad dmu, Grad dw))
 
-// A row of x(B,2Z) holds mu, then the log variance l, which is clamped to [-8, 8]:  z(B,Z) = mu + exp(l / 2) e.  all A
+// z(B,Z) = mu + exp(l / 2) e, where e(B,Z) is normal noise. A row of x(B,2Z) holds mu, then the log variance l, which
+// is clamped to [-8, 8].  all A
 //                                                                            Kingma & Welling 2013
 OP(gaussian_sample_forward, (View x, View e, View z), "x(B,2Z)A e z(B,Z)A")
 OP(gaussian_sample_backward, (View dz, View x, View e, Grad dx))
 // kl(B) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1), where l and p are clamped to [-8, 8]. A row of
 // x(B,2Z) holds mu, then l; a row of prior(B,2Z) holds m, then p. If prior is absent, m = p = 0. If kl is (B,Z), it
-// receives the terms instead of their sum.  all A
+// receives the terms of the sum, one for each column. all A
 OP(gaussian_kl_forward, (View x, View prior, View kl), "x prior?(B,2Z)A")
 OP(gaussian_kl_backward, (View dkl, View x, View prior, Grad dx, Grad dprior))
 // y = max(x, least); the gradient is 0 if x <= least.  all A
 OP(at_least_forward, (View x, double least, View y), "x y(*)A")
 OP(at_least_backward, (View dy, View x, double least, Grad dx))
 
-// Affine coupling, a block of a flow. A row of x(B,Z) holds a, then b, the last Z/2 numbers; a row of st(B,2 (Z/2))
-// holds r, then t. With s = 2 tanh(r / 2), a row of y(B,Z) holds a, then b exp(s) + t, and log_det(B) is the sum of s.
-// all A
+// Affine coupling, a block of a flow. A row of x(B,Z) holds a, then b; b is the last Z/2 numbers. A row of
+// st(B,2 (Z/2)) holds r, then t. With s = 2 tanh(r / 2), a row of y(B,Z) holds a, then b exp(s) + t, and log_det(B) is
+// the sum of s. all A
 //                                            Dinh et al. 2016, section 3; Kingma & Dhariwal 2018, section 3
 OP(coupling_forward, (View x, View st, View y, View log_det), "x y(B,Z)A log_det(B)A")
 OP(coupling_backward, (View dy, View dlog_det, View x, View st, Grad dx, Grad dst))
@@ -238,17 +258,18 @@ OP(nearest_code_forward, (View y, View codes, int groups, View q, View code), "y
 // q(B,Z): t rounded to the nearest of `levels` equally spaced numbers from -1 to 1. No backward.  all A
 //                                                                            Mentzer et al. 2023
 OP(nearest_level_forward, (View t, int levels, View q), "t q(*)A")
-// z(B,Z) = q, but the gradient is that of z = y:  dy = dz.  all A                 Bengio et al. 2013
+// z(B,Z) = q, but the backward treats z as a copy of y: dy = dz.  all A                Bengio et al. 2013
 OP(straight_through_forward, (View y, View q, View z), "y q z(*)A")
 OP(straight_through_backward, (View dz, Grad dy))
 // distance(B) = weight |y - q|^2;  q(B,Z) has no gradient.  all A
 OP(distance_forward, (View y, View q, double weight, View distance), "y q(B,Z)A distance(B)A")
 OP(distance_backward, (View ddistance, View y, View q, double weight, Grad dy))
 // One moving-average step of codes(groups M, D), counts(groups M) and sums (in the shape of codes). It uses only the
-// documents with weights(B) > 0, which must come first. For each row of codes, n is the number of the documents that
-// have chosen the row (code(B,groups)), and s is the sum of their numbers of y in the group of the row:
+// documents with weights(B) > 0, which must come first. For each row of codes, n is the number of documents whose
+// code(B,groups) is this row, and s is the sum of these documents' numbers of y, in the group of the row:
 //     count = decay count + (1-decay) n,  sum = decay sum + (1-decay) s,  row = sum / count
-// A dead row (CodeRule) becomes the numbers of a randomly drawn document, and its count (used documents) / M.  all A
+// A dead row (CodeRule) becomes the numbers of a randomly drawn document, and its count becomes (used documents) / M.
+// all A
 //                                                                             van den Oord et al. 2017, appendix A.1
 OP(learn_codes, (View y, View code, View weights, CodeRule rule, View codes, View counts, View sums),
    "y(B,Z)A weights(B)A codes sums(K,D)A counts(K)A")
@@ -269,27 +290,32 @@ OP(cross_entropy_forward,
 OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Grad dw, Grad db),
    "h1? dh(N,C) w1? dw(V,C)A b1? db(V)A dtotal(1)A")
 
-// Slot m of M slots has K rows of h(M,K E), row r = m K + k for k < K. Row r has the logits[r,c] = h_r . w(V,E)_c +
-// b(V)_c + bias(G,V)[groups(M)_m, c], which are never stored all at once. Pair j of J pairs of a slot and a token has
-// the logits z(J,K) = logits[slots(J)_j K + k, tokens(J)_j].  lse(M,K) = log sum_c exp logits. groups and slots
-// ascend; a pair may occur more than once. b and bias may be absent; groups is read only if there is a bias.  h, w: S;
-// b, bias, z, lse: A
+// The logits of J chosen pairs of a slot and a token, and the log-sum-exp of all logits. Each of the M slots has K
+// vectors h_r of E numbers: row m of h(M,K E) contains the vectors r = m K + k of slot m, for k < K. Vector r has a
+// logit for each of the V tokens c; the logits are never stored all at once:
+//     logits[r,c] = h_r . w(V,E)_c + b(V)_c + bias(G,V)[groups(M)_m, c]
+//     lse(M,K)_mk = log sum_c exp logits[m K + k, c]
+// Pair j consists of slot slots(J)_j and token tokens(J)_j. It has K logits:
+// z(J,K)_jk = logits[slots_j K + k, tokens_j]. groups and slots ascend; a pair may occur more than once. b and bias may
+// be absent; groups is read only if there is a bias. h, w: S; b, bias, z, lse: A
 //                                                                                     Stern et al. 2019, equations 2-8
 OP(chosen_logits_forward, (View h, View w, View b, View bias, Ints groups, Ints slots, Ints tokens, View z, View lse),
    "w(V,E) h(M,KE) b?(V)A bias?(B,V)A slots tokens(J) z(J,K)A lse(M,K)A dw(V,E)A")
-// dlogits[r,c] = dlse_r exp(logits[r,c] - lse_r) + the sum of dz_jk over the pairs j of row r and token c.  dw, db,
-// dbias: A
+// dlogits[r,c] = dlse_r exp(logits[r,c] - lse_r) + sum_j dz_jk, over the pairs j of token c and the slot m of vector r,
+// where r = m K + k.  dw, db, dbias: A
 OP(chosen_logits_backward, (View dz, View dlse, View h, View w, View b, View bias, View lse, Ints groups, Ints slots,
                             Ints tokens, Grad dh, Grad dw, Grad db, Grad dbias))
 
-// loss(B) = -sum of share_j log p_j over the choices j, pairs of a slot and a target token, of a document. Document g
-// has the slots [first[g], first[g+1]); first (B+1) ascends from 0 to M. Slot m has the choices [begin[m],
-// begin[m+1]); begin (M+1) ascends from 0 to J. shares(J) have no gradient.  all A
+// The loss of an insertion decoder for each document: loss(B) = -sum_j shares(J)_j log p_j over the choices j of the
+// document. A choice is a pair of a slot and a target token. Slot m has the choices [begin[m], begin[m+1]), and
+// document g has the slots [first[g], first[g+1]). begin (M+1) ascends from 0 to J, and first (B+1) from 0 to M. shares
+// have no gradient. all A
 //     log p_j = log sum_k exp(base_k + z_jk) + place_m - log sum exp place,  base_k = log softmax(mix)_k - n_k
-// m is the slot of choice j. The sum of exp place and sum_m run over the slots of the document. If joint is false,
-// base is (M,K) and n_k = lse(M,K)_mk. If joint is true, base is (B,K), n_k = log sum_m exp lse_mk, and place must be
-// absent. If joint is false, place(M) may be absent. mix has the shape of base, and may be absent if K is 1. z(J,K);
-// inner(J) = log sum_k exp(base_k + z_jk).
+// z(J,K) are the logits of the choices, and m is the slot of choice j. The sum of exp place runs over the slots of the
+// document.
+//     joint is false: base is (M,K), and n_k = lse(M,K)_mk. place(M) may be absent; its two terms are then 0.
+//     joint is true:  base is (B,K), and n_k = log sum_m exp lse_mk over the document's slots. place must be absent.
+// mix has the shape of base, and may be absent if K is 1. inner(J) = log sum_k exp(base_k + z_jk).
 //                                                                            Stern et al. 2019
 OP(slot_loss_forward,
    (View z, View lse, View mix, View place, Ints first, Ints begin, View shares, bool joint, View loss, View base,
@@ -306,17 +332,17 @@ OP(weighted_sum_backward, (View dy, View weights, Grad dx))
 OP(global_norm, (View g, View norm), "g(*)A norm(1)A")
 // One AdamW step over a slice of the parameters. If rule.clip > 0, g is first scaled by min(1, clip / norm). Then
 //     m = beta1 m + (1-beta1) g,  v = beta2 v + (1-beta2) g^2,  p -= rate (m c1 / (sqrt(v c2) + eps) + decay p)
-// control(3) = rate, c1 = 1 / (1 - beta1^t), c2 = 1 / (1 - beta2^t) of step t; it is a tensor, so that a captured
-// graph can be replayed with other numbers. `rounded`, if present, receives p rounded to bf16, for the ops that read
-// matrices in bf16.
+// control(3) contains the learning rate, c1 = 1 / (1 - beta1^t) and c2 = 1 / (1 - beta2^t) of step t. It is a tensor,
+// so that a captured graph can be replayed with other numbers. `rounded`, if present, receives p rounded to bf16, for
+// the ops that read matrices in bf16.
 //                                                                            Loshchilov & Hutter 2017
 OP(adamw, (View p, View g, View m, View v, View norm, View control, OptimiserRule rule, View rounded),
    "p g m v(*)A norm(1)A control(3)A")
-// One Apollo step of one parameter tensor. g is scaled as by adamw, then decay p is added to g.
+// One Apollo step of one parameter tensor. g is scaled as in adamw, then decay p is added to g.
 //     den = (sum d^4)^(1/4) + eps / 0.01
 //     B += change d^2,  m += alpha (g - m),  d = m / max(|B|, 0.01),  p -= rate d
-//     change = -(alpha sum (g - m) d + sum B d^2) / den^4, from the old m, B and d
-// control(2) = rate, alpha = (1-beta) / (1 - beta^t) of step t, a tensor as in adamw.   Ma 2020
+//     change = -(alpha sum (g - m) d + sum B d^2) / den^4, computed from the old m, B and d
+// B is the parameter b. control(2) contains the learning rate and alpha = (1-beta1) / (1 - beta1^t) of step t.  Ma 2020
 OP(apollo, (View p, View g, View m, View b, View d, View norm, View control, OptimiserRule rule, View rounded),
    "p g m b d(*)A norm(1)A control(2)A")
 

@@ -5,7 +5,8 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// The term of row n in dw = sum over rows of dy x inverse, in column i.
+// The term of row n in dw = sum over rows of dy x inverse, in column i. inverse = 1 / sqrt(mean(x^2) + eps) for each
+// row.
 template <class S, class A>
 struct WeightTerm {
     const S *dy, *x;

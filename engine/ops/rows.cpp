@@ -7,8 +7,8 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Stores or adds row from[m] of x to row to[m] of y. If the pointer `from` or `to` is null, its entry m is m. If x is
-// null, its rows are 0.
+// Stores row from[m] of x in row to[m] of y or, if `add` is set, adds it. If the pointer `from` or `to` is null, its
+// entry m is m. If x is null, its rows are 0.
 template <class S>
 struct Move {
     const S* x;
@@ -33,14 +33,14 @@ void move(std::int64_t count, const View& x, const int* from, const int* to, con
     });
 }
 
-// Stores row `which` of u in the row y or, if `which` is negative, the row x.
+// Copies row `which` of u to the row y. If `which` is negative, copies the row x instead.
 template <class S>
 HD void replace_row(Lanes lanes, const S* x, const S* u, int which, S* y, int C) {
     const S* source = which < 0 ? x : u + std::int64_t(which) * C;
     store(lanes, C, y, false, [&](int i) { return source[i]; });
 }
 
-// If the row was replaced (`which` is not -1), dy is the gradient of row `which` of u, and dx is 0. Otherwise, dx = dy.
+// If row x was replaced (`which` >= 0), dy goes to row `which` of du, and dx is 0. Otherwise, dx = dy.
 template <class S>
 HD void replace_row_grad(Lanes lanes, const S* dy, int which, S* dx, bool add_x, S* du, bool add_u, int C) {
     auto given = [&](int i) { return dy[i]; };
@@ -50,7 +50,7 @@ HD void replace_row_grad(Lanes lanes, const S* dy, int which, S* dx, bool add_x,
     if (du && replaced) store(lanes, C, du + std::int64_t(which) * C, add_u, given);
 }
 
-// Returns the lowest row of [begin, end) with the largest x[row * C]; NaN counts as the largest. Returns -1 if there is
+// Returns the first row of [begin, end) with the largest x[row * C]; NaN counts as the largest. Returns -1 if there is
 // no row.
 template <class A, class S>
 HD int top_row(const S* x, int begin, int end, std::int64_t C) {

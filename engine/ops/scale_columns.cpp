@@ -9,7 +9,7 @@ HD A scale_point(A x, const A* w, int C, std::int64_t i) {
     return x * w[i % C];
 }
 
-// dx = dy w
+// dx = dy w, for one row
 template <class S, class A>
 HD void scale_row_grad(Lanes lanes, const S* dy, const A* w, S* dx, bool add, int C) {
     if (dx) store(lanes, C, dx, add, [&](int i) { return A(dy[i]) * w[i]; });

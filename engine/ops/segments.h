@@ -2,7 +2,8 @@
 // The mask of an attention call as a graph of segments, instead of an (N,N) matrix. The rows of queries and of keys
 // are cut into segments. A query segment lists the key segments that it sees, in the order in which it visits them.
 // One of them may be the key segment with the keys of its own rows (`self`); for `self`, a rule says which keys each
-// row sees. The rows see all keys of every other listed segment. A window or blocks may narrow both.
+// row sees. The rows see all keys of every other listed segment. A window or blocks may further limit which keys they
+// see.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,7 +11,7 @@
 namespace masquerade {
 
 // The condition under which a query at position i sees the key at position j of the same segment. Positions are
-// counted from the start of the segment. In this file, a position is called a place.
+// counted from the start of the segment.
 enum class Rule : int {
     none,           // never
     full,           // always                         BERT
@@ -24,31 +25,31 @@ enum class Rule : int {
 
 struct KeySegment {
     int source = 0;          // index of the key/value tensor
-    int begin = 0, end = 0;  // the rows [begin, end) of this tensor
-    int place = 0;           // place of the first row in its document; used by window_all and along
-    int before = 0;          // rows before the segment in its part of the document (source or target)
+    int begin = 0, end = 0;  // the rows [begin, end) of key/value tensor `source`
+    int place = 0;           // position of the first row in its document; used by window_all and along
+    int before = 0;          // number of rows before the segment in its part (source or target) of the document
 };
 
 struct QuerySegment {
     int begin = 0, end = 0;            // rows of the query tensor
     int document = 0;                  // index in the batch; all segments of a document are adjacent
-    int sees_begin = 0, sees_end = 0;  // range in SegmentGraph::sees: the key segments, in visiting order
+    int sees_begin = 0, sees_end = 0;  // entries of SegmentGraph::sees: the key segments, in visiting order
     int self = -1;                     // index of the key segment with the keys of the same rows; -1 if there is none
-    int offset = 0;                    // place of the first query row in `self`; in decoding, number of cached rows
+    int offset = 0;                    // position of the first query row in `self`; in decoding, number of cached rows
     Rule rule = Rule::full;            // which keys of `self` a row sees
-    // The pattern, which exists if window >= 0 or block > 0. Place i then sees only those places j of `self` that the
-    // rule and at least one of these conditions allow.
-    int window = -1;          // if not -1: places j with |i - j| <= window * dilation, ...
-    int dilation = 1;         // ... if i - j is a multiple of dilation
-    int stride = 0;           // if not 0, and there is a window: places j with i - j a multiple of stride
-    int globals = 0;          // all places, if i or j is one of the first `globals` places
-    int block = 0;            // if not 0, the size of blocks of places: the block of i, ...
-    int block_before = 0;     // ... the `block_before` blocks before it, ...
-    int block_last = 0;       // ... and the last `block_last` places of every block
-    bool window_all = false;  // the pattern also limits the other key segments that this segment sees
-    bool along = false;       // like window_all, but places are counted from the start of the document
-    int bits_begin = -1;      // Rule::bits: first bit of row 0 in SegmentGraph::bits;
-                              // a row has as many bits as `self` has keys
+    // The pattern, which exists if window >= 0 or block > 0. A query at position i then sees a key of `self` only if
+    // the rule and at least one of the following fields let it see the key.
+    int window = -1;          // position i sees the positions j with |i - j| <= window * dilation; -1: no window
+    int dilation = 1;         // in the window, i - j must be a multiple of dilation
+    int stride = 0;           // if there is a window, i also sees all j with i - j a multiple of stride; 0: no stride
+    int globals = 0;          // the first `globals` positions see all positions and are seen by all positions
+    int block = 0;            // positions are cut into blocks of this size, and i sees its own block; 0: no blocks
+    int block_before = 0;     // position i also sees this many blocks before its own block
+    int block_last = 0;       // position i also sees the last `block_last` positions of every block
+    bool window_all = false;  // whether the pattern also limits which keys of the other key segments are seen
+    bool along = false;       // like window_all, but positions are counted from the start of the document
+    int bits_begin =
+        -1;  // Rule::bits: index of the first bit in SegmentGraph::bits; each row has a bit per key of `self`
 };
 
 struct SegmentGraph {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The op sinkhorn: replaces each block of keys and values by a weighted mean of the blocks of its segment. The weights
-// are a matrix S, which Sinkhorn iterations make nearly doubly stochastic. The iterations compute the logarithms of S.
-// Each head of each list of keys (list_plan.h) has its own S. Derivations: docs/ops/sinkhorn.md.
+// The op sinkhorn: replaces each block of keys and values by a weighted mean of the blocks of its list (list_plan.h).
+// The weights are a matrix S, which Sinkhorn iterations make nearly doubly stochastic. The iterations compute with
+// logarithms of S. Each head of each list has its own S. Derivations: docs/ops/sinkhorn.md.
 #include "engine/math/scalar.h"
 #include "engine/ops/block_plan.h"
 #include "engine/ops/launch.h"
@@ -27,27 +27,34 @@ HD A log_sum(A a, A b) {
     return most + log_of(exp_of(a - most) + exp_of(b - most));
 }
 
-// R_uv is the score of blocks u and v of one list. There are K iterations. Iteration k normalises the columns and
-// then the rows, starting with r^0 = 0:
+// R_uv, the score of blocks u and v of one list, is the logarithm of S before the first iteration. Each of the K
+// iterations normalises first the columns of S and then the rows. Iteration k subtracts c^k and r^k from R in place of
+// c^(k-1) and r^(k-1); r^0 = 0:
 //     c^k_v = log sum_u exp(R_uv - r^(k-1)_u),   r^k_u = log sum_v exp(R_uv - c^k_v),   log S_uv = R_uv - c^K_v - r^K_u
 // Row t of sorted block u is the mean of row t of all blocks v, with the weights w_uv = S_uv. If the last block has no
 // row t, w_uv is S_uv divided by the sum of S_uv over the other blocks v.
 //
-// If rows of a list see different keys, only blocks v < u are mixed, and the columns of row u are normalised over the
-// rows up to u, because the rows after u depend on later keys:
+// If rows of a list see different keys, only blocks v < u are mixed into sorted block u. For row u of S, a column is
+// then normalised over the rows up to u only, because the rows after u depend on later keys:
 //     c^k_uv = log sum_(v<i<=u) exp(R_iv - r^(k-1)_i),  r^k_u = log sum_(v<u) exp(R_uv - c^k_uv)
-// R_uv then has the mean of all queries up to the first one of block u in place of the mean of block u.
+// R_uv is then computed from the mean of all queries of the list up to the first one of block u, instead of the mean of
+// the queries of block u, because the first row of block u must not depend on later queries.
 template <class S, class A>
 struct Sorting {
     BlockPlan plan;
     const S *q, *kv;
     int heads, D, K;
-    A scale;                                 // 1 / (sqrt(D) temperature)
-    A *mean_q, *mean_k, *dmean_q, *dmean_k;  // (blocks,H,D): means of q and of the keys, their gradients
-    A *scores, *slopes, *work;               // (blocks,H,most): R, its gradient, scratch memory
-    A* weights;  // (2,blocks,H,most): w for rows t that the last block has, then w for the other rows t; if only blocks
-                 // before u are mixed, scratch memory for the second half
-    A* potential;  // (2K + 3,blocks,H): r^0, c^1, r^1, ..., c^K, r^K, then the gradients of r and c
+    A scale;                                 // factor of the scores: 1 / (sqrt(D) temperature)
+    A *mean_q, *mean_k, *dmean_q, *dmean_k;  // (blocks,H,D): means of q and of the keys; gradients of the means
+    // (blocks,H,most), a number for each block u, head, and block v of the same list: scores R; gradient of log S,
+    // later of R; scratch memory.
+    A *scores, *slopes, *work;
+    // (2,blocks,H,most): first the weights w_uv for the rows t that the last block of the list has, then w_uv for the
+    // other rows t. If only blocks before u are mixed, the second half is scratch memory.
+    A* weights;
+    // (2K + 3,blocks,H), for K iterations, all blocks and H heads: r^0, c^1, r^1, ..., c^K, r^K, which are subtracted
+    // from the rows and columns of R, then the gradients of r and c.
+    A* potential;
     HD std::int64_t at(int u, int head) const { return std::int64_t(u) * heads + head; }
     HD A* row(A* of, int u, int head) const { return of + at(u, head) * plan.most; }
     HD A& value(int step, int u, int head) const {
@@ -57,7 +64,8 @@ struct Sorting {
         return row(weights, plan.lacks(u, t) ? plan.blocks + u : u, head);
     }
     HD const S* key_value(int u, int v, int t) const { return kv + std::int64_t(plan.row_of(u, v, t)) * 2 * heads * D; }
-    // Computes c^k_uv for v < u, of a list whose rows see different keys, from r^(k-1). Stores it in `work`.
+    // For a list whose rows see different keys: computes c^k_uv, which iteration k subtracts from R_uv, from r^(k-1)
+    // for all v < u. Stores it in `work`.
     template <class Lanes>
     HD void causal_columns(Lanes lanes, int first, int U, int head, int k) const {
         each(lanes, U, [&](int v) {
@@ -160,8 +168,9 @@ struct Mix {
     }
 };
 
-// Computes `slopes`, the gradient of log S_uv: sum_t w_uv (g_v - sum_v' w_uv' g_v'), where g_v is the gradient of w_uv
-// for row t, that is, (dy of row t of sorted block u) . (row t of block v).
+// w_uv is the weight of block v in sorted block u (struct Sorting). Let g_v be the gradient of w_uv in row t, that is,
+// (dy of row t of sorted block u) . (row t of block v). Computes the gradient of log S_uv, sum_t w_uv (g_v - sum_v'
+// w_uv' g_v'), and stores it in `slopes`.
 template <class S, class A>
 struct WeightsGrad {
     Sorting<S, A> of;
@@ -189,9 +198,9 @@ struct WeightsGrad {
 };
 
 // The backward of all normalisation steps. It begins with the gradient of log S in `slopes`, and changes it into the
-// gradient of R. Let P_uv = exp(R_uv - c^k_v - r^k_u). If r^k_u has the gradient g_u, then g_u P_uv is added to the
-// gradient of R_uv and subtracted from the gradient of c^k_v. The step of c^k passes its gradient to R and r^(k-1) in
-// the same way.
+// gradient of the scores R. Iteration k subtracts c^k_v and r^k_u from R_uv (struct Sorting). Let P_uv = exp(R_uv -
+// c^k_v - r^k_u). If r^k_u has the gradient g_u, then g_u P_uv is added to the gradient of R_uv and subtracted from the
+// gradient of c^k_v. In the same way, the gradient of c^k goes to R and r^(k-1).
 template <class S, class A>
 struct NormaliseGrad {
     Sorting<S, A> of;
@@ -212,7 +221,8 @@ struct NormaliseGrad {
         for (int step = 2 * K; step > 0; step--) {
             const bool column = step % 2;
             meet(lanes);
-            // Returns the gradient that value w of this step passes to value `other` of the previous step.
+            // A step computes all c^k_v or all r^k_u. Returns the gradient that number w of this step passes to number
+            // `other` of the previous step.
             const auto share = [&](int w, int other) {
                 const int u = column ? other : w, v = column ? w : other;
                 return adjoint(column, w) *
@@ -228,9 +238,11 @@ struct NormaliseGrad {
         }
         means(lanes, first, U, head);
     }
-    // As above, for a list in which only blocks v < u are mixed. The gradient g_uv of c^k_uv goes to every row i <= u of
-    // its column: with T_i = sum_(u>=i) g_uv exp(c_iv - c_uv), row i has T_i exp(R_iv - r^(k-1)_i - c_iv). c never
-    // falls along a column, so nothing overflows.
+    // Changes the gradient of log S in `slopes` into the gradient of the scores R, for a list in which only blocks v <
+    // u are mixed. Iteration k subtracts c = c^k and r^k from R (struct Sorting). The gradient g_uv of c_uv goes to
+    // every row i <= u of column v:
+    //     row i gets T_i exp(R_iv - r^(k-1)_i - c_iv), with T_i = sum_(u>=i) g_uv exp(c_iv - c_uv)
+    // c never falls along a column, so no exponential overflows.
     template <class Lanes>
     HD void causal(Lanes lanes, int first, int U, int head) const {
         const auto R = [&](int u, int v) { return of.row(of.scores, first + u, head)[v]; };
@@ -247,8 +259,9 @@ struct NormaliseGrad {
             meet(lanes);
             of.causal_columns(lanes, first, U, head, k);
             meet(lanes);
-            // The gradient of r^k, which iteration k + 1 has left in `adjoint`, goes to R and c^k. For the last r, the
-            // slopes already contain it (WeightsGrad).
+            // Iteration k subtracts r^k from the rows of the scores R, and c^k from the columns. Iteration k + 1 has
+            // left the gradient of r^k in `adjoint`; here it goes to R and c^k. The gradient of the last r is already
+            // part of the slopes (WeightsGrad).
             if (k < of.K)
                 each(lanes, U, [&](int u) {
                     const A g = -sum(OneLane{}, u, [&](int v) { return adjoint(u, v); });
@@ -268,7 +281,8 @@ struct NormaliseGrad {
             });
         }
     }
-    // Computes the gradients of the means. slope(u, v) is 0 if block v is not mixed into sorted block u.
+    // Computes the gradients of the block means mean_q and mean_k from the gradient of the scores, slope(u, v), which
+    // is 0 if block v is not mixed into sorted block u.
     template <class Lanes>
     HD void means(Lanes lanes, int first, int U, int head) const {
         const auto slope = [&](int u, int v) { return of.row(of.slopes, first + u, head)[v]; };
@@ -284,14 +298,15 @@ struct NormaliseGrad {
     }
 };
 
-// Computes the gradient of one row of q or kv, as the sum over the lists that have the row as key t of a block v: the
-// gradient of each mean that has the row, divided by the number of its rows, plus, for kv, sum_u w_uv (dy of row t of
-// sorted block u).
+// Computes the gradient of one row of q or of kv. The row may be in several lists; in each of them, it is key t of a
+// block v. From each list, the row gets the gradient of every mean that contains the row, divided by the number of rows
+// in the mean. A row of kv also gets sum_u w_uv (dy of row t of sorted block u), where w_uv is the weight of block v in
+// sorted block u.
 template <class S, class A>
 struct RowsGrad {
     Sorting<S, A> of;
     const A* dmean;
-    const S* dy;  // null: computes dq instead of dkv
+    const S* dy;  // if null, dq is computed; otherwise dkv
     S* to;
     bool add;
     template <class Lanes>
@@ -320,8 +335,8 @@ struct RowsGrad {
     }
 };
 
-// Checks the shapes, and returns the tables of a BlockPlan as numbers. All keys of a list are sorted, even if the
-// graph has query rows for only some of them.
+// Checks the shapes, and returns the tables of a BlockPlan as numbers. All keys of a list are sorted, even if only some
+// of them have a query row.
 std::vector<int> check_call(const char* op, const View& q, const View& kv, const SegmentGraph& graph,
                             const SinkhornRule& rule, const View& y) {
     if (rule.heads < 1 || q.columns() % rule.heads || rule.block < 1 || rule.iterations < 1 || !(rule.temperature > 0))
@@ -335,7 +350,8 @@ std::vector<int> check_call(const char* op, const View& q, const View& kv, const
     return block_plan_numbers(op, graph, q.rows(), queries, rule.block);
 }
 
-// Computes the weights w of every segment. The result also contains uninitialised memory for the backward.
+// Computes the weights w_uv of the blocks of every list. The returned object also has memory for the backward, which is
+// not initialised.
 template <class S, class A>
 Sorting<S, A> sorted(const View& q, const View& kv, const SinkhornRule& rule, const std::vector<int>& numbers) {
     Sorting<S, A> m{block_plan(numbers, table_of<PlanTag>(numbers)),

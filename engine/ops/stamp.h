@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A program and the CUDA library compare stamps to check that both were built from the same list of ops (ops.h). Each
-// contains its own stamp, computed at compile time from the list and from the types in its signatures.
+// A stamp identifies the list of ops (ops.h) from which a program or the CUDA library was built. It is computed at
+// compile time from the list and from the types in its signatures. A program compares its stamp with the stamp of the
+// library to check that both were built from the same list.
 #pragma once
 #include <cstdint>
 #include <cstring>

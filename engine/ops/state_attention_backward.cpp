@@ -14,8 +14,8 @@ template <class S, class X, class A>
 struct Backward {
     Chains<S, X, A> chains;
     const S* dy;
-    A* traces;   // (queries,H,4R): a QueryTrace for each query and head
-    A* growths;  // (keys,H), only if there are gates: the results of key_grad()
+    A* traces;   // (queries,H,4R): a QueryTrace (4 R numbers for R slots) for each query and each of H heads
+    A* growths;  // (keys,H), only if there are gates: the derivative that key_grad() returns for each key and head
     X* dx;
     bool add;
     A* dpack[4];
@@ -39,8 +39,9 @@ struct Backward {
             read_grad(lanes, chains.n, state, chains.query(q, head), dy_of(q, head), to, add, trace(q, head), work);
         });
     }
-    // Adds the queries of piece p to the adjoint, last query first. Calls on_key(key) for every key of the piece, last
-    // key first, as soon as the adjoint contains all queries that see the key.
+    // Adds the queries of piece p (a stretch of the keys and queries of a chain) to the adjoint (the state of the
+    // backward), last query first. Calls on_key(key) for every key of the piece, last key first, as soon as the adjoint
+    // contains all queries that see the key.
     template <class Lanes, class F>
     HD void back(Lanes lanes, const State<A>& adjoint, int p, int head, A* work, F on_key) const {
         const StatePlan& plan = chains.plan;
@@ -60,7 +61,7 @@ struct Backward {
     template <class Lanes>
     HD void totals(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
-        if (p == chains.plan.first_piece[g]) return;  // no earlier piece needs this total
+        if (p == chains.plan.first_piece[g]) return;  // the group's first piece: no earlier piece needs its total
         const State<A> own = chains.state(p + g, head);
         clear_adjoint(lanes, chains.n, own.count);
         back(lanes, own, p, head, chains.scratch(i), [](int) {});
@@ -91,8 +92,9 @@ struct Backward {
             if (chains.n.gated && first(lanes)) growths[std::int64_t(key) * chains.heads + head] = grown;
         });
     }
-    // Computes the gradients of the gates of group g. A key's gate acts on every query that sees the key: it
-    // multiplies the weights of all earlier keys by the gate, and the weights of the key itself by 1 - gate.
+    // Computes the gradients of the gates of group g. A key has a gate, a number between 0 and 1. For every query that
+    // sees the key, the weights of all earlier keys are multiplied by the gate, and the weights of the key itself by 1
+    // - gate.
     template <class Lanes>
     HD void gates(Lanes lanes, std::int64_t i) const {
         const StatePlan& plan = chains.plan;
@@ -113,7 +115,9 @@ struct Backward {
 };
 
 enum class Stage { queries, totals, starts, keys, gates };
-// Runs one stage of the backward for work item from + i: a head of a piece or, in `starts` and `gates`, of a group.
+// Runs one stage of the backward for work item from + i. In the stages `starts` and `gates`, a work item is one head of
+// one group (queries that see the same keys); in the other stages, it is one head of one piece (a part of the keys and
+// queries of a group).
 template <Stage stage, class B>
 struct At {
     B f;

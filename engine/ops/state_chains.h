@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The chains of state_attention. A chain consists of the keys and queries of one head and one group (state_plan.h);
-// its time and memory are linear in the number of rows. A chain is cut into pieces, so that they can be computed in
-// parallel: a first pass computes the total of each piece, a second pass the state before each piece. A third pass
-// runs through each piece, starting with this state.
+// The chains of state_attention. A chain consists of the keys and queries of one head and one group (state_plan.h). Its
+// time and memory are linear in the number of rows. A chain is cut into pieces, which are computed in parallel, in
+// three passes. The first pass computes the total of each piece, that is, the state that contains only the keys of the
+// piece. The second pass computes the state before each piece. The third pass runs through each piece, starting with
+// this state.
 #pragma once
 #include "engine/math/state.h"
 #include "engine/ops/launch.h"
@@ -60,8 +61,9 @@ struct Chains {
         const S* kv = of.kv[p.source];
         return {of.pack[p.source] + p.pack, kv + p.key, kv + p.value, n.gated ? of.gate[p.source] + p.gate : nullptr};
     }
-    // Adds the keys of piece p to the state. Calls on_query(q) for every query that sees any key, as soon as the state
-    // contains exactly the keys that q sees. If `all` is false, keys that no query of the piece sees are not added.
+    // Adds the keys of piece p (a stretch of the keys and queries of a chain) to the state. Calls on_query(q) for every
+    // query of the piece that sees any key, as soon as the state contains exactly the keys that q sees. If `all` is
+    // false, keys that no query of the piece sees are not added.
     template <class Lanes, class F>
     HD void forth(Lanes lanes, const State<A>& state, int p, int head, A* work, bool all, F on_query) const {
         const int at = p + plan.group[p];
@@ -77,14 +79,15 @@ struct Chains {
     }
 };
 
-// Computes the total of each piece: the state that contains only the keys of this piece.
+// Computes the total of each piece (a stretch of a chain's keys and queries), except the last piece of a group. The
+// total is the attention state that contains only the keys of the piece.
 template <class S, class X, class A>
 struct Totals {
     Chains<S, X, A> chains;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
-        if (p + 1 == chains.plan.first_piece[g + 1]) return;  // no later piece needs this total
+        if (p + 1 == chains.plan.first_piece[g + 1]) return;  // the group's last piece: no later piece needs its total
         const State<A> own = chains.state(p + g + 1, head);
         clear_state(lanes, chains.n, own.count);
         chains.forth(lanes, own, p, head, chains.scratch(i), true, [](int) {});
@@ -173,7 +176,7 @@ Chains<S, X, A> chains_of(const View& x, const Views& pack, const Views& kv, con
     return c;
 }
 
-// Computes the state before every piece: first the totals, then the states.
+// Computes the state before every piece: first the totals of the pieces (Totals), then the states (Starts).
 template <class S, class X, class A>
 void start_pieces(const Chains<S, X, A>& chains, const A* before) {
     const StatePlan& plan = chains.plan;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The plan of state_attention: the order in which keys are added to a state of bounded size, and in which queries read
-// this state. Query segments of a document that see the same keys form a group. A group has a list of keys, and each
-// of its queries sees the first keys of the list, up to a number of its own.
+// this state. Query segments of a document that see the same keys form a group. A group has a list of keys. Each query
+// of the group sees the first n keys of this list; n may differ from query to query.
 #pragma once
 #include <algorithm>
 #include <numeric>
@@ -13,27 +13,27 @@
 
 namespace masquerade {
 
-// The tables of a plan, as kernels read them. A group is cut into pieces, which run in parallel when the state before
-// each piece is known. Wave w consists of group w of every document that has so many, counted from 0. The backward
-// runs wave after wave, because groups of a document may share keys and then add to the same gradients. In `key` and
-// `query`, entry p + g is the beginning of piece p of group g. After the last piece of a group follows one more entry,
-// the end of the group.
+// The tables of a plan, as kernels read them. A group is cut into pieces, which run in parallel once the state before
+// each piece is known. The groups of each document are numbered from 0. Wave w consists of group number w of every
+// document that has such a group. The backward runs wave after wave, because groups of one document may share keys and
+// then add to the same gradients. In the tables `key` and `query`, entry p + g is the beginning of piece p, which
+// belongs to group g. After the last piece of a group follows one more entry, the end of the group.
 struct StatePlan {
     int waves, groups, pieces, queries, keys;
-    const int* first_group;  // (waves + 1) first group of a wave
-    const int* document;     // (groups) document of a group
-    const int* first_piece;  // (groups + 1) first piece of a group
-    const int* group;        // (pieces) group of a piece
-    const int* key;          // (pieces + groups) first key of a piece
-    const int* query;        // (pieces + groups) first query of a piece
-    const int* query_row;    // (queries) row of the query in x
-    const int* query_end;    // (queries) index of a key; the query sees all keys of its group before it
-    const int* key_source;   // (keys) source of a key
-    const int* key_row;      // (keys) row of a key in its source
+    const int* first_group;  // for each wave: its first group of queries; then the number of all groups
+    const int* document;     // for each group of queries: its document
+    const int* first_piece;  // for each group: its first piece of keys and queries; then the number of all pieces
+    const int* group;        // for each piece: its group of queries
+    const int* key;          // for each piece, and for the end of each group: the first key
+    const int* query;        // for each piece, and for the end of each group: the first query
+    const int* query_row;    // for each query: its row in x
+    const int* query_end;    // for each query: index of a key; the query sees the keys of its group before this key
+    const int* key_source;   // for each key: its source, the index of a key/value tensor
+    const int* key_row;      // for each key: its row in the source
 };
 
 // Returns the reason, as a message for the user, why state_attention cannot compute this mask. Returns an empty string
-// if it can.
+// if state_attention can compute it.
 inline std::string state_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         if (has_pattern(q)) return "a state that only grows cannot let the keys behind a window go";
@@ -44,9 +44,9 @@ inline std::string state_refuses(const SegmentGraph& graph) {
 
 namespace detail {
 struct StateGroup {
-    std::vector<int> source, row;              // source of each key, and its row in the source, in order
-    int whole = 0, document = 0;               // all queries see the first `whole` keys
-    std::vector<std::pair<int, int>> queries;  // for each query: number of keys that it sees, its row
+    std::vector<int> source, row;              // for each key of the list, in order: its source; its row in the source
+    int whole = 0, document = 0;               // `whole`: the first `whole` keys are seen by all queries of the group
+    std::vector<std::pair<int, int>> queries;  // for each query: the number of keys that it sees; its row
 };
 
 inline StateGroup keys_of_group(const SegmentGraph& g, const QuerySegment& q) {
@@ -98,7 +98,8 @@ inline bool same_keys(const SegmentGraph& g, const QuerySegment& a, const QueryS
 
 // Returns a plan as numbers: the counts of waves, groups, pieces, queries and keys, then the tables. A piece has at
 // most `piece` keys and queries in total. Throws Error if state_refuses() has a reason. For the backward (`forward` is
-// false), also throws Error if two documents share a key row, because both would write its gradient.
+// false), also throws Error if two documents share a key row, because both documents would write the gradient of this
+// row.
 inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& graph, const Views& keys, int piece,
                                            bool forward) {
     if (const std::string why = state_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));

@@ -24,7 +24,7 @@ struct RowNames {
 };
 
 struct DropoutRule {
-    float rate = 0;  // [0, 1)
+    float rate = 0;  // probability that a number is dropped, in [0, 1)
     Stream stream;
 };
 
@@ -37,37 +37,37 @@ struct AttentionRule {
     RowNames rows;  // names of the query rows; only needed for dropout
 };
 
-// Attention through a state of R slots (engine/math/state.h). StatePack: how a key is weighted in a slot; the pack of
-// a key is R numbers, one for each slot; with `pair`, R numbers for its key vector, then R for its value. StateRead:
-// how a query reads the slots.
+// Attention through a state of R slots (engine/math/state.h). The pack of a key is R numbers, which say how much of the
+// key each slot absorbs. StatePack names the formula that turns packs into weights; with `pair`, a pack has R numbers
+// for the key vector, then R for the value. StateRead says how a query reads the slots.
 enum class StatePack : int { sum, gated, exponential, pair };
 enum class StateRead : int { linear, kernel, attend };
 struct StateRule {
-    int heads = 1, slots = 1;  // H, R
+    int heads = 1, slots = 1;  // H heads, each with R slots that absorb the keys
     StatePack pack = StatePack::sum;
     StateRead read = StateRead::attend;
     double scale = 1;  // multiplies all numbers of the packs
-    double floor = 0;  // for read = kernel: lower bound of |divisor|, per key if pack = sum, in total if gated
-    int piece = 256;   // largest number of keys and queries in a piece, which one thread or warp computes
+    double floor = 0;  // for read = kernel: y is divided by at least floor, or floor * (number of keys) if pack = sum
+    int piece = 256;   // maximum number of keys plus queries that one thread or warp processes in one piece
 };
 
 // Parameters of lsh_attention. In each of `rounds` rounds, the rows of a segment are hashed into `buckets` buckets, an
 // even number. The rows are sorted by bucket and cut into chunks of `chunk` rows.
 struct LshRule {
-    AttentionRule attention;  // dropout depends on the place of the key in its list, not on a visiting order
+    AttentionRule attention;  // dropout's random number for a key depends on the key's index in the list of its group
     int rounds = 1, buckets = 2, chunk = 1;
 };
 
-// Parameters of sinkhorn. `block` rows form a block. The scores of pairs of blocks are divided by `temperature`, and
-// their matrix is normalised `iterations` times.
+// Parameters of sinkhorn. `block` rows form a block. The scores of pairs of blocks are divided by `temperature`. The
+// matrix of the exponentials of the scores is normalised `iterations` times.
 struct SinkhornRule {
     int heads = 1, block = 1, iterations = 1;
     double temperature = 1;
 };
 
 // Parameters of learn_codes. Codebook rows are moving averages with this `decay`. A row is dead if its count is below
-// `dead` times the mean count of a row in this batch; it is then replaced by a latent of the batch, drawn from the
-// stream.
+// `dead` times the mean count of a row in this batch. A dead row is replaced by a latent of the batch, which is drawn
+// at random from `stream`.
 struct CodeRule {
     int groups = 1;
     double decay = 0.99, dead = 0.1;
@@ -107,14 +107,14 @@ namespace cpu {
 #include "engine/ops/ops.h"
 #undef OP
 }  // namespace cpu
-namespace cuda {  // defined only in the CUDA library, which may not have all ops
+namespace cuda {  // defined only in the CUDA library, which may lack some ops
 #define OP(name, parameters, ...) void name parameters;
 #include "engine/ops/ops.h"
 #undef OP
 }  // namespace cuda
 
-// OpNumber numbers the ops, and op_count is the number of ops. For each op, op_names contains the name, and
-// op_parameters the parameter list and op_shapes the shapes, as written in ops.h.
+// OpNumber gives each op a number, and op_count is the number of ops. For each op, op_names contains the name,
+// op_parameters the parameter list, and op_shapes the string of the shapes, as written in ops.h.
 enum class OpNumber : int {
 #define OP(name, parameters, ...) name,
 #include "engine/ops/ops.h"
@@ -157,7 +157,7 @@ const OpTable& op_table(Device device);
 // Sets the table of Device::cuda, and returns the previous table. A null pointer means that there is no table.
 const OpTable* set_cuda_ops(const OpTable* table);
 
-// An argument of a call, as the checks of the call see it.
+// The facts about one argument of a call that the checks need.
 struct Argument {
     const View* views[4] = {};
     int count = 0;                       // number of views
@@ -176,13 +176,13 @@ Argument argument_of(const Other&) {
     return {};
 }
 
-// The checks of a call (checks.cpp). There is an argument for each parameter of the op.
-// Returns the one device on which all tensors lie. Throws Error if there are several.
+// The checks of a call (checks.cpp). `arguments` has an entry for each parameter of the op.
+// device_of() returns the one device on which all tensors lie. Throws Error if there are several.
 Device device_of(OpNumber op, const Argument* arguments);
 // Throws Error if a tensor does not have the shape and type that ops.h states.
 void check_shapes(OpNumber op, const Argument* arguments);
 
-// Returns the name of an op without _forward: "layernorm".
+// Returns the name of an op without the suffix _forward; for example "layernorm".
 const char* base_name(OpNumber op);
 
 // A tensor that an op writes.
@@ -191,7 +191,8 @@ struct Output {
     Shape shape;
     DType dtype;
 };
-// Returns the outputs that ops.h states for these inputs. `others` are the arguments that are not tensors.
+// Returns the name, shape and type of each output, as ops.h states them for these inputs. `others` are the arguments
+// that are not tensors.
 std::vector<Output> outputs_of(OpNumber op, const std::vector<View>& inputs, const std::vector<Argument>& others);
 
 // A callable for one OP line of ops.h: runs the op on the device of its tensors.
@@ -210,7 +211,7 @@ struct OpCall<number, slot, void (*)(P...)> {
         run(arguments...);
     }
     // Calls the op in a constructor, because InOrder{...} evaluates its arguments from left to right. In a function
-    // call, their order is unspecified.
+    // call, the order of evaluation is unspecified.
     struct InOrder {
         explicit InOrder(P... arguments) { OpCall()(arguments...); }
     };

@@ -8,8 +8,9 @@
 
 namespace masquerade {
 
-// True if the rule lets a query at place i see a key at place j. For rules by rank or bits the result is true, because
-// they do not depend on places; visible() checks them.
+// True if the rule lets a query at position i of a segment see the key at position j of this segment. For the rules
+// rank, strict_rank and bits, the result is true, because these rules do not depend on places; visible() checks these
+// rules.
 HD bool rule_allows(Rule rule, int i, int j) {
     switch (rule) {
         case Rule::none: return false;
@@ -20,15 +21,17 @@ HD bool rule_allows(Rule rule, int i, int j) {
     }
 }
 
-// True if a window or blocks limit which keys q sees or, in the second form, which keys of this key segment.
+// The first function returns true if a window or blocks limit which keys q sees. The second returns true if they limit
+// which keys of this key segment q sees.
 HD bool has_pattern(const QuerySegment& q) { return q.window >= 0 || q.block > 0; }
 HD bool has_pattern(const QuerySegment& q, int key_segment) {
     return has_pattern(q) && (key_segment == q.self || q.window_all || q.along);
 }
 
-// Places on one scale, on which the window and the blocks of a query segment are measured for a key segment.
-// `first_key` is the place of the first row of the key segment, and `middle` the place of the query row. `query` is
-// the place of the query row from which QuerySegment::globals decides; it does not depend on the key segment.
+// The places of a query row and of a key segment, by which the pattern of a query segment is tested. `first_key` is the
+// place of the first row of the key segment, and `middle` is the place of the query row; both are counted from the same
+// start. `query` is the place of the query row that is compared with QuerySegment::globals; it is the same for all key
+// segments.
 struct Places {
     int query, first_key, middle;
 };
@@ -42,7 +45,8 @@ HD Places places_of(const Graph& graph, const QuerySegment& q, int query_row, in
     return {i, other.before, i + own - (other.place - other.before)};
 }
 
-// Returns the index of the block that contains a place. It is negative if the place is negative.
+// Positions are cut into blocks of `length`. Returns the index of the block that contains the position `place`;
+// negative if `place` is negative.
 HD int block_of(int place, int length) { return (place < 0 ? place - length + 1 : place) / length; }
 
 // True if the pattern of q (window, stride, globals, blocks) lets the query row whose places are `row` see the key at
@@ -81,9 +85,9 @@ inline bool sees_whole(const QuerySegment& q, int key_segment) {
     return !has_pattern(q, key_segment) && (key_segment != q.self || q.rule == Rule::full);
 }
 
-// Calls f(begin, end), in order, for each run of places in [begin, end) that the pattern of q lets a query row at
-// place `middle` see. The query row must not be one of the first q.globals places. Each part of the pattern computes
-// where its next run begins, so that the places between runs are skipped.
+// Calls f(begin, end), in order, for each run of places in [begin, end) that the pattern of q (window, stride, globals,
+// blocks) lets a query row at place `middle` see. The query row must not be one of the first q.globals places. Each
+// part of the pattern computes where its next run begins, so that the places between runs are skipped.
 template <class F>
 void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, F f) {
     for (int from, to; begin < end; begin = to) {
@@ -115,9 +119,10 @@ void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, 
     }
 }
 
-// Calls f(begin, end), in order, for each run of rows of the key segment that a query row sees. Runs are computed,
-// without testing every row. Only rules by rank or bits, which apply to the query's own segment, test every row inside
-// the window or blocks.
+// Calls f(begin, end), in order, for ranges of rows of a key segment; together, they are the rows that a query row
+// sees. The ranges are computed from the rule and the pattern of q, without a test of every row. There is one
+// exception: if the key segment is q.self and the rule is rank, strict_rank or bits, visible() tests every row that the
+// pattern allows, and f is called for one row at a time.
 template <class Graph, class F>
 void each_run(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, F f) {
     const KeySegment& key = graph.keys[key_segment];

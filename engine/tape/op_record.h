@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Defines Record::by() for the ops of engine/ops/ops.h. The types and names of an op's parameters determine what a
 // record passes to the op:
-//   forward    The tensor parameters are the inputs of the record, then its outputs. All others are attributes.
+//   forward    The tensor parameters are the record's inputs, then its outputs. All other parameters are attributes.
 //   backward   View x is input or output x of the forward. View dy is the gradient of output y. Grad dx is the gradient
 //              of input x, which the backward writes. Any other parameter is the attribute with the same name.
-// A parameter of type Views stands for its own and all following inputs. Record::by() also fills Record::keep, the
-// list of tensors that the backward reads.
+// A parameter of type Views receives one input of the record and all inputs after it. Record::by() also fills
+// Record::keep, the list of tensors that the backward reads.
 #pragma once
 #include <algorithm>
 
@@ -60,8 +60,8 @@ struct Forward<Op, std::tuple<T...>> {
         (look(holds_tensors<T> == tensor), ...);
         return found;
     }
-    // Returns the index of the record's first output among the tensors of the forward, which are its inputs, then its
-    // outputs.
+    // The tensors of the forward are the record's inputs, then its outputs. Returns the index of the first output in
+    // this list.
     static int first_output(const Record& r) { return tensors - int(r.out.size()); }
     static void expect_tensors(const Record& r) {
         const int inputs = first_output(r), given = int(r.in.size());
@@ -116,7 +116,7 @@ struct Parameter {
         }
     }
     static void keep(Record& r) {
-        if constexpr (std::is_same_v<T, View> && tensor < 0)  // dy
+        if constexpr (std::is_same_v<T, View> && tensor < 0)  // the parameter is dy, the gradient of output y
             r.differentiable = std::max(r.differentiable, std::size_t(of_d + 1 - Forward<F>::first_output(r)));
         if constexpr (holds_tensors<T> && tensor >= 0) {
             const int first_output = Forward<F>::first_output(r);
@@ -131,9 +131,9 @@ struct Parameter {
 
 }  // namespace detail
 
-// The functions to which Record::forward and Record::backward point. A debugger shows them between the tape and an
-// op. They call Record::dx() in the order of the op's parameters. The order matters if one tensor is several inputs
-// of the op: its first gradient is stored, and further ones are added.
+// The functions to which Record::forward and Record::backward point. In a debugger's call stack, they appear between
+// the tape and the op. They call Record::dx() in the order of the op's parameters. The order matters if several inputs
+// of the op are the same tensor: the first gradient of the tensor is stored, and further gradients are added.
 template <class F, std::size_t... I>
 void record_forward(const Record& r) {
     typename F::InOrder{detail::Parameter<F, F, I>::of(r)...};
@@ -169,12 +169,12 @@ Record&& Record::by(F, B b, Attributes... a) && {
     return std::move(*this);
 }
 
-// Declares the outputs of an op, as ops.h states them for these inputs and attributes.
+// Declares the outputs of an op, with the shapes and types that ops.h states for these inputs and attributes.
 Record::Tensors declare_outputs(Tape& tape, OpNumber op, const std::string& name, const Record::Tensors& in,
                                 const std::vector<Argument>& attributes);
 
-// Returns a record of an op whose outputs ops.h states: declares them, and sets the inputs, the two ops, and the
-// attributes of the forward. The first output has the path `name`, and any other output y the path name.y.
+// Returns the record of an op with forward f and backward b. Declares the outputs as ops.h states them, and sets the
+// inputs and the attributes. The first output has the path `name`, and any other output y the path name.y.
 template <class F, class B, class... Attributes>
 Record op_record(Tape& tape, const std::string& name, F f, B b, Record::Tensors in, Attributes... a) {
     Record r(base_name(F::op));

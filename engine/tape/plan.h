@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The memory for the tensors of one step of a tape. A bucket is the name of all steps that have the same tensor
-// sizes. During training, the first step of a bucket either allocates every block separately or is rehearsed
+// The memory for the tensors of one step of a tape. All steps with the same tensor sizes form a bucket, which has a
+// name. During training, the first step of a bucket either allocates every block separately or is rehearsed
 // (tape/rehearsal.h). This step records when each block is first and last used. From these times, an offset for each
 // block is planned. Later steps of the bucket place their blocks at the planned offsets in one buffer. The unit of
 // time is the tick: one tick for each forward and each backward of an op.
@@ -16,18 +16,18 @@ namespace masquerade {
 
 struct ArenaBlock {
     std::size_t bytes = 0;
-    int first = 0, last = 0;  // ticks of the first and last use, both inclusive
+    int first = 0, last = 0;  // times of the first and last use, in ticks, both inclusive
     std::size_t offset = 0;
 };
 
-// Assigns every block an offset so that no two blocks that are in use at the same tick overlap. Blocks are placed
-// from the largest to the smallest, each at the lowest offset that is free. Returns the size of the buffer, in bytes.
+// Assigns every block an offset in one buffer. Blocks that are in use at the same tick never overlap. Blocks are
+// placed from the largest to the smallest, each at the lowest free offset. Returns the size of the buffer, in bytes.
 std::size_t place_blocks(std::vector<ArenaBlock>& blocks);
 
 enum class Blocks {
     planned,  // planned offsets in one buffer, as described at the top of this file
     loose,    // a separate allocation for each block, freed after the step
-    kept      // one after the other in one buffer that later steps reuse; for steps without backward, of any sizes
+    kept      // one after the other in one buffer that later steps reuse; for steps of varying sizes without a backward
 };
 
 class Arena {
@@ -56,7 +56,7 @@ class Arena {
     // reads a tensor missing in Record::keep then reads NaN.
     void set_poison(bool on) { poison_ = on; }
     // planned_bytes() returns the size of the buffer, which fits the largest step so far. unplanned_bytes() returns
-    // how many bytes the largest step without a plan needed, in which no two blocks share memory.
+    // the number of bytes of the largest step without a plan. In such a step, no two blocks share memory.
     std::size_t planned_bytes() const { return base_.bytes(); }
     std::size_t unplanned_bytes() const { return unplanned_; }
     const std::vector<ArenaBlock>* plan(const std::string& bucket) const;

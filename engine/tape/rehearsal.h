@@ -11,14 +11,14 @@
 
 namespace masquerade {
 
-// Rehearses a training step. work() must call all ops of the step, from the embedding to the optimiser. It must not
-// read numbers back from the device, else Error is thrown. Does nothing on the CPU, if the arena never makes plans or
-// already has a plan for the bucket, if an observer is attached to the tape, or if `wanted` is false. Throws BadInput
-// if the device has too little memory for the plan.
+// Rehearses a training step. work() must call all ops of the step, from the embedding to the optimiser. If work() reads
+// numbers back from the device, Error is thrown. Throws BadInput if the device has too little memory for the plan. Does
+// nothing in each of these cases: the tape is on the CPU; the arena never makes plans; the arena already has a plan for
+// the bucket; an observer is attached to the tape; `wanted` is false.
 //
 // Returns true if the step was rehearsed. The caller should then compute this step op by op, not as a captured graph:
-// it is the first of its bucket, so it loads kernels, lets cuBLASLt choose algorithms and allocates the workspaces of
-// ops, which do not belong in a graph.
+// the first step of a bucket loads kernels, lets cuBLASLt choose algorithms and allocates the workspaces of ops. This
+// work must not be part of a graph.
 bool rehearse(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool wanted,
               const std::function<void()>& work);
 
@@ -27,8 +27,9 @@ bool rehearse(Tape& tape, const std::string& bucket, std::uint64_t seed, std::ui
 // results have the same bits as if each op had run when it was called.
 class CapturedStep {
   public:
-    // Must be called after tape.begin(). Captures nothing on the CPU, if `wanted` is false, if an observer is
-    // attached to the tape, or if the memory of this step is not planned yet. Each op then runs when it is called.
+    // Must be called after tape.begin(). Captures nothing in each of these cases: the tape is on the CPU; `wanted` is
+    // false; an observer is attached to the tape; the memory of this step is not planned yet. Each op then runs when it
+    // is called.
     CapturedStep(const Tape& tape, bool wanted);
     ~CapturedStep();  // discards the recorded ops if run() has not been called
     CapturedStep(const CapturedStep&) = delete;
@@ -40,8 +41,8 @@ class CapturedStep {
 };
 
 // Runs a training step; work() calls its ops. If `graph` is true, the first step of a bucket is rehearsed and then runs
-// op by op, and each later step runs as one captured graph. Steps always run op by op if `graph` is false, on the CPU,
-// if an observer is attached to the tape, or if the arena makes no plans. The results can be read until tape.end().
+// op by op, and each later step runs as one captured graph. All steps run op by op if `graph` is false, if the tape is
+// on the CPU, if an observer is attached, or if the arena makes no plans. The results can be read until tape.end().
 void run_step(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool graph,
               const std::function<void()>& work);
 

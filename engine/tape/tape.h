@@ -38,8 +38,8 @@ struct Record {
         return std::move(*this);
     }
     // Sets two ops of engine/ops/ops.h as forward and backward, and the attributes of the forward. Also fills `keep`
-    // with the tensors that the backward reads (op_record.h). The backward may also be a function void(const
-    // Record&), which fills nothing, or nullptr.
+    // with the tensors that the backward reads (op_record.h). Instead of an op, the backward may be a function
+    // void(const Record&) or nullptr; `keep` is then not filled.
     template <class Forward, class Backward, class... Attributes, class = typename Forward::Parameters>
     Record&& by(Forward, Backward, Attributes...) &&;
     // Sets two functions as forward and backward. The caller must list the tensors that the backward reads in `keep`,
@@ -54,8 +54,7 @@ struct Record {
         with(std::move(a));
         return std::move(*this).by(f, b);
     }
-    // Sets the list of tensors whose values the backward reads, instead of the earlier list. Null pointers are
-    // skipped.
+    // Replaces the list of tensors whose values the backward reads. Null pointers are skipped.
     Record&& keeps(const Tensors& tensors) && {
         keep.clear();
         for (Tensor* t : tensors)

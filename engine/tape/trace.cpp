@@ -21,7 +21,8 @@ void check_finite(const View& view, const char* what, const Record& r, bool back
     }
 }
 
-// Calls f(path, view) for every value that the forward of a record has written, or every gradient that its backward has.
+// Calls f(path, view) for every value that the forward of a record has written or, if `backward` is true, for every
+// gradient that its backward has written.
 template <class F>
 void each_written(const Record& r, bool backward, F f) {
     for (const Tensor* t : backward ? r.in : r.out)

@@ -11,8 +11,8 @@
 namespace masquerade {
 
 // Throws Error at the first value or gradient that is not finite. The message names the tensor, the row and column,
-// and the op that wrote the number. All outputs of an op but the first may also be minus infinity: for an attention
-// row that sees no key, the output lse is the log of an empty sum.
+// and the op that wrote the number. Minus infinity is allowed in all outputs of an op except the first: for an
+// attention row that sees no key, the output lse is the log of an empty sum.
 struct NanTrace : Observer {
     void after(const Record& record, bool backward) override;
 };

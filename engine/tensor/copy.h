@@ -7,7 +7,8 @@
 namespace masquerade {
 
 // Copies `from` to `to`. Both tensors must have the same shape and type; each may be on any device. A copy to the CPU
-// is complete when the function returns. A copy to another device may still be under way, but `from` may be changed.
+// is complete when the function returns. A copy to another device may still be under way, but the caller may already
+// change `from`.
 void copy(const View& from, const View& to);
 void copy_bytes(const void* from, Device from_device, void* to, Device to_device, std::size_t bytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The shape of a row-major tensor: at most four sizes; unused ones are 1. The last size is the number of columns, the
-// product of the others is the number of rows. Activations have shape (N, C): N rows, C columns.
+// The shape of a row-major tensor: at most four sizes; unused sizes are 1. The last size is the number of columns, and
+// the product of all other sizes is the number of rows. Activations have shape (N, C): N rows, C columns.
 #pragma once
 #include <cstdint>
 #include <initializer_list>

@@ -15,11 +15,11 @@ struct Tensor {
     Device device = Device::cpu;
     void* value = nullptr;
     void* grad = nullptr;
-    bool needs_grad = false;    // whether it depends on a parameter
-    bool grad_written = false;  // whether a backward of this step has stored it; the next backward adds
+    bool needs_grad = false;    // true if the value depends on a parameter
+    bool grad_written = false;  // true if a backward of this step has stored the gradient; the next backward adds
     bool parameter = false;
-    bool retained = false;                  // whether the value is kept until the step ends
-    int value_block = -1, grad_block = -1;  // block numbers in the arena
+    bool retained = false;                  // true if the value is kept until the step ends
+    int value_block = -1, grad_block = -1;  // numbers of the arena blocks that hold value and gradient; -1: none
 
     View view() const { return View{value, dtype, device, shape, path.c_str()}; }
     View grad_view() const { return View{grad, grad_dtype(), device, shape, path.c_str()}; }

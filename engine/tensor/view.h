@@ -40,9 +40,9 @@ inline View rows_of(View v, std::int64_t begin, std::int64_t count) {
     return v;
 }
 
-// The gradient that a backward writes. The first backward stores every element, with zeros where there is no gradient
-// (`add` is false); each later one adds to the stored gradient (`add` is true). If `view` is empty, the gradient is not
-// computed.
+// The gradient that a backward writes. The first backward that writes it in a step stores every element, with zeros
+// where there is no gradient (`add` is false). Each later backward adds to the stored gradient (`add` is true). If
+// `view` is empty, the gradient is not computed.
 struct Grad {
     View view;
     bool add = false;

@@ -41,8 +41,8 @@ void Optimiser::start_average(double decay) {
 
 View Optimiser::average_of(Part part) const { return (parameters_.*part)(state(states_.size() - 1)); }
 
-// average += share (p - average), by the op that adds dy[0] weights[i] to dx[i]. The share of the newest weights p,
-// (1 - decay) / (1 - decay^t), is 1 for t = 1: the initial weights are forgotten.
+// average += share (p - average), where p are the newest weights and share = (1 - decay) / (1 - decay^t). For t = 1,
+// the share is 1, so the initial weights are forgotten. weighted_sum_backward() adds dy[0] weights[i] to dx[i].
 void Optimiser::average(std::int64_t t) {
     if (decay_ == 0) return;
     const double share = (1 - decay_) / (1 - std::pow(decay_, double(t)));

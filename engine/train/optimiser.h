@@ -30,12 +30,13 @@ class Optimiser {
     // norm() copies it to the host.
     virtual void update(std::int64_t t, double learning_rate) = 0;
 
-    // The moving average of the weights after updates 1 to t, in which those after update s have the weight
-    // decay^(t - s). It is the last state buffer and begins as the weights are now. average() adds the weights after
-    // update t; it does nothing if start_average() was not called.
+    // The moving average of the weights. start_average() adds it as the last state buffer, with the current weights as
+    // its first value. average(t) must be called after update t, and adds the new weights: in the average, the weights
+    // after update s have a factor proportional to decay^(t - s). Without start_average(), average() does nothing.
     void start_average(double decay);
     void average(std::int64_t t);
-    // Exchanges the weights with their average, if there is one. States stay as they are (Parameters::add_state).
+    // Exchanges the weights with their average, if there is one. The model's states (Parameters::add_state) have no
+    // average and do not change.
     void exchange_average();
     double norm() const;
     std::size_t states() const { return states_.size(); }
@@ -53,7 +54,8 @@ class Optimiser {
     using Part = View (Parameters::*)(const View&) const;
     static constexpr Part trained[] = {&Parameters::matrices, &Parameters::vectors};
     View average_of(Part part) const;
-    View written(int first, const std::vector<double>& numbers);  // writes numbers to small_
+    // Writes the numbers to the device buffer small_, from index `first` on.
+    View written(int first, const std::vector<double>& numbers);
 
     std::vector<const char*> names_;
     std::vector<Buffer> states_;
@@ -66,9 +68,9 @@ struct OptimiserKind {
     std::unique_ptr<Optimiser> (*make)(Parameters& parameters, const OptimiserOptions& options);
 };
 const std::vector<OptimiserKind>& optimiser_kinds();
-constexpr const char* average_of_weights = "ema";  // the state buffer of start_average()
+constexpr const char* average_of_weights = "ema";  // name of the state buffer of start_average()
 
-// Lets the weights be their moving average while it lives.
+// While an object of this class exists, the moving average replaces the weights, if there is an average.
 class Averaged {
   public:
     explicit Averaged(Optimiser& optimiser) : optimiser_(optimiser) { optimiser_.exchange_average(); }

@@ -23,8 +23,8 @@ namespace masquerade {
 namespace {
 constexpr double measuring_seconds = 20;  // training time after which the schedule is chosen from the measured speed
 
-// Returns the second at which the last step ends if a run may take `minutes`. The rest, 8 seconds or a tenth of a short
-// run, is for the last validation, the samples and the checkpoint.
+// Returns the time in seconds at which the steps of a run of `minutes` minutes must end. The remaining 8 seconds, or a
+// tenth of a short run, are for the last validation, the samples and the checkpoint.
 double last_second(double minutes) { return 60 * minutes - std::min(8.0, 6 * minutes); }
 
 std::atomic<bool> bar_shown{false};  // true if the terminal shows a progress bar, which has no newline
@@ -161,7 +161,7 @@ void Trainer::save() {
         const Averaged weights(*optimiser_);
         held_out = task_.validate();
     }
-    // No checkpoint is saved in this case, because it would replace an older one whose numbers are finite.
+    // If the held-out loss is not finite, no checkpoint is saved: it would replace an older one with finite numbers.
     if (!held_out.empty() && !std::isfinite(held_out[0].value))
         throw Error(text("step ", step_, ": the held-out loss is ", held_out[0].value, advice()));
     // The line is logged before the checkpoint is saved. After a crash between the two, the log has a line too many,

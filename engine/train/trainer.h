@@ -24,7 +24,8 @@ struct TrainOptions : OptimiserOptions {
     // The learning rate decays from step schedule_start to step schedule_steps.
     // If schedule_start is 0, `warmup` takes its place.
     // If schedule_steps is 0 and `steps` is the only limit, `steps` takes its place.
-    // If schedule_steps is 0 otherwise, both steps are chosen from the measured speed, even if schedule_start is set.
+    // If schedule_steps is 0 and `minutes` is a limit, or there is no limit, both steps are chosen from the measured
+    // speed, even if schedule_start is set.
     // The schedule then ends when `minutes` are over or, without a limit, after 10 minutes. Both steps are printed and
     // stored in the checkpoint.
     std::int64_t schedule_start = 0, schedule_steps = 0;
@@ -71,8 +72,8 @@ class Task {
     // released.
     virtual std::vector<Metric> metrics() { return {}; }
     // validate(), show() and finish() are called with the moving average of the weights, if there is one
-    // (OptimiserOptions::ema).
-    // Returns measurements on held-out data. The first one is the loss that decides which checkpoint is the best.
+    // (OptimiserOptions::ema). validate() returns measurements on held-out data. The first one is the loss that decides
+    // which checkpoint is the best.
     virtual std::vector<Metric> validate() { return {}; }
     // Returns text that is shown to the user now and then, such as samples and reconstructions.
     virtual std::string show(std::int64_t /*step*/) { return {}; }
@@ -97,11 +98,12 @@ class Trainer {
     // Continues from the latest checkpoint of the folder. A schedule given in the options overrides the schedule of the
     // checkpoint.
     void resume();
-    // Trains until a limit is reached, `stop` returns true or, without any limit, the schedule ends. Then saves a
-    // checkpoint, and returns the reason.
+    // Trains until a limit is reached or `stop` returns true. If there is no limit, training also stops at the end of
+    // the schedule. Then saves a checkpoint, and returns the reason.
     StopReason run(const std::function<bool()>& stop);
 
-    // Runs one step, waits for its end and returns its loss, from before the update. run() calls it for every step.
+    // Runs one step, waits until it is finished, and returns the loss before the update. run() calls this for every
+    // step.
     double train_step();
     std::int64_t step() const { return step_; }
     double norm() const { return norm_; }  // gradient norm of the latest step
@@ -112,7 +114,7 @@ class Trainer {
     // written. A new run creates its folder in this function, so that a run that fails in its first step leaves no
     // folder.
     std::function<void()> begin;
-    std::function<void()> saved;  // called after the last checkpoint; the user may interrupt what follows
+    std::function<void()> saved;  // called when the last checkpoint is on disk; from then on, Ctrl-C does no harm
     bool quiet = false;           // print nothing; the files of the run folder are written nevertheless
     bool terminal = false;        // redraw the progress line in place; otherwise print lines
     std::function<int()> columns = [] { return 80; };  // width of the terminal, read before each print
@@ -134,7 +136,7 @@ class Trainer {
     Parameters& parameters_;
     Task& task_;
     RunFolder& folder_;
-    TrainOptions options_;  // schedule_start and schedule_steps are 0 until the schedule is chosen
+    TrainOptions options_;  // schedule_steps is 0 until the schedule is chosen
     std::unique_ptr<Optimiser> optimiser_;
     Arena arena_;
     Tape tape_;

@@ -8,8 +8,9 @@ namespace {
 
 int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
-// Returns the lengths of the inert documents, which follow the real ones. Inert documents pad the number of rows to a
-// multiple of pad_to, and the number of documents to a multiple of 8. All have one row, except the last, which has at
+// Returns the lengths of the inert (padding) documents, which follow the real documents of a batch. `rows` and
+// `documents` are the numbers of real rows and documents. With the inert ones, the number of rows is a multiple of
+// pad_to, and the number of documents a multiple of 8. Each inert document has one row, except the last, which has at
 // least `at_least` rows.
 std::vector<int> fillers(int rows, int documents, int at_least, int pad_to) {
     std::vector<int> lengths(rounded_up(documents + 1, 8) - documents, 1);
@@ -37,7 +38,7 @@ void pad(Batch& b, int to) {
     const bool all_labelled = b.labels.count == real;
     const int missing = rounded_up(b.labels.count, to) - b.labels.count;
     std::vector<int> lengths = fillers(real, b.documents, all_labelled ? 1 : missing, to), sources(lengths.size(), 0);
-    if (b.source.count() > 0) {  // two stacks: all inert documents have source rows; only the last has decoder rows
+    if (b.source.count() > 0) {  // two stacks: every inert document has source rows; only the last has decoder rows
         sources = fillers(b.source.count(), b.documents, 1, to);
         std::fill(lengths.begin(), lengths.end(), 0);
         lengths.back() = rounded_up(real + (all_labelled ? 0 : missing), to) - real;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Packed batches: the rows of several documents, one document after another without padding between them; their masks;
-// and the labels, which say which rows predict which tokens.
+// Packed batches. A batch holds the rows of several documents, one document after another without padding between them.
+// It also holds the attention masks and the labels, which say which row must predict which token.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,12 +10,12 @@
 
 namespace masquerade {
 
-// The targets of labels that may have several targets or none, as in insertion models. Label m has the targets
-// tokens[j], with the shares shares[j] of the loss, for begin[m] <= j < begin[m+1].
+// The targets of labels that may have several targets or none, as in insertion models. The targets of label m are
+// tokens[j] for begin[m] <= j < begin[m+1]; shares[j] is the weight of target j in the loss.
 struct Choices {
     std::vector<int> begin = {0};  // index of each label's first target, then the number of all targets
     std::vector<int> tokens;       // the targets of all labels, one label after another
-    std::vector<double> shares;    // the share of each target
+    std::vector<double> shares;    // the weight of each target in the loss
     int size() const { return int(tokens.size()); }
     void push(int token, double share) {
         tokens.push_back(token);
@@ -23,12 +23,12 @@ struct Choices {
     }
 };
 
-// Label m says that row rows[m] must predict tokens[m]. If `choices` is not empty, the slot after row rows[m] must
-// instead predict the targets of label m in `choices`.
+// Label m says that row rows[m] must predict tokens[m]. In insertion models, label m instead stands for the slot
+// between row rows[m] and the next row, where words can be inserted; its targets are in `choices`.
 struct Labels {
     std::vector<int> rows, tokens;  // one number per label; rows ascend
     std::vector<double> weights;    // weight of each label in the loss: 1, or 0 for padding labels
-    std::vector<int> begin = {0};   // labels of real document b: begin[b] to before begin[b+1]
+    std::vector<int> begin = {0};   // real document b has the labels begin[b] .. begin[b+1]-1
     int count = 0;                  // number of real labels; the padding labels follow them
     Choices choices;
     int size() const { return int(tokens.size()); }
@@ -42,20 +42,21 @@ struct Labels {
 // The rows and labels of one document before packing. A model has either one stack, which reads `rows`, or an encoder,
 // which reads `source`, and a decoder, which reads `rows`. The two halves of UniVAE count as two stacks.
 struct Example {
-    TokenRows source;          // rows of the encoder; empty if there is only one stack
-    TokenRows rows;            // rows of the only stack, or of the decoder
-    Document document;         // one stack: the lengths of the parts A and B of `rows`; unused for two stacks
-    std::vector<int> rank;     // a number of every row, for masks that depend on one (two_stream_mask(): its rank,
-                               // pseudo_mask(): its weight, a tree: tree_of()); else empty
+    TokenRows source;   // rows of the encoder; empty if there is only one stack
+    TokenRows rows;     // rows of the only stack, or of the decoder
+    Document document;  // one stack: the numbers of source and target rows in `rows`; two stacks: not used
+    // If the mask needs a number for each row, these numbers: ranks (two_stream_mask(), tree_of()) or weights
+    // (pseudo_mask()). Otherwise empty.
+    std::vector<int> rank;
     Labels labels;             // labels of `rows`
     bool same_source = false;  // whether this example has the source of the previous one; `source` is then empty
 };
 
-// The parts of a UniVAE batch that other batches lack; empty in other batches. In a UniVAE batch, Batch::source and
-// Batch::source_graph belong to the encoder half, Batch::rows to the decoder half, and Batch::graph to the decoder
-// layers without a latent.
+// The fields that only UniVAE uses; in batches of other models, they are empty. UniVAE's encoder half reads a sentence,
+// and its decoder half reconstructs it. Batch::source and Batch::source_graph belong to the encoder half, and
+// Batch::rows to the decoder half. Batch::graph is the mask of the decoder layers without a latent.
 struct Halves {
-    TokenRows cls;  // the row [CLS] of each document
+    TokenRows cls;  // the row [CLS] of each document: the first row of its encoder half
     // cls_rows: for each document, the index of its row [CLS] in `source`. which: for each row of `source`, the index
     // of its document if the row is [CLS], else -1.
     std::vector<int> cls_rows, which;
@@ -63,41 +64,46 @@ struct Halves {
     // cls_graph: the mask of the last encoder layer, whose only queries are the rows [CLS]. latent_graph: the mask of
     // decoder layers with a latent, in which every row also sees the latent of its document.
     SegmentGraph cls_graph, latent_graph;
-    // Both halves of each document as one sequence, for UniVae::joint(), and what joint() needs to know about these
-    // rows: the indices of the rows [CLS]; for each row, the index of its document if it is [CLS], else -1; the
-    // indices of the decoder half's rows; and the masks of layers without and with a latent.
+    // For UniVae::joint(), which runs both halves of each document as one sequence. joint: the rows of all sequences.
+    // joint_cls_rows: for each document, the index in `joint` of its row [CLS]. joint_which: for each row of `joint`,
+    // the index of its document if the row is [CLS], else -1. joint_decoder_rows: the indices of the decoder halves'
+    // rows. joint_lower_graph and joint_upper_graph: the masks of layers without and with a latent. joint_masks: masks
+    // that replace these two in some layers.
     TokenRows joint;
     std::vector<int> joint_cls_rows, joint_which, joint_decoder_rows;
     SegmentGraph joint_lower_graph, joint_upper_graph;
     LayerGraphs joint_masks;
-    const std::vector<int>& names() const { return cls.document; }  // the name of each document
+    const std::vector<int>& names() const { return cls.document; }  // the name (a number) of each document
 };
 
-// A batch of documents. Padding rows belong to inert documents, which follow the real ones: no real row attends to
-// padding rows, and labels of padding rows have weight 0.
+// A batch of documents. If a batch is padded, inert documents follow the real ones: no real row attends to their rows,
+// and their labels have weight 0.
 struct Batch : Halves {
-    TokenRows source, rows;                         // rows of the encoder (if any); rows of the decoder or only stack
-    Documents parts;                                // for each document, the lengths of its parts A and B or, for two
-                                                    // stacks, the numbers of its rows in `source` and in `rows`
-    Documents shared;                               // two stacks: for each source, the number of its rows, and of all
-                                                    // decoder rows that attend to it, even in several documents
-    std::vector<int> rank;                          // Example::rank of each row of `rows`, padded with -1; or empty
-    SegmentGraph source_graph, graph, cross_graph;  // masks: encoder, decoder or only stack, cross-attention
-    LayerGraphs source_masks, masks, cross_masks;   // replace source_graph, graph, cross_graph in some layers
+    TokenRows source, rows;  // rows of the encoder (if any); rows of the decoder or only stack
+    // For each document, the numbers of its source rows and of its target rows. With one stack, both are rows of
+    // `rows`; with two stacks, they are rows of `source` and of `rows`.
+    Documents parts;
+    // Two stacks: for each source, the number of its rows, and the number of all decoder rows that attend to it.
+    // Several documents can share a source (Example::same_source).
+    Documents shared;
+    // The number that the mask needs for each row (Example::rank), padded with -1; or empty.
+    std::vector<int> rank;
+    SegmentGraph source_graph, graph, cross_graph;  // masks: encoder; decoder or only stack; cross-attention
+    LayerGraphs source_masks, masks, cross_masks;   // replace source_graph, graph and cross_graph in some layers
     Labels labels;                                  // labels of `rows`
     TokenRows scored;                               // copies of the rows with a label, one per label
     // The mask of the last layer if this layer runs only for the rows with a label. If scored_graph is empty, the last
     // layer runs for all rows.
     SegmentGraph scored_graph;
     int documents = 0;   // number of real documents
-    std::string bucket;  // all sizes on which the memory of a step depends, as text; equal buckets share a memory plan
+    std::string bucket;  // all sizes, as text, that determine the memory of a step; equal buckets share a memory plan
 
     const SegmentGraph& graph_at(int layer) const { return masks.at(layer, graph); }
     const SegmentGraph& last_graph() const { return graph_at(int(masks.of_layer.size()) - 1); }
 };
 
-// Packs the rows and labels of examples into a batch, without masks. If pad_to > 1, adds inert documents so that the
-// numbers of rows and labels are multiples of pad_to and the number of documents is a multiple of 8.
+// Packs the rows and labels of examples into a batch. The caller must set the masks. If pad_to > 1, adds inert
+// documents: the numbers of rows and labels become multiples of pad_to, the number of documents a multiple of 8.
 Batch pack(const std::vector<Example>& examples, int pad_to);
 
 // The name of the first inert document. The other inert documents are named first_filler - 1, first_filler - 2, ...

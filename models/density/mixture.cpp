@@ -90,10 +90,11 @@ Numbers GaussianMixture::draw(const Stream& stream, std::uint32_t line, double t
     return x;
 }
 
-// The dimensions are reordered, so that the given numbers F precede the numbers R that are drawn; S = L L^T in the new
-// order. For each component, let y = L_FF^-1 (x_F - m_F). Then x_F has the likelihood exp(-|y|^2 / 2) under the
-// component, up to a factor that is common to all components. A component is drawn with a probability proportional to
-// its weight times this likelihood. Then x_R = m_R + L_RF y + L_RR e with normal e, scaled by the temperature.
+// The dimensions are reordered, so that the given numbers F precede the numbers R that are drawn. In the new order, the
+// covariance is L L^T with a lower triangular L. For each component, let m be its mean, and y = L_FF^-1 (x_F - m_F).
+// Then x_F has the likelihood exp(-|y|^2 / 2) under the component, up to a factor that is common to all components. A
+// component is drawn with a probability proportional to its weight times this likelihood. Then x_R = m_R + L_RF y +
+// temperature * L_RR e with normal e.
 Numbers GaussianMixture::draw_rest(Numbers x, int from, int to, const Stream& stream, std::uint32_t line,
                                    double temperature) const {
     const std::size_t D = dimensions_, rest = to - from, known = D - rest;
@@ -136,9 +137,10 @@ namespace {
 
 constexpr std::int64_t chunk = 1024;  // number of rows per matrix product
 constexpr double least_variance = 1e-6, most_widening = 100;
-constexpr double strength = 10;  // in fit(): weight of the covariance of all rows, in rows
+constexpr double strength = 10;  // in fit(): weight of the covariance of all rows; the other covariance has weight N
 
-// Returns the whitened rows (n,D), which are (x - middle) inverse^T for x(n,D).
+// Returns the whitened rows (n,D) of x(n,D): row i is (x_i - m) L^-T, where m = w.middle is the mean of the mixture and
+// L^-1 = w.inverse is the inverse of the Cholesky factor.
 std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
     const std::int64_t n = x.rows(), D = x.columns();
     std::vector<float> centred, y(n * D);
@@ -150,7 +152,7 @@ std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
 }
 
 // Calls use(n, s, square) for each row n of x(N,D), on several threads. square is |y|^2 for the whitened row y. s[k] is
-// log w_k - |y - m_k|^2 / 2 + square / 2 for component k with the whitened mean m_k.
+// log w_k - |y - m_k|^2 / 2 + square / 2 for component k, which has the weight w_k and the whitened mean m_k.
 template <class Use>
 void each_row(const GaussianMixture& g, const View& x, Use use) {
     const std::int64_t D = g.dimensions(), M = g.components();
@@ -176,7 +178,7 @@ void each_row(const GaussianMixture& g, const View& x, Use use) {
 Numbers outer_products(const std::vector<float>& t, std::int64_t n, std::int64_t D) {
     std::vector<float> sums(D * D);
     View rows = view_of(t, {n, D}, "mixture.rows"), to = view_of(sums, {D, D}, "mixture.covariance");
-    linear_backward(rows, rows, to, Grad{}, Grad{to, false}, Grad{});  // reads no weight, so `to` gives only its shape
+    linear_backward(rows, rows, to, Grad{}, Grad{to, false}, Grad{});  // of the third argument, only the shape is read
     return {sums.begin(), sums.end()};
 }
 
@@ -208,9 +210,9 @@ Numbers factor_of(Numbers covariance, std::size_t D) {
 }  // namespace
 
 // Draws one row per component, and assigns every row to the nearest drawn row. The mean of a component is the mean of
-// its rows, and its weight is proportional to the number of its rows plus one (add-one smoothing). The covariance is
-// the weighted average of two covariances: that of the N rows around the means of their components has the weight N;
-// that of all rows around their common mean, with the floor, has the weight `strength`.
+// its rows, and its weight is proportional to the number of its rows plus one (add-one smoothing). S is the weighted
+// average of two covariances. The covariance of the N rows around the means of their components has the weight N. The
+// covariance of the rows around their common mean, with the floor added, has the weight `strength`.
 GaussianMixture GaussianMixture::fit(const View& x, int components, double floor, std::uint64_t seed) {
     if (!x || x.count() == 0) throw BadInput("a mixture needs at least one row to be fitted to");
     if (components < 1 || !(floor >= 0))
@@ -220,7 +222,7 @@ GaussianMixture GaussianMixture::fit(const View& x, int components, double floor
     const float* const rows = x.as<float>();
     Numbers covariance = covariance_of(x, floor);
     Numbers means;
-    for (std::size_t n : drawn(N, components, Sequence(seed, "mixture.start")))  // without replacement
+    for (std::size_t n : drawn(N, components, Sequence(seed, "mixture.start")))  // drawn without replacement
         means.insert(means.end(), rows + n * D, rows + (n + 1) * D);
     const std::size_t M = means.size() / D;
     std::vector<std::size_t> nearest(N);

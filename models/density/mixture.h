@@ -28,18 +28,20 @@ inline View view_of(const std::vector<float>& numbers, const Shape& shape, const
 class GaussianMixture {
   public:
     GaussianMixture() = default;
-    // weights(M) are positive and add up to 1. means(M,D) are finite. factor(D,D) is L, a lower triangular matrix with
-    // a positive diagonal. Throws BadInput if one of these conditions is not met.
+    // weights(M) are positive and add up to 1. means(M,D) are finite. factor(D,D) is L, the Cholesky factor of the
+    // covariance: a lower triangular matrix with a positive diagonal. Throws BadInput if one of these conditions is not
+    // met.
     GaussianMixture(Numbers weights, Numbers means, Numbers factor);
 
-    // Fits a mixture of min(components, N) Gaussians to the rows x(N,D), f32. S is mixed from two estimates (see the
-    // definition); to the variances of one, `floor` times their mean is added, but at least 1e-6. Throws BadInput if x
-    // has no rows or numbers that are not finite.
+    // Fits a mixture of min(components, N) Gaussians to the rows x(N,D), f32. The covariance S is a weighted average of
+    // two estimates, which the comment at the definition describes. In one of them, `floor` times the mean variance,
+    // but at least 1e-6, is added to each variance. Throws BadInput if x has no rows or has numbers that are not
+    // finite.
     static GaussianMixture fit(const View& x, int components, double floor, std::uint64_t seed);
 
-    // Returns this mixture with S multiplied by a factor from 1 to 100, chosen to maximise the likelihood of the
-    // held-out rows x(N,D), f32. With many components, the rows used in the fit are close to the means, so S
-    // underestimates how far other rows deviate from the means.
+    // Returns this mixture with its covariance S multiplied by a factor from 1 to 100, chosen to maximise the
+    // likelihood of the held-out rows x(N,D), f32. With many components, the rows used in the fit are close to the
+    // means, so S underestimates how far other rows deviate from the means.
     GaussianMixture widened(const View& x) const;
 
     // Returns log p of every row of x(N,D), f32, in nats.
@@ -58,13 +60,15 @@ class GaussianMixture {
     const Numbers& factor() const { return factor_; }
 
     // The mixture after whitening, for matrix products in float. Whitening subtracts the mean of the mixture from a row
-    // and multiplies the row by the inverse of L, so that S becomes the identity.
+    // and multiplies the row by the inverse of L, the Cholesky factor of the covariance, so that the covariance becomes
+    // the identity.
     struct Whitened {
         Numbers middle;                // (D) mean of the mixture
-        std::vector<float> inverse;    // (D,D) inverse of L
+        std::vector<float> inverse;    // (D,D) inverse of the Cholesky factor L
         std::vector<float> means;      // (M,D) the means m_k, whitened
-        std::vector<float> constants;  // (M) log w_k - |m_k|^2 / 2 for the whitened m_k
-        double constant = 0;           // -log det L - D/2 log 2 pi
+        std::vector<float> constants;  // (M) log w_k - |m_k|^2 / 2, for the weight w_k and the whitened mean m_k
+        // Log of the normaliser of a Gaussian: -log det L - D/2 log 2 pi, where L is the Cholesky factor.
+        double constant = 0;
     };
     const Whitened& whitened() const { return whitened_; }
 

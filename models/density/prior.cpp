@@ -12,13 +12,13 @@
 namespace masquerade {
 namespace {
 
-// The prior has one component for so many codes. Ten times fewer components would give a higher held-out likelihood.
-// But then samples near the means are all alike, and samples far from the means are word salad
+// Number of codes per component of the prior. Ten times fewer components would give a higher held-out likelihood. But
+// then samples near the means would all be alike, and samples far from the means would be word salad
 // (docs/results/univae-default.md).
 constexpr int rows_a_component = 4;
 constexpr double least_floor = 1e-4;
 constexpr int held_out_share = 20;            // one code in 20 is held out, to choose the width of the components
-constexpr std::int64_t most_held_out = 2000;  // largest number of held-out codes; the width is only one number
+constexpr std::int64_t most_held_out = 2000;  // maximum of held-out codes; enough to determine one number, the width
 
 // Parses a list such as "3 0 12": the numbers of training sentences with 0, 1, 2 ... tokens.
 std::vector<std::uint32_t> numbers_in(const std::string& lengths) {
@@ -43,8 +43,8 @@ LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::u
         throw Error(text("a prior was given codes ", codes.shape, "; expected (N, ", space.numbers(), ")"));
     const std::int64_t held_out = std::min(N / held_out_share, most_held_out);
     const int components = std::max<std::int64_t>(1, (N - held_out) / rows_a_component);
-    // If there are few codes for the number of dimensions, they hardly vary in some directions, in which codes of other
-    // sentences do vary. The floor therefore grows with D / N.
+    // If the number of codes, N, is small compared with the number of dimensions, D, these codes hardly vary in some
+    // directions in which the codes of other sentences do vary. The floor of the variance therefore grows with D / N.
     const double floor = std::max(least_floor, double(D) / N);
     GaussianMixture fitted = GaussianMixture::fit(rows_of(codes, 0, N - held_out), components, floor, seed);
     if (held_out > 0) fitted = fitted.widened(rows_of(codes, N - held_out, held_out));

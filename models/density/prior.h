@@ -10,7 +10,7 @@ namespace masquerade {
 
 class LatentPrior {
   public:
-    // Default of `temperature` in draw(), which docs/results/univae-default.md explains.
+    // Default of `temperature` in draw(). docs/results/univae-default.md explains the value.
     static constexpr double default_temperature = 0.25;
 
     // Fits a prior to the codes of N sentences, the rows of codes(N, space.numbers()), f32. `lengths` are the numbers

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Discrete latents z of an input y. A straight-through estimator passes the gradient of z to the value before rounding.
+// Discrete latents z of an input y. Rounding and replacing have no useful gradient, so the backward pass treats them as
+// the identity (straight-through estimator).
 //   fsq  z = tanh y, with each number rounded to the nearest of `levels` values                     Mentzer et al. 2023
 //   vq   each group of numbers of y is replaced by the nearest row of its codebook            van den Oord et al. 2017
 #include <algorithm>
@@ -14,8 +15,8 @@ namespace {
 // Returns the probability that a standard normal number is below x.
 double normal_share(double x) { return 0.5 * std::erfc(-x * std::sqrt(0.5)); }
 
-// Base class of fsq and vq. z is one of finitely many points, and the prior is uniform over these points. The KL is
-// therefore the log of the number of points.
+// Base class of fsq and vq. z is one of finitely many points. The input y determines z, and the prior is uniform over
+// the points, so the KL is log(number of points).
 class Points : public Latent {
   public:
     using Latent::Latent;
@@ -26,8 +27,8 @@ class Points : public Latent {
         read_code(z, parts.data());
         write_code(parts.data(), z);
     }
-    // On entry, z holds normal numbers. The first number of each group of D numbers selects the group's part of the
-    // code.
+    // On entry, z holds standard normal numbers. The code has one part for each group of D numbers of z; the first
+    // number of the group selects this part.
     void draw(double* z) const override {
         const int n = code_choices(), D = options.size / code_parts();
         std::vector<int> parts;
@@ -44,7 +45,7 @@ class Levels : public Points {
     double out_deviation() const override { return 1.4 / std::sqrt(double(options.size)); }
     LatentSample sample(Tape& tape, Tensor* y, const LatentNoise*, int,
                         const std::vector<LatentSample>&) const override {
-        Tensor* t = tanh(tape, y, "tanh");  // (B,Z)
+        Tensor* t = tanh(tape, y, "tanh");  // (B,Z): Z numbers per document
         return {straight_through(tape, t, nearest_level(tape, t, options.levels, "level"), "z"), y};
     }
     int code_parts() const override { return options.size; }
@@ -60,8 +61,8 @@ class Levels : public Points {
     }
 };
 
-// vq: each group of numbers of y is replaced by the nearest row of the group's codebook. A row of a codebook is the
-// moving average of the numbers that it replaced. Codebooks are states, which the optimiser does not update.
+// vq: each group of numbers of y is replaced by the nearest row of the group's codebook. Each row of a codebook is a
+// moving average of the groups that it replaced. Codebooks are states, which the optimiser does not update.
 class Codes : public Points {
   public:
     Codes(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before)
@@ -78,7 +79,7 @@ class Codes : public Points {
         const NearestCode nearest = nearest_code(tape, y, codes_, options.groups, "nearest");
         LatentSample s;
         s.y = y;
-        s.z = straight_through(tape, y, nearest.q, "z");  // (B,Z)
+        s.z = straight_through(tape, y, nearest.q, "z");  // (B,Z): Z numbers per document
         s.loss = distance(tape, y, nearest.q, options.commitment, "commitment");
         s.code = nearest.code;
         return s;
@@ -112,8 +113,8 @@ class Codes : public Points {
 
   private:
     std::string path_;
-    // Codebooks (groups M, D) with M rows per group, and the moving averages: the number of vectors that each row
-    // replaced, (groups M), and the sum of these vectors, (groups M, D).
+    // codes_ (groups * M, D): the codebooks, with M rows per group. counts_ (groups * M): moving average of the number
+    // of vectors that each row replaced. sums_ (groups * M, D): moving average of the sum of these vectors.
     Tensor *codes_ = nullptr, *counts_ = nullptr, *sums_ = nullptr;
 };
 

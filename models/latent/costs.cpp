@@ -38,13 +38,13 @@ Tensor* LatentLayer::add_costs(Tape& tape, Tensor* total, const LatentSample& s,
     add_to_total(s.loss, documents, 1, text("latent_loss.", layer));
     if (o.free_bits == 0 || !s.kl) {
         add_to_total(s.kl, documents, kl_weight, kl);
-    } else if (s.kls) {  // free bits apply to each number of each document
+    } else if (s.kls) {  // each number of z has its own lower limit of the KL, free_bits / Z
         Numbers each;
         const std::size_t Z = s.kls->columns();
         for (double w : documents) each.insert(each.end(), Z, w);
         Tensor* flat = reshape(tape, s.kls, {std::int64_t(each.size())}, kl + ".numbers");
         add_to_total(at_least(tape, flat, o.free_bits / double(Z), kl + ".free"), each, kl_weight, kl);
-    } else if (o.free_bits_of == "batch") {  // free bits apply to the mean over the batch
+    } else if (o.free_bits_of == "batch") {  // the lower limit applies to the mean KL of the batch
         const double count = std::accumulate(documents.begin(), documents.end(), 0.0);
         Tensor* shares = loss_weights(tape, documents, targets / count, targets, "document_shares");
         Tensor* mean = weighted_sum(tape, s.kl, shares, kl + ".mean");

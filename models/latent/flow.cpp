@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Gaussian latents whose prior is a normalising flow f: if z is a sample of the prior, f(z) is a sample of N(0, 1).
 // y holds the means mu of q(z | y), then the log variances l:
-//   z = mu + exp(l/2) e,   log p(z) = log N(f(z); 0, 1) + log |df/dz|
+//   z = mu + exp(l/2) e,   log p(z) = log N(f(z); 0, 1) + log |det df/dz|       e: normal noise
 // Each step of f is a linear map u = W z + b, which mixes the numbers, followed by a coupling layer: a small net
 // computes from the first half of u the scale and the shift of the second half. To draw a sample z = f^-1(n), where n
 // is normal, f is inverted step by step.
@@ -43,7 +43,7 @@ Numbers solve(Numbers w, Numbers y, double* log_det = nullptr) {
 // A linear map whose weight is never rounded to bf16, since rounding would make the flow's inverse inexact. The weight
 // is declared as a vector, because only matrices are rounded.
 struct Unrounded {
-    Tensor *weight, *bias;  // (O * I) the rows of the (O,I) matrix one after another; (O)
+    Tensor *weight, *bias;  // weight (O * I): the (O,I) matrix, row by row; bias (O)
     int out, in;
     Unrounded(Parameters& p, const std::string& path, int I, int O, Init init)
         : weight(p.add(path + ".weight", {std::int64_t(O) * I}, std::move(init))),
@@ -88,7 +88,7 @@ class Flow : public Latent {
         Tensor* half = tape.constant("first_half", {options.size}, y->dtype, first.data());
         LatentSample s;
         s.y = y;
-        s.z = gaussian_sample(tape, y, e, "z");  // (B,Z)
+        s.z = gaussian_sample(tape, y, e, "z");  // (B,Z): Z numbers per document
         Tensor *u = s.z, *log_dets = nullptr, *log_dets_of_mix = nullptr;
         for (std::size_t i = 0; i < steps_.size(); i++) {
             const std::string name = text("flow.", i);

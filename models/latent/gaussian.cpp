@@ -38,7 +38,7 @@ class Gaussian : public Latent {
         LatentSample s;
         s.y = y;
         s.prior = prior;
-        s.kl = gaussian_kl(tape, y, prior, "kl");  // (B)
+        s.kl = gaussian_kl(tape, y, prior, "kl");  // (B): a number per document
         if (options.free_bits > 0 && options.free_bits_of == "number") s.kls = gaussian_kl(tape, y, prior, "kls", true);
         s.z = gaussian_sample(tape, y, noise_of(tape, y, noise, layer, options.size), "z");
         return s;
@@ -65,7 +65,7 @@ class GaussianChain : public Gaussian {
         const LatentSample& last = below.at(layer - 1);
         Tensor* r = product(tape, last.z, from_z_, "prior.z");
         if (last.chain) r = add(tape, r, product(tape, last.chain, from_r_, "prior.r"), "prior.sum");
-        r = tanh(tape, r, "prior.tanh");  // (B,Z)
+        r = tanh(tape, r, "prior.tanh");  // (B,Z): Z numbers per document
         LatentSample s = around(tape, y, product(tape, r, out_, "prior"), noise, layer);
         s.chain = r;
         return s;
@@ -81,8 +81,8 @@ class GaussianChain : public Gaussian {
     static Tensor* product(Tape& tape, Tensor* x, const Linear& by, const std::string& name) {
         return linear_unrounded(tape, convert(tape, x, tape.dtype, name + ".stored"), by.weight, by.bias, name);
     }
-    // Returns the hidden state r_l of this layer. `z` is the latent of the layer below. The latents of still lower
-    // layers must lie just before z in memory.
+    // Returns the hidden state r_l of this layer, from which the prior is computed. `z` is the latent of the layer
+    // below. The latents of still lower layers must lie just before z in memory.
     Numbers kept(const double* z) const {
         Numbers r = affine(from_z_.weight, from_z_.bias, {z, z + before_->options.size});
         if (before_->before_) {

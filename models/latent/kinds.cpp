@@ -40,17 +40,17 @@ class OnSphere : public Latent {
                         const std::vector<LatentSample>&) const override {
         LatentSample s;
         s.y = y;
-        s.z = normalise(tape, y, "mean");  // (B,Z)
+        s.z = normalise(tape, y, "mean");  // (B,Z), the mean of each row
         const std::int64_t B = y->rows();
-        // `zero` is log kappa minus the current value of log kappa. Its value is therefore 0; it exists to carry
-        // gradients to kappa. The KL and w, which are computed outside the tape, enter the tape as linear functions of
-        // `zero`, whose slopes are the derivatives by log kappa.
+        // `zero` is log kappa minus a constant, the current value of log kappa. Its value is 0, and its gradient is the
+        // gradient of log kappa. The KL and the cosines w are computed outside the tape. They enter the tape as linear
+        // functions of `zero` with the slopes d KL / d log kappa and dw / d log kappa.
         Tensor* zero = nullptr;
         if (change_) {
             const double now = -number_of(change_);
             zero = add(tape, change_, tape.constant("now", {1}, y->dtype, &now), "change");
             const Numbers kl(B, around().kl()), slope(B, around().kl_by_log_kappa());
-            s.kl = moved(tape, kl, slope, zero, y, "kl");  // (B)
+            s.kl = moved(tape, kl, slope, zero, y, "kl");  // (B): a number per document
         }
         if (!noise) return s;
         Tensor* w = zero ? moved(tape, noise->w[layer], noise->w_by_log_kappa[layer], zero, y, "w")
@@ -103,7 +103,7 @@ class OnSphere : public Latent {
         return *around_;
     }
     static double number_of(const Tensor* t) { return OnHost(t->view())[0]; }
-    // Returns values + slopes * zero, (B).
+    // Returns values + slopes * zero, (B). zero has the value 0 and the gradient of log kappa (see sample()).
     template <class Number>
     static Tensor* moved(Tape& tape, const std::vector<Number>& values, const std::vector<Number>& slopes, Tensor* zero,
                          const Tensor* y, const std::string& name) {

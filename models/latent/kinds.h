@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The functions for the table latent_kinds() that make latents, those of classes outside kinds.cpp by name; and two
-// functions that several kinds of latents use.
+// Functions for the kinds of latents. make_latent<Kind>() makes a latent for the table latent_kinds(). The constants
+// below are its instances for classes that are defined outside kinds.cpp. Several kinds use noise_of() and affine().
 #pragma once
 #include "engine/tensor/numbers.h"
 #include "models/latent/latent.h"
@@ -14,7 +14,7 @@ std::shared_ptr<const Latent> make_latent(Parameters* p, const std::string& path
 }
 extern const MakeLatent make_gaussian, make_gaussian_chain, make_flow, make_levels, make_codes;
 
-// Returns a constant tensor (B,Z), the normal numbers of one latent layer; zeros if `noise` is null (the mean path).
+// Returns the normal numbers of one latent layer as a constant (B,Z). If `noise` is null (z is the mean), they are 0.
 inline Tensor* noise_of(Tape& tape, const Tensor* y, const LatentNoise* noise, int layer, int Z) {
     const std::vector<float> zero(noise ? 0 : y->rows() * Z);
     return tape.constant("e", {y->rows(), Z}, y->dtype, noise ? noise->e[layer].data() : zero.data());

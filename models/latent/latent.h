@@ -17,36 +17,38 @@ enum class LatentKind { vmf, power_spherical, gaussian, gaussian_chain, flow, fs
 
 struct LatentOptions {
     LatentKind kind = LatentKind::vmf;
-    int size = 32;             // Z, the length of the latent vector of one layer
-    bool projects = true;      // false: In and Out are the identity, so that y = x, u = z, and Z equals the width of x
-    bool norm = false;         // whether a layer norm follows Out
+    int size = 32;  // Z, the length of the latent vector of one layer
+    // False: the linear maps In (x to y) and Out (z to u) are the identity, and Z equals the width of x.
+    bool projects = true;
+    bool norm = false;         // whether a layer norm follows Out, the linear map from z to u
     double out_deviation = 0;  // standard deviation of Out's initial weights; 0: Latent::out_deviation()
     double kappa = 110;        // vmf, power_spherical: the concentration, or its initial value if it is learned
     bool learn_kappa = false;
-    double free_bits = 0;                   // in nats per layer: the loss contains max(KL, free_bits) instead of the KL
-    std::string free_bits_of = "sentence";  // the KL in this maximum is, for "sentence", the KL of each sentence; for
-                                            // "number", the KL of each number of z, with free_bits / Z; for "batch",
-                                            // the mean KL of a batch
-    int levels = 5;                         // fsq: number of values that each number of z can have
+    double free_bits = 0;  // in nats per layer: the loss contains max(KL, free_bits) instead of the KL
+    // Which KL is meant in max(KL, free_bits). "sentence": the KL of each sentence; "number": the KL of each number of
+    // z, with the limit free_bits / Z; "batch": the mean KL of a batch.
+    std::string free_bits_of = "sentence";
+    int levels = 5;  // fsq: number of values that each number of z can have
     int flow_steps = 3, flow_width = 64;
-    int codes = 256, groups = 2;  // vq: rows per codebook; number of groups into which z is cut, one codebook each
+    // vq: rows per codebook; and into how many groups the numbers of z are divided. Each group has a codebook.
+    int codes = 256, groups = 2;
     double commitment = 0.25, decay = 0.99;
 };
 
 // The noise of one batch of B documents for every latent layer. It depends only on (seed, step, layer, document).
 struct LatentNoise {
     // For each layer: e (B,Z), normal numbers; w (B), the cosine between each sample and its mean; w_by_log_kappa (B),
-    // the derivatives dw / d log kappa. w and w_by_log_kappa are 0 unless z lies on the sphere.
+    // the derivative dw / d log kappa. For latents that do not lie on the sphere, w and w_by_log_kappa are 0.
     std::vector<std::vector<float>> w, w_by_log_kappa, e;
 };
 
 // The result of one latent layer for B documents.
 struct LatentSample {
     Tensor* z = nullptr;     // (B,Z) the latent vectors, in the arithmetic type
-    Tensor* y = nullptr;     // (B,inputs()) output of In
+    Tensor* y = nullptr;     // (B,inputs()) the output of the linear map In, on which q(z | y) depends
     Tensor* kl = nullptr;    // (B) KL of each document in nats; null if it is constant (Latent::constant_kl)
     Tensor* kls = nullptr;   // (B,Z) the KL of each number of z; null unless the free bits apply to single numbers
-    Tensor* loss = nullptr;  // (B) further loss of each document, not scaled by the weight of the KL; null if none
+    Tensor* loss = nullptr;  // (B) further loss of each document, not scaled by kl_weight (vq: commitment); or null
     // gaussian_chain: (B,2Z) means, then log variances, of a prior that depends on the samples of the layers below.
     // Null in the lowest layer, and in all other kinds.
     Tensor* prior = nullptr;
@@ -63,8 +65,9 @@ class Latent {
     virtual ~Latent() = default;
 
     virtual int inputs() const { return options.size; }  // length of y per document
-    // Standard deviation of Out's initial weights. It gives the row u about unit variance, like a token's row after a
-    // layer norm. With the usual 0.02, u would be negligible next to the rows of the tokens.
+    // Standard deviation of the initial weights of Out, the linear map from z to the row u. It gives u about unit
+    // variance, like a token's row after a layer norm. With the usual 0.02, u would be negligible next to the rows of
+    // the tokens.
     virtual double out_deviation() const;
     // Samples z from q(z | y), where y is (B,inputs()). If `noise` is null, z is the mean of q. `layer` is the index
     // of this latent layer; `below` are the samples of the latent layers below.
@@ -91,8 +94,8 @@ class Latent {
     // Returns log q(z | y) plus some function of z alone, which cancels when the results for two y are compared.
     virtual double log_posterior(const double* z, const double* y) const { return log_ratio(z, y, nullptr); }
     virtual bool has_density() const { return true; }  // whether log_ratio() is defined; false for an auto-encoder
-    // Discrete latents: z is given by a code, a list of code_parts() numbers from 0 to code_choices() - 1. Both
-    // functions return 0 if the latent is continuous.
+    // Discrete latents: z is given by a code, a list of code_parts() numbers from 0 to code_choices() - 1. If the
+    // latent is continuous, code_parts() and code_choices() return 0.
     virtual int code_parts() const { return 0; }
     virtual int code_choices() const { return 0; }
     virtual void read_code(const double* /*z*/, int* /*parts*/) const {}   // sets `parts` to the code nearest to z
@@ -105,8 +108,8 @@ class Latent {
 };
 
 // Makes a latent. If `parameters` is not null, adds the latent's parameters and states to it, under `path`. `before` is
-// the latent of the next lower latent layer, or null: a learned prior may depend on that layer's samples, and two layers
-// may share a table of quantiles.
+// the latent of the next lower latent layer, or null: a learned prior may depend on that layer's samples, and latents
+// on the sphere may share its table of quantiles.
 using MakeLatent = std::shared_ptr<const Latent> (*)(Parameters* parameters, const std::string& path,
                                                      const LatentOptions& options, const Latent* before);
 
@@ -125,8 +128,8 @@ struct LatentKindRow {
 const std::vector<LatentKindRow>& latent_kinds();
 const LatentKindRow& row_of(LatentKind kind);
 void expect_fitting(const LatentOptions& options);  // throws BadUsage if an option does not suit the kind
-// Returns a constant tensor (n), counted[i] * weight / targets. Losses in nats that are summed with these weights give
-// `weight` times the loss in nats per target.
+// Returns the constant weights (n) counted[i] * weight / targets of n losses in nats. counted[i] says how often loss i
+// counts: once, or 0 times for padding. With these weights, the losses add up to `weight` times the loss per target.
 Tensor* loss_weights(Tape& tape, Numbers counted, double weight, int targets, const char* name);
 
 class LatentLayer {
@@ -138,12 +141,12 @@ class LatentLayer {
     // `below` are the samples of the latent layers below.
     LatentSample sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer,
                         const std::vector<LatentSample>& below = {}) const;
-    // Returns u(B,C) = Out z, after a layer norm if options.norm is set. u replaces the row of [CLS], and the decoder
-    // attends to u.
+    // Returns u(B,C), the result of the linear map Out for z(B,Z), after a layer norm if options.norm is set. u
+    // replaces the row of [CLS], and the decoder attends to u.
     Tensor* out(Tape& tape, Tensor* z) const;
-    // Returns (1), in nats per target: `total` + kl_weight * max(KL, free bits) + LatentSample::loss, both summed over
-    // the documents and divided by the number of targets. documents (B) are 1, or 0 for padding. A constant KL is not
-    // added.
+    // Returns (1), in nats per target: `total` + kl_weight * max(KL, free bits) + LatentSample::loss. The last two
+    // terms are summed over the documents and divided by the number of targets. A constant KL is left out. documents
+    // (B) are 1, or 0 for padding.
     Tensor* add_costs(Tape& tape, Tensor* total, const LatentSample& sample, int layer, const Numbers& documents,
                       int targets, double kl_weight) const;
 
@@ -155,8 +158,8 @@ class LatentLayer {
     std::string path_;
 };
 
-// The latents of all latent layers together: their noise, prior and densities. A latent vector here is a row of the
-// latents of all these layers, the lowest layer first.
+// The latents of all latent layers together: their noise, prior and densities. In this class, a latent vector holds the
+// latents of all these layers one after another, the lowest layer first.
 class LatentSpace {
   public:
     LatentSpace(const LatentOptions& options, int layers);
@@ -165,8 +168,8 @@ class LatentSpace {
     LatentNoise noise(const std::vector<int>& names, std::uint64_t seed, std::uint32_t step) const;
     // Returns a latent vector drawn from the prior. It depends only on (seed, line, sample).
     Numbers prior(std::uint64_t seed, std::uint32_t line, std::uint32_t sample) const;
-    // Returns z with its numbers [from, to) drawn anew from the prior, given the numbers of the layers below. A layer
-    // of which only a part is drawn is then projected onto the latent space.
+    // Returns z with its numbers [from, to) drawn anew from the prior, given the latents of the layers below. If only
+    // some numbers of a layer are drawn, the latent of this layer is then projected onto the latent space.
     Numbers redrawn(Numbers z, int from, int to, std::uint64_t seed, std::uint32_t line, std::uint32_t sample) const;
     // Sum of Latent::constant_kl() over the layers, in nats per sentence.
     double constant_kl() const;
@@ -174,12 +177,13 @@ class LatentSpace {
     double log_ratio(const double* z, const double* y) const { return latents_[0]->log_ratio(z, y, nullptr); }
     // Moves a latent vector to the nearest point of the latent space.
     void project(Numbers& latent) const;
-    // Replaces the latents of the layers [from, to) in z by those in `other`.
+    // Replaces the latents of the layers [from, to) in z by the latents of these layers in `other`.
     void replace(Numbers& z, const Numbers& other, int from, int to) const {
         std::copy(other.begin() + begin(from), other.begin() + begin(to), z.begin() + begin(from));
     }
-    // Discrete latents: the code of a latent vector, for each layer its parts (Latent::read_code); and the latent vector
-    // of a code. The code of a continuous latent is empty.
+    // Discrete latents. code_of() returns the code of a latent vector: for each layer, the list of its parts
+    // (Latent::read_code). latent_of() returns the latent vector of a code. If the latents are continuous, the lists
+    // are empty.
     using Code = std::vector<std::vector<int>>;
     Code code_of(const Numbers& latent) const;
     Numbers latent_of(const Code& code) const;

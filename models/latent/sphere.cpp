@@ -21,12 +21,14 @@ constexpr int knots_each = 512;    // knots of the quantile table per unit of fi
 constexpr double reach = 38;       // knots have log(u / (1 - u)) from -reach to reach: u from 3e-17 to 1 - 3e-17
 constexpr double fall = 100;       // the quadrature stops where the density is e^-100 of its maximum
 
-// The density of t = artanh w, divided by its maximum: exp(-kappa s(t)) / cosh(t)^(d-1) up to a factor. fallen(t) is
-// s(t), which is 1 - w for von Mises-Fisher and log 2 - log(1 + w) for power-spherical.
+// w is the cosine between a sample and the mean direction in R^d. The density of t = artanh w, divided by its maximum:
+// exp(-kappa s(t)) / cosh(t)^(d-1) up to a factor. fallen(t) is s(t), which is 1 - w for von Mises-Fisher and
+// log 2 - log(1 + w) for power-spherical.
 struct Density {
     SphereKind kind;
-    double kappa, power;  // power = d - 1
-    double mode, peak;    // the t with the largest density, and the log of the density there before the division
+    double kappa, power;  // power = d - 1 in R^d
+    // Mode: the t = artanh w with the largest density; peak: log of the undivided density at `mode`.
+    double mode, peak;
 
     Density(SphereKind k, int d, double concentration)
         : kind(k),
@@ -73,10 +75,10 @@ struct Distribution {
     double start, width;   // panel j is [start + j width, start + (j+1) width]
     double mass = 0;       // the integral of `density`, whose maximum is 1
     double fallen = 0;     // the mean of density.fallen(t), which is called s(t) below
-    double spread = 0;     // the variance of s(t)
-    double distance = 0;   // the mean of 1 - tanh t
+    double spread = 0;     // the variance of density.fallen(t)
+    double distance = 0;   // the mean of 1 - tanh t, that is, of 1 - w
     Numbers below, above;  // the probabilities that t is below and above each panel end
-    // Integrals of (s(t) - the mean of s) under the normalised density, below and above each panel end.
+    // Integrals of (s(t) - the mean of s) times the normalised density, below and above each panel end.
     Numbers moved_below, moved_above;
 
     Distribution(const Density& f, int panels)
@@ -104,9 +106,9 @@ struct Distribution {
             moved_above[j - 1] = moved_above[j] + (of_fallen[j - 1] - fallen * panel[j - 1]) / mass;
         }
     }
-    // Returns dt / d log kappa at a fixed probability F(t). This derivative is -(dF / d log kappa) / f, where f is the
-    // normalised density of t and F its distribution function. dF / dkappa is the integral of -f (s - the mean of s) up
-    // to t.
+    // Returns dt / d log kappa at a fixed probability F(t). f is the normalised density of t, and F its distribution
+    // function. The derivative is -(dF / d log kappa) / f, where dF / dkappa is the integral of -f (s - the mean of s)
+    // up to t.
     double by_log_kappa(double t) const {
         const int j = std::clamp(int((t - start) / width), 0, int(below.size()) - 2);
         const auto moved = [&](double x) { return density(x) * (density.fallen(x) - fallen) / mass; };
@@ -153,8 +155,8 @@ SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind 
     Distribution distribution(density, fineness * panels_each);
     distance_ = distribution.distance;
     log_surface_ = log_sphere_surface(dimensions);
-    // 1 / C = h(1) times the surface of the unit sphere in R^(d-1) times the integral over w of
-    // h(w) / h(1) (1 - w^2)^((d-3)/2). The log of this integral is log_mass.
+    // 1 / C = h(1) S I, with C and h as in sphere.h. S is the surface area of the unit sphere in R^(d-1), and I is the
+    // integral over w of h(w) / h(1) (1 - w^2)^((d-3)/2). log_mass is log I.
     double log_mass = std::log(distribution.mass) + density.peak;
     log_normaliser_ = -log_weight(1) - log_mass - log_sphere_surface(dimensions - 1);
     // KL = log C + E[log h(w)] + log of the surface of the unit sphere in R^d. The term log h(1) cancels.

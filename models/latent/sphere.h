@@ -28,14 +28,14 @@ class SphereDistribution {
 
     int dimensions() const { return dimensions_; }
     double kappa() const { return kappa_; }
-    double mean() const { return 1 - distance_; }              // E[mu.z]
-    double log_normaliser() const { return log_normaliser_; }  // log C
-    // KL divergence of f from the uniform distribution, in nats. It is the same for every mu.
+    double mean() const { return 1 - distance_; }              // expected value of mu.z
+    double log_normaliser() const { return log_normaliser_; }  // log of C in the density f(z) = C h(mu.z)
+    // KL divergence of the density f from the uniform distribution, in nats. It is the same for every direction mu.
     double kl() const { return kl_; }
-    // d kl / d log kappa, which is the variance of log h(w).
+    // d kl / d log kappa, which is the variance of log h(w), where h is the weight of the cosine w in the density.
     double kl_by_log_kappa() const { return kl_by_log_kappa_; }
 
-    // Returns log f(z) for a z with mu.z = cosine. For a latent, this is log q(z | y).
+    // Returns the log density log f(z) of a unit vector z with mu.z = cosine. For a latent, this is log q(z | y).
     double log_density(double cosine) const { return log_normaliser_ + log_weight(cosine); }
     // Returns the log of the uniform density on the sphere. For a latent, this is the prior's log p(z).
     double log_uniform_density() const { return -log_surface_; }
@@ -44,8 +44,8 @@ class SphereDistribution {
     // [-1, 1] and is monotone in u. With fineness 8, it is within 1e-9 of the exact quantile for u between 1e-16 and
     // 1 - 1e-16.
     double quantile(double u) const { return at_share(u).w; }
-    // The u-quantile w, and its derivative dw / d log kappa at constant u. Since F(w) = u for every kappa,
-    // dw/dkappa = -(dF/dkappa) / p, where F is the distribution function of w and p its density.
+    // The u-quantile w, and its derivative dw / d log kappa at constant u. Let F be the distribution function of w, and
+    // p its density. F(w) = u holds for every kappa, so dw/dkappa = -(dF/dkappa) / p.
     struct Sample {
         double w, by_log_kappa;
     };
@@ -53,17 +53,17 @@ class SphereDistribution {
 
   private:
     struct Knot {
-        double t, slope;      // t = artanh w of the u-quantile w, and dt / d log(u / (1 - u))
-        double by_log_kappa;  // dt / d log kappa
+        double t, slope;      // t: artanh of the u-quantile of w; slope: dt / d log(u / (1 - u))
+        double by_log_kappa;  // dt / d log kappa, at a fixed probability u
     };
-    double log_weight(double cosine) const;  // log h(cosine)
+    double log_weight(double cosine) const;  // log of h(cosine), the density without its normaliser
 
     SphereKind kind_;
     int dimensions_;
     double kappa_;
-    double distance_ = 0;  // E[1 - w]
+    double distance_ = 0;  // expected value of 1 - mu.z
     double log_surface_ = 0, log_normaliser_ = 0, kl_ = 0, kl_by_log_kappa_ = 0;
-    std::vector<Knot> knots_;  // at equal steps of log(u / (1 - u))
+    std::vector<Knot> knots_;  // the table of quantiles, at equal steps of log(u / (1 - u))
 };
 
 }  // namespace masquerade

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Builds a segment graph (engine/ops/segments.h).
+// Builds a segment graph, the form of a mask that attention reads (engine/ops/segments.h).
 #pragma once
 #include <utility>
 #include <vector>
@@ -8,8 +8,9 @@
 
 namespace masquerade {
 
-// Builds a graph document by document. For each document, call next_document(), then tokens() or key() for its key
-// segments, then look() for its query segments. tokens() makes key segments of the key tensor `source`.
+// Builds a graph document by document. A key segment is a range of rows of a key tensor; a query segment is a range of
+// query rows that see the same key segments. For each document, call next_document(), then tokens() or key() to add key
+// segments, then look() to add query segments. tokens() takes the rows of key tensor `source` one after another.
 class SegmentBuilder {
   public:
     explicit SegmentBuilder(int source = 0) : source_(source) {}
@@ -19,7 +20,7 @@ class SegmentBuilder {
         document_ = graph_.documents++;
     }
     int row() const { return row_; }
-    // Adds a key segment of any key tensor and returns its index (struct KeySegment).
+    // Adds a key segment with these fields (struct KeySegment), and returns its index.
     int key(int source, int begin, int end, int place, int before = 0) {
         graph_.keys.push_back({source, begin, end, place, before});
         return int(graph_.keys.size()) - 1;
@@ -32,9 +33,10 @@ class SegmentBuilder {
     }
     // Skips rows of the key tensor `source` that no query sees.
     void skip(int count) { row_ += count; }
-    // Adds a query segment of the rows [begin, end). It sees the key segments with the indices `sees`, in this order;
-    // `self` is the one with the keys of its own rows, for which the rule holds, or -1. Empty key segments are left
-    // out. In the second form, the query rows are the rows of the key segment `self`.
+    // Adds a query segment with the rows [begin, end). The rows see the key segments whose indices are in `sees`, in
+    // this order; empty key segments are left out. `self` is the index of the key segment with the keys of the query
+    // rows themselves, or -1 if there is none. In this key segment, the rule decides which keys a row sees; in all
+    // others, a row sees all keys. The second look() uses the rows of the key segment `self` as query rows.
     QuerySegment& look(int begin, int end, Rule rule, int self, const std::vector<int>& sees) {
         QuerySegment q;
         q.begin = begin;

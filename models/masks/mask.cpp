@@ -11,7 +11,7 @@
 namespace masquerade {
 namespace {
 
-// Returns a graph in which each document is one segment with this rule. It is for rules that masks in words lack.
+// Returns a graph in which each document is one segment with this rule, for rules that masks in words do not have.
 SegmentGraph one_segment(const Documents& documents, Rule rule) {
     SegmentBuilder build;
     for (const Document& d : documents) {
@@ -22,7 +22,7 @@ SegmentGraph one_segment(const Documents& documents, Rule rule) {
     return build.take();
 }
 
-// Returns the number of keys of the segment q.self. Under Rule::bits, each query row of q has this number of bits.
+// Returns the number of keys in the key segment q.self. Under Rule::bits, each row of q has one bit for each of them.
 int keys_of(const SegmentGraph& graph, const QuerySegment& q) {
     return graph.keys[q.self].end - graph.keys[q.self].begin;
 }
@@ -206,7 +206,7 @@ SegmentGraph knowledge_mask(const Documents& documents, const std::vector<int>& 
     expect_per_row("entities", entity.size(), documents);
     expect_per_row("branches", branch.size(), documents);
     return bits_mask(documents, [&](int i, int j) {
-        if (branch[i] == branch[j]) return true;  // i and j are both in the trunk, or both in one branch
+        if (branch[i] == branch[j]) return true;  // both in the trunk (the sentence), or both in one branch (a fact)
         if (branch[i] >= 0 && branch[j] >= 0) return false;
         return entity[i] >= 0 && entity[i] == entity[j];
     });

@@ -18,51 +18,58 @@ struct Document {
 };
 using Documents = std::vector<Document>;
 
-// Return the documents without their targets, or without their sources, for passes whose rows are only the sources or
-// only the targets.
+// sources_of() sets all target lengths to 0, for passes whose rows are only the sources. targets_of() sets all source
+// lengths to 0, for passes whose rows are only the targets.
 Documents sources_of(const Documents& documents);
 Documents targets_of(const Documents& documents);
 int rows_of(const Documents& documents);
-// Returns the part of every packed row: 0 for A, 1 for B.
+// Returns the part of every packed row: 0 for the source A, 1 for the target B.
 std::vector<char> parts_of_rows(const Documents& documents);
 
-// Masks that can also be given in words (models/masks/words.h).
-SegmentGraph full_mask(const Documents& documents);         // a row sees all rows                 BERT
-SegmentGraph causal_mask(const Documents& documents);       // a row sees itself and earlier rows  language model
-SegmentGraph anticausal_mask(const Documents& documents);   // a row sees itself and later rows    reversed LM
-SegmentGraph unilm_mask(const Documents& documents);        // A full; B causal, sees A            Dong et al. 2019
-SegmentGraph independent_mask(const Documents& documents);  // A full; B causal                    UniVAE, lower layers
-SegmentGraph uniae_mask(const Documents& documents);        // A full; B causal, sees [CLS]        UniVAE, upper layers
+// Masks that can also be given in words (models/masks/words.h). "A full" means that a row of A sees all rows of A,
+// "B causal" that a row of B sees itself and the earlier rows of B, and "sees A" that it also sees all rows of A.
+SegmentGraph full_mask(const Documents& documents);        // a row sees all rows                 BERT
+SegmentGraph causal_mask(const Documents& documents);      // a row sees itself and earlier rows  language model
+SegmentGraph anticausal_mask(const Documents& documents);  // a row sees itself and later rows    reversed LM
+// The source A is full; the target B is causal, and sees A. Dong et al. 2019
+SegmentGraph unilm_mask(const Documents& documents);
+// UniVAE, lower layers: the source A is full; the target B is causal.
+SegmentGraph independent_mask(const Documents& documents);
+// UniVAE, upper layers: the source A is full; the target B is causal, and sees the row [CLS] of A.
+SegmentGraph uniae_mask(const Documents& documents);
 
-// Cross-attention: the queries are the rows of B, and every query sees all rows of A.
+// Cross-attention: the queries are the rows of the target B, and every query sees all rows of the source A.
 SegmentGraph cross_mask(const Documents& documents);
 
-// The mask of UniVAE's decoder pass in the layers with a latent. The queries are the rows of B. Row d of key tensor 0
-// is the latent of document d; key tensor 1 holds the rows of B. A row sees the latent, then itself and earlier rows
-// of B. The results are bit-identical to those of the rows of B under uniae_mask.
+// The mask of UniVAE's decoder pass in the layers with a latent. The queries are the rows of the target B. Row d of key
+// tensor 0 is the latent of document d; key tensor 1 holds the rows of B. A row of B sees the latent of its document,
+// the earlier rows of B, and itself. Its attention output is bit-identical to the output of the same row under
+// uniae_mask.
 SegmentGraph latent_mask(const Documents& documents);
 
-// A document in a decoding step with a KV cache. The rows of this step are called fresh, the rows of earlier steps
-// cached. The queries are the fresh rows of all documents, one document after another.
+// A document in a decoding step with a KV cache. The rows of this step are called fresh, and the rows of earlier steps
+// are called cached. The queries are the fresh rows of all documents, one document after another.
 struct CachedDocument {
-    int seen_begin = 0, seen_end = 0;  // rows of key tensor 0 that are fully visible: a latent, a prefix or an encoder
-    int begin = 0;                     // first row of the document in the key tensor token_source
-    int cached = 0;                    // number of cached rows
-    int fresh = 1;                     // number of fresh rows
-    bool one_text = false;  // whether the rows continue the text in key tensor 0, so that windows count rows of both
+    // Every fresh row sees the rows [seen_begin, seen_end) of key tensor 0: of a latent, a prefix or an encoder.
+    int seen_begin = 0, seen_end = 0;
+    int begin = 0;          // first row of the document in the key tensor token_source (cached_mask())
+    int cached = 0;         // number of cached rows
+    int fresh = 1;          // number of fresh rows
+    bool one_text = false;  // whether key tensor 0 holds the rest of this text; a window then reaches into it
 };
-// Left to right: in the key tensor token_source, the fresh rows follow the cached rows. A fresh row sees the visible
-// rows of key tensor 0, then the cached rows, then itself and earlier fresh rows. Its results are bit-identical to the
-// results of the same row in a pass over the whole text.
+// The mask for generation from left to right. In the key tensor token_source, the fresh rows follow the cached rows. A
+// fresh row sees the visible rows of key tensor 0, then the cached rows, then the earlier fresh rows and itself. The
+// results are bit-identical to the results of the same row in a pass over the whole text.
 SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source);
-// Right to left: in the key tensor token_source, the fresh rows precede the cached rows. A fresh row sees itself and
-// later fresh rows, then the cached rows, then the visible rows of key tensor 0, in the order of the whole text.
+// The mask for generation from right to left. In the key tensor token_source, the fresh rows precede the cached rows. A
+// fresh row sees itself and later fresh rows, then the cached rows, then the visible rows of key tensor 0: the order of
+// the whole text.
 SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, int token_source);
 
-// Permutation language model (Yang et al. 2019). rank[i] is the index of packed row i in the order in which tokens are
-// predicted, or -1 if the row is context. If `strict` is false, the mask is for the content stream: a row sees the rows
-// whose rank is at most the row's rank. If `strict` is true, the mask is for the query stream, whose rows are a
-// separate tensor: a query row sees the content rows of smaller rank.
+// The masks of a permutation language model (Yang et al. 2019). rank[i] says when packed row i is predicted: 0 first, 1
+// next, and so on; it is -1 if the row is context. If `strict` is false, the mask is for the content stream: a row sees
+// the rows whose rank is at most its own rank. If `strict` is true, the mask is for the query stream, whose rows are a
+// separate tensor: a query row sees the content rows with a smaller rank than its own.
 SegmentGraph rank_mask(const Documents& documents, const std::vector<int>& rank, bool strict);
 
 // Permutation language model with both streams in one tensor: A holds the content rows of a document, B its query rows.
@@ -88,14 +95,14 @@ SegmentGraph knowledge_mask(const Documents& documents, const std::vector<int>& 
 // true tokens of the spans below s, and the [MASK]s of span s.
 SegmentGraph pseudo_mask(const Documents& documents, const std::vector<int>& weight);
 
-// Sliding-window, dilated, strided and global attention. A row then sees only those rows of its own segment that both
-// the mask and at least one of radius, stride and globals allow.
+// Sliding-window, dilated, strided and global attention. With a window, a row sees only those rows of its own segment
+// that the mask allows and that at least one of radius, stride and globals allows.
 struct Window {
     int radius = -1;   // rows up to radius * dilation rows away are seen; -1: the whole struct has no effect
-    int dilation = 1;  // within the window, only rows at multiples of this distance are seen
-    int stride = 0;    // rows at multiples of this distance are seen, too, however far they are; 0: off
+    int dilation = 1;  // within the window, only rows at distances that are multiples of this are seen
+    int stride = 0;    // rows at distances that are multiples of this are seen, too, however far away; 0: off
     int globals = 0;   // the first `globals` rows of a segment see all rows and are seen by all rows
-    bool all = false;  // whether the window also restricts the other segments that a row sees
+    bool all = false;  // whether the window also restricts which rows of other segments a row sees
 };
 // Returns the graph with this window in all query segments.
 SegmentGraph with_window(SegmentGraph graph, const Window& window);
@@ -113,27 +120,27 @@ struct LayerGraphs {
     }
 };
 
-// Further inputs of some named masks, one number per packed row.
+// Further inputs of some named masks, one number per packed row. The comments give the names of the masks.
 struct MaskDetails {
     std::vector<int> rank;            // plm and plm-query: see rank_mask()
     std::vector<int> stream_rank;     // plm-streams: see two_stream_mask()
     std::vector<int> entity, branch;  // k-bert: see knowledge_mask()
     std::vector<int> weight;          // pseudo-mask: see pseudo_mask()
 };
-// The rows that are the queries and the keys of a named mask.
+// Which rows are the queries and the keys of a named mask.
 enum class MaskRows {
     tokens,   // queries and keys: all packed tokens
-    source,   // queries and keys: the rows of A
-    target,   // queries and keys: the rows of B
+    source,   // queries and keys: the rows of the source A
+    target,   // queries and keys: the rows of the target B
     latent,   // queries: the rows of B; keys: the latents (key tensor 0) and the rows of B (key tensor 1)
     decoded,  // queries: the last row of B of each document; keys: the latents and the rows of B
-    cross,    // queries: the rows of B; keys: the rows of A
+    cross,    // queries: the rows of the target B; keys: the rows of the source A
 };
 struct NamedMask {
     const char* name;
-    const char* text;  // one-line description
+    const char* text;  // description in one line
     MaskRows rows;
-    const char* words;  // the mask in words (models/masks/words.h); null: `make` makes the mask
+    const char* words;  // the mask in words (models/masks/words.h); null: call `make` instead
     SegmentGraph (*make)(const Documents& documents, const MaskDetails& details) = nullptr;
     bool decoder = false;  // whether the mask is for the decoder of an encoder-decoder model
 };
@@ -142,7 +149,7 @@ const NamedMask& find_mask(const std::string& name);  // throws BadUsage if no m
 inline bool mask_in_words(const std::string& name) { return name.find(' ') != name.npos; }
 // Makes a mask that is given by its name or in words.
 SegmentGraph make_mask(const std::string& name, const Documents& documents, const MaskDetails& details = {});
-// Returns details for pictures: with them, every named mask shows its purpose on these documents.
+// Returns example ranks, entities, branches and weights for pictures. They make every named mask show its purpose.
 MaskDetails example_details(const Documents& documents);
 
 // Returns a picture, as text, of one document under a mask that is given by its name or in words. Its rows are queries,

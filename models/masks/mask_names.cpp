@@ -91,20 +91,20 @@ MaskDetails example_details(const Documents& documents) {
     for (const Document& d : documents) {
         for (int i = 0; i < d.source + d.target; i++) {
             int t = i - d.source;  // index of the row within the target B; negative in the source A
-            // rank: the source is context (-1). The second half of the target is predicted first, from its end to its
-            // beginning; then the first half, from its beginning to its end.
+            // rank: the source is context, with rank -1. The second half of the target is predicted first, from right to
+            // left; then the first half, from left to right.
             const int half = d.target / 2;
             auto rank_of = [&](int k) { return k < 0 ? -1 : k < half ? d.target - half + k : d.target - 1 - k; };
             more.rank.push_back(rank_of(t));
-            // stream_rank: source rows are content, target rows are queries. As many content rows as there are queries,
-            // the last ones, are predicted; a query has the rank of the content row that it predicts.
+            // stream_rank: source rows are content rows, target rows are query rows. The last content rows are
+            // predicted, one by each query row; a query row has the rank of the content row that it predicts.
             more.stream_rank.push_back(rank_of(t < 0 ? t + d.target : t));
-            // branch and entity: the target consists of branches of two tokens. Source token 1 + k is the entity of
-            // branch k.
+            // branch and entity: the target consists of branches of two tokens each. Branch k is a fact about entity k,
+            // which is the source token 1 + k.
             more.branch.push_back(t < 0 ? -1 : t / 2);
             more.entity.push_back(t < 0 ? (i > 0 && i <= (d.target + 1) / 2 ? i - 1 : -1) : t / 2);
-            // weight: the source is context. The target consists of true tokens, each of which is a span, and then of
-            // the [MASK]s of these spans.
+            // weight: the source is context. The target consists of true tokens, each of which is a span of its own,
+            // and then of one [MASK] for each of these spans.
             int spans = (d.target + 1) / 2;
             more.weight.push_back(t < 0 ? 0 : t < spans ? t + 1 : -(t - spans + 1));
         }

@@ -11,7 +11,7 @@
 namespace masquerade {
 namespace {
 
-// Widths of the whole picture and of the label at the start of a line, in characters.
+// Width of the whole picture, and width of the label at the start of each line, in characters.
 constexpr int page = 80, row_label = 11;
 
 std::string cell(const std::string& mark, int marks, int width) {
@@ -22,7 +22,7 @@ std::string cell(const std::string& mark, int marks, int width) {
 
 std::string trimmed(const std::string& line) { return line.substr(0, line.find_last_not_of(' ') + 1) + "\n"; }
 
-// Returns the two lines above the columns: the letters of the labels, then the numbers of the labels.
+// Returns the two lines above the columns: for labels a1 and b2, the letters a and b, then the numbers 1 and 2.
 std::string header(const std::vector<std::string>& labels, int width) {
     std::string capitals(row_label, ' '), numbers(row_label, ' ');
     for (const std::string& label : labels) {
@@ -50,8 +50,8 @@ std::vector<std::string> operator+(std::vector<std::string> a, const std::vector
 
 struct Picture {
     std::string title;
-    std::vector<std::string> queries, keys;  // labels
-    std::vector<std::vector<bool>> seen;     // [query][key]
+    std::vector<std::string> queries, keys;  // labels of the picture's rows and columns
+    std::vector<std::vector<bool>> seen;     // seen[query][key]: the query sees the key
 };
 
 bool row_sees(const SegmentGraph& graph, int row, int source, int key_row) {

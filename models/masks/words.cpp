@@ -91,8 +91,8 @@ IndexRange MaskWords::read_slice(const std::string& text, char other) const {
     return rows;
 }
 
-// Sorts the slices, and merges those that overlap or touch, so that no row is seen twice. A slice that is the whole
-// part is the key segment `own` itself; any other slice becomes a new key segment with some of the rows of `own`.
+// Slices that overlap or touch are merged, so that no row is seen twice. A slice that is the whole part becomes the key
+// segment `own`, which has all rows of the part; any other slice becomes a new key segment.
 std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const {
     const KeySegment all = build.graph().keys[std::size_t(own)];
     const int length = all.end - all.begin;
@@ -122,7 +122,8 @@ SegmentGraph MaskWords::operator()(const Documents& documents) const {
         const int a = build.tokens(lengths[0]), own[] = {a, build.tokens(lengths[1])};
         for (int p : {0, 1}) {
             std::vector<int> keys = seen(1 - p, own[1 - p], build);
-            keys.insert(p == 0 ? keys.begin() : keys.end(), own[p]);  // keys of A come before keys of B
+            // Keys of the source A come before keys of the target B.
+            keys.insert(p == 0 ? keys.begin() : keys.end(), own[p]);
             if (lengths[p] > 0) add_window(build.look(parts_[p].rule, own[p], keys), parts_[p].window);
         }
     }

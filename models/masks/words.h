@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Masks in words: a small language for masks that apply to documents of any length. Example:
 //
-//   "A full; B causal sees A[0]"        UniVAE's upper layers: of A, the rows of B see only [CLS]
+//   "A full; B causal sees A[0]"        UniVAE's upper layers: [CLS] is the only row of A that B sees
 //
-//   mask   one or two parts, separated by ";": A is the source, B the target; or AB alone, the document as one part
+//   mask   one or two parts, separated by ";": A is the source, B the target. Or AB alone: the document is one part
 //   part   NAME RULE KEY=VALUE ... sees SLICE, SLICE ...
 //   RULE   which rows of its own part a row sees: full, causal, strict-causal, anticausal, none
 //   SLICE  rows of the other part that all rows of this part see: all (A or B), one row (A[0] or A[-1]), or a range
@@ -27,15 +27,16 @@ class MaskWords {
     explicit MaskWords(const std::string& words);  // throws BadUsage if the words do not follow the grammar above
     // Makes the mask of self-attention. Throws BadUsage if a document has rows of a part that the words do not name.
     SegmentGraph operator()(const Documents& documents) const;
-    // Makes the mask of cross-attention: the queries are the rows of B, and they see the rows of A that the words let B
-    // see.
+    // Makes the mask of cross-attention. The queries are the rows of B, and the keys are the rows of A that B sees
+    // according to the words.
     SegmentGraph cross(const Documents& documents) const;
-    bool names(int part) const { return parts_[part].named; }  // whether the words name a part; 0: A or AB, 1: B
+    // Whether the words name part 0 (the source A, or AB, the whole document) or part 1 (the target B).
+    bool names(int part) const { return parts_[part].named; }
     // Throws BadUsage if the mask is impossible for an encoder, whose rows are A, and a decoder, whose rows are B.
     void expect_two_stacks() const;
-    // Throws BadUsage unless the mask suits a layer of UniVAE. A must see nothing of B, and B must be causal. If
-    // `latent` is true, the layer has a latent, and B must see exactly the row [CLS] of A; otherwise B must see
-    // nothing of A.
+    // Throws BadUsage unless the mask suits a layer of UniVAE. The encoder half A must see nothing of the decoder half
+    // B, and B must be causal. If `latent` is true, the layer has a latent, and B must see exactly the row [CLS] of A;
+    // otherwise B must see nothing of A.
     void expect_bottleneck(bool latent) const;
     // Returns which rows a new row sees in token-by-token generation after a source of `source` rows: the rows
     // [from, to) of the source, and the earlier rows of B within the window. If goes_on is true, the new rows continue
@@ -46,8 +47,8 @@ class MaskWords {
         Window window;
     };
     Written written(int source, bool goes_on) const;
-    // Throws BadUsage unless a text can be generated from right to left, as one part A: every row must see exactly the
-    // rows from itself on.
+    // Throws BadUsage unless texts can be generated from right to left. Such a text is the part A, and each of its rows
+    // must see exactly itself and all later rows.
     void expect_backward() const;
 
     const std::string words;
@@ -67,26 +68,26 @@ class MaskWords {
     std::vector<int> seen(int part, int own, SegmentBuilder& build) const;
     [[noreturn]] void refuse(const std::string& why) const;
 
-    bool as_one_ = false;  // whether the mask has the single part AB
-    Part parts_[2];        // [0]: A or AB, [1]: B
+    bool as_one_ = false;  // whether the mask has the single part AB, the whole document
+    Part parts_[2];        // parts_[0] is the source A, or AB; parts_[1] is the target B
 };
 
-// Words for some layers of a stack: those from `from` to before `to`.
+// The words for the layers [from, to) of a stack.
 struct LayerWords {
     int from, to;
     std::string words;
 };
-// Splits words for layers, which are separated by "|": "A full; B causal | layers 2: A full; B causal sees A[0]". Words
-// that begin with "layers I:J" are for the layers from I to before J, indexed as in Python; all other words are for all
+// Splits words for several ranges of layers at "|": "A full; B causal | layers 2: A full; B causal sees A[0]". Words
+// that begin with "layers I:J" are for the layers from I to before J, indexed as in Python; other words are for all
 // layers. `setting` is the name of the setting, for messages. Throws BadUsage if a range cannot be read.
 std::vector<LayerWords> layer_words(const std::string& setting, const std::string& words, int layers);
 // Returns the words of a text, which are separated by spaces or commas.
 std::vector<std::string> words_of(std::string text);
 
-enum class StackRows { both, encoder, decoder };  // which rows a stack has: A and B, only A, or only B
+enum class StackRows { both, encoder, decoder };  // which rows a stack has: source and target, or only one
 
-// Masks for the layers of a stack (layer_words()). If several masks apply to a layer, the last one counts. An encoder
-// uses only the A parts of the masks, and a decoder only the B parts.
+// Masks for the layers of a stack (layer_words()). If the words give several masks for a layer, the last one counts. An
+// encoder uses only the A parts of the masks, and a decoder only the B parts.
 class LayerMasks {
   public:
     // Throws BadUsage if the words are not valid, or do not suit a stack with these rows.
@@ -99,8 +100,8 @@ class LayerMasks {
     LayerGraphs graphs(const Documents& documents) const;
     // Returns the masks of cross-attention: the queries are rows of B, the keys are rows of A.
     LayerGraphs cross(const Documents& documents) const;
-    // If these masks do not permit token-by-token generation from left to right (MaskWords::written) or, if `backward`,
-    // from right to left (MaskWords::expect_backward), returns the reason; else "".
+    // Returns why these masks do not permit token-by-token generation, or "" if they do. If `backward` is false,
+    // generation is from left to right (see MaskWords::written(), also for goes_on); if it is true, from right to left.
     std::string unwritable(bool goes_on, bool backward = false) const;
 
   private:

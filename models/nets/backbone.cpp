@@ -9,7 +9,7 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o) : Backbone(p, o, Pla
 
 Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
     : options(o), prefix_(place.prefix), kinds_(o.attention, o.layers) {
-    // An encoder has only rows of A, a decoder only rows of B.
+    // An encoder has only rows of the source (part 0), a decoder only rows of the target (part 1), a single stack both.
     const int first_part = place.cross ? 1 : 0, last_part = place.head ? 1 : 0;
     if (o.width % o.heads || (o.rotary && o.width / o.heads % 2))
         throw BadUsage(text("width ", o.width, " does not divide into ", o.heads,
@@ -45,7 +45,7 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
     } else {
         add_embedding(p, attention);
     }
-    bool has_companion = false;  // whether a layer of this stack reads and changes the companion in self-attention
+    bool has_companion = false;  // whether a layer's self-attention changes the second stream (class Companion)
     for (int i = 0; i < o.layers; i++) {
         const AttentionKind &source = kinds_.of(i, first_part), &target = kinds_.of(i, last_part);
         layers.emplace_back(p, prefix_ + "layer." + std::to_string(i),
@@ -95,12 +95,13 @@ Tensor* Backbone::embed(Tape& tape, const TokenRows& rows) const {
     for (int type : rows.types)
         if (type < 0 || type >= options.types)
             throw Error(text("embedding: type ", type, " lies outside [0, ", options.types, ")"));
-    Tensor* x = embedding(tape, tape.ints(rows.ids), token_, "token");  // (N,E)
+    Tensor* x = embedding(tape, tape.ints(rows.ids), token_, "token");  // (N,E): N rows, E the width of the embedding
     x = add(tape, x, embedding(tape, tape.ints(rows.types), type_, "type"), "token_type");
     if (position_) x = add(tape, x, embedding(tape, tape.ints(rows.positions), position_, "position"), "sum");
     x = (*embedding_norm_)(tape, x, "norm");
     x = dropout(tape, x, rows.names(tape), float(options.dropout), "dropout");
-    return embedding_project_.weight ? embedding_project_(tape, x, "project") : x;  // (N,C)
+    // (N,C): C is the width of the layers.
+    return embedding_project_.weight ? embedding_project_(tape, x, "project") : x;
 }
 
 Pass Backbone::pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const {
@@ -119,7 +120,7 @@ Pass Backbone::pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph
 }
 
 Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const BeforeLayer& before, int count) const {
-    Tensor* x = embed(tape, rows);  // (N,C)
+    Tensor* x = embed(tape, rows);  // (N,C): N rows of width C
     for (int i = 0; i < (count < 0 ? options.layers : count); i++) {
         if (before) before(i, x, pass);
         x = layers[i](tape, x, pass);
@@ -129,7 +130,7 @@ Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const Before
 
 std::vector<int> Backbone::names_of_documents(const TokenRows& rows, const SegmentGraph& graph) const {
     std::vector<int> names(graph.documents);
-    // A document without rows in this pass gets a negative name, which no sentence has.
+    // A document without rows in this pass gets a negative name. The names of sentences are not negative.
     for (int d = 0; d < graph.documents; d++) names[d] = -1 - d;
     for (const QuerySegment& q : graph.queries)
         if (q.begin < std::min(q.end, rows.count())) names[q.document] = rows.document[q.begin];
@@ -148,7 +149,7 @@ std::vector<LayerState> Backbone::states(const Slots& slots, int part) const {
 
 Tensor* Backbone::head(Tape& tape, Tensor* x) const {
     auto scope = tape.scope("head");
-    x = head_dense_(tape, x, "dense");  // (N,E)
+    x = head_dense_(tape, x, "dense");  // (N,E): N rows, E the width of the embedding
     x = find_feed_forward(options.ffn).activate(tape, x, options.gelu);
     return (*head_norm_)(tape, x, "norm");
 }

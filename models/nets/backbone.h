@@ -15,21 +15,23 @@
 namespace masquerade {
 
 struct BackboneOptions {
-    int vocabulary = 8000, width = 128, heads = 4, inner = 512, layers = 6;  // V, C, H, F, L
-    int embedding = 0;                  // E, width of the embedding tables and the head; 0: C. If E is not C, a linear
-                                        // map from E to C follows the embedding
-    int head_rows = 1;                  // number of hidden rows, side by side, that are one input of the head; 0: the
-                                        // head has no dense layer and no norm
+    int vocabulary = 8000, width = 128, heads = 4, inner = 512, layers = 6;  // V, C, H, F and L in shapes
+    // E, width of the embedding tables and of the head; 0: C. If E is not C, a linear map from E to C follows the
+    // embedding.
+    int embedding = 0;
+    // Number of hidden rows that the head reads side by side as one input (2 in insertion models); 0: the head has no
+    // dense layer and no norm.
+    int head_rows = 1;
     int types = 2;                      // number of segment ids, which are 0 .. types-1
     int positions = 512;                // P, number of positions, which are 0 .. P-1
     bool rotary = true;                 // whether queries and keys are rotated; false: learned position embeddings
-    bool rotary_value = false;          // whether values are rotated, too
-    double rotary_base = 10000;         // position p rotates pair i of a head by the angle p / base^(2i/D)
-    std::string attention = "softmax";  // a name of attention_kinds(), or kinds in words (AttentionWords)
+    bool rotary_value = false;          // whether the values of attention are rotated, too
+    double rotary_base = 10000;         // position p rotates pair i of a head of width D by the angle p / base^(2i/D)
+    std::string attention = "softmax";  // name of a kind (attention_kinds()), or kinds in words (AttentionWords)
     AttentionOptions attention_options = {};  // values of the settings in attention_settings()
     bool pre_norm = false;
-    std::string norm = "layer";  // a name of norm_kinds()
-    std::string ffn = "gelu";    // a name of feed_forward_kinds(); the head has the activation of this kind
+    std::string norm = "layer";  // name of a norm (norm_kinds())
+    std::string ffn = "gelu";    // name of a feed-forward part (feed_forward_kinds()); the head has its activation
     bool bias = true;            // whether linear layers and the head have biases
     bool head_bias = false;      // whether the head has biases even if `bias` is false
     int kv_heads = 0;            // G, number of key/value heads, a divisor of H; 0: H
@@ -37,66 +39,68 @@ struct BackboneOptions {
     double eps = 1e-12;
     double deviation = 0.02;  // standard deviation of the initial weights
     double dropout = 0, attention_dropout = 0;
-    int embedding_width() const { return embedding > 0 ? embedding : width; }  // E
-    int key_heads() const { return kv_heads > 0 ? kv_heads : heads; }          // G
+    int embedding_width() const { return embedding > 0 ? embedding : width; }  // E, the width of the embeddings
+    int key_heads() const { return kv_heads > 0 ? kv_heads : heads; }          // G, the number of key/value heads
     bool biased_head() const { return bias || head_bias; }
 };
 
 class Backbone {
   public:
     Backbone(Parameters& parameters, const BackboneOptions& options);
-    // Make an encoder, which has no head, and a decoder, which attends to the encoder. The decoder has no embedding: it
-    // uses the encoder's for its input and for its predictions. `options` of the decoder may differ from the encoder's
-    // in the number of layers and in the inner width.
+    // encoder() makes a stack without a head. decoder() makes a stack that attends to the encoder, and that uses the
+    // encoder's embedding for its input and for its predictions. The options of the decoder may differ from the
+    // encoder's only in the number of layers and in the inner width.
     static Backbone encoder(Parameters& parameters, const BackboneOptions& options);
     static Backbone decoder(Parameters& parameters, const BackboneOptions& options, const Backbone& encoder);
 
-    // Returns the input of the first layer, (N,C): the sum of the embeddings of each row's token, segment id and,
-    // unless rotary, position; then a norm and dropout; then the linear map from E to C if E is not C.
+    // Returns the input of the first layer, (N,C): the sum of the embeddings of each row's token, segment id and, if
+    // options.rotary is false, position; then a norm and dropout; then the linear map from E to C if E is not C.
     Tensor* embed(Tape& tape, const TokenRows& rows) const;
-    // Returns the attention context of these rows, which the layers read. The graph must outlive the pass.
+    // Returns what the layers need to know about these rows (struct Pass). The graph must outlive the pass.
     Pass pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const;
     // A function that run() calls before layer i. x is the input of the layer. The function may change x, the mask and
     // everything else in the pass.
     using BeforeLayer = std::function<void(int i, Tensor*& x, Pass& pass)>;
-    // Embeds the rows and runs the first `count` layers (-1: all). Returns the output of the last layer that ran: (N,C)
-    // or, if pass.query_rows is set there, one row per query row. All models run their layers with this function.
+    // Embeds the rows and runs the first `count` layers (-1: all). Returns the output of the last layer that ran:
+    // (N,C), or only the rows in pass.query_rows if `before` sets them for this layer. All models run their layers with
+    // this function.
     Tensor* run(Tape& tape, const TokenRows& rows, Pass pass, const BeforeLayer& before = {}, int count = -1) const;
     Tensor* run(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const {
         return run(tape, rows, pass(tape, rows, graph));
     }
-    // Applies the final norm of a pre-norm stack. A post-norm stack has no final norm, and x is returned.
+    // Applies the final norm of a pre-norm stack. A post-norm stack has no final norm; for it, returns x.
     Tensor* finish(Tape& tape, Tensor* x) const;
-    // Returns empty decoding states for all layers. The generated rows belong to this part of a document: 0 for the
-    // source A, 1 for the target B.
+    // Returns empty decoding states of all layers, for the texts in these slots. `part` is the part of a document to
+    // which the generated rows belong: 0 for the source A, 1 for the target B.
     std::vector<LayerState> states(const Slots& slots, int part = 1) const;
-    // Whether a layer has different kinds of attention for the rows of A and of B. A pass with rows of both must then
-    // say which rows these are (Pass::parts).
+    // Whether a layer has one kind of attention for source rows (A) and another for target rows (B). If so, a pass with
+    // rows of both parts must give the part of each row (Pass::parts).
     bool has_parts() const {
         return std::any_of(layers.begin(), layers.end(),
                            [](const Block& layer) { return layer.shape.kind != layer.shape.target_kind; });
     }
     // Returns h(N,E) = norm(activation(dense(x))). The product of h with the tied embedding gives the logits.
     Tensor* head(Tape& tape, Tensor* x) const;
-    Tensor* word_weights() const { return token_; }   // (V,E)
-    Tensor* word_bias() const { return head_bias_; }  // (V), or null
-    Tensor* logits(Tape& tape, Tensor* h) const;      // (N,V), in the arithmetic type
-    // Returns (1): the cross-entropy losses of the N rows of h, with label smoothing, multiplied by the constants
-    // weights(N) and added up. If `losses` is not null, sets it to the unweighted losses (N), which have no gradient.
+    Tensor* word_weights() const { return token_; }   // (V,E): the token embedding, V tokens of width E
+    Tensor* word_bias() const { return head_bias_; }  // (V), the biases of the logits, or null
+    Tensor* logits(Tape& tape, Tensor* h) const;      // (N,V): V logits for each row of h, in the arithmetic type
+    // Returns (1): the sum of the cross-entropy losses of the N rows of h, with label smoothing, weighted with the
+    // constants weights(N). If `losses` is not null, sets it to the unweighted losses (N), which have no gradient.
     Tensor* loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights, const std::string& name,
                  Tensor** losses = nullptr, double smoothing = 0) const;
-    // The mean loss of `count` rows with a label. `weights` (N) are 1, or 0 for padding. The tensors can be read until
-    // the step ends.
+    // The mean loss of `count` rows with a label. `weights` (N) are 1, or 0 for padding. The tensors stay readable
+    // until the end of the step.
     struct MeanLoss {
         Tensor* total;   // (1) mean loss in nats per label
         Tensor* losses;  // (N) loss of each row
     };
     MeanLoss mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, std::vector<double> weights, int count,
                        double smoothing) const;
-    Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N), without a gradient
+    // The loss of each of the N rows of h, without gradient.
+    Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;
 
-    // Type and device of the weight matrices. A tape that runs the stack must have this type, and its arena this
-    // device.
+    // Type and device of the weight matrices. If a tape runs the stack, it must have this type, and the tape's arena
+    // must be on this device.
     DType storage() const { return token_->dtype; }
     Device device() const { return token_->device; }
 
@@ -104,8 +108,9 @@ class Backbone {
     std::vector<Block> layers;
 
   private:
-    // How a stack differs from the other stacks of its model: the prefix of its parameter paths; the stack whose
-    // embedding it uses (null: it has its own embedding); whether it has cross-attention; whether it has a head.
+    // The differences between the stacks of a model. prefix: the start of a stack's parameter paths. embedding: the
+    // stack whose embedding this stack uses, or null if it has its own. cross: whether it has cross-attention. head:
+    // whether it has a head.
     struct Place {
         std::string prefix;
         const Backbone* embedding = nullptr;
@@ -117,12 +122,12 @@ class Backbone {
 
     std::string prefix_;
     AttentionWords kinds_;
-    Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // (V,E), (types,E), (P,E)
-    std::shared_ptr<Companion> companion_;  // second stream beside x; null if the kind of attention has none
+    Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // embeddings (V,E), (types,E), (P,E)
+    std::shared_ptr<Companion> companion_;  // second stream of rows beside x; null if no layer's attention has one
     std::shared_ptr<const Norm> embedding_norm_, final_norm_, head_norm_;
     Linear embedding_project_, head_dense_;
-    Tensor* head_bias_ = nullptr;       // (V), or null
-    std::vector<double> rotary_table_;  // (P,D)
+    Tensor* head_bias_ = nullptr;       // (V), the biases of the logits; null: none
+    std::vector<double> rotary_table_;  // (P,D): cosines and sines of P positions, D the width of a head
 };
 
 }  // namespace masquerade

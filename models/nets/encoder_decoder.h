@@ -11,7 +11,7 @@ struct EncoderDecoderOptions {
     BackboneOptions stack;  // options of the encoder, and of the decoder except for its number of layers
     int decoder_layers = 6;
     // Whether cross-attention uses rotary positions if self-attention does (BackboneOptions::rotary). The objective
-    // `mass` needs them: without them, the decoder cannot tell where in the sentence the hidden span is.
+    // `mass` needs rotary_cross: without it, the decoder cannot tell where in the sentence the hidden span is.
     bool rotary_cross = true;
 };
 
@@ -22,8 +22,8 @@ class EncoderDecoder : public TargetNet {
           encoder(Backbone::encoder(p, o.stack)),
           decoder(Backbone::decoder(p, decoder_stack(o), encoder)) {}
 
-    // The last hidden state of the encoder, (Ne,C), and the second stream that some kinds of attention pass from layer
-    // to layer (class Companion), or null. The decoder attends to both.
+    // The output of the encoder, to which the decoder attends. x: the last hidden state, (Ne,C). companion: the second
+    // stream that some kinds of attention pass from layer to layer beside x (class Companion), or null.
     struct Encoded {
         Tensor* x;
         std::shared_ptr<Companion> companion;
@@ -37,8 +37,8 @@ class EncoderDecoder : public TargetNet {
         return {encoder.finish(tape, x), pass.companion};
     }
     bool rotates_cross() const { return options.rotary_cross && options.stack.rotary; }
-    // Returns the attention context of the decoder's layers for the decoder rows `rows`. `source` are the encoder rows,
-    // and `read` is their encoding.
+    // Returns the arguments of the decoder's layers for the decoder rows `rows`. `source` are the rows of the encoder,
+    // and `read` is what encode() returned for them.
     Pass decoder_pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph, const TokenRows& source,
                       const Encoded& read, const SegmentGraph& cross_graph) const {
         Pass pass = decoder.pass(tape, rows, graph);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The Insertion Transformer (Stern et al. 2019). A canvas is the part of a target that is already there; its slots are
-// the places where words can be inserted. The probability p(c,l) of inserting the word c into slot l is computed from
-// the hidden rows o_l and o_{l+1} on either side of the slot. The hidden rows come from a decoder that sees its whole
-// canvas and the encoder, or from one stack that reads both source and canvas. h_l is the row of slot l, z_l(V) are its
-// logits, and b, q, P_k, M, W and the matrix V are parameters:
+// the places where words can be inserted. p(c,l) is the probability of inserting the word c into slot l. It is computed
+// from the hidden rows o_l and o_{l+1} on either side of the slot. These are rows of a decoder that sees its whole
+// canvas and the encoder, or of one stack that reads both source and canvas. h_l is the row of slot l, and z_l are the
+// logits of all words in slot l. b, q, P_k, M, W and the matrix V are parameters:
 //
 //   h_l = head([o_l o_{l+1}])                         z_l = h_l W + b     W: the word embedding
 //   joint          p(c,l) = softmax of z over all slots and words
-//   factorised     p(c,l) = softmax_c(z_l) softmax_l(q . h_l)                     softmax_c over words, _l over slots
+//   factorised     p(c,l) = softmax_c(z_l) softmax_l(q . h_l)      softmax_c: over all words; softmax_l: over all slots
 //   contextual     adds g V to every z_l, where g = max_l h_l                                        equations 5 to 8
 //   mixture of K   softmax_c(z_l) = sum_k pi_k softmax_c(tanh(P_k h_l) W + b),  pi = softmax(M h_l)    Yang et al. 2018
 //                  if joint, pi = softmax(M g), so that p(c,l) sums to 1
@@ -22,9 +22,13 @@ struct InsertionOptions {
     EncoderDecoderOptions stacks;  // if one_stack, only stacks.stack is used
     bool one_stack = false;
     bool joint = false, contextual_bias = false;
-    bool projection = true;  // false: h_l is [o_l o_{l+1}] without a head, and W is not the word embedding
-    int mixture = 1;         // K, the number of components of the mixture; 1: no mixture
-    bool scored = false;     // whether the model keeps a score for each word of the vocabulary (InsertionRule::scores)
+    // false: the row of a slot is [o_l o_{l+1}] itself, without the head. The logits are then computed with a separate
+    // matrix W, not with the word embedding.
+    bool projection = true;
+    int mixture = 1;  // K, the number of components of the mixture; 1: no mixture
+    // Whether the model stores a score for each word, from which the order of insertion follows
+    // (InsertionRule::scores).
+    bool scored = false;
 };
 
 class InsertionTransformer : public TargetNet {
@@ -63,17 +67,17 @@ class InsertionTransformer : public TargetNet {
     // The tensors from which the probabilities of words and slots are computed, for the M slots of a batch. Each
     // document of the batch is a canvas or inert padding.
     struct Slots {
-        Tensor* h;                                    // (M, K E) h_l or, for a mixture, the K rows tanh(P_k h_l)
-        Tensor* bias = nullptr;                       // (documents, V) the contextual bias g V, or null
-        Tensor* mix = nullptr;                        // logits of pi, (M,K) or, if joint, (documents,K); null if K = 1
-        Tensor* place = nullptr;                      // (M) q . h_l; null if joint
+        Tensor* h;                // (M, K E): one row per slot or, for a mixture, K rows per slot
+        Tensor* bias = nullptr;   // (documents, V) contextual bias of the logits of all slots of a document, or null
+        Tensor* mix = nullptr;    // logits of the mixture weights pi: (M,K), or (documents,K) if joint; null if K = 1
+        Tensor* place = nullptr;  // (M) the logit of each slot, q . h_l with the parameter q; null if joint
         const std::vector<int>* first = nullptr;      // (documents+1) document g has the slots first[g] .. first[g+1]-1
-        const std::vector<int>* documents = nullptr;  // (M) index of each slot's document
+        const std::vector<int>* documents = nullptr;  // for each of the M slots, the index of its document
     };
     Slots slots(Tape& tape, Tensor* x, const Batch& batch) const {
         const int K = options.mixture, N = int(x->rows());
         std::vector<int> right, first = batch.labels.begin, documents;
-        // If row N - 1 has a label, it is a padding label, whose right neighbour may be any row.
+        // A label of the last row, N - 1, can only be a padding label, so any row can be its right neighbour.
         for (int row : batch.labels.rows) right.push_back(row + 1 < N ? row + 1 : 0);
         first.resize(batch.parts.size() + 1, batch.labels.size());
         for (std::size_t g = 0; g + 1 < first.size(); g++)
@@ -81,10 +85,10 @@ class InsertionTransformer : public TargetNet {
         Slots s;
         s.first = &tape.hold(std::move(first));
         s.documents = &tape.hold(std::move(documents));
-        Tensor* h = side_by_side(tape, x, batch.labels.rows, std::move(right), "slots");  // (M,2C)
-        if (options.projection) h = head_stack().head(tape, h);                           // (M,E)
+        Tensor* h = side_by_side(tape, x, batch.labels.rows, std::move(right), "slots");  // (M,2C), one row per slot
+        if (options.projection) h = head_stack().head(tape, h);                           // (M,E): E numbers per slot
         auto scope = tape.scope("slots");
-        Tensor* g = nullptr;  // (documents,E)
+        Tensor* g = nullptr;  // (documents,E), the maximum over the slots of each document
         if (options.contextual_bias || (options.joint && K > 1)) g = max_rows(tape, h, tape.ints(*s.first), "pooled");
         if (options.contextual_bias) s.bias = linear_unrounded(tape, g, contextual_, nullptr, "contextual");
         if (!options.joint)
@@ -92,11 +96,11 @@ class InsertionTransformer : public TargetNet {
         s.h = h;
         if (K == 1) return s;
         s.mix = linear_unrounded(tape, options.joint ? g : h, weights_.weight, weights_.bias, "weights");
-        s.h = tanh(tape, mixture_(tape, h, "mixture"), "tanh");  // (M,K E)
+        s.h = tanh(tape, mixture_(tape, h, "mixture"), "tanh");  // (M,K E), K rows per slot
         return s;
     }
-    // Returns the logits (J,K) of J chosen words, the word words[j] in the slot of[j], and for each slot the
-    // log-sum-exp of the logits of all words, (M,K).
+    // Choice j of J is the word words[j] in the slot of[j]. Returns the logits of all choices, (J,K), and for each slot
+    // the log-sum-exp of the logits of all words, (M,K).
     ChosenLogits chosen(Tape& tape, const Slots& s, const std::vector<int>& of, const std::vector<int>& words) const {
         return chosen_logits(tape, s.h, words_, head_stack().word_bias(), s.bias, tape.ints(*s.documents),
                              tape.ints(of), tape.ints(words), "slots.logits");
@@ -140,8 +144,9 @@ class InsertionTransformer : public TargetNet {
   private:
     std::unique_ptr<EncoderDecoder> two_;
     std::unique_ptr<Backbone> one_;
-    Tensor *query_ = nullptr, *contextual_ = nullptr, *words_ = nullptr;  // q (1,E); the matrices V and W, (V,E) each
-    Linear mixture_, weights_;                                            // all P_k, (K E,E); M (K,E)
+    // The parameters in the formulas at the top of this file: q (1,E); V and W, each (vocabulary,E).
+    Tensor *query_ = nullptr, *contextual_ = nullptr, *words_ = nullptr;
+    Linear mixture_, weights_;  // the matrices P_k of all K components, (K E,E); M (K,E), which gives their weights
 };
 
 }  // namespace masquerade

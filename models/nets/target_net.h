@@ -10,8 +10,8 @@ namespace masquerade {
 class TargetNet {
   public:
     virtual ~TargetNet() = default;
-    // Returns the output of the head for each of the M labels, (M,E). Its product with the tied embedding gives the
-    // logits.
+    // Returns the output of the head for each of the M labels, (M,E). The product of this output with the tied
+    // embedding gives the logits.
     virtual Tensor* hidden(Tape& tape, const Batch& batch) const = 0;
     virtual const Backbone& head_stack() const = 0;  // the stack whose head predicts the labels
 

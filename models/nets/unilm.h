@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// UniLM (Dong et al. 2019), and all models that are one stack under another mask: BERT, language models that read from
-// left to right, from right to left or in any order, and sequence-to-sequence models. The model is only the stack; a
-// batch defines the mask and the labels (models/tasks/objective.h).
+// UniLM (Dong et al. 2019), and all other models that are one stack, with another mask: BERT, language models that
+// read from left to right, from right to left or in any order, and sequence-to-sequence models. This class is only
+// the stack; the batch defines the mask and the labels (models/tasks/objective.h).
 //
 // In UniLM, a pair is one sequence, [CLS] source [SEP] target [SEP]. The source is read in both directions, the target
 // from left to right. No row of the source sees the target, so the keys and values of the source can be cached while a

@@ -65,7 +65,7 @@ int UniVae::latent_of(int layer) const {
 }
 
 // The joint form, which defines the model: both halves are one sequence. At the input of every layer with a latent, the
-// row of [CLS] is replaced by Out(z), where z is drawn from the distribution that In of this row determines.
+// row x of [CLS] is replaced by Out(z), where z is drawn from the distribution q(z | In x). In and Out are linear.
 Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     auto scope = tape.scope("joint");
     std::vector<LatentSample> below;
@@ -77,18 +77,19 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
         pass.graph = &batch.joint_masks.at(i, l < 0 ? batch.joint_lower_graph : batch.joint_upper_graph);
         if (l < 0) return;
         const LatentLayer& latent = latents[l];
-        Tensor* cls = gather_rows(tape, x, tape.ints(batch.joint_cls_rows), text("cls.", l));  // (B,C)
+        // (B,C): a row per document.
+        Tensor* cls = gather_rows(tape, x, tape.ints(batch.joint_cls_rows), text("cls.", l));
         below.push_back(latent.sample(tape, cls, noise, l, below));
-        Tensor* u = latent.out(tape, below.back().z);  // (B,C)
+        Tensor* u = latent.out(tape, below.back().z);  // (B,C), the new rows of [CLS]
         x = replace_rows(tape, x, tape.ints(batch.joint_which), u, text("replaced.", l));
     };
     Tensor* x = backbone.run(tape, batch.joint, backbone.pass(tape, batch.joint, batch.joint_lower_graph), before);
     return backbone.finish(tape, gather_rows(tape, x, tape.ints(batch.joint_decoder_rows), "decoder_rows"));
 }
 
-// The encoder half of the split form, which computes the values of the encoder half of the joint form. The encoder half
-// sees only itself, so it can run without the decoder half. It ends below the last layer with a latent, by default
-// after layer L-2. Its last layer runs only for the row [CLS], since only this row is read.
+// The encoder half of the split form. It computes the same values as in the joint form, where the encoder half sees
+// only itself. It ends below the last layer with a latent: by default, it runs all layers but the top one. The last of
+// these layers runs only for the row of [CLS], because only this row is read: from it, the last latent is drawn.
 std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     std::vector<LatentSample> samples;
     if (options.latent_layers == 0) return samples;
@@ -96,9 +97,10 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
     const int end = options.latent_at.back();
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
         if (const int l = latent_of(i); l >= 0) {
-            Tensor* cls = gather_rows(tape, x, tape.ints(batch.cls_rows), text("cls.", l));  // (B,C)
+            // (B,C): a row per document.
+            Tensor* cls = gather_rows(tape, x, tape.ints(batch.cls_rows), text("cls.", l));
             samples.push_back(latents[l].sample(tape, cls, noise, l, samples));
-            Tensor* u = latents[l].out(tape, samples.back().z);  // (B,C)
+            Tensor* u = latents[l].out(tape, samples.back().z);  // (B,C), the new rows of [CLS]
             x = replace_rows(tape, x, tape.ints(batch.which), u, text("replaced.", l));
         }
         pass.graph = &batch.source_masks.at(i, batch.source_graph);
@@ -108,23 +110,23 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
         pass.graph = &batch.cls_graph;
     };
     const Pass pass = backbone.pass(tape, batch.source, batch.source_graph);
-    Tensor* cls = backbone.run(tape, batch.source, pass, before, end);  // (B,C)
+    Tensor* cls = backbone.run(tape, batch.source, pass, before, end);  // (B,C), the rows of [CLS]
     samples.push_back(latents.back().sample(tape, cls, noise, options.latent_layers - 1, samples));
     return samples;
 }
 
-// The decoder half of the split form. In each layer with a latent, the pass has a memory, the rows Out(z) with one row
-// per document. The decoder half sees nothing else of the encoder half.
+// The decoder half of the split form. In each layer with a latent, the keys have one more row per document, Out(z). The
+// decoder half sees nothing else of the encoder half.
 Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
     const auto before = [&](int i, Tensor*&, Pass& pass) {
         const int l = latent_of(i);
         pass.part = 1;
         pass.graph = &batch.masks.at(i, l < 0 ? batch.graph : batch.latent_graph);
-        pass.memory = l < 0 ? nullptr : latents[l].out(tape, z[l]);  // (B,C)
+        pass.memory = l < 0 ? nullptr : latents[l].out(tape, z[l]);  // (B,C), one key per document
     };
     const Pass pass = backbone.pass(tape, batch.rows, batch.graph);
-    return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C)
+    return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C): a row per decoder row
 }
 
 UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const {
@@ -132,7 +134,7 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
     loss.latents = encode(tape, batch, noise);
     std::vector<Tensor*> z;
     for (const LatentSample& s : loss.latents) z.push_back(s.z);
-    Tensor* h = backbone.head(tape, decode(tape, batch, z));  // (N,C)
+    Tensor* h = backbone.head(tape, decode(tape, batch, z));  // (N,E): a row per decoder row
     for (const LatentSample& s : loss.latents)
         for (Tensor* t : {s.z, s.y, s.kl, s.loss, s.prior, s.code})
             if (t) tape.retain(t);

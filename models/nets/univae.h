@@ -4,9 +4,9 @@
 // One stack of L layers, counted from 0, reads a sentence (the encoder half, under a full mask) and reconstructs it
 // (the decoder half, under a causal mask). In the lower k = L - K layers, the halves do not see each other. At the
 // input of each of the upper K layers, the encoder half's row of [CLS] is replaced by Out(z), where z is a latent
-// vector of Z numbers and Out a linear map. This row is the only row of the encoder half that the decoder half sees.
+// vector of Z numbers and Out is a linear map. This row is the only row of the encoder half that the decoder half sees.
 // All information about the sentence therefore passes through the K vectors z_0 .. z_{K-1}. z_l is drawn from a
-// distribution that In(x) determines, where x is the row of [CLS] at the input of layer k + l and In a linear map. The
+// distribution that In(x) determines, where x is the row of [CLS] at the input of layer k + l and In is a linear map. The
 // K layers with latents can also be chosen freely; in all other layers, the halves do not see each other.
 //
 // Training uses the split form: an encoder pass through layer L-2, and a decoder pass that has one extra key and value
@@ -25,13 +25,15 @@ namespace masquerade {
 struct UniVaeOptions {
     BackboneOptions backbone;
     LatentOptions latent;
-    int latent_layers = 4;          // K, number of layers with a latent
-    std::vector<int> latent_at;     // layers with a latent at their input, ascending; empty: the upper K layers
+    int latent_layers = 4;  // K, number of layers with a latent
+    // Layers with a latent at their input, ascending; empty: the upper latent_layers layers.
+    std::vector<int> latent_at;
     std::vector<int> latent_sizes;  // Z of each latent; empty: latent.size for all
     int max_length = 32;            // maximum number of tokens of a sentence, with [CLS] and [SEP]
-    bool free_length = false;  // position of the first decoder row: the number of tokens of the sentence if true, which
-                               // tells the decoder this number; max_length if false
-    std::string mask;          // masks in words (LayerMasks) that replace the usual masks; empty: none
+    // Position of the decoder's first row. false: max_length; true: the number of tokens of the sentence, so that the
+    // decoder knows the length of the sentence.
+    bool free_length = false;
+    std::string mask;  // masks in words (LayerMasks) that replace the usual masks; empty: none
 };
 
 class UniVae {
@@ -48,7 +50,7 @@ class UniVae {
     Tensor* joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
 
     struct Loss {
-        Tensor* total;   // (1) in nats per target: reconstruction + kl_weight * KL + further losses of the latents
+        Tensor* total;   // (1) in nats per target: reconstruction + kl_weight * KL + LatentSample::loss
         Tensor* losses;  // (N) reconstruction loss of every decoder row
         std::vector<LatentSample> latents;
         Tensor* documents = nullptr;  // (B) 1, or 0 for padding documents; null unless the latents have codebooks (vq)
@@ -62,8 +64,8 @@ class UniVae {
     // Position of the first decoder token for a sentence of n tokens.
     int start_position(int n) const { return options.free_length ? n : options.max_length; }
 
-    const UniVaeOptions options;                    // as given, but latent_at and latent_sizes have K entries
-    const std::shared_ptr<const LayerMasks> masks;  // options.mask, parsed
+    const UniVaeOptions options;                    // as given, but latent_at and latent_sizes have an entry per latent
+    const std::shared_ptr<const LayerMasks> masks;  // the masks that options.mask describes
     Backbone backbone;
     std::vector<LatentLayer> latents;
     LatentSpace space;

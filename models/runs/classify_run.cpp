@@ -55,9 +55,9 @@ class ClassifyTask : public Task {
     void save(const std::string& folder) const override { run_.save_config(folder); }
 
   private:
-    // Returns the measures of as many held-out examples as have 200,000 tokens at their maximum length, but at least
-    // 100 and at most the setting held_out. They are measured only once per checkpoint: the next batch clears the
-    // result.
+    // Returns the measures on held-out examples. Their number is 200,000 divided by the maximum length of an example,
+    // but at least 100 and at most the setting held_out. The measures are computed only once per checkpoint: the next
+    // batch clears them.
     const std::vector<Measure>& held_out() {
         if (shown_.empty())
             shown_ = run_.measures(

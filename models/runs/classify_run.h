@@ -45,7 +45,7 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     void complete(TextOrigin& origin) const override;
     std::string description() const override;
     std::string writing_command(const std::string&) const override { return ""; }
-    // Measures the loss, which is the first measure, and the accuracy on at most `examples` held-out examples.
+    // Returns the loss (the first measure), the accuracy and the baselines on at most `examples` held-out examples.
     std::vector<Measure> measures(std::uint64_t examples);
     Measures measures(const Measuring& how) override;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the counterparts of the parameters of a new model in the weights of another model, whose kind of attention may
-// differ.
+// Finds, for each parameter of a new model, its counterpart in the weights of another model: the parameter with the
+// same meaning. The kinds of attention of the two models may differ.
 #pragma once
 #include <set>
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace masquerade {
 
-// A parameter, or a half of one: the keys or the values of a parameter key_value. Parts with equal keys are
-// counterparts.
+// A whole parameter, or one half of an attention parameter key_value: the half that projects to keys or to values. Two
+// parts with an equal `key` are counterparts.
 struct ParameterPart {
-    std::string key;   // outside attention the path; else the path with the role of the part (AttentionKind::role)
+    std::string key;   // the path; in attention, the parameter's name is replaced by its role (AttentionKind::role)
     std::string name;  // what messages call the part, such as "attention.query"
     RowPart rows = {};
 };
@@ -23,14 +23,15 @@ struct ParameterPart {
 std::vector<ParameterPart> parts_of(const std::string& path, std::int64_t rows, const AttentionKind* kind,
                                     int key_width);
 
-// Returns these names of parts with commas between. The keys and the values of one parameter become the parameter.
+// Returns the names of parts with commas between them. If both halves of a parameter are among the names, the name of
+// the parameter takes their place.
 std::string joined_parts(std::set<std::string> names);
 
 // Returns the kind of attention that a parameter belongs to, or null.
 const AttentionKind* attention_of(const std::string& path, const Stacks& stacks);
 
-// Returns the path of the parameter with the same meaning in a layer whose rows of A and B have different kinds of
-// attention or, from such a layer, in a layer with one kind.
+// Replaces ".attention." in a path by ".target_attention.", or the reverse. A layer has both if part B of a document
+// (the target) has another kind of attention than part A (the source); ".target_attention." is then the one of B.
 std::string of_other_part(std::string path);
 
 // The index of the layer of a parameter in its stack; -1 if the parameter does not belong to a layer.

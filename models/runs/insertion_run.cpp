@@ -15,7 +15,8 @@
 namespace masquerade {
 namespace {
 
-// A number for every token of the vocabulary. A slot learns to insert tokens with small numbers first.
+// An order of insertion, as a number for every token of the vocabulary. If several words are missing in a slot (a place
+// between two words), training prefers the tokens with the smallest numbers.
 struct Order {
     const char *name, *what;
     Numbers (*numbers)(const InsertionRun& run, const TrainingText& text);  // null: the order needs no numbers

@@ -40,12 +40,13 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
     RunWriter writer(const Writing& how) override;
 
     std::vector<Hypotheses> write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const override;
-    // Like write(), but also returns the round in which each token was inserted. `starts` has a canvas for each source;
-    // if it is empty, all canvases are empty at the start.
+    // Like write(), but also returns the round in which each token was inserted. `starts` has a canvas (the words to
+    // start from) for each source. If `starts` is empty, all canvases are empty at the start.
     std::vector<Written> insert(const Sentences& sources, const SearchOptions& options,
                                 std::vector<Canvas> starts = {}) const;
-    // Makes a canvas of the words of a line. A word "_" is not part of the canvas but closes the slot at its place, so
-    // that nothing is inserted there. The slots between the pieces of a word are closed as well.
+    // Makes a canvas (the words from which generation starts) of the words of a line. The word "_" does not go onto the
+    // canvas. It closes the slot (the place between two words) where it stands: nothing is inserted there. The slots
+    // between the pieces of a word are closed as well.
     Canvas canvas_of(const std::string& line) const;
     ObjectiveOptions objective_options() const override;
 
@@ -55,7 +56,8 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
                         std::vector<Measure>& rows) const override;
 
   private:
-    // (V) A copy of InsertionTransformer::scores; null until objective_options() makes it.
+    // A copy of InsertionTransformer::scores, which has a number for each of the V tokens: their order of insertion.
+    // Null until objective_options() makes it.
     mutable std::shared_ptr<const std::vector<double>> scores_;
 };
 

@@ -13,12 +13,12 @@ struct Measure {
     std::string key;
     double value;
     std::string unit, meaning;
-    std::vector<double> beside = {};    // the same measure of each baseline, such as held-out text, in further columns
-    std::vector<double> interval = {};  // low and high end: of a 95 % interval, or of several random draws; or empty
+    std::vector<double> beside = {};    // the measure for each baseline, such as held-out text; each has its own column
+    std::vector<double> interval = {};  // low and high end of a 95 % interval or of several random draws; may be empty
 };
 
 struct Measures {
-    Strings heads, keys;  // headings of the columns: `value`, then `beside`; JSON keys of `beside`
+    Strings heads, keys;  // heads: headings of the columns of `value` and `beside`; keys: JSON keys of `beside`
     std::vector<Measure> rows;
 };
 
@@ -46,8 +46,8 @@ struct Measuring {
     std::string outputs;
 };
 
-// Encodes and decodes each line, but keeps words that are not in the vocabulary (WordPiece::reading). The results can
-// be compared with generated lines, which have the same form.
+// Encodes and decodes each line, so that the result has the form of a generated line and can be compared with one.
+// Words that are not in the vocabulary do not become [UNK] (WordPiece::reading).
 Strings as_read(Strings lines, const WordPiece& tokenizer);
 
 }  // namespace masquerade

@@ -59,10 +59,10 @@ class Neighbours {
   private:
     static std::string source_of(const std::string& line) { return line.substr(0, line.find('\t')); }
 
-    // Returns the nearest sentences, best first, each with a tab and its cosine; of equally near ones, the first line
-    // of the corpus comes first.
+    // Returns the nearest sentences, best first, each followed by a tab and its cosine. Sentences with equal cosines
+    // keep the order of the corpus.
     std::string nearest_to(const std::vector<double>& v) const {
-        std::vector<std::pair<double, std::size_t>> all;  // minus the cosine, and the line of the corpus
+        std::vector<std::pair<double, std::size_t>> all;  // minus the cosine, and the index of the sentence in corpus_
         for (std::size_t i = 0; i < corpus_.size(); i++)
             all.emplace_back(-std::inner_product(v.begin(), v.end(), corpus_vectors_[i].begin(), 0.0), i);
         const auto best = all.begin() + std::min(std::ptrdiff_t(how_.neighbours), std::ptrdiff_t(all.size()));
@@ -76,7 +76,7 @@ class Neighbours {
     const Run& run_;
     const Writing how_;
     std::vector<std::string> corpus_;
-    std::vector<std::vector<double>> corpus_vectors_;  // of length 1
+    std::vector<std::vector<double>> corpus_vectors_;  // scaled to length 1
     std::vector<double> rows_;                         // the vectors of the input lines, one after another
     std::int64_t columns_ = 0;
 };

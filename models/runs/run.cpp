@@ -176,8 +176,8 @@ void Run::average_checkpoints(int count) {
     steps.erase(steps.begin(), steps.end() - count);
     averaged = count > 1;
     std::vector<double> sum(parameters.length());
-    // The loaded checkpoint is the newest and is read last. State tensors, which are not averaged, therefore keep its
-    // values. Random features, for example, are a state, and the mean of several draws is not a valid draw.
+    // State tensors are not averaged, because the mean of, for example, several draws of random features is not a valid
+    // draw. They keep the values of the checkpoint that is read last, which is the loaded one.
     for (std::int64_t s : steps) {
         read_weights(open_model(folder, s), parameters);
         const std::vector<double> one = numbers_of(parameters.values());
@@ -244,8 +244,8 @@ void Run::start(const RunFolder& folder, nlohmann::json record) {
     folder.begin("");  // marks the folder as a run without a checkpoint, which a new run may overwrite
     save_tokenizer(folder);
     record["vocabulary_hash"] = hash_of_tokenizer(folder);
-    // The salt is a hash of the record without the device and the paths of texts and weights. Equal training on another
-    // machine or in another folder therefore has an equal salt.
+    // The salt is a hash of the record without the device and without the paths of texts and weights. The same training
+    // on another machine or in another folder therefore has the same salt.
     nlohmann::json tied = record;
     for (const char* place : {"init", "device"}) tied.erase(place);
     if (tied.contains("data"))

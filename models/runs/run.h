@@ -32,7 +32,7 @@ struct Stacks {
     std::optional<Decoder> decoder = {};  // empty if there is only one stack
 };
 
-// The maximum number of tokens that are read of a line, and the name of the setting with this number. The name is null
+// Longer lines are truncated to this number of tokens. `setting` is the name of the setting that holds the number; null
 // if the family reads no lines.
 struct LineLimit {
     const char* setting = nullptr;
@@ -42,37 +42,37 @@ struct LineLimit {
 struct RunSettings {
     int vocabulary = 4000;  // size of the vocabulary, if it is learned from the training text
     bool cased = false;
-    bool keep_tokens = false;      // with --init: keep only those tokens of its vocabulary that occur in the text
+    bool keep_tokens = false;      // with --init: drop the tokens of the initial weights that the text does not contain
     DType precision = DType::f32;  // storage of activations and matrices in training; master weights are f32
     int batch_tokens = 360;
-    std::string mask;  // masks in words that replace the masks of the family or objective; empty: none
-    PairOptions made;  // the task whose generated pairs replace a training text, if made.any()
+    std::string mask;  // attention masks, written as rules; empty: the usual masks of the family or objective
+    PairOptions made;  // if made.any(): a task that generates training pairs, which replace a training text
     TrainOptions train;
 
     virtual ~RunSettings() = default;
-    virtual const char* family() const = 0;        // a name of families()
+    virtual const char* family() const = 0;        // name of the family in families()
     virtual const char* architecture() const = 0;  // the name of the model in config.json
     // Adds all settings to `config`, which stores pointers to them. The settings must therefore outlive `config`.
     virtual void declare(Config& config) = 0;
-    virtual TextKind wants(TextKind usual) const { return usual; }  // the kind of text to read; `usual`: the family's
-    virtual std::vector<std::string> words() const { return {}; }   // the vocabulary of the task; empty: none
-    // Words that are added to the vocabulary of other weights or of --vocab, which the model needs; empty: none.
+    virtual TextKind wants(TextKind usual) const { return usual; }  // kind of text to read; `usual`: Family::reads
+    virtual std::vector<std::string> words() const { return {}; }   // the vocabulary, if the task fixes it; else empty
+    // The labels of a task, which are added as tokens to the vocabulary of --init or --vocab; empty: none.
     virtual std::vector<std::string> answers() const { return {}; }
-    // Whether the model may start with a stack of another vocabulary than that of its task. Its head is then new.
+    // Whether the initial weights may have tokens that the task lacks. If they do, the head is initialised at random.
     virtual bool takes_any_stack() const { return false; }
     virtual LineLimit source_limit() const { return {}; }
     virtual LineLimit target_limit() const { return {}; }  // limit of the targets of pairs
-    // These functions are for training that starts from the weights of another model. adopt() sets the sizes to
-    // `stacks`, those of the weights. If this model has an encoder and a decoder but the weights have a single stack,
-    // both get the number of layers of this stack. adopt_reading() copies from `theirs` the settings that define how
-    // text is read: `cased`, and those that reading() names.
+    // These functions are for training that starts from the weights of another model. adopt() sets the sizes of this
+    // model to `stacks`, the sizes of the weights. If the weights have one stack and this model has two, encoder and
+    // decoder both get the number of layers of the one stack. adopt_reading() copies from `theirs` the settings that
+    // define how text is read: `cased`, and the settings that reading() names.
     virtual void adopt(const Stacks& stacks) = 0;
     void adopt_reading(RunSettings& theirs);
-    // Returns names of settings for adopt_reading(), which copies none of them if `theirs` lacks the first one.
+    // Returns the names of the settings that adopt_reading() copies. If `theirs` lacks the first one, copies none.
     virtual std::vector<const char*> reading() const { return {}; }
 
-    // Declare the settings of a stack. declare_backbone() declares those that every model has, declare_foreign() those
-    // that usually keep their defaults, except in checkpoints of other programs.
+    // Declare the settings of a stack. declare_backbone() declares the usual settings. declare_foreign() declares
+    // settings that rarely differ from their defaults, except in checkpoints of other programs.
     static void declare_backbone(Config& config, BackboneOptions& backbone);
     static void declare_foreign(Config& config, BackboneOptions& backbone);
 
@@ -87,10 +87,10 @@ class Run {
     virtual ~Run() = default;
 
     virtual const RunSettings& common() const = 0;
-    virtual RunSettings& settings_to_change() = 0;  // the settings; a resumed run changes some of its optimiser's
+    virtual RunSettings& settings_to_change() = 0;  // writable: the user may change a few when the run is resumed
     virtual Stacks stacks() const = 0;
     virtual std::unique_ptr<Task> task(const TrainingText& text) = 0;
-    // Adds the files that the run itself reads, such as those of a task, to the origin that run.json stores.
+    // Adds the files that the run reads itself, such as the files of a task, to `origin`, which run.json stores.
     virtual void complete(TextOrigin& /*origin*/) const {}
     // Returns a feature vector for each line, as the input of a classifier: the latents of the line without noise, or
     // the last hidden state averaged over the tokens of the line. Returns an empty list if the run has no features.
@@ -106,15 +106,15 @@ class Run {
     virtual const Backbone* bert() const { return nullptr; }
     // Writes config.json of a checkpoint into a folder: the settings, and the sizes under Hugging Face's names.
     void save_config(const std::string& folder);
-    // Reads the weights of a checkpoint, and from its run folder run.json and, if it exists, tokenizer.json.
+    // Reads the weights of a checkpoint. Also reads run.json and, if it exists, tokenizer.json from the run folder.
     void load_checkpoint(const RunFolder& folder, std::int64_t at_step, const TensorFile& weights);
     // Replaces the weights of a loaded checkpoint by their moving average, if training has kept one (the setting ema).
     void use_moving_average();
-    // Replaces the weights by the mean of those of `count` checkpoints: the loaded one and those before it. Throws
-    // BadUsage if there are not enough.
+    // Replaces the weights by the mean of the weights of `count` checkpoints: the loaded checkpoint and the latest ones
+    // before it. Throws BadUsage if there are not enough checkpoints.
     void average_checkpoints(int count);
-    // Writes vocab.txt and, if the tokenizer has Hugging Face's rules, tokenizer.json. A tokenizer has these rules only
-    // if --init or --vocab brought it.
+    // Writes vocab.txt and, if the tokenizer follows Hugging Face's rules (Rules::hugging_face), tokenizer.json. Only a
+    // tokenizer from --init or --vocab can follow these rules.
     void save_tokenizer(const RunFolder& folder) const;
     // Writes the tokenizer and the record (run.json) of a new run. Adds the hash of the tokenizer and `salt` to the
     // record.
@@ -134,7 +134,7 @@ class Run {
     std::string step_folder;  // path of the step folder from which the run was loaded; empty for a new run
     bool averaged = false;    // whether the weights are the mean of several checkpoints
     std::string run_json;     // contents of run.json of a loaded run; empty for a new run
-    std::string salt;         // a hash that marks the checkpoints of the run; empty for runs of old versions
+    std::string salt;         // hash in run.json and all checkpoints: shows that they belong together; may be empty
 
   protected:
     Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);
@@ -150,7 +150,7 @@ std::string hash_text(const std::string& bytes);  // 16 hexadecimal digits, as i
 // `settings`.
 void read_settings(const RunFolder& folder, std::int64_t step, RunSettings& settings);
 
-// A family of models: a row of families(), with which the programs create, load and describe its runs.
+// A family of models: a row of the table families(). Programs use the row to create, load and describe runs.
 struct Family {
     const char *name, *what;
     TextKind reads;
@@ -163,8 +163,8 @@ struct Family {
     std::unique_ptr<Run> (*load)(const std::string& path, bool to_train, Device device);
 };
 const std::vector<Family>& families();
-// Returns the family of this name or, if there is none, the first family with an objective of this name. If there is
-// none either, throws BadUsage, which lists the names.
+// Returns the family called `name` or, if there is none, the first family that has an objective called `name`. If there
+// is neither, throws BadUsage with a list of the families.
 const Family& find_family(const std::string& name);
 const Family& family_of_run(const std::string& path);  // throws BadInput if the path is not a run
 

@@ -28,9 +28,9 @@ class RunOf : public Base {
     Net model;
 };
 
-// Loads a run from its folder or from one of its step folders. If `to_train` is true, the run has the precision of its
-// settings and the weights of the last update; otherwise it has f32 and, if there is one, the moving average of the
-// weights.
+// Loads a run from its folder or from one of its step folders. If `to_train` is true, the run gets the precision of its
+// settings and the weights of the last update. If `to_train` is false, it gets f32 and, if the checkpoint has one, the
+// moving average of the weights.
 template <class R>
 std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Device device = Device::cpu) {
     const RunFolder folder = RunFolder::open(path);

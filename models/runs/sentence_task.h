@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The part of a training task that several families share. It visits the training sentences batch by batch, and
-// checkpoints store its position in them.
+// The part of a training task that several families share. The task goes through the training sentences batch by batch.
+// Checkpoints store its position in the order of the sentences.
 #pragma once
 #include "data/sentences.h"
 #include "models/runs/run.h"

@@ -37,7 +37,7 @@ std::string Seq2SeqRun::description() const {
                 ", objective ", settings.objective);
 }
 
-// The states are those of the encoder.
+// The features of a line are the mean of the encoder's last hidden states.
 std::vector<std::vector<double>> Seq2SeqRun::features(const std::vector<std::string>& lines) const {
     const auto read = [&](const Sentence& s) { return source_of(s); };
     const auto give_masks = [&](Batch& batch) {

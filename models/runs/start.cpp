@@ -27,7 +27,7 @@ class FromRun : public Start {
 
     void adopt(RunSettings& s) const override {
         Stacks sizes = stacks();
-        sizes.first.head_rows = BackboneOptions().head_rows;  // the default, from which only insertion models differ
+        sizes.first.head_rows = BackboneOptions().head_rows;  // does not take over the value of an insertion model
         s.adopt(sizes);
         s.adopt_reading(run_->settings_to_change());
     }
@@ -41,7 +41,8 @@ class FromRun : public Start {
     const std::unique_ptr<Run> run_;
 };
 
-// Logs a warning about unused tensors of a checkpoint, except for the parts of BERT that none of our models needs.
+// Logs a warning about the unused tensors of a checkpoint. Parts of BERT that none of our models needs, such as the
+// pooler, cause no warning.
 void warn_of_unknown(const std::string& path, std::vector<std::string> names) {
     const auto known = [](const std::string& name) {
         for (const char* part :
@@ -119,7 +120,7 @@ struct Addition {
 constexpr Addition additions[] = {{"cross.", "cross-attention"},
                                   {"slots.", "slots"},
                                   {"order.", "slots"},
-                                  {"head.dense.weight", "head.dense"},  // with slots, its input is two rows, not one
+                                  {"head.dense.weight", "head.dense"},  // in insertion models, its input is two rows
                                   {"embedding.position.", "embedding.position"},
                                   {"latent.", "latents"}};
 
@@ -143,8 +144,8 @@ void Start::expect_layers(const char* key, int wanted, int there) const {
             text(source(), " has only ", there, " layers, but ", key, " is ", wanted, "; choose at most ", there));
 }
 
-// Throws BadInput unless the weights have the sizes of this model, and equal settings where a difference would not show
-// in the shapes, such as gelu. The weights may have more layers.
+// Throws BadInput unless the weights have the sizes of the new model, `ours`. Also compares settings that the shapes of
+// tensors do not show, such as gelu. The weights may have more layers than the new model.
 void Start::expect_same_sizes(const Stacks& ours) const {
     const Stacks theirs = stacks();
     if (theirs.decoder && !ours.decoder)
@@ -165,7 +166,8 @@ void Start::expect_same_sizes(const Stacks& ours) const {
         RunSettings::declare_backbone(*config, *stack);
         RunSettings::declare_foreign(*config, *stack);
     }
-    // A kind of attention that cannot rotate needs a table of positions, which is new if the weights are rotary.
+    // If the kind of attention of the new model cannot rotate, the model has a position table. The table is initialised
+    // at random if the weights have rotary positions.
     const AttentionWords kinds(b.attention, 0);
     const auto rotates = [](const AttentionKind* kind) { return kind->rotates; };
     const bool unrotated = a.rotary && !b.rotary && !std::all_of(kinds.named().begin(), kinds.named().end(), rotates);

@@ -159,8 +159,8 @@ void TargetSettings::declare_rest(Config& c, BackboneOptions& stack, bool smooth
     declare_training(c);
 }
 
-// Returns a command with input lines for a run that generates targets, or with --count for a run that was trained on
-// texts without targets, because such a run can generate without input.
+// A run that generates targets needs input lines. A run that was trained on texts without targets can generate without
+// input, so its command has --count.
 std::string TargetRun::writing_command(const std::string& folder) const {
     if (!writes() && !writes_backward()) return "";
     return "./generate " + shell_word(folder) + (writes() && !continues() ? " < SOURCES" : " --count 10");
@@ -214,7 +214,7 @@ std::vector<std::vector<double>> TargetRun::mean_states(const std::vector<std::s
     const std::vector<Sentence> all = sentences(lines);
     each_batch(stack, pointers_to(all), 64, make, [&](Tape& tape, const Batch& batch, std::size_t) {
         tape.begin("features");
-        const OnHost states(read(tape, batch)->view());  // (N,C)
+        const OnHost states(read(tape, batch)->view());  // (N,C): a row per token
         std::int64_t at = 0;
         for (const Document& d : batch.parts) {
             means.emplace_back(C, 0);
@@ -322,8 +322,8 @@ bool keep_sources(Strings& lines) {
 
 RunWriter TargetRun::writer(const Writing& how) {
     const SearchOptions options = how.options_for(*this, true);
-    // before: the text before each input line is generated. after: each input line is continued. If both are false, each
-    // input line is a source, whose target is generated.
+    // before: the text before each input line is generated. after: each input line is continued. If both are false,
+    // each input line is a source, whose target is generated.
     const bool before = how.backward || (writes_backward() && !writes()), after = !before && continues();
     expect_to_write(before);
     if (how.count > 0 && !before && !after)

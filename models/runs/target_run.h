@@ -28,7 +28,7 @@ struct TargetSettings : RunSettings {
     std::string objective;
     int max_length = 64;  // maximum number of tokens of a source, including [CLS] and [SEP]
     int max_target = 24;  // maximum number of tokens of a target, including its [SEP]
-    // The options of the objectives that are settings. The others follow from the run: TargetRun::objective_options().
+    // The options of the objectives that the user can set. TargetRun::objective_options() adds the remaining options.
     ObjectiveOptions how;
     double label_smoothing = 0;  // only in the training loss
     // Only for one stack. true: the positions of a target start at max_length; false: directly after its source.
@@ -38,7 +38,7 @@ struct TargetSettings : RunSettings {
     Strings words() const override { return made.any() ? pair_words(made) : WordList(); }
     virtual const std::vector<Objective>& table() const = 0;  // the objectives that the family supports
     ObjectiveMixture mixture() const { return ObjectiveMixture::parse(objective, table()); }
-    virtual Stacks stacks() const = 0;  // the sizes of the stacks in the settings
+    virtual Stacks stacks() const = 0;  // sizes of the only stack, or of encoder and decoder, as set by the user
     // Returns the setting `mask`, parsed: `own` has the masks of the stack that predicts, `encoder` those of the
     // encoder. Both are null if `mask` is empty; `encoder` is also null if there is no encoder. Throws BadUsage if
     // `mask` is not valid.
@@ -60,10 +60,11 @@ struct TargetSettings : RunSettings {
     // Declares the task, the lengths, the segment ids, and the settings of declare_foreign().
     void declare_reading(Config& config, BackboneOptions& stack);
     void declare_decoder(Config& config, EncoderDecoderOptions& stacks);
-    // Takes over the sizes of other weights. If these have no decoder, the decoder gets as many layers as the encoder.
+    // Sets `ours` to the sizes of other weights. If the weights have no decoder, the decoder gets as many layers as the
+    // encoder.
     static void adopt_stacks(EncoderDecoderOptions& ours, const Stacks& theirs);
-    // Declares the remaining settings, after those of the objectives. `smooths` says whether the family supports label
-    // smoothing.
+    // Declares the settings that follow the settings of the objectives. `smooths` says whether the family supports
+    // label smoothing.
     void declare_rest(Config& config, BackboneOptions& stack, bool smooths = true);
 };
 
@@ -80,14 +81,14 @@ class TargetRun : public Run {
     virtual ObjectiveOptions objective_options() const;
     std::unique_ptr<Task> task(const TrainingText& text) override;
     bool reads_pairs() const { return mixture.has(Objective::pairs); }  // whether any objective needs pairs
-    // Whether the run can generate from left to right: an objective trains this, and the masks in words allow it.
+    // Whether the run can generate from left to right: an objective trains this, and the setting `mask` allows it.
     bool writes() const { return mixture.has(Objective::writes) && unwritable(false).empty(); }
-    // The same from right to left.
+    // Whether the run can generate from right to left.
     bool writes_backward() const { return mixture.has(Objective::writes_backward) && unwritable(true).empty(); }
-    // Returns the reason why the masks in words do not allow generation from left to right or, if `backward`, from right
-    // to left; empty if they allow it.
+    // Returns the reason why the setting `mask` does not allow generation from left to right or, if `backward`, from
+    // right to left; empty if it allows this.
     virtual std::string unwritable(bool /*backward*/) const { return ""; }
-    // Throws BadUsage if the run cannot generate in this direction.
+    // Throws BadUsage if the run cannot generate from left to right or, if `backward`, from right to left.
     void expect_to_write(bool backward) const;
     // Throws BadInput with the message that the text `name` has no targets, which the objective needs.
     [[noreturn]] void refuse_sentences(const std::string& name) const;
@@ -103,8 +104,8 @@ class TargetRun : public Run {
     // pairs.
     std::vector<PartLoss> losses(const Sentences& sentences, bool targets) const;
 
-    // Encodes texts that will be continued, with [CLS] but without [SEP]. If a line is too long, tokens after [CLS] are
-    // dropped until only 3/4 of max_length remain, so that there is room for the continuation.
+    // Encodes texts that will be continued, with [CLS] but without [SEP]. If a line has more than 3/4 of max_length
+    // tokens, the first tokens after [CLS] are dropped, so that there is room for the continuation.
     std::vector<Sentence> beginnings(const Strings& lines) const;
     // Encodes texts whose beginning will be generated, with [SEP] but without [CLS]. If a line is too long, its first
     // tokens are dropped until max_length - 1 tokens remain.
@@ -120,8 +121,8 @@ class TargetRun : public Run {
                                                  std::vector<Measure>& rows) const;
     // Returns the rows of a sentence's tokens, with [CLS] and [SEP], as a source.
     Example source_of(const Sentence& s) const;
-    // Returns, for each line, the mean of its rows of the result of read(), which is (N,C) for a batch of N rows.
-    // `example` makes the rows of a line. `stack` reads them under the masks that give_masks() sets.
+    // Returns the mean hidden state of each line. `example` makes the rows of a line, give_masks() sets the masks of a
+    // batch, and read() returns the hidden states of its N rows, (N,C). `stack` is the stack that computes them.
     std::vector<std::vector<double>> mean_states(const std::vector<std::string>& lines, const Backbone& stack,
                                                  const std::function<Example(const Sentence&)>& example,
                                                  const std::function<void(Batch&)>& give_masks,
@@ -131,7 +132,7 @@ class TargetRun : public Run {
     // Returns a reader of endings that can generate the given number of tokens before each ending; null if
     // writes_backward() is false.
     virtual std::unique_ptr<SourceReader> backward_reader(int) const { return nullptr; }
-    // Where the search for a target starts: after the token `begin`; and the maximum number of tokens of the target.
+    // The search for a target starts after the token `begin`. The target has at most `maximum` tokens.
     struct Start {
         int begin, maximum;
     };

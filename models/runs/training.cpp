@@ -120,7 +120,7 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
                       wanted.device);
     if (reader) {
         WordPiece::Options how = reader->options();
-        how.lower = !settings->cased;  // `cased` is that of the tokenizer, unless the user set it
+        how.lower = !settings->cased;  // if the user did not set `cased`, it has the tokenizer's value
         run->tokenizer = WordPiece(reader->vocabulary(), how, reader->added());
     }
     if (start) {

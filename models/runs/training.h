@@ -15,7 +15,7 @@
 
 namespace masquerade {
 
-// The options of a new run. An empty string means the same as an option of ./train that is not given.
+// The options of a new run. An empty string means that the option of ./train is not given.
 struct NewTraining {
     Strings words;               // the family or one of its objectives, then settings as key=value
     std::string config;          // path of a file of settings, which settings in `words` override

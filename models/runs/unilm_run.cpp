@@ -109,7 +109,7 @@ std::vector<Hypotheses> UniLmRun::write(const Sentences& sources, SearchOptions 
     });
 }
 
-// The stack has the mask of the first objective.
+// The hidden states are computed under the mask of the first objective.
 std::vector<std::vector<double>> UniLmRun::features(const std::vector<std::string>& lines) const {
     const Objective& objective = *mixture.parts.at(0).objective;
     const ObjectiveOptions options = objective_options();
@@ -129,7 +129,7 @@ std::vector<std::vector<double>> UniLmRun::features(const std::vector<std::strin
 
 std::unique_ptr<SourceReader> UniLmRun::backward_reader(int most) const {
     if (!writes_backward()) return nullptr;
-    ReadingOptions r;  // masks in words, if there are any, say the same as the mask of lm-reverse
+    ReadingOptions r;  // r.masks stays null: if the setting `mask` allows lm-reverse, it defines the usual mask
     r.backward = true;
     r.source_type = r.target_type = settings.how.source_type;
     r.longest = most;

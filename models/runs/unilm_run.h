@@ -47,12 +47,12 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     std::unique_ptr<SourceReader> backward_reader(int most) const override;
 
   private:
-    // Whether a source is read from left to right. It is read in both directions if at least one of the objectives does
-    // so in training.
+    // Whether each token of a source sees only the tokens before it. If at least one objective lets tokens see the
+    // whole source in training, they also see the whole source here.
     bool reads_causally() const { return !mixture.has(Objective::whole_source); }
 
-    mutable std::shared_ptr<const std::vector<bool>> continues_;  // ObjectiveOptions::continues, made when it is needed
-    bool pairs_ = reads_pairs();  // whether the training text has targets; an objective need not require them
+    mutable std::shared_ptr<const std::vector<bool>> continues_;  // whether each token continues a word; null at first
+    bool pairs_ = reads_pairs();  // whether the training text has targets (possible even if no objective needs them)
 };
 
 }  // namespace masquerade

@@ -20,8 +20,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the text of the run. If choice.data is given, it replaces the held-out text, and a missing text of the run is
-// not an error: the training text is then empty, and samples are not measured.
+// Returns the training text and held-out text of the run. If choice.data is given, it replaces the held-out text, and
+// the run's own files may be missing: the training text is then empty, and samples are not measured.
 TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
     TextOrigin origin = origin_of(run.run_json, choice.run + "/run.json");
     if (choice.data.empty()) return read_again(origin);
@@ -49,7 +49,7 @@ Strings sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measur
     return lines;
 }
 
-// A run that is a language model (--judge), which measures the perplexity of generated lines.
+// The run of a language model (--judge) that measures the perplexity of generated lines.
 class Judge {
   public:
     Judge(const std::string& path, Device device) {
@@ -219,7 +219,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
     const std::vector<bool> whole = measure_whole(*this, sources, targets, rows);
     rows.push_back({"reconstruction", h.own, "nats/token", "-log p(x|z), z of the sentence itself"});
     auto add = [&](std::vector<Measure> more) { rows.insert(rows.end(), more.begin(), more.end()); };
-    for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {  // target tokens 1, 2-3, 4-7, ...
+    for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {  // groups of targets: 1, 2-3, 4-7, ...
         const std::size_t end = std::min(2 * first + 1, h.reach.size());
         const auto sum = [&](const Numbers& x) { return std::accumulate(x.begin() + first, x.begin() + end, 0.0); };
         add({{fmt::format("reconstruction.{}", first + 1), sum(h.at_place) / sum(h.reach), "nats/token",

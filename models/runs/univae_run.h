@@ -55,20 +55,20 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     //   uniform   uses the prior of training; throws BadUsage if there is also a temperature
     //   ""        if there is a temperature, like fitted; else loads the fitted prior if there is one, and logs a note
     //             if there is none
-    // If the model has no latents, does nothing, but throws BadUsage if there is a word or a temperature.
+    // If the model has no latents, throws BadUsage if there is a word or a temperature; otherwise does nothing.
     void choose_prior(const std::string& word, std::optional<double> temperature);
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
-    // Draws the latents of a sample, those of all latent layers one after another: from the fitted prior if `prior` is
-    // set, otherwise from the prior of training.
+    // Draws the latents of a sample from the fitted prior or, if `prior` is null, from the prior of training. The
+    // result has the latents of all latent layers, one layer after another.
     Numbers draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const;
 
-    // Returns the request for a sample: latents that are drawn, and the start position for a drawn number of tokens.
+    // Returns the request for a sample: the latents are drawn; the start position is the one for a drawn length.
     DecodeRequest sample_request(std::uint64_t seed, std::uint32_t line) const {
         return {draw(seed, line, 0), line, 0, model.start_position(draw_length(seed, line))};
     }
 
-    // Draws the number of tokens of a sample, which matters only if free_length is true: the length of a random
-    // training sentence if a fitted prior knows these lengths, otherwise `some_length`.
+    // Draws the number of tokens of a sample: the length of a random training sentence if the fitted prior has stored
+    // these lengths, otherwise `some_length`. The number matters only if free_length is true.
     int draw_length(std::uint64_t seed, std::uint32_t line) const;
     static constexpr int some_length = 12;
 

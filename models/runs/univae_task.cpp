@@ -53,7 +53,8 @@ std::vector<Metric> UniVaeTask::validate() {
 }
 
 // Returns the same kinds of text as the post on UniVAE (Su 2021): samples, reconstructions of held-out sentences, and
-// these sentences decoded with the latents of the lower half of the latent layers, or of the top one, drawn anew.
+// variants of these sentences. For a variant, the latents of the lower half of the latent layers, or the latent of the
+// top latent layer, are drawn anew before decoding.
 std::string UniVaeTask::show(std::int64_t) {
     const int K = run_.model.options.latent_layers;
     const std::uint64_t seed = run_.settings.train.seed;
@@ -69,7 +70,7 @@ std::string UniVaeTask::show(std::int64_t) {
 
     const Sentences some = pointers_to(held_out_, shown);
     requests = reconstructions(run_.model, some, 1);
-    auto rewritten = [&](int from, int to) {  // decodes with the latents [from, to) drawn anew from the prior
+    auto rewritten = [&](int from, int to) {  // decodes after drawing latent layers [from, to) anew from the prior
         std::vector<DecodeRequest> changed = requests;
         for (DecodeRequest& r : changed) run_.model.space.replace(r.latent, run_.draw(seed, r.line, 1), from, to);
         return decoder.write(changed, {}, seed);

@@ -10,8 +10,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the numbers [from, to) of a latent vector. The user gives such a slice as in Python: "A:B", the numbers from A
-// to before B, or "layers:A:B", all numbers of the latent layers from A to before B.
+// Returns the range [from, to) of a latent vector that the user's `word` selects. As in Python, "A:B" selects the
+// numbers A to B - 1, and "layers:A:B" selects all numbers of the latent layers A to B - 1.
 IndexRange slice_of(const std::string& word, const UniVae& model) {
     const bool layers = word.rfind("layers:", 0) == 0;
     const int most = layers ? model.options.latent_layers : model.space.numbers();
@@ -26,8 +26,8 @@ IndexRange slice_of(const std::string& word, const UniVae& model) {
     return layers ? IndexRange{model.space.begin(from), model.space.begin(to)} : IndexRange{from, to};
 }
 
-// Returns a code as text: the parts of each latent layer, lowest layer first, with spaces between them and " | " between
-// layers, as in "12 250 | 3 77".
+// Returns a code, the discrete latents of a sentence, as text: the parts of each latent layer, lowest layer first, with
+// spaces between parts and " | " between layers, as in "12 250 | 3 77".
 std::string text_of(const LatentSpace::Code& code) {
     std::string line;
     for (const std::vector<int>& layer : code) {
@@ -37,7 +37,7 @@ std::string text_of(const LatentSpace::Code& code) {
     return line;
 }
 
-// Reads text_of(). `number` is the number of the line, for the message.
+// Parses a code in the form of text_of(). `number` is the number of the line, for messages.
 LatentSpace::Code code_in(const std::string& line, const LatentSpace& space, std::size_t number) {
     const auto refuse = [&](const std::string& why) {
         throw BadInput(text("standard input, line ", number, ": ", why,
@@ -117,7 +117,7 @@ class FromLatents {
                                 "of its sentence: give --length"));
     }
 
-    // Returns a line for each of `lines`: the code of the sentence before a tab, or nothing if there is no sentence.
+    // Returns a line for each of `lines`: the code of its text before the first tab, or "" if the line is empty.
     std::string codes_of(std::vector<std::string> lines) const {
         for (std::string& line : lines) line.resize(std::min(line.find('\t'), line.size()));
         const std::vector<Sentence> sentences = run_.sentences(lines);
@@ -188,7 +188,7 @@ class FromLatents {
         return all;
     }
 
-    // If --length is given, it replaces the number of tokens of each request, which matters only if free_length is true.
+    // If --length is given, all requests get the start position for this length (only possible with free_length).
     std::vector<Hypotheses> search(std::vector<DecodeRequest> requests, int refinements) {
         for (DecodeRequest& r : requests)
             if (a_.length > 0) r.start = run_.model.start_position(a_.length + 2);

@@ -7,7 +7,7 @@
 
 namespace masquerade {
 
-// Throws BadUsage for options that search() would refuse; its message names the command-line options.
+// Throws BadUsage for options that search() would refuse later. Here, the message can name the command-line options.
 void Searching::expect_agreement(bool draws) const {
     const std::string beam = text("--beam ", search.beams);
     if (search.beams > 1 && draws)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of ./generate, and the interface with which it generates text by runs of all families.
+// The options of ./generate, and the interface through which it generates text with a run of any family.
 #pragma once
 #include <functional>
 
@@ -32,21 +32,22 @@ struct Searching {
 };
 
 struct Writing : Searching {
-    // For runs with latents: how samples are drawn; or how the latents of input lines are changed before they are
-    // decoded.
+    // For runs with latents: how samples are drawn, or how the latents of input lines are changed before the latents
+    // are decoded.
     SampleOptions sampling;
     std::string resample, swap;
     int points = 5, each = 1, length = 0;
     bool reconstruct = false, interpolate = false;
-    bool codes = false, from_codes = false;  // runs with discrete latents: print codes of lines; read codes
+    bool codes = false, from_codes = false;  // for discrete latents: print the codes of lines; decode input codes
     // For runs that generate token by token: whether input lines are the ends of texts, whose beginnings are generated.
     bool backward = false;
     // For insertion: whether input lines contain a canvas (the words to start from), and whether the canvas is shown
     // after every round. search.canvas has further options.
     bool from_canvas = false, show_rounds = false;
 
-    // Not for writing text (models/runs/neighbours.cpp): the file whose sentences are searched, the number of neighbours
-    // of each line, and the file for the vectors of the input lines; empty: none.
+    // For finding neighbours instead of generating text (models/runs/neighbours.cpp). nearest: the file whose sentences
+    // are searched. vectors: the file for the vectors of the input lines. Empty: not given. neighbours: how many to
+    // find for each line.
     std::string nearest, vectors;
     int neighbours = 1;
 
@@ -57,14 +58,15 @@ struct Writing : Searching {
 
 struct RunWriter {
     int samples = 0;  // number of samples to generate without input lines; 0: reads lines
-    // Returns one result for each line, ending with '\n'. If samples is above 0, `lines` are empty strings, and the
-    // results are samples. `first` is the number of the first line or sample.
+    // Returns one result, with '\n' at its end, for each line. If `samples` is above 0, the results are samples, and
+    // `lines` has an empty string for each sample. `first` is the number of the first line or sample.
     std::function<std::string(Strings lines, std::uint32_t first)> write;
     std::function<void()> finish = [] {};  // called after the last line
 };
 
-// Returns a writer that finds neighbours of its input lines in a corpus by the run's vectors of sentences
-// (Run::features), and saves these vectors, as `how` says. Throws BadUsage if the run has no vectors.
+// Returns a writer that can do two things, as `how` says: find the sentences of a corpus that are nearest to each input
+// line, and save the vectors of the input lines. The vectors of sentences and lines come from Run::features(). Throws
+// BadUsage if the run has no features.
 RunWriter neighbour_writer(const Run& run, const Writing& how);
 
 }  // namespace masquerade

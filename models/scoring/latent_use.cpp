@@ -10,11 +10,12 @@
 namespace masquerade {
 namespace {
 
-// The latent of a sentence in one latent layer: a sample z, its mean, and y, the output of the linear map In.
+// The latent of a sentence in one latent layer: y, the output of the linear map In, which determines q(z|x); a sample z
+// of q(z|x); and the mean of q(z|x).
 struct Point {
     Numbers z, mean, y;
 };
-using Points = std::vector<std::vector<Point>>;  // [sentence][layer]
+using Points = std::vector<std::vector<Point>>;  // indexed by sentence, then by latent layer
 
 // The rows of a tensor on the host.
 struct Rows {
@@ -60,7 +61,8 @@ double information(const UniVae& model, const Points& points) {
                 if (latent.code_parts() > 0)
                     ratios[b] -= own.z == other.z ? 0 : INFINITY;
                 else
-                    // log_posterior() omits a function of z, which is the same for all b and cancels below.
+                    // log_posterior() omits a term that depends only on z, so the term is the same for all sentences b
+                    // and cancels below.
                     ratios[b] += latent.log_posterior(own.z.data(), other.y.data());
             }
         }
@@ -101,8 +103,9 @@ Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const Sentences&
             model.space.replace(requests[i].latent, plain[(i + 1) % n].latent, from, to);
         return decoder.write(requests, {}, seed);
     };
-    // Returns the mean overlap of some[i] with own[i + further], where own[i] is decoded from the latents of sentence
-    // i: the overlap with A if further = 0, with B if further = 1.
+    // Returns the overlap of some[i] with own[i + further], as its mean over i with a confidence interval. own[i] is
+    // the text decoded from the latents of sentence i. If sentence i is the A of struct Swap, then own[i + further] is
+    // the text of A for further = 0, and the text of the next sentence, B, for further = 1.
     const auto common = [&](double (*overlap)(const Tokens&, const Tokens&, const FrequentTokens&),
                             const std::vector<Tokens>& some, const std::vector<Tokens>& own, std::size_t further) {
         Numbers values;

@@ -18,16 +18,17 @@ struct LatentUse {
 };
 LatentUse latent_use(const UniVae& model, const Sentences& sentences, std::uint64_t seed);
 
-// An experiment with every sentence A and the sentence B that follows it. The mean latents of A in the latent layers
-// [from, to) are replaced by those of B, and the mixed latents are decoded. content_a and form_a are the overlaps of
-// the decoded text with the text decoded from A's own latents; content_b and form_b, with the text decoded from B's.
+// An experiment with every sentence A and the sentence B that follows it. In the latent layers [from, to), the mean
+// latents of A are replaced by the mean latents of B; the result is decoded. content_a and form_a are the overlaps of
+// the decoded text with the text decoded from A's own latents. content_b and form_b are the overlaps with the text
+// decoded from B's own latents.
 struct Swap {
     int from, to;
     Interval content_a, content_b, form_a, form_b;
 };
 struct Swaps {
-    std::vector<Swap> layers;  // each layer alone; if there are more than two, then the lower and the upper half
-    Interval content, form;    // baseline: the overlaps of the text decoded for A with the text decoded for B
+    std::vector<Swap> layers;  // each layer alone; if there are more than two layers, also the lower and the upper half
+    Interval content, form;    // baseline: the overlaps of the texts decoded for a sentence A and for the next one, B
 };
 Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const Sentences& sentences,
                    const FrequentTokens& frequent, std::uint64_t seed);

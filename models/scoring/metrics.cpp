@@ -44,7 +44,8 @@ Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypo
     if (matched[0] == 0) return b;  // if no token matches, no n-gram matches
     double share = 1, log_precision = 0;
     for (std::size_t n = 0; n < 4; n++) {
-        if (proposed[n] == 0 || (matched[n] == 0 && !smoothed)) return b;  // the score and all higher precisions stay 0
+        // The score, and the precisions of these and of longer n-grams, stay 0.
+        if (proposed[n] == 0 || (matched[n] == 0 && !smoothed)) return b;
         if (matched[n] == 0) matched[n] = share /= 2;
         b.precision[n] = 100 * matched[n] / proposed[n];
         log_precision += std::log(b.precision[n]) / 4;

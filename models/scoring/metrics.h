@@ -23,8 +23,8 @@ int longest_common(const Tokens& a, const Tokens& b);
 
 // Corpus BLEU with n-grams of the orders 1 to 4 (Papineni et al. 2002). It is 0 if no token matches, or if all
 // hypotheses are too short to have an n-gram of some order. If the hypotheses have n-grams of an order but none
-// matches, BLEU is also 0, unless `smoothed` is true: the number of matches is then set to 1/2 for the first order
-// without a match, 1/4 for the second, and so on (Chen & Cherry 2014, method 3).
+// matches, the result depends on `smoothed`. If it is false, BLEU is 0. If it is true, the number of matches is set to
+// 1/2 for the first order without a match, 1/4 for the second, and so on (Chen & Cherry 2014, method 3).
 struct Bleu {
     double score = 0;                   // 0..100
     std::array<double, 4> precision{};  // precision of the n-grams of order 1, 2, 3, 4; 0..100

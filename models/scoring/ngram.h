@@ -37,22 +37,22 @@ class Ngram {
     // Returns log p, in nats, of each symbol of a sentence given the preceding symbols, followed by log p of end().
     Numbers log_probabilities(const std::vector<int>& sentence) const;
 
-    // The discounts D for the counts 1, 2, and 3 or more in this order. They are estimated from how many n-grams have
-    // the count 1, 2, 3 and 4. If no n-gram has one of these counts, or if an estimate is not positive, the text is too
-    // small for an estimate; the discounts are then 0.5, 1 and 1.5, as in KenLM.
+    // The discounts D for n-grams of the given order: for the count 1, for the count 2, and for counts of 3 or more.
+    // They are estimated from the numbers of n-grams with the counts 1, 2, 3 and 4. If one of these numbers is 0, or if
+    // an estimate is not positive, the text is too small, and the discounts are 0.5, 1 and 1.5, as in KenLM.
     using Discounts = std::array<double, 3>;
     const Discounts& discounts(int order) const { return levels_.at(order).discounts; }
 
   private:
     struct Gram {
         std::u32string_view text;  // the symbols, a part of text_
-        double count = 0;          // c in the formula
-        double probability = 0;
-        double gamma = 1;        // gamma(h) if the n-gram is the context h
-        Gram* suffix = nullptr;  // the n-gram without its first symbol
+        double count = 0;          // the count c in the formulas at the top of this file
+        double probability = 0;    // p of the last symbol, given the symbols before it
+        double gamma = 1;          // as a context h: gamma(h), the weight of the next lower order
+        Gram* suffix = nullptr;    // the n-gram without its first symbol
     };
     struct Level {
-        std::vector<Gram> grams;  // the n-grams of one order, in lexical order
+        std::vector<Gram> grams;  // the n-grams of one order n, sorted by their symbols
         Discounts discounts = {0.5, 1, 1.5};
     };
 

@@ -19,8 +19,8 @@ double dot(const Numbers& a, const Numbers& b) { return std::inner_product(a.beg
 
 int largest(const Numbers& scores) { return int(std::max_element(scores.begin(), scores.end()) - scores.begin()); }
 
-// Standardises every dimension to mean 0 and variance 1 over the training lines, and appends a 1 to each vector, whose
-// weight is the bias.
+// Standardises every dimension to mean 0 and variance 1 over the training lines. Appends a 1 to each vector; the weight
+// of this 1 is the bias.
 Vectors standardised(const Vectors& all, const LabelledSplit& split) {
     const std::size_t D = all[0].size();
     Numbers mean(D), deviation(D);
@@ -142,7 +142,8 @@ double naive_bayes(const std::vector<Sentence>& sentences, const LabelledSplit& 
 double cluster_information(const Vectors& vectors, const LabelledSplit& split, std::uint64_t seed) {
     const std::size_t n = vectors.size(), C = std::size_t(split.classes);
     Vectors centres;
-    for (std::size_t i : drawn(n, n, Sequence(seed, "clusters")))  // the first C different vectors in a random order
+    // The first centres: different vectors, drawn at random.
+    for (std::size_t i : drawn(n, n, Sequence(seed, "clusters")))
         if (centres.size() < C && std::find(centres.begin(), centres.end(), vectors[i]) == centres.end())
             centres.push_back(vectors[i]);
     std::vector<int> cluster(n);

@@ -11,9 +11,9 @@ struct LabelledSplit {
     std::vector<int> labels;               // for each line, its label as a number from 0 to classes-1
     int classes = 0;
 };
-// Splits lines into training and test lines. Every fifth line is a test line. The training lines are at most `most` of
-// the other lines per label, drawn with (seed, draw), or all of them if `most` is 0. Throws BadInput unless there are
-// at least two different labels, a training line and a test line.
+// Splits lines into training and test lines. Every fifth line is a test line. All other lines are training lines if
+// `most` is 0. Otherwise, at most `most` of them per label are drawn as training lines; the draw depends on (seed,
+// draw). Throws BadInput unless there are at least two different labels, a training line and a test line.
 LabelledSplit split_labels(const Strings& labels, int most, std::uint64_t seed, std::uint32_t draw = 0);
 
 // linear_probe(), nearest_neighbours() and naive_bayes() train a classifier on the training lines and return its

@@ -43,8 +43,8 @@ TrainingRuns::TrainingRuns(const std::vector<std::vector<int>>& lines) {
     });
 }
 
-// Returns the length of the longest run of the training text with which line[first ..] begins. It starts at one of the
-// two positions in places_ between which line[first ..] would be inserted in sorted order.
+// Returns the length of the longest run of the training text with which line[first ..] begins. Such a run starts at one
+// of the two positions that would be the neighbours of line[first ..] in the sorted array places_.
 std::size_t TrainingRuns::longest_at(const std::vector<int>& line, std::size_t first) const {
     auto shared = [&](std::uint32_t place) {
         std::size_t n = 0;

@@ -19,17 +19,18 @@ class TrainingRuns {
   private:
     std::size_t longest_at(const std::vector<int>& line, std::size_t first) const;
 
-    std::vector<int> text_;              // the words of every training line, each line followed by line_end
-    std::vector<std::uint32_t> places_;  // positions in text_, sorted by the words from the position to the line's end
+    std::vector<int> text_;  // the words of every training line, each line followed by line_end
+    // Suffix array: positions in text_, sorted by the words from there to the line's end.
+    std::vector<std::uint32_t> places_;
 };
 
 struct TextQuality {
-    Perplexity perplexity;  // under a WordModel of the training text
+    Perplexity perplexity;  // of the lines, under a WordModel of the training text
     double distinct1 = 0;   // number of different words / number of words
     double distinct2 = 0;   // number of different bigrams / number of bigrams         Li et al. 2016
     double repeated = 0;    // share of the lines that equal an earlier line of the set
     double copied = 0;      // share of the lines that equal a line of the training text
-    double match = 0;       // mean over the non-empty lines of TrainingRuns::longest / number of words
+    double match = 0;       // mean of (TrainingRuns::longest / number of words) over the lines with words
     double length = 0;      // mean number of words per line
     Numbers lengths;        // shares of the lines with 0, 1, 2-3, 4-7, ... words
 };

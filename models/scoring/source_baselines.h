@@ -23,7 +23,7 @@ std::string first_characters(std::string_view line, std::size_t n = 9);
 // contain w. Words are the lower-cased words of WordTable. Words that no training source contains are ignored.
 class NearestSource {
   public:
-    explicit NearestSource(const Strings& sources);  // at least one source
+    explicit NearestSource(const Strings& sources);  // there must be at least one source
     NearestSource(const NearestSource&) = delete;
     NearestSource& operator=(const NearestSource&) = delete;
 
@@ -36,7 +36,7 @@ class NearestSource {
   private:
     using Bag = std::vector<std::pair<int, double>>;  // (word, count), in ascending order of words
     Bag read(std::string_view line);
-    double length_of(const Bag& bag) const;  // |v| of the line with these words
+    double length_of(const Bag& bag) const;  // |v|, the norm of the tf-idf vector of a line with these words
 
     WordTable table_;
     // A training source that contains a given word, and the word's entry in the source's vector v / |v|.
@@ -44,9 +44,10 @@ class NearestSource {
         std::uint32_t source;
         double weight;
     };
-    Numbers idf_;                              // for each word of the training sources, the factor of tf in v
+    // For each word w: 1 + ln((1 + N) / (1 + df(w))), if df(w) of N sources contain w.
+    Numbers idf_;
     std::vector<std::vector<Place>> sources_;  // for each word, the sources that contain it, in ascending order
-    Numbers cosines_;                          // in find(): the cosine of each training source
+    Numbers cosines_;                          // in find(): the cosine of `source` and each training source
 };
 
 }  // namespace masquerade

@@ -63,7 +63,8 @@ Strings between_spaces(const std::u32string& line) {
     return runs(line, [](char32_t c) { return !is_white_space(c); });
 }
 
-// Cuts lines into tokens: characters, or the words that `words` finds, numbered in the order in which they first occur.
+// Cuts a line into tokens: its code points, or the numbers of its words. Words are numbered in the order in which they
+// first occur.
 struct Cutter {
     TextUnits units;
     Strings (*words)(std::string_view line);
@@ -95,7 +96,7 @@ Overlap overlap(double matched, double reference, double hypothesis) {
     return {precision, recall, ratio(2 * precision * recall, precision + recall)};
 }
 
-// Adds the contribution of one of `pairs` pairs to the mean, which is in percent.
+// Adds the overlap of one pair to `mean`, which becomes the mean over `pairs` pairs, in percent.
 void add(Overlap& mean, const Overlap& one, std::size_t pairs) {
     const double share = 100.0 / pairs;
     mean.precision += share * one.precision;

@@ -57,7 +57,7 @@ struct Form {
     double exact = 0;            // share of the hypotheses that equal their reference byte for byte
     double same_length = 0;      // share of the hypotheses with as many characters as their reference
     double without_repeats = 0;  // share of the hypotheses in which no character except punctuation occurs twice
-    double length_ratio = 0;     // mean of hypothesis length / reference length over the non-empty references; not in %
+    double length_ratio = 0;     // mean of (hypothesis length / reference length) over non-empty references; not in %
 };
 Form form(const Strings& references, const Strings& hypotheses);
 

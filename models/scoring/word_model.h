@@ -12,9 +12,10 @@
 //   P(w|h) = p(w|h)                               if w is known
 //            p(<unk>|h) s(w) / (1 - sum_k s(k))   if w is unknown; the sum is over all known words k
 //
-// p is a 5-gram model of the training lines. s is a 6-gram model of spellings: of the bytes, then the end, of each
-// distinct word of the training lines. With orders 3, 4, 5, 6, 7 of s, an unknown word of held-out package synopses
-// costs 19.1, 17.2, 16.2, 15.9, 15.8 nats. For each h, the probabilities of all words and of the line's end sum to 1.
+// p is a 5-gram model of the training lines. s is a 6-gram model of spellings, fitted to the distinct words of the
+// training lines; the spelling of a word is its bytes, then an end symbol. If s has the order 3, 4, 5, 6 or 7, the
+// spelling of an unknown word of held-out package synopses costs 19.1, 17.2, 16.2, 15.9 or 15.8 nats. For each h, the
+// probabilities of all words and of the line's end sum to 1.
 #pragma once
 #include <optional>
 #include <unordered_map>
@@ -57,13 +58,13 @@ class WordModel {
   private:
     int symbol_of(int word) const { return std::size_t(word) < symbols_.size() ? symbols_[word] : unknown_; }
     std::vector<int> symbols_of(const std::vector<int>& line) const;
-    double spelled(int word) const;  // log s, the log probability of the spelling
+    double spelled(int word) const;  // log probability of the spelling of a word
 
     const WordTable& table_;
     int unknown_ = 0;           // the symbol of unknown words; known words have the symbols 0 .. unknown_ - 1
     std::vector<int> symbols_;  // for each word that the table had at construction, its symbol
     std::optional<Ngram> words_, spelling_;
-    double log_spare_ = 0;  // log of 1 minus the sum of s over the known words
+    double log_spare_ = 0;  // log of (1 - the sum of the spelling probabilities of all known words)
 };
 
 struct Perplexity {

@@ -14,13 +14,14 @@ namespace {
 
 using Words = std::vector<int>;
 
-// A canvas, and for each of its slots the missing words.
+// A canvas (some words of a text, in their order), and the missing words for each of its slots, the places before,
+// between and after the words of the canvas.
 struct Drawn {
     Words canvas;
     std::vector<Words> missing;
 };
 
-// Returns the words at `places`, which must ascend, as the canvas, and all other words as missing words.
+// Returns the words with the indices `places` as the canvas, and all other words as missing. `places` must ascend.
 Drawn keep(const Words& words, const std::vector<int>& places) {
     Drawn d;
     d.missing.emplace_back();
@@ -36,8 +37,8 @@ Drawn keep(const Words& words, const std::vector<int>& places) {
     return d;
 }
 
-// Draws which of n words stay in the canvas, and returns their indices in ascending order. Their number k is uniform in
-// 0 .. n. If first_ones is true, they are the first k words, else a uniformly drawn subset of k words.
+// Draws which of n words stay in the canvas, and returns their indices in ascending order. The number k of these words
+// is drawn uniformly from 0 .. n. If first_ones is true, they are the first k words, else a uniformly drawn subset.
 std::vector<int> kept_places(int n, bool first_ones, Sequence& random) {
     const int k = int(random.below(std::uint32_t(n + 1)));
     std::vector<int> places(static_cast<std::size_t>(n));

@@ -9,17 +9,17 @@ namespace masquerade {
 
 enum class InsertionForm {
     two_stacks,   // the encoder reads [CLS] source [SEP], and the decoder reads [CLS] canvas [SEP]
-    one_stack,    // one stack reads [CLS] source [SEP] [CLS] canvas [SEP]; only the canvas has slots
-    either_side,  // one stack reads [CLS] source [SEP] canvas [SEP]; source and canvas have slots
+    one_stack,    // one stack reads [CLS] source [SEP] [CLS] canvas [SEP]; words are inserted into the canvas
+    either_side,  // one stack reads [CLS] source [SEP] canvas [SEP]; words are inserted into source and canvas
 };
 
-// Makes an example with the rows of a source, which includes [CLS] and [SEP], and of a canvas without them, and with a
-// label for each slot. The caller must then set the targets of the labels (Labels::choices). `name` is the document's
-// name.
+// Makes an example with the rows of a source and of a canvas (the words that are already there), and with a label for
+// each slot (a place before, between or after them). `source` includes [CLS] and [SEP], `canvas` does not. The caller
+// must then set the targets of the labels (Labels::choices). `name` is the document's name, a number.
 Example canvas_example(InsertionForm form, const std::vector<int>& source, const std::vector<int>& canvas, int name,
                        const ObjectiveOptions& options);
 
-// Returns for each of `words`, the missing words of one slot, its share of the slot's loss; the shares add up to 1.
+// `words` are the missing words of one slot. Returns the share of each word in the slot's loss; the shares add up to 1.
 //                                                                            Stern et al. 2019, equations 10, 11 and 14
 std::vector<double> order_weights(const std::vector<int>& words, const InsertionRule& rule);
 

@@ -36,7 +36,7 @@ TokenRows tokens_of(const Sentence& s, const ObjectiveOptions& o) {
     return all;
 }
 
-// Returns the indices of the tokens that are not special. mlm hides, and plm predicts, only these tokens.
+// Returns the indices of the tokens that are not special. Only these tokens can be hidden (mlm) or predicted (plm).
 Places ordinary(const TokenRows& all, const ObjectiveOptions& o) {
     Places places;
     for (int i = 0; i < all.count(); i++)
@@ -44,8 +44,8 @@ Places ordinary(const TokenRows& all, const ObjectiveOptions& o) {
     return places;
 }
 
-// Returns the indices of the ordinary tokens, word by word, without those of facts. Unless o.masking needs words, every
-// token is a word.
+// Returns the words of an example: for each word, the indices of its tokens. Special tokens and, for k-bert, the tokens
+// of facts are left out. If o.continues is null, every token is a word.
 std::vector<Places> words_of(const Example& e, const ObjectiveOptions& o) {
     const TokenRows& all = e.rows;
     std::vector<Places> words;
@@ -59,17 +59,18 @@ std::vector<Places> words_of(const Example& e, const ObjectiveOptions& o) {
     return words;
 }
 
-// Draws words; each is drawn with the probability `share`, and one of them in any case.
+// Draws each word with the probability `share`. If this draws no word, draws one word uniformly.
 std::vector<Places> drawn_words(const std::vector<Places>& words, double share, Sequence& random) {
     std::vector<Places> hidden;
-    const Places& sure = words[random.below(std::uint32_t(words.size()))];  // hidden if the loop hides no word
+    const Places& sure = words[random.below(std::uint32_t(words.size()))];  // drawn if the loop draws no word
     for (const Places& word : words)
         if (random.uniform_double() < share) hidden.push_back(word);
     if (hidden.empty()) hidden.push_back(sure);
     return hidden;
 }
 
-// Draws a number of words from 1 to o.span_longest: the geometric distribution of o.span_stop, truncated.
+// Draws the number of words of a span, 1 .. o.span_longest, from a truncated geometric distribution: after each word,
+// the span ends with the probability o.span_stop.
 int span_length(Sequence& random, const ObjectiveOptions& o) {
     double left = random.uniform_double() * (1 - std::pow(1 - o.span_stop, o.span_longest)), share = o.span_stop;
     int length = 1;
@@ -77,9 +78,10 @@ int span_length(Sequence& random, const ObjectiveOptions& o) {
     return length;
 }
 
-// Draws spans until they have the share o.hidden of the tokens, and returns them in the order in which they are drawn.
-// A span begins at any word that is still visible. It ends after length_of() words, or earlier: before a word that is
-// hidden or does not follow, and when enough tokens are hidden.                         Joshi et al. 2020, section 3.1
+// Draws spans until they contain the share o.hidden of the tokens, and returns them in the order of drawing. The first
+// word of a span is drawn uniformly from the words that are in no span yet. A span ends after length_of() words, or
+// earlier: before a word that is in another span, before a gap between words, or when enough tokens are drawn (Joshi et
+// al. 2020, section 3.1).
 template <class Length>
 std::vector<Places> drawn_spans(std::vector<Places> words, Length length_of, Sequence& random,
                                 const ObjectiveOptions& o) {
@@ -100,8 +102,8 @@ std::vector<Places> drawn_spans(std::vector<Places> words, Length length_of, Seq
     return spans;
 }
 
-// Hides some tokens of an example, and asks for them. The tokens of a span meet one fate: all become [MASK], all become
-// random tokens, or all stay.
+// Hides some tokens of an example, and adds labels so that the rows of these tokens predict them. If spans are hidden,
+// all tokens of a span are treated alike: all become [MASK], all become random tokens, or all stay.
 void hide(Example& e, Sequence& random, const ObjectiveOptions& o) {
     const std::vector<Places> words = words_of(e, o);
     if (words.empty()) return;
@@ -197,9 +199,9 @@ Example lm_reverse(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) 
     return e;
 }
 
-// All tokens of the sentence have a content row. Then follows a query row, [MASK], for every predicted token. A query
-// row has the position and the rank of its token, and sees the content rows of smaller rank. Tokens that are not
-// predicted are context: their rank is -1.
+// Every token of the sentence has a content row. After these rows, every predicted token has a query row, which reads
+// [MASK]. A query row has the position and the rank of its token, and sees the content rows of smaller rank. Tokens
+// that are not predicted are context and have rank -1.
 Example plm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Example e;
     e.rows = tokens_of(s, o);
@@ -222,10 +224,10 @@ Example plm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     return e;
 }
 
-// A hidden token has three rows, all at its position: [MASK] in its place in the sentence; behind the sentence, the
-// token itself; and behind these, a second [MASK], the pseudo mask. The first [MASK] is context and predicts the token
-// from the context. The pseudo mask also sees the tokens of the spans that are predicted before its own.
-//                                                                                                    Bao et al. 2020
+// The rows are the sentence, with [MASK] in place of each hidden token; the hidden tokens themselves; and then a second
+// [MASK] for each hidden token, the pseudo mask. All three rows of a hidden token have its position. The first [MASK]
+// is context, and predicts the token from the context alone. The pseudo mask predicts the token from the context and
+// from the spans that precede the token's span in the order of prediction.                           Bao et al. 2020
 Example pmlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Example e;
     e.rows = tokens_of(s, o);
@@ -282,7 +284,8 @@ Example plm_shuffled(const Sentence& s, std::uint32_t step, const ObjectiveOptio
 }
 
 void two_streams(Batch& b, const ObjectiveOptions&) { b.graph = two_stream_mask(b.parts, b.rank); }
-// The words of a fact belong to the words of the sentence before them.
+// The mask of k-bert, made from the ranks that tree_of() gave the rows. The words of a fact have the entity of the last
+// word of the sentence before them.
 void knowledge(Batch& b, const ObjectiveOptions&) {
     std::vector<int> entity, branch;
     int last = -1;
@@ -305,7 +308,7 @@ void expect_fitting(const Objective& objective, const Sentence& s, const Objecti
         throw Error(text("sentence ", s.name, " has ", s.ids.size(), " tokens, expected [CLS] ... [SEP]"));
 }
 
-// Word dropout (Bowman et al. 2016): replaces randomly drawn tokens that the decoder half of UniVAE reads by [UNK], so
+// Word dropout (Bowman et al. 2016): in the rows of UniVAE's decoder half, replaces randomly drawn tokens by [UNK], so
 // that the decoder half must use the latents. [CLS] is never replaced.
 void hide_words(TokenRows& rows, std::uint32_t step, const ObjectiveOptions& o) {
     const Stream stream = make_stream(o.seed, "word_dropout", step);
@@ -328,19 +331,20 @@ double weight_of(const std::string& word, const std::string& words) {
 Example tree_of(const Sentence& s, const ObjectiveOptions& o) {
     const TokenRows all = tokens_of(s, o);
     const int n = all.count();
-    // Returns the place behind the bracket that closes the one at `open`; -1 if there is none, or nothing between them.
+    // If token `open` is an opening bracket of this kind (0: [ ], 2: ( )), returns the index after its closing bracket.
+    // Returns -1 if it is not, if nothing stands between the two brackets, or if another bracket or [SEP] comes first.
     const auto closed = [&](int open, int kind) {
         if (open >= n || o.brackets[kind] < 0 || all.ids[std::size_t(open)] != o.brackets[kind]) return -1;
         for (int i = open + 1; i < n; i++) {
             const int id = all.ids[std::size_t(i)];
             if (id == o.brackets[kind + 1]) return i > open + 1 ? i + 1 : -1;
-            const bool last = i + 1 == int(s.ids.size()) || i + 1 == n;  // [SEP]
+            const bool last = i + 1 == int(s.ids.size()) || i + 1 == n;  // token i is [SEP]
             if (last || std::count(o.brackets, o.brackets + 4, id) > 0) return -1;
         }
         return -1;
     };
     Example e;
-    int removed = 0, entities = 0, facts = 0;  // removed: tokens before this place that are no rows of the sentence
+    int removed = 0, entities = 0, facts = 0;  // removed: number of brackets and words of facts before token i
     const auto push = [&](int from, int to, int position, int rank) {
         for (int i = from; i < to; i++) {
             const auto at = std::size_t(i);

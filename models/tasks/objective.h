@@ -18,9 +18,9 @@
 //   unilm-masked  the mask of unilm; some tokens of the target are hidden, and their rows predict them
 //                                                                                      Dong et al. 2019, section 2.4
 //   plm           permutation language model in two streams (two_stream_mask)          Yang et al. 2019
-//   pmlm          pseudo-masked language model (pseudo_mask): hidden spans are predicted from the context alone, and in
-//                 a random order, each from the context and the spans before it        Bao et al. 2020
-//   k-bert        mlm on a sentence tree: facts hang on words of the sentence, and only these words see them
+//   pmlm          pseudo-masked language model (pseudo_mask): each hidden span is predicted twice: from the
+//                 context alone; and, in a random order, from the context and earlier spans     Bao et al. 2020
+//   k-bert        mlm on a sentence tree: facts are attached to words of the sentence, and only these words see them
 //                 (knowledge_mask)                                                     Liu et al. 2020
 //   plm-shuffled  causal; the tokens come in a random order, each with its position in the text. Each row predicts the
 //                 next token in this order without knowing the position of that token, so it can only predict a
@@ -33,7 +33,7 @@
 //
 // Insertion (models/tasks/insertion_objective.cpp):
 //   insertion            an encoder reads the source, and a decoder with a full mask reads a subset of the target's
-//                        words; every slot between these words predicts its missing words     Stern et al. 2019
+//                        words; the slots between these words predict the missing words      Stern et al. 2019
 //   insertion-one-stack  like insertion, on one stack; the source does not see the target
 //   kermit               one stack with a full mask reads subsets of source and target and predicts the missing words
 //                                                                                            Chan et al. 2019
@@ -42,8 +42,8 @@
 //   reconstruct   predicts a sentence, or the target of a pair, from the latents of the sentence    Su 2021
 //
 // Labelled examples (models/tasks/question_objective.cpp):
-//   classify      the rows that the example names predict the example's labels
-//   label         like classify, for examples whose named rows are scattered over the example (Objective::scattered)
+//   classify      some rows of an example (Sentence::asked) predict its labels (Sentence::target)
+//   label         like classify, but these rows can lie anywhere in the example (Objective::scattered)
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -60,22 +60,24 @@
 namespace masquerade {
 
 // How an insertion model is trained (Stern et al. 2019, sections 4.1 to 4.4). A canvas is a subset of a target's words
-// in their order; its slots are the places before, between and after these words. The targets of a slot are its missing
-// words, and each has a share of the loss proportional to exp(-distance / tau). A slot without missing words has the
-// end token as its target.
+// in their order; its slots are the places before, between and after these words. A slot must predict its missing
+// words. Each of them has a share of the loss proportional to exp(-distance / tau). A slot without missing words must
+// predict the end token.
 struct InsertionRule {
-    bool left_to_right = false;  // true: a canvas is the beginning of the target, and only its last slot has a target,
-                                 // the next word
-    bool middle = true;          // the distance is to the middle of the missing words of a slot; false: it is 0
+    // true: a canvas is the first words of the target, and only its last slot is trained, to predict the next word.
+    bool left_to_right = false;
+    bool middle = true;  // whether distance is to the middle of the missing words of a slot; false: it is 0
     // (V) If not null, the distance of a word is instead the number of missing words in its slot with a smaller score.
     std::shared_ptr<const std::vector<double>> scores;
-    double tau = 1;  // infinite: equal shares
-    // true: the end token is a target only if no slot of the canvas misses words; false: in every slot that misses none
+    double tau = 1;  // in exp(-distance / tau); infinite: all missing words of a slot have equal shares
+    // true: the end token is predicted only in complete canvases; false: in every slot without missing words
     bool sequence = false;
-    double end_weight = 1;     // weight of a slot whose target is the end token; other slots have weight 1 on average
-    int canvases = 1;          // number of canvases drawn from each target in a step
-    int canvas = 0;            // index of the current canvas of a target
-    int begin = -1, end = -1;  // ids of [CLS] and [SEP], which enclose a canvas; [SEP] is also the end token of a slot
+    double end_weight = 1;  // weight of a slot that must predict the end token; other slots have weight 1 on average
+    int canvases = 1;       // number of canvases (subsets of its words) drawn from each target in a step
+    int canvas = 0;         // index of the canvas that is made now: 0 .. canvases-1
+    // Ids of [CLS] and [SEP], which stand before and after the words of a canvas. [SEP] is also the end token, which a
+    // slot without missing words predicts.
+    int begin = -1, end = -1;
 };
 
 // The unit in which mlm hides tokens: single tokens, whole words, or spans of whole words.
@@ -83,33 +85,34 @@ enum class Masking { tokens, words, spans };
 
 struct ObjectiveOptions {
     InsertionRule insertion;
-    int vocabulary = 0;                 // V
-    std::vector<int> special;           // tokens that are never hidden and never drawn at random
-    int mask = -1;                      // id of [MASK], which some objectives need; -1: not in the vocabulary
-    double hidden = 0.15;               // mlm: probability with which a token is hidden; pmlm: share of the tokens
-    double kept = 0.1, random = 0.1;    // probabilities that a hidden token stays visible, and that it becomes a
-                                        // random token; otherwise it becomes [MASK]
-    Masking masking = Masking::tokens;  // mlm
-    double span_stop = 0.2;             // spans: probability that a span ends after a word
-    int span_longest = 10;              // spans: maximum number of words of a span
-    // words and spans: (V) whether a token continues the word of the token before it; null: every token is a word
+    int vocabulary = 0;        // V, number of tokens in the vocabulary
+    std::vector<int> special;  // tokens that are never hidden and never drawn at random
+    int mask = -1;             // id of [MASK], which some objectives need; -1: not in the vocabulary
+    // mlm: probability that a token or word is hidden. mlm with spans, and pmlm: share of the tokens that are hidden.
+    double hidden = 0.15;
+    // Probabilities that a hidden token stays visible, and that it becomes a random token; otherwise it becomes [MASK].
+    double kept = 0.1, random = 0.1;
+    Masking masking = Masking::tokens;  // the unit in which mlm hides tokens
+    double span_stop = 0.2;             // Masking::spans: probability that a span ends after a word
+    int span_longest = 10;              // Masking::spans: maximum number of words of a span
+    // Masking::words, spans: (V) whether a token continues the word of the previous token; null: every token is a word
     std::shared_ptr<const std::vector<bool>> continues;
     double hidden_target = 0.7;            // unilm-masked: probability with which a token of the target is hidden
-    int brackets[4] = {-1, -1, -1, -1};    // k-bert: ids of [ ] ( and ), which enclose words and their facts
+    int brackets[4] = {-1, -1, -1, -1};    // k-bert: ids of [ ] ( and ): words stand in [ ], their facts in ( )
     double blocks = 0.4;                   // pmlm: probability that a span has 2 to 6 tokens; otherwise it has one
     double predicted = 1.0 / 6;            // plm: share of the tokens that are predicted
     double span = 0.5;                     // mass: share of the tokens that are hidden, in one span
     int source_type = 0, target_type = 1;  // segment ids of the source's and of the target's tokens
     int target_start = -1;                 // position of a target's first token; -1: directly after the source
     std::uint64_t seed = 1;
-    // Masks in words (models/masks/words.h) for the stack that predicts, and for the encoder. They replace the
-    // objective's masks in the layers that they name; if null, no mask is replaced.
+    // Masks in words (models/masks/words.h): `masks` for the stack that predicts, encoder_masks for the encoder. They
+    // replace the objective's masks in the layers that they name; if they are null, no mask is replaced.
     std::shared_ptr<const LayerMasks> masks, encoder_masks;
 
     // These options are only for the objective reconstruct.
     int longest = 0;             // maximum number of tokens of a sentence, with [CLS] and [SEP]
     int last_read = 0;           // index of the last layer of the encoder half; this layer runs only for [CLS]
-    bool joint = false;          // whether to pack also both halves as one sequence (UniVae::joint)
+    bool joint = false;          // whether to pack encoder half and decoder half also as one sequence (UniVae::joint)
     double word_dropout = 0;     // share of the tokens that the decoder half reads as [UNK]
     int cls = -1, unknown = -1;  // ids of [CLS] and [UNK], needed if word_dropout > 0
     // Only for the objectives classify and label: the mask of the task.
@@ -123,24 +126,25 @@ struct Objective {
     const char *name, *what;
     enum Trait : unsigned {
         none = 0,
-        pairs = 1,             // every sentence must have a target
-        mask_token = 2,        // the vocabulary must have [MASK]
-        scattered = 4,         // labelled rows are spread over a document; the last layer then runs for all rows
-        ranks = 8,             // the mask depends on Example::rank, and no mask in words can replace it
+        pairs = 1,       // every sentence must have a target
+        mask_token = 2,  // the vocabulary must have [MASK]
+        scattered = 4,   // labelled rows are spread over a document; the last layer then runs for all rows
+        // The mask depends on a number of each row, Example::rank; no mask in words can replace it.
+        ranks = 8,
         writes = 16,           // trains generation from left to right
         writes_backward = 32,  // trains generation from right to left
         whole_source = 64,     // the text before the generated tokens is read in both directions
         encoder = 128,         // an encoder reads the source
-        both_sides = 256,      // words are inserted into the source, too
-        trees = 1024,          // sentences have facts, which tree_of() finds
-        at_mask = 512,         // a token is generated at a [MASK] in its place, not at the row of the token before it
+        both_sides = 256,      // words are inserted into the source as well as into the target
+        trees = 1024,          // a sentence may state facts about its words in brackets, as tree_of() describes
+        at_mask = 512,         // the next token is predicted by a [MASK] in its place, not by the row before it
     };
     unsigned traits;
     bool has(Trait trait) const { return traits & trait; }
-    // Makes the example of a sentence. Its random numbers depend only on the seed, the objective, the sentence's name,
-    // the step and, for insertion, the index of the canvas.
+    // Makes the example of a sentence. The random numbers depend only on the seed, the objective, the sentence's name,
+    // the step and, for insertion, the index of the canvas (InsertionRule::canvas).
     Example (*make)(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
-    // Sets the masks of the batch from Batch::parts and Batch::rank, including the masks in words.
+    // Sets the masks of the batch, from Batch::parts, Batch::rank and the masks in words of `options`.
     void (*mask)(Batch& batch, const ObjectiveOptions& options);
 
     // Makes a batch. If pad_to > 1, pads rows and labels to multiples of pad_to and documents to a multiple of 8.
@@ -148,12 +152,13 @@ struct Objective {
     // [MASK] and the vocabulary has none.
     Batch batch(const std::vector<const Sentence*>& sentences, std::uint32_t step, const ObjectiveOptions& options,
                 int pad_to = 1) const;
-    // Sets all masks of the batch. Sets Batch::scored_graph unless labelled rows are scattered or there is an encoder.
+    // Sets all masks of the batch. If labelled rows are not scattered and there is no encoder, also sets
+    // Batch::scored_graph.
     void give_masks(Batch& batch, const ObjectiveOptions& options) const;
 };
 
-// The tables of objectives. objectives() is the table for one stack or, if `encoder`, for an encoder and a decoder; the
-// other three are for insertion models, UniVAE and classification.
+// The tables of objectives. objectives() returns the table for one stack or, if `encoder` is true, the table for an
+// encoder and a decoder. The other tables are for insertion models, UniVAE and classification.
 const std::vector<Objective>& objectives(bool encoder = false);
 const std::vector<Objective>& insertion_objectives();
 const std::vector<Objective>& latent_objectives();

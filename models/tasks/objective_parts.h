@@ -12,11 +12,12 @@ bool is_special(int id, const ObjectiveOptions& options);
 // random token that is not special; otherwise [MASK]. `u` must be drawn uniformly from [0, 1).
 int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& options);
 
-// Returns the rows of a sentence tree, with their ranks, from a sentence or pair such as "[ marie curie ] ( born warsaw
-// ) ( found radium ) worked in paris". A fact in ( ) is a branch of the words in [ ] before it: its positions continue
-// these words, as those of the next words of the sentence do. Brackets of another form are ordinary tokens. Rank: -1
-// for a word without facts; e for words with facts, where e counts such words of the sentence; -2 - f for a word of a
-// fact, where f counts the facts of the sentence.
+// Returns an example with the rows of a sentence tree and their ranks. In the sentence or pair, words with facts stand
+// in [ ], and each fact follows in ( ): "[ marie curie ] ( born warsaw ) ( found radium ) worked in paris". These
+// brackets get no rows; all other brackets are ordinary tokens. The positions after [ marie curie ] are used again for
+// each fact and for the rest of the sentence: "born", "found" and "worked" have the same position. The rank of a word
+// without facts is -1. The words in the e-th [ ] of the sentence have the rank e, and the words of the f-th fact have
+// the rank -2 - f; e and f are counted from 0.
 Example tree_of(const Sentence& sentence, const ObjectiveOptions& options);
 
 // Makes an example for teacher forcing. The encoder reads the sentence. The decoder reads [CLS] and `wanted` without

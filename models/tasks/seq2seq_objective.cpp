@@ -22,8 +22,8 @@ Example seq2seq(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     return source_and_target(s, s.target, 0, o);
 }
 
-// Draws the index of the first token of a span of `length` tokens among the tokens 1 .. n. It is the smallest and the
-// largest possible index with probability 0.2 each; otherwise it is drawn uniformly from all possible ones.
+// Draws the index of the first token of a span of `length` tokens among the tokens 1 .. n. With probability 0.2 it is
+// the smallest possible index, with probability 0.2 the largest; otherwise all possible ones are equally likely.
 int span_start(int n, int length, Sequence& random) {
     const int last = n - length + 1;
     const double u = random.uniform_double();
@@ -31,8 +31,8 @@ int span_start(int n, int length, Sequence& random) {
     return u < 0.2 ? 1 : u < 0.4 ? last : any;
 }
 
-// Hides one span of a sentence or, in a pair, of its source. [CLS] and [SEP] are never hidden, so there is always a
-// visible token before the span.
+// Hides one span of a sentence or, in a pair, of its source. The decoder reads the token before the span first; there
+// is always one, because [CLS] and [SEP] are never hidden.
 Example mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Example e;
     const int n = int(s.ids.size()) - 2;

@@ -17,8 +17,8 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
     return z;
 }
 
-// Returns -log p(x|z) of every document of the batch. If `h` is not null, adds the loss of each target to h->at_place
-// and counts the targets in h->reach.
+// Returns -log p(x|z) of every document x with the latents z. If `h` is not null, adds the loss of the i-th target
+// token of each document to h->at_place[i], and counts it in h->reach[i].
 std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, const std::vector<Tensor*>& z,
                                     HeldOut* h = nullptr) {
     Tensor* states = model.backbone.head(tape, model.decode(tape, batch, z));
@@ -39,9 +39,9 @@ std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const Batch
 
 double sum_of(const std::vector<double>& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
 
-// Returns z with its rows shifted by one, so that every document gets the z of the previous document. The first
-// document gets `before`, the last row of the previous batch. In the first batch `before` is empty, and the first
-// document gets the last row of z. Sets `before` to the last row of z.
+// Returns z with its rows shifted by one: every document gets the z of the previous document. The first document gets
+// `before`, the last row of z in the previous batch. In the first batch, `before` is empty, and the first document gets
+// the last row of z. Sets `before` to the last row of z.
 Tensor* neighbours(Tape& tape, const Tensor* z, std::vector<double>& before) {
     std::vector<double> moved = numbers_of(z->view());
     std::rotate(moved.begin(), moved.end() - z->columns(), moved.end());
@@ -132,7 +132,7 @@ std::vector<double> importance_weighted_nll(const UniVae& model, const std::vect
     if (model.options.latent_layers == 0) samples = 1;
     each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t) {
         const auto count = std::size_t(batch.documents);
-        std::vector<std::vector<double>> weights(count);  // log(p(x|z) p(z) / q(z|x)) per document and sample
+        std::vector<std::vector<double>> weights(count);  // log(p(x|z) p(z) / q(z|x)) for each document x and sample z
         for (int s = 0; s < samples; s++) {
             LatentNoise noise = model.space.noise(batch.names(), seed, std::uint32_t(s));
             tape.begin("importance");

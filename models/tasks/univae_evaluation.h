@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Measures of a UniVAE on held-out sentences, in nats. The target tokens of a sentence are the tokens that the decoder
-// predicts: the pieces of the sentence (of a pair: of its target) and [SEP].
+// predicts: the tokens of the sentence (in a pair, of its target) and [SEP].
 #pragma once
 #include "models/tasks/univae_objective.h"
 
@@ -10,13 +10,13 @@ namespace masquerade {
 // target token.
 struct HeldOut {
     double own = 0;                   // reconstruction loss with a sample z of the sentence's posterior
-    double mean_path = 0;             // reconstruction loss with z = mu
+    double mean_path = 0;             // reconstruction loss with the posterior's mean instead of a sample
     double other = 0;                 // reconstruction loss with the z of another sentence; NaN if there is no other
     double kl_per_token = 0, kl = 0;  // KL per target token, and per sentence
     std::vector<double> layer_kl;     // for each latent layer, its KL per sentence
     double elbo = 0;                  // lower bound of log p(x) per sentence: -(reconstruction loss + KL)
     std::int64_t sentences = 0, tokens = 0;  // numbers of sentences and of target tokens
-    // at_place[i]: sum of the losses of target i over all sentences; reach[i]: number of sentences with a target i.
+    // at_place[i]: sum of the losses of the i-th target token of all sentences; reach[i]: number of these losses.
     std::vector<double> at_place, reach;
 };
 HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed);

@@ -10,7 +10,7 @@ std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::ve
     each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t first) {
         tape.begin("encode");
         for (const LatentSample& s : model.encode(tape, batch, nullptr)) {
-            const std::vector<double> z = numbers_of(s.z->view());  // (B,Z)
+            const std::vector<double> z = numbers_of(s.z->view());  // (B,Z): Z numbers per sentence
             for (std::size_t i = 0, Z = std::size_t(s.z->columns()); i < z.size(); i++)
                 all[first + i / Z].push_back(z[i]);
         }

@@ -19,8 +19,8 @@ void each_batch(const UniVae& model, const std::vector<const Sentence*>& sentenc
 // the lowest layer first. Reconstructions are decoded from these vectors.
 std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::vector<const Sentence*>& sentences);
 
-// Fits a prior to the latent vectors of at most `most` sentences, which are drawn with the seed. The result is
-// bit-identical for any number of threads. Throws BadInput if there is no sentence, BadUsage if the model has no
+// Fits a prior to the latent vectors of at most `most` sentences, which are drawn with `seed`. The result is
+// bit-identical for any number of threads. Throws BadInput if there is no sentence, and BadUsage if the model has no
 // latents.
 LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most, std::uint64_t seed);
 

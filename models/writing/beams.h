@@ -15,8 +15,8 @@ struct Candidate {
 struct Beam {
     Tokens written;
     double sum = 0;  // sum of Candidate::log_p over the tokens in `written`
-    int row = -1;    // index of the beam's row in the step (NextToken::Row); after advance(), that of the beam that
-                     // this beam continues
+    // Index of the beam's row in the step (NextToken::Row); after advance(), the row of the beam that it continues.
+    int row = -1;
     std::vector<Candidate> next;
 };
 
@@ -25,12 +25,12 @@ class Beams {
   public:
     Beams(const SearchRules& rules, const SearchOptions& options);
 
-    std::vector<Beam>& all() { return beams_; }  // best first; samples in the order of their numbers
+    std::vector<Beam>& all() { return beams_; }  // beams: best first; samples: in the order of their numbers
     bool done() const { return beams_.empty(); }
     // Returns at most n_best hypotheses, best first, or all samples in the order of their numbers.
     Hypotheses results() const;
 
-    // Returns how many of its best candidates each beam must have in Beam::next when advance() is called.
+    // Returns the number of best candidates that the caller must put into Beam::next of each beam before advance().
     int candidates() const;
     std::uint32_t sample(std::size_t beam) const { return std::uint32_t(sample_[beam]); }
 

@@ -26,8 +26,8 @@ Memory& CachedWriter::start(int most_rows, int longest, int mask) {
     return memory_;
 }
 
-// Returns the segment graph of a step under a mask in words. In `documents`, every row sees its whole source; the mask
-// may restrict the visible rows.
+// Returns the segment graph of a step (which rows see which) under the mask `words`. In `documents`, every row sees its
+// whole source; the mask may restrict which of these rows are visible.
 SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<CachedDocument> documents,
                                          int token_source) const {
     Window window;
@@ -97,7 +97,8 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
     return logits_of(x);
 }
 
-// Feeds the tokens of the rows, except in the first step, whose prefixes are empty; then a [MASK] behind each prefix.
+// Feeds the tokens of the rows, except in the first step, in which the prefixes are empty. Then feeds a [MASK] after
+// each prefix and returns the logits of these [MASK] rows.
 View CachedWriter::feed_masks(const std::vector<Row>& rows) {
     slots_.follow(tape_, rows, memory_.layers);
     if (asked_) {

@@ -3,7 +3,7 @@
 // to a memory, which is the source itself, the output of an encoder, or latents. The memory is computed once, and all
 // prefixes of a source share it. The decoding state of each layer stores what its attention needs to know about the
 // memory and the generated tokens, such as keys and values. The logits are bit-identical to those of a pass over the
-// whole sequence.
+// whole sequence; on CUDA, only with the setting deterministic=true.
 #pragma once
 #include <functional>
 
@@ -23,10 +23,10 @@ struct Memory {
     std::vector<Source> sources;
     std::vector<LayerState> layers;  // the decoding states; a layer without a memory sees only the generated tokens
     bool rotates_cross = false;
-    const LayerMasks* masks = nullptr;  // masks in words; null: a generated token sees its whole source
+    const LayerMasks* masks = nullptr;  // masks of the setting `mask`; null: a generated token sees its whole source
     bool goes_on = false;               // whether the generated text continues its source, so that both are one text
-    // If not -1, the id of [MASK]: every step appends a [MASK] to each prefix, whose row predicts the token of its
-    // place, and forgets this row.
+    // If not -1, the id of [MASK], for models that predict the token at a [MASK]. Every step then appends a [MASK] to
+    // each prefix, takes the logits of the next token from the row of this [MASK], and forgets the row.
     int mask = -1;
     // Logits of the first generated token of each source, (sources, V). If empty and there is no `mask`, the first step
     // feeds SearchSource::begin to compute these logits.
@@ -72,11 +72,11 @@ class CachedWriter : public NextToken {
     PrefixSlots slots_;
     bool asked_ = false;  // whether step() was called since start()
     std::vector<float> logits_;
-    // Inputs of the ops of a step, which must outlive the step.
+    // Inputs of the ops of a step. These members must stay unchanged until the step ends.
     TokenRows rows_;
     // The usual masks: of layers without a memory, of layers with a memory, and of cross-attention.
     SegmentGraph alone_graph_, graph_, cross_graph_;
-    LayerGraphs masks_, cross_masks_;  // the masks in words (Memory::masks) of self-attention and of cross-attention
+    LayerGraphs masks_, cross_masks_;  // Memory::masks of this step, for self-attention and for cross-attention
 };
 
 // A writer that makes its memory from source sentences.

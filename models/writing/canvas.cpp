@@ -37,10 +37,11 @@ void check(const Canvas& canvas, std::size_t scored) {
 
 double joint(const SlotScore& s) { return s.place + s.content; }
 
-// Combines slots for which the same canvas results: inserting a token c before, within or after a run of adjacent c's
-// makes no difference. For each run, the open slots next to these tokens whose best token is also c are combined. The
-// first of them gets p(c|l) = sum of all p(c|l), p(c,l) = sum of all p(c,l), and p(end|l) = 1 - sum of all
-// (1 - p(end|l)). p(c|l) and p(end|l) are clamped to [0,1]. Nothing is inserted into the other slots.
+// Combines slots that give the same canvas: it makes no difference whether a token c is inserted before, within or
+// after a run of adjacent c's. For each run of c's, takes the open slots before, between and after these c's, if c is
+// also the best token of the slot. The first of these slots gets p(c|l) = sum of all p(c|l), p(c,l) = sum of all
+// p(c,l), and p(end|l) = 1 - sum of all (1 - p(end|l)). p(c|l) and p(end|l) are clamped to [0,1]. The other slots get
+// no token.
 void alike(const Canvas& canvas, std::vector<SlotScore>& scores) {
     for (std::size_t l = 0, to = 0; l < canvas.tokens.size(); l = to) {
         const int c = canvas.tokens[l];

@@ -14,17 +14,18 @@
 namespace masquerade {
 
 struct Canvas {
-    int source = 0;                 // index of the source to which the canvas belongs
-    Tokens tokens;                  // k tokens
-    std::vector<char> closed = {};  // (k + 1) for each slot, whether insertion is forbidden; empty: no slot is closed
+    int source = 0;  // index of the source to which the canvas belongs
+    Tokens tokens;   // the tokens that are already there
+    // For each slot (one more than tokens), whether insertion is forbidden; empty: nowhere.
+    std::vector<char> closed = {};
 };
 
 // The score of slot l. c is the most likely token for the slot that is neither the end token nor forbidden.
 struct SlotScore {
-    int token;       // c
-    double content;  // log p(c|l), given the slot; -infinity if no token is allowed
-    double end;      // log p(end|l), given the slot
-    double place;    // log p(l), of choosing slot l
+    int token;       // c, the most likely token
+    double content;  // log p(c|l): that token c is inserted, given slot l; -infinity if no token is allowed
+    double end;      // log p(end|l): that slot l ends, given slot l
+    double place;    // log p(l): that slot l is chosen
 };
 
 class SlotModel {
@@ -38,15 +39,16 @@ class SlotModel {
 // whole canvas is the end of some slot and not an insertion.
 enum class Finalization { slot, sequence };
 
+// p(c|l), p(end|l) and p(l) are the probabilities in SlotScore, for the most likely token c of slot l.
 struct CanvasOptions {
     Finalization finalization = Finalization::slot;
-    // true: a round inserts into every slot that does not end; false: only into the slot with the largest log p(c,l)
+    // true: a round inserts into every slot that does not end; false: only into the slot with the largest p(l) p(c|l)
     bool parallel = false;
-    double threshold = 0;    // if `parallel`: all slots but the best one get a token only if p(c|l) >= threshold
-    double end_penalty = 0;  // beta, which is subtracted from log p(end|l)
+    double threshold = 0;    // if `parallel`: all slots but the best one get a token only if its p(c|l) >= threshold
+    double end_penalty = 0;  // beta, which is subtracted from log p(end|l), the score of ending slot l
     double sure_end = 0;     // a slot ends only if p(end|l) >= sure_end, and log p(end|l) - beta >= log p(c|l)
-    // Slots around a run of equal tokens give the same text if this token is inserted. true: these slots are separate,
-    // as in the paper; false: they are combined into one slot, see alike() in canvas.cpp.
+    // One more token c in any slot before, within or after a run of tokens c gives the same text. true: these slots are
+    // separate, as in the paper; false: they are combined into one slot, see alike() in canvas.cpp.
     bool apart = false;
     int longest = 128;  // maximum number of tokens of a canvas; a round inserts only the best tokens that fit
     int most_rounds = INT_MAX;
@@ -55,9 +57,9 @@ void check(const CanvasOptions& options);  // throws BadUsage if the options con
 
 struct Written {
     Tokens tokens;
-    std::vector<int> came;  // for each token, the round in which it was inserted, from 1; 0: the start had the token
+    std::vector<int> came;  // for each token, the round in which it was inserted, from 1; 0: it was there at the start
     int rounds = 0;
-    double score = 0;    // sum over the inserted tokens of log p(c,l) or, if `parallel`, of log p(c|l)
+    double score = 0;    // sum over the inserted tokens of log (p(l) p(c|l)) or, if `parallel`, of log p(c|l)
     bool ended = false;  // false if the maximum number of tokens or rounds stopped the canvas
     int passes() const { return rounds + 1; }  // number of passes of the model; the final pass inserts nothing
 };

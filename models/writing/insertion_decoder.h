@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Computes the scores of slots with an Insertion Transformer. If the model has an encoder, each source is encoded
-// once. The rows of each canvas are computed anew in every round, because an insertion changes the positions of its
-// words.
+// Computes the scores of slots (the places where a token can be inserted) with an Insertion Transformer. If the model
+// has an encoder, each source is encoded once. The rows of each canvas are computed anew in every round, because an
+// insertion changes the positions of the words.
 #pragma once
 #include "models/nets/insertion.h"
 #include "models/tasks/insertion_objective.h"
@@ -29,7 +29,7 @@ class InsertionDecoder : public SlotModel {
     const Objective& objective_;
     const InsertionForm form_;
     const ObjectiveOptions options_;
-    std::vector<char> forbidden_;  // (V)
+    std::vector<char> forbidden_;  // (V) for each token, whether it is never inserted
     Arena arena_;
     Tape tape_;
     Sentences sources_;

@@ -12,8 +12,8 @@
 namespace masquerade {
 namespace {
 
-constexpr int numbers_a_piece = 1 << 15;  // least number of logits per thread; with fewer, a thread costs more time
-                                          // than it saves
+// Minimum number of logits per thread. With fewer logits, starting a thread takes more time than the thread saves.
+constexpr int numbers_a_piece = 1 << 15;
 
 // A source whose search is not finished, with its rules and its beams.
 struct Searched {
@@ -93,7 +93,7 @@ std::vector<Hypotheses> search(NextToken& model, const std::vector<SearchSource>
                 work.push_back({s.get(), b});
             }
         }
-        const float* logits = model.step(rows);  // (rows, V)
+        const float* logits = model.step(rows);  // (rows, V): V logits per row
         parallel_for(work.size(), std::max(1, numbers_a_piece / V), [&](std::int64_t begin, std::int64_t end) {
             static thread_local TokenScores scores;
             for (std::int64_t i = begin; i < end; i++) look(work[i], logits, V, options, seed, step, scores);

@@ -3,8 +3,8 @@
 // describes each option with its formula and origin.
 //
 // The hypotheses of a source depend only on the source, the options, the seed and the model's logits, not on the other
-// sources of the search or on the number of threads. If two continuations have equal sums, the one of the better beam
-// of the previous step comes first, then the one with the smaller token id.
+// sources of the search or on the number of threads. If two continuations have equal sums of log p, the one whose
+// previous beam was better comes first. If they continue the same beam, the one with the smaller token id comes first.
 #pragma once
 #include "models/writing/canvas.h"
 
@@ -17,9 +17,9 @@ class NextToken {
     // A prefix of the generated text: the prefix of a row of the previous step, and one more token.
     struct Row {
         int source;  // index of the source to which the prefix belongs
-        int parent;  // index of the row of the previous step that this row continues; -1 in the first step, which has
-                     // one row per source
-        int token;   // the token that is appended; in the first step, SearchSource::begin
+        // Index of the row of the previous step that this row continues; -1 in the first step (one row per source).
+        int parent;
+        int token;  // the token that is appended; in the first step, SearchSource::begin
     };
     virtual ~NextToken() = default;
     virtual int vocabulary() const = 0;  // V, the number of tokens of the vocabulary
@@ -47,7 +47,7 @@ struct SearchOptions {
     int samples = 0;         // samples per source
     double temperature = 1;  // above 0; the logits are divided by it
     int top_k = 0;           // keeps only the k most likely tokens; 0: keeps all
-    double top_p = 1;        // keeps the fewest most likely tokens with total probability >= p. Holtzman et al. 2020
+    double top_p = 1;        // keeps the smallest set of tokens with total probability >= p. Holtzman et al. 2020
 
     // Rules for the generated tokens, in the order in which they are applied.
     double repetition_penalty = 1;  // makes tokens that were already generated less likely; 1: off. Keskar et al. 2019
@@ -72,7 +72,7 @@ struct Hypothesis {
     double score = 0;    // sum of log p, divided by length^alpha (docs/decoding.md, "The score")
     bool ended = false;  // whether it has an end token; false: it has the maximum length, or no token was allowed
 };
-using Hypotheses = std::vector<Hypothesis>;  // those of one source
+using Hypotheses = std::vector<Hypothesis>;  // the hypotheses of one source
 
 // Returns the hypotheses of every source: at most `n_best` from beam search, best first, or all samples in the order of
 // their numbers. Throws Error if the options contradict each other, or if the options or a source have a token outside

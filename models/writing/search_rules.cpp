@@ -72,9 +72,9 @@ void SearchRules::apply(TokenScores& row, const Tokens& written, double shift) c
         for (int id : ends_) row.forbid(id);
 }
 
-// For every token that was already generated, replaces s = score - shift by s * penalty if s < 0, otherwise by
-// s / penalty. A token that occurs several times is penalised only once. Keskar et al. 2019 always divide, which would
-// favour tokens with s < 0; the distinction by sign is that of Hugging Face's generate.
+// For every token that was already generated, replaces s = score - shift by s * penalty if s < 0, otherwise by s /
+// penalty. A token that occurs several times is penalised only once. Keskar et al. 2019 always divide, which would
+// favour tokens with s < 0; Hugging Face's generate distinguishes the signs as here.
 void SearchRules::penalise_repetition(TokenScores& row, const Tokens& written, double shift) const {
     const double penalty = options_.repetition_penalty;
     auto penalise = [&](int id) {
@@ -95,7 +95,7 @@ void SearchRules::forbid_ngrams(TokenScores& row, const Tokens& written) const {
     for (std::size_t i = 0; i + tail < count; i++) {  // the n-gram consists of the tokens i .. i + tail
         std::size_t same = 0;
         while (same < tail && token(i + same) == token(count - tail + same)) same++;
-        const bool by_begin = i + tail == 0 && is_end(begin_);  // an end token as `begin` ended another text: allowed
+        const bool by_begin = i + tail == 0 && is_end(begin_);  // `begin` may be an end token, which must stay allowed
         if (same == tail && !by_begin) row.forbid(token(i + tail));
     }
 }

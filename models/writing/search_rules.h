@@ -22,8 +22,9 @@ class SearchRules {
     // Whether `token` ends a hypothesis of `length` tokens, including `token`.
     bool ends(int token, std::size_t length) const;
 
-    // Changes the scores `row` of the token that follows the generated tokens `written`. The repetition penalty changes
-    // score - shift. If shift is 0, this is the logit; if shift is the log-sum-exp of the logits, it is log p.
+    // Changes `row`, the scores of all tokens as the next token after the generated tokens `written`. The repetition
+    // penalty applies to score - shift. This is the logit if shift is 0, and log p if shift is the log-sum-exp of the
+    // logits.
     void apply(TokenScores& row, const Tokens& written, double shift) const;
 
   private:

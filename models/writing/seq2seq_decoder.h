@@ -11,8 +11,8 @@ namespace masquerade {
 // layers.
 class EncoderReader {
   public:
-    // `encoder_masks` and `masks` are the masks in words of the encoder and of the decoder, as in training; null if
-    // there are none.
+    // `encoder_masks` and `masks` are the masks of the encoder and of the decoder that the setting `mask` defines;
+    // null: the usual masks.
     EncoderReader(const EncoderDecoder& model, int source_type, std::shared_ptr<const LayerMasks> encoder_masks,
                   std::shared_ptr<const LayerMasks> masks);
     void read(Tape& tape, const Sentences& sources, Memory& memory);
@@ -37,7 +37,7 @@ class Seq2SeqDecoder : public SourceReader {
           reader_(model, source_type, std::move(encoder_masks), std::move(masks)),
           longest_(longest) {}
 
-    // After read(), the first step() feeds SearchSource::begin, which must be [CLS], for every source.
+    // After read(), the first step() feeds the token SearchSource::begin of each source. This token must be [CLS].
     void read(const Sentences& sources, int most_rows) override {
         Memory& memory = start(most_rows, longest_);
         reader_.read(tape(), sources, memory);

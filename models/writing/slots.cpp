@@ -13,7 +13,8 @@ void PrefixSlots::follow(Tape& tape, const std::vector<NextToken::Row>& rows, co
     if (written_ >= slots_.longest) throw Error(text("decode: a target of more than ", slots_.longest, " tokens"));
     if (rows.size() > std::size_t(slots_.count))
         throw Error(text("decode: ", rows.size(), " prefixes, at most ", slots_.count, " were announced"));
-    // The first loop passes the slots of the previous step on. The second loop gives a free slot to every other prefix.
+    // A slot stores the tokens of one prefix. The first loop gives the slot of each parent prefix to the first prefix
+    // that continues it. The second loop gives free slots to the other prefixes.
     std::vector<int> slot(rows.size(), -1);
     std::vector<char> taken(slots_.count, 0);
     for (std::size_t i = 0; i < rows.size() && written_ > 0; i++) {

@@ -11,18 +11,18 @@ class PrefixSlots {
   public:
     // Forgets all prefixes.
     void start(const Slots& slots);
-    // Assigns the prefixes of this step to slots. A prefix gets the slot of the prefix of the previous step that it
-    // continues. If several prefixes continue one prefix, only the first of them gets its slot; every other one gets a
-    // free slot, and the states in `layers` are copied there.
+    // Assigns the prefixes of this step to slots. A prefix gets the slot of its parent, the prefix of the previous step
+    // that it continues. If several prefixes have one parent, only the first of them gets the parent's slot. Each other
+    // one gets a free slot, into which the parent's states in `layers` are copied.
     void follow(Tape& tape, const std::vector<NextToken::Row>& rows, const std::vector<LayerState>& layers);
-    // Returns the first row of prefix i in the decoding states, in reading order. The row of the token that this step
-    // adds counts, too; it comes first if generation is backward. Valid after follow().
+    // Returns the first row, in reading order, of prefix i in the decoding states, including the token that this step
+    // adds. If generation is backward, this token has the first row. Valid after follow().
     int first_row(std::size_t i) const { return slots_.row(used_[i], slots_.backward ? written_ : 0); }
     Step step(Tape& tape) const { return {tape.ints(used_), tape.ints(next_rows_), written_}; }
     int written() const { return written_; }  // number of tokens of every prefix
     void advance() { written_++; }
-    // Copies every prefix to a slot of its own behind those of start(). Until the next follow(), first_row() and step()
-    // are about these copies, to which a row may be added without a change of the prefixes.
+    // Copies every prefix to an additional slot; the additional slots follow the slots of start(). Until the next
+    // follow(), first_row() and step() refer to the copies. A row can be added to a copy without changing the prefix.
     void copy_prefixes(Tape& tape, const std::vector<LayerState>& layers);
 
   private:
@@ -30,8 +30,9 @@ class PrefixSlots {
 
     Slots slots_;
     int written_ = 0;
-    std::vector<int> slot_of_;  // slot of each prefix of the current step; empty before the first step
-    std::vector<int> used_;     // slot_of_, or the slots of the copies
+    // For each prefix of the current step, its slot in the decoding states; empty before the first step.
+    std::vector<int> slot_of_;
+    std::vector<int> used_;  // slot_of_ or, after copy_prefixes(), the slots of the copies
     std::vector<int> next_rows_;
     std::vector<int> from_slots_, to_slots_, from_rows_, to_rows_;
 };

@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::int32_t lowest = INT32_MIN;
 
-// Maps floats to integers that have the same order, because vector instructions find the maximum of integers. In this
-// order, -0 is below 0, and a NaN is below -infinity or above +infinity. best() uses the integers only to skip blocks;
-// within a block, it compares the floats.
+// Maps floats to integers that have the same order, because the maximum of many integers is fast with vector
+// instructions. In this order, -0 is below 0, and a NaN is below -infinity or above +infinity. best() uses the integers
+// only to skip blocks; within a block, it compares the floats.
 std::int32_t ordered(float x) {
     std::int32_t bits = std::int32_t(bits_of(x));
     return bits ^ ((bits >> 31) & 0x7fffffff);
@@ -68,7 +68,7 @@ void TokenScores::forbid(int token) { set(token, -INFINITY); }
 
 const std::vector<TokenScores::Token>& TokenScores::best(int count) {
     best_.clear();
-    float worst = -INFINITY;  // if best_ has `count` tokens, its smallest score, which a further token must exceed
+    float worst = -INFINITY;  // a further token must exceed this score: the smallest in best_ once best_ is full
     for (int b = 0; b < int(largest_.size()); b++) {
         if (largest_[b] <= ordered(worst)) continue;
         const int begin = b * block, end = std::min(begin + block, size());
@@ -112,7 +112,7 @@ int TokenScores::draw_of_all(double left) const {
         const std::size_t end = std::min((b + 1) * block, shares_.size());
         for (std::size_t i = b * block; i < end; i++) {
             if (shares_[i] <= 0) continue;
-            chosen = int(i);  // if rounding keeps `left` from falling below 0, the final token with a share is drawn
+            chosen = int(i);  // if `left` stays at 0 or above because of rounding, the last token with a share is drawn
             if (in_this_block && (left -= double(shares_[i])) < 0) return chosen;
         }
         if (in_this_block) return chosen;

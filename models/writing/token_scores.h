@@ -42,13 +42,14 @@ class TokenScores {
     double shares_of_all(float top, float scale);
     int draw_of_all(double left) const;
 
-    std::vector<float> scores_;          // (V)
-    std::vector<std::int32_t> largest_;  // largest score of each block, as an integer: ordered() in token_scores.cpp
-    std::vector<Token> best_;            // the result of best(); while it is filled, a heap with the worst token first
+    std::vector<float> scores_;  // (V) the score of each token
+    // Largest score of each block of 64 tokens, as the integer that ordered() makes of it.
+    std::vector<std::int32_t> largest_;
+    std::vector<Token> best_;  // the result of best(); while it is filled, a heap with the worst token first
     double log_sum_ = 0;
 
-    // Used by draw(): exp((score - largest score) / temperature) of every token, and the sum of this in each block.
-    std::vector<float> shares_;  // (V)
+    // Used by draw(): exp((score - largest score) / temperature) of every token, and the sum over each block of tokens.
+    std::vector<float> shares_;  // (V): a number per token
     std::vector<double> share_of_block_;
 };
 

@@ -45,9 +45,10 @@ void UniLmDecoder::read(const Sentences& sources, int most_rows) {
         layer.query_rows = tape.ints(edge_rows_);
         layer.query_names = edge_.names(tape);
         layer.graph = &edge_graph_;
-    });  // (sources, C)
+    });  // (sources, C): for each source, the state that predicts the first generated token
     if (options_.mask >= 0) return tape.end();
-    const OnHost logits(stack_.logits(tape, stack_.head(tape, stack_.finish(tape, x)))->view());  // (sources, V)
+    // (sources, V): V logits for each source.
+    const OnHost logits(stack_.logits(tape, stack_.head(tape, stack_.finish(tape, x)))->view());
     memory.next.resize(logits.view().count());
     for (std::size_t i = 0; i < memory.next.size(); i++) memory.next[i] = float(logits[std::int64_t(i)]);
     tape.end();

@@ -13,12 +13,12 @@ struct ReadingOptions {
     int source_type = 0, target_type = 1;  // segment ids
     int target_start = -1;                 // position of a target's first token; -1: directly after the source
     int longest = 64;                      // maximum number of generated tokens
-    int mask = -1;                         // as Memory::mask, for models that were trained to predict [MASK]s
+    int mask = -1;                         // id of [MASK] if the model only predicts tokens at a [MASK]; else -1
     // Whether sources are the ends of texts; the text before them is then generated from right to left. A source of n
     // tokens starts at position min(longest, room - n), which leaves the positions down to 0 for the generated tokens.
     bool backward = false;
     int room = 64;                            // if `backward`: maximum number of tokens of the whole text
-    std::shared_ptr<const LayerMasks> masks;  // masks in words, as in training; null if there are none
+    std::shared_ptr<const LayerMasks> masks;  // masks of the setting `mask`, as in training; null: the usual masks
     bool goes_on = false;                     // whether the generated text continues the source (Memory::goes_on)
 };
 
@@ -32,12 +32,12 @@ class UniLmDecoder : public SourceReader {
 
   private:
     const ReadingOptions options_;
-    // Inputs of the ops of read(), which must outlive the tape's step. edge_ has copies of the rows edge_rows_.
+    // Inputs of the ops of read(). They must outlive the tape's step. edge_ has copies of the rows edge_rows_.
     TokenRows rows_, edge_;
     SegmentGraph graph_, edge_graph_;
     LayerGraphs masks_;
-    std::vector<int> edge_rows_;  // for each source, the row that predicts the first generated token: its last row or,
-                                  // if backward, its first row
+    // For each source, the row that predicts the first generated token: the last row or, if backward, the first row.
+    std::vector<int> edge_rows_;
 };
 
 }  // namespace masquerade

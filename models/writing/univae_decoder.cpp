@@ -39,7 +39,7 @@ void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int 
             std::copy_n(requests[b].latent.begin() + space.begin(l), Z, z.begin() + b * Z);
         Tensor* latent = tape.constant("z", {std::int64_t(count), Z}, arithmetic_of(tape.dtype), z.data());
         Pass pass;
-        pass.memory = model_.latents[l].out(tape, latent);  // (B,C)
+        pass.memory = model_.latents[l].out(tape, latent);  // (count, C): a row per request
         pass.state = &memory.layers[layer];
         model_.backbone.layers[layer].read_memory(tape, pass);
     }

@@ -11,7 +11,7 @@ namespace masquerade {
 // A request for a sentence: its latents, and two numbers on which the random draws of the search depend
 // (SearchSource).
 struct DecodeRequest {
-    Numbers latent;  // the numbers of all K latents, the lowest layer first; empty if K = 0
+    Numbers latent;  // the numbers of all latents, the lowest layer first; empty if there are none
     std::uint32_t line = 0, sample = 0;
     int start = 0;  // position of the first row of the decoder half (UniVae::start_position)
 };

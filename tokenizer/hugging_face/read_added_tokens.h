@@ -23,7 +23,7 @@ constexpr TokenFlag token_flags[] = {{"single_word", &AddedToken::single_word},
                                      {"normalized", &AddedToken::normalised},
                                      {"special", &AddedToken::special}};
 
-// The keys of tokenizer_config.json for special_tokens, in the same order.
+// The keys in tokenizer_config.json for BERT's five special tokens, in the order of special_tokens.
 constexpr const char* role_keys[] = {"pad_token", "unk_token", "cls_token", "sep_token", "mask_token"};
 
 inline nlohmann::json read_json_file(const std::string& path) {

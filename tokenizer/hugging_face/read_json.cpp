@@ -78,7 +78,7 @@ void fill_missing_ids(const TokenizerField& vocabulary, const std::string& plain
         if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= all.size()) return;
         all[id.get<std::size_t>()] = &item.key();
     }
-    while (!all.empty() && all.back() == nullptr) all.pop_back();  // ids of added tokens
+    while (!all.empty() && all.back() == nullptr) all.pop_back();  // the last lines may be added tokens
     for (std::size_t id = 0; id < all.size(); id++) {
         const std::string& line = lines.token(int(id));
         if (all[id] != nullptr ? *all[id] != line : !vocabulary.value().contains(line)) return;
@@ -97,7 +97,7 @@ std::vector<std::string> read_model(const TokenizerField& field, const std::stri
     field["unk_token"].expect("[UNK]");
     field["continuing_subword_prefix"].expect("##");
     TokenizerField longest = field["max_input_chars_per_word"];
-    constexpr int most = std::numeric_limits<int>::max();  // a line has at most so many characters
+    constexpr int most = std::numeric_limits<int>::max();  // no line has more characters
     bool huge = longest.value().is_number_unsigned() && longest.value().get<std::uint64_t>() > most;
     options.max_word = huge ? most : longest.number(1);
 
@@ -105,7 +105,7 @@ std::vector<std::string> read_model(const TokenizerField& field, const std::stri
     if (!vocabulary.value().is_object()) vocabulary.fail("an object of tokens with their ids");
     std::size_t size = vocabulary.value().size();
     std::vector<const std::string*> token_of(size);
-    std::string outside;  // a token whose id is not from 0 to n - 1
+    std::string outside;  // a token whose id is not from 0 to size - 1, and its id, for the message
     for (const auto& item : vocabulary.value().items()) {
         const nlohmann::json& id = item.value();
         if (!id.is_number_integer()) vocabulary[item.key()].fail("an id");

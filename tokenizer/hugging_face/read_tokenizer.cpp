@@ -32,7 +32,7 @@ void compare(const TokenizerField& config, HuggingFace& read) {
     note("strip_accents", accents ? nlohmann::json(*accents) : nlohmann::json());
 }
 
-// Settings of tokenizer_config.json, and the only value of each that fits BERT's way to split text. Others are refused.
+// Settings of tokenizer_config.json. Only `value` fits the way in which BERT splits text; other values are refused.
 struct Expected {
     const char *key, *value, *otherwise;
 };
@@ -86,7 +86,7 @@ void refuse_foreign(const TokenizerField& config, const std::string& type, const
                                  "roformer_chinese_char_base");
         return;
     }
-    if (kind == "BertJapanese" && !config["word_tokenizer_type"].is_null()) return;  // it is "basic", see above
+    if (kind == "BertJapanese" && !config["word_tokenizer_type"].is_null()) return;  // checked above: it is "basic"
     for (const char* known : classes_like_bert)
         if (kind == known) return;
     if (name != "TokenizersBackend")
@@ -155,8 +155,8 @@ class Additions {
         same->special = true;
     }
 
-    // Reads the special tokens in tokenizer_config.json or special_tokens_map.json: if with_five is true, BERT's five
-    // (unk_token and so on), which must have BERT's names; in any case, the additional special tokens.
+    // Reads the additional special tokens in tokenizer_config.json or special_tokens_map.json. If with_five is true,
+    // also reads BERT's five special tokens (unk_token and so on), which must have BERT's names.
     void roles(const TokenizerField& config, bool with_five) {
         for (int i = 0; i < 5; i++) {
             const TokenizerField token = config[role_keys[i]];

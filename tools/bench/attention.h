@@ -25,8 +25,8 @@ struct AttentionWork {
     // Multiply-adds of one matrix product, such as q k^T, over the visible pairs of a query and a key. The forward has
     // two such products, the backward four.
     double product_work;
-    // Number i of q, of the keys, of the values and of dy, counted row by row, is ((37 i + 11 salt) mod 97) / 48 - 1,
-    // where salt is 0, 1, 2 and 3.
+    // The inputs are q, keys and values (side by side in kv), and dy. Number i of an input, counted row by row, is ((37
+    // i + 11 salt) mod 97) / 48 - 1. The salt is 0 for q, 1 for the keys, 2 for the values and 3 for dy.
     OwnedTensor q, kv, y, lse, dy, dq, dkv;
 };
 // Returns the mean absolute value of the numbers. It shows whether another program computes the same results.
@@ -40,7 +40,7 @@ struct AttentionCase {
     std::vector<int> lengths;
     int tokens = 0, heads = 0, size = 64;
     std::string precision = "both";
-    // Only for --kinds:
+    // The following members are only for --kinds.
     std::vector<std::string> kinds;  // names of attention_kinds(), or "all"
     std::string mask = "bert", plot;
     bool alone = false;  // whether to measure the first kind and length in this process, and to print only this row

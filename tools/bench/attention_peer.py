@@ -14,7 +14,8 @@ class Attention:
         import torch
 
     def tensor(self, request, salt):
-        """The same numbers as AttentionWork::block() in tools/bench/attention.h."""
+        """Returns the input with this salt (q, keys, values or dy), by the formula of AttentionWork in
+        tools/bench/attention.h."""
         b, n, h, d = (request[name] for name in ("documents", "length", "heads", "size"))
         dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[request["precision"]]
         numbers = ((37 * torch.arange(b * n * h * d) + 11 * salt) % 97).float() / 48 - 1

@@ -108,7 +108,7 @@ void Bench::begin(const Json& facts, const std::string& lines, const std::string
 void Bench::measure(Json row, Json about, const std::function<double()>& seconds,
                     const std::function<std::string(Json&)>& more) {
     const std::string name = row["name"];
-    Json runs, peer;  // `peer`: the answers of the peer; null if there is no peer, or it has failed
+    Json runs, peer;  // `peer`: the answers of the peer (the other software); null if there is none, or it has failed
     const bool asks = !about.is_null();
     if (asks) {
         Json request = {{"threads", threads()}, {"device", name_of(common.device)}};
@@ -147,8 +147,8 @@ void Bench::add(const Json& row, const std::string& line) {
     show(line);
 }
 
-// Returns the lines to print about the peer: its time and speed, how it was called, what it computed, its memory, and
-// its version if that is new.
+// Returns the lines to print about the peer (the other software): its time and speed, how it was called, what it
+// computed, its memory and, if it was not printed yet, its version.
 std::string Bench::line_beside(const Json& row, const Json& one) {
     std::string lines = line_of("  " + one["name"].get<std::string>(), row, one);
     std::string said = one.at("said"), made_by = one.at("version");

@@ -59,9 +59,10 @@ class Bench {
     // Begins the output with facts about the machine and the case. `facts` is added to the JSON, and `text` is
     // printed. If `columns` is not empty, it replaces the usual head of the table.
     void begin(const Json& facts = Json::object(), const std::string& text = "", const std::string& columns = "");
-    // Measures one row. `row` has the name, the amount of work per call with its unit, and further facts. seconds()
-    // runs the work and returns the seconds of one call. `about` is sent to the peer together with the row; null means
-    // that no peer can do this work. more(row) may add values to the row, and returns lines to print after it.
+    // Measures one row (a piece of work). `row` has the name, the amount of work per call with its unit, and further
+    // facts. seconds() runs the work and returns the seconds of one call. `about` is sent to the peer (the other
+    // software) together with the row; null means that no peer can do this work. more(row) may add values to the row,
+    // and returns lines to print after it.
     void measure(Json row, Json about, const std::function<double()>& seconds,
                  const std::function<std::string(Json&)>& more = {});
     // add() adds a row that the case has measured itself, and prints `line`. show() only prints a text.
@@ -83,7 +84,7 @@ class Bench {
     void save() const;
 
     Json all_;
-    std::string peer_version_;  // version of the peer that was printed last, so that it is printed once
+    std::string peer_version_;  // the version of the peer that was printed last; only a change is printed again
 };
 
 // A RunCase runs one case. Each function below declares the options of a case, and returns its RunCase. To add a case,

@@ -115,7 +115,7 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
         return written;
     };
     const auto written = write();
-    Json about = Json::object();  // for the peer: weights, sources, and the targets that this engine wrote
+    Json about = Json::object();  // for the peer (transformers): weights, sources, and the targets of this engine
     const SharedFolder folder;
     if (bench.options.turns) {
         std::vector<std::string> tokens(std::begin(special_tokens), std::end(special_tokens));

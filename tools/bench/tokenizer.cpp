@@ -125,7 +125,7 @@ void run(Bench& bench, const CaseOptions& o) {
                     vocabulary.empty() ? "learned from it" : vocabulary, tokenizer.vocabulary().size(),
                     rules.lower ? "lower case" : "cased"));
 
-    Json about;  // what the peer needs to do the same work
+    Json about;  // what the peer (Hugging Face's tokenizers) needs to do the same work
     if (bench.options.turns)
         about = {{"text", folder.write("text", text.bytes)},
                  {"ids", folder.write("ids", ids_alike(text, tokenizer))},

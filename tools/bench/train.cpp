@@ -23,9 +23,9 @@ struct CaseOptions {
     TrainWay way;
 };
 
-// Computes two steps without dropout, and adds their results to the row and, as a line, to `said`; the peer (PyTorch)
-// must reproduce them. Returns what the peer needs for this: the batch, the optimiser's settings, the noise and, with
-// --turns, the weights.
+// Computes two steps without dropout, whose results the peer (PyTorch) must reproduce. Adds the results to the row and,
+// as a line, to `said`. Returns what the peer needs for these steps: the batch, the optimiser's settings, the noise
+// and, with --turns, the weights.
 Json check(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way, const SharedFolder& folder,
            Json& row, std::string& said) {
     MarkTraining plain(mark, storage, bench.common, false, way);
@@ -59,8 +59,10 @@ Json check(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& w
     return about;
 }
 
-// Measures how long each op of a step takes, and adds the times to the row and, as lines, to `said`, longest first.
-// Returns the multiply-adds of the linear layers and losses in one step.
+// Measures how long the ops of a step take: for each name of an op, the time of all its calls, forward and backward, as
+// the mean of several steps. Adds the times of the ops and of the optimiser, longest first, and then the rest of the
+// step to `row` and, as lines of text, to `said`. Returns the multiply-adds of the linear layers and of the loss in one
+// step.
 double profile(MarkTraining& training, double budget, Json& row, std::string& said) {
     StepProfile profile;
     training.trainer.observe(&profile);
@@ -109,7 +111,7 @@ void run(Bench& bench, CaseOptions o) {
 void measure_training(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way) {
     const Device device = bench.common.device;
     const std::string precision = name_of(storage), name = mark.name + ", " + precision;
-    const std::int64_t side = way.brief ? 64 : device == Device::cuda ? 8192 : 2048;  // rows of the large product
+    const std::int64_t side = way.brief ? 64 : device == Device::cuda ? 8192 : 2048;  // rows of large square matrices
     const double run_seconds = way.brief ? 0 : 1, product_seconds = 0.1 * run_seconds;
     Json row = {{"name", name},           {"mark", mark.name},
                 {"precision", precision}, {"amount", mark.tokens()},

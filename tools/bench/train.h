@@ -26,12 +26,12 @@ struct TrainMark {
     Json sizes() const;
 };
 
-// Returns the names of all marks. If a device is given, returns only the names of the marks that are measured on this
-// device by default (docs/results/cpu.md, gpu.md).
+// Returns the names of all marks (models of fixed sizes). If a device is given, returns only the names of the marks
+// that are measured on this device by default (docs/results/cpu.md, gpu.md).
 std::vector<std::string> train_mark_names(std::optional<Device> device = {});
 TrainMark train_mark(const std::string& name, std::uint64_t seed);
 
-// Trains a mark on its batch.
+// The task of training a mark (a model of fixed sizes) on its batch.
 class MarkTask : public Task {
   public:
     MarkTask(DType storage, Device device) : parameters(storage, device) {}

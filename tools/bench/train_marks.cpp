@@ -22,7 +22,7 @@ struct Row {
     Kind kind;
     Sizes sizes;
     int sentences, tokens;  // sentences per batch; 0: as many as fit into `tokens` (Kind::settings: batch_tokens)
-    bool on_cpu, on_gpu;    // whether the mark is measured by default on a CPU or a GPU
+    bool on_cpu, on_gpu;    // whether this model is measured by default on a CPU or a GPU
 };
 constexpr Row rows[] = {{"bert-small", Kind::bert, small, 32, 0, true, false},
                         {"bert-base", Kind::bert, base, 8, 0, true, false},

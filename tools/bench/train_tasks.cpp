@@ -67,7 +67,7 @@ struct Sentences : MarkTask {
         if (K > 0) n += (L - 2) * visible_pairs(batch.source_graph) + visible_pairs(batch.cls_graph);
         return attention_work(n, univae.options.backbone);
     }
-    // Returns the noise without that of the padding documents, which follow the sentences in the batch.
+    // Returns the noise of the sentences, but not the noise of the padding documents behind them in the batch.
     Json noise() const override {
         LatentNoise real = drawn;
         for (auto& w : real.w) w.resize(sentences.size());

@@ -77,7 +77,7 @@ class AttentionReader : public Observer {
         std::vector<QuerySegment> own;
         for (const QuerySegment& segment : graph->queries)
             if (segment.document == 0) own.push_back(segment);
-        // For each visible key, by (index of its key/value tensor, row): its column in the picture.
+        // Maps each visible key, given as (index of its key/value tensor, row), to its column in the picture.
         std::map<std::pair<int, int>, std::size_t> column;
         for (const QuerySegment& segment : own)
             for (int v = segment.sees_begin; v < segment.sees_end; v++) {

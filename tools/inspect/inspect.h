@@ -40,7 +40,7 @@ struct PlotSettings {
 };
 void plot_runs(const PlotSettings& settings);
 std::string name_of_folder(const std::string& path);  // last name in the absolute path: "a" for "runs/a/"
-using Curves = std::map<std::string, Points>;         // for each number: its points (x, y)
+using Curves = std::map<std::string, Points>;         // name of a number in the log -> its points (x, y)
 // Returns the curves of all numbers in the log.jsonl at `path`, over the number `x`, such as "step".
 Curves curves_of(const std::string& path, const std::string& x);
 

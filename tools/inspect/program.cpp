@@ -80,7 +80,8 @@ void draw_graph_of(const Tape& tape, const std::string& file) {
 // Returns an SVG picture of the memory plan. Each block is a rectangle. The x axis is time, which advances by a tick
 // for each op: first in the forward, then in the backward. The y axis is the offset in the arena.
 std::string memory_picture(const Tape& tape, const std::vector<ArenaBlock>& plan) {
-    // For each block, by number: the path of its tensor, and whether the block holds the gradient of this tensor.
+    // Index of a memory block in `plan` -> path of its tensor, and whether the block holds the gradient of this tensor.
+    // Blocks that an op uses only internally are not in this map.
     std::map<int, std::pair<std::string, bool>> names;
     for (const Record& r : tape.records())
         for (const Record::Tensors* some : {&r.in, &r.out})

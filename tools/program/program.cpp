@@ -49,7 +49,7 @@ Option Options::flag(const std::string& name, bool& value, const std::string& wh
 }
 namespace {
 
-// An option that names files or folders. paths() returns those that the user gave, or the default.
+// An option that names files or folders. paths() returns the paths that the user gave, or the default path.
 struct FileOption {
     CLI::App* app;
     std::string name;
@@ -303,7 +303,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
         } catch (const CLI::Success& help) {
             app.exit(help);
         } catch (const std::system_error&) {
-            flush_out();  // throws an error that names standard output, which the caught error of fmt does not
+            flush_out();  // throws an error that names standard output; the caught error of fmt does not name it
             throw;
         }
         flush_out();

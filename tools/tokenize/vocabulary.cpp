@@ -93,7 +93,7 @@ WordCounts count_words(const NormaliseOptions& options) {
 
 }  // namespace
 
-// The vocabulary file is written only when the vocabulary is complete, so Ctrl-C leaves no file behind.
+// The vocabulary file is written only when the vocabulary is complete, so Ctrl-C never leaves an incomplete file.
 void learn_vocabulary(const TokenizeSettings& s) {
     check_new_file(s.vocabulary, "--vocab");
     WordPiece::Options reading;

@@ -21,8 +21,8 @@ from judges import (  # noqa: E402
     MARK, NONSTARTER, POINTS, SPACE, SYLLABLES, Google, HuggingFace, check, is_word)
 
 FLAGS = {
-    "drop": "control characters, dropped by cleaning: NUL, U+FFFD, category Cf, Cc but tab, LF and CR; Hugging Face: Co",
-    "space": "separates words; if `drop` is also set, only without cleaning",
+    "drop": "dropped by cleaning: NUL, U+FFFD, category Cf, category Cc except tab, LF, CR; for Hugging Face also Co",
+    "space": "separates words; if `drop` is set as well, only if cleaning is off",
     "ideograph": "a word by itself",
     "punctuation": "ASCII punctuation and symbols, and categories P*: a word by itself",
     "mark": "category Mn: dropped if accents are stripped",
@@ -142,7 +142,7 @@ def main():
 //   values    for each range of code points with the same value: the number of code points that were skipped since the
 //             previous range, the number of code points in the range, the value
 //   changes   for each code point that changes: the number of code points that were skipped since the previous one, the
-//             code points that it becomes, 0
+//             code points that it becomes, and a 0 that marks their end
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -152,10 +152,11 @@ namespace masquerade::unicode {{
 constexpr const char* version = "{version}";
 constexpr const char* hugging_face_version = "{tokenizers.__version__}";
 
-// Word characters have the value 1: letters, marks, digits, and connectors such as the underscore.""")
+// Word characters (\\w of regular expressions) have the value 1: letters (also in circles or squares), marks,
+// decimal digits, letter numbers such as Roman numerals, connectors such as the underscore, and join controls.""")
     header = Header()
     header.values("word_characters", {c: 1 for c in POINTS if is_word(c)})
-    print("""// The flags (Character::Flag) of each code point that has any, as BERT's reference tokenizer treats it:""")
+    print("""// The flags (Character::Flag) of code points in BERT's reference tokenizer. Code points without flags are left out.""")
     for name, meaning in FLAGS.items():
         print(f"//   {name:<12}{meaning}")
     header.values("flags", {c: f for c, f in google.flags.items() if f})
@@ -163,16 +164,16 @@ constexpr const char* hugging_face_version = "{tokenizers.__version__}";
     header.changes("lower", google.lower)
     print("// One step of canonical decomposition: the parts may decompose further. Hangul syllables are not included.")
     header.changes("decomposition", decomposition)
-    print("// Code points that decompose into two parts, and that canonical composition (NFC) never creates: value 1.")
+    print("// The value is 1 for code points that decompose into two parts but that canonical composition (NFC) never creates.")
     header.values("never_composed", excluded)
     print("// The canonical combining class of each code point whose class is not 0.")
     header.values("combining_classes", classes)
-    print("// Exceptions for Hugging Face's library: for its code points, a row here replaces the rows above. The\n"
-          "// value 0 means \"no flags\". In the tables of changes, a code point that does not change becomes itself.")
+    print("// Exceptions for Hugging Face's library. For a code point in one of these tables, its row here replaces its row above.\n"
+          "// The value 0 means \"no flags\". In the tables of changes, a code point that does not change becomes itself.")
     header.values("hugging_face_flags", other_flags)
     header.changes("hugging_face_lower", other_lower)
     header.changes("hugging_face_strip", other_strip)
-    print(f"""// The 64-bit FNV-1a hash of all tables above, as text. It lets a test detect changes by hand.
+    print(f"""// The 64-bit FNV-1a hash of all tables above, as text. It lets a test detect changes that were made by hand.
 constexpr std::uint64_t table_hash = {header.hash:#x};
 
 }}  // namespace masquerade::unicode""")

@@ -15,14 +15,14 @@ namespace masquerade {
 // The query rows. If `chosen` lists some rows of x, only these Nq rows are queries, and the call of the attention
 // replaces x by these rows (Nq,C).
 struct Queries {
-    Tensor* x = nullptr;  // (N,C)
+    Tensor* x = nullptr;  // (N,C): N rows of width C
     Ints chosen = {};     // indices of rows of x; if chosen.data is null, all rows are queries
 };
 
 // The rows that queries attend to: in self-attention the rows of the queries' own stack, in cross-attention the rows of
 // the encoder.
 struct Keys {
-    Tensor* x = nullptr;       // (Nk,C)
+    Tensor* x = nullptr;       // (Nk,C): Nk key rows of width C
     Ints positions = {};       // positions of the rows of x, for the rotary embedding
     Tensor* memory = nullptr;  // null, or further rows (B,C) at position 0: source 0 of the mask; x is then source 1
     bool any() const { return x || memory; }
@@ -50,8 +50,8 @@ struct Branches {
     Ints from_slots, to_slots, from_rows, to_rows;
 };
 
-// The decoding state of one Attention, such as its KV cache: what it stores of the memory (Keys::memory, or the rows of
-// the encoder) and of the tokens generated so far. Each kind of attention derives its own class.
+// The decoding state of one Attention, such as a KV cache. It stores what later steps need of the memory (Keys::memory,
+// or the rows of the encoder) and of the tokens generated so far. Each kind of attention derives its own class.
 class AttentionState {
   public:
     virtual ~AttentionState() = default;
@@ -59,8 +59,8 @@ class AttentionState {
     virtual void branch(Tape&, const Branches&) {}
 };
 
-// A second stream of rows, which passes from layer to layer beside x. Only Luna has one: its packed rows. A model has
-// one Companion, which declares the parameters of the stream and makes a new Companion for each pass.
+// A second stream of rows, which passes from layer to layer beside x. Only Luna has a second stream: its packed rows. A
+// model has one Companion, which declares the parameters of the stream and makes a new Companion for each pass.
 class Companion {
   public:
     virtual ~Companion() = default;
@@ -71,17 +71,17 @@ class Companion {
     virtual void norm(Tape& tape, const std::string& name) = 0;
 };
 
-// The arguments of an attention call besides queries and keys: names, mask, rotary table, dropout and decoding state.
+// The arguments of an attention call besides queries and keys, such as mask, rotary table, dropout and decoding state.
 struct AttentionContext {
-    RowNames rows;                                // names of the query rows
+    RowNames rows;                                // document and position of each query row
     const SegmentGraph* graph = nullptr;          // mask: which keys each query row sees
-    Tensor* rotary_table = nullptr;               // (P,D); null: nothing is rotated
+    Tensor* rotary_table = nullptr;               // (P,D): cosines and sines of P positions; null: nothing is rotated
     float dropout = 0;                            // dropout rate of attention probabilities
     float hidden_dropout = 0;                     // dropout rate of the rows of the companion
     Companion* companion = nullptr;               // the second stream of this pass, which the call reads and changes
-    const std::vector<int>* documents = nullptr;  // names of the documents, for the dropout of the companion
+    const std::vector<int>* documents = nullptr;  // names (numbers) of the documents, for the companion's dropout
     // Only for decoding; otherwise both are null. If `step` is not null, the call adds the new tokens' keys to the
-    // state; else the keys become the memory of the state.
+    // state. If `step` is null, the keys of the call become the memory of the state.
     AttentionState* state = nullptr;
     const Step* step = nullptr;
 };
@@ -90,7 +90,7 @@ struct AttentionShape {
     int width = 0, heads = 0;   // C, the width of a row; H, the number of query heads
     double deviation = 0.02;    // standard deviation of the initial weights
     bool rotary_value = false;  // the rotary table also rotates values
-    int positions = 0;          // P: positions are 0 to P - 1
+    int positions = 0;          // P, the number of positions, which are 0 to P - 1
     AttentionOptions options = {};
     bool pre_norm = false;
     double eps = 1e-12;          // epsilon of norms
@@ -118,8 +118,8 @@ struct AttentionKind {
     bool drops;    // has attention probabilities, to which the setting attention_dropout applies
     // Returns an empty string if this kind can honour the mask, else the reason why not, for the user.
     std::string (*refuses)(const SegmentGraph& graph);
-    // Makes the attention. Declares its parameters, whose paths begin with `layer`.`name`; `name` is "attention" for
-    // self-attention and "cross" for cross-attention.
+    // Makes the attention. Declares its parameters, whose paths begin with `layer`.`name`. `name` is "attention" or
+    // "target_attention" for self-attention, and "cross" for cross-attention.
     std::unique_ptr<const Attention> (*make)(Parameters& parameters, const std::string& layer, const std::string& name,
                                              const AttentionShape& shape);
     std::vector<AttentionSetting> (*settings)();
@@ -129,17 +129,18 @@ struct AttentionKind {
     // Makes the companion, with its parameters at `path`. Null if the kind has no second stream.
     std::shared_ptr<Companion> (*companion)(Parameters& parameters, const std::string& path,
                                             const AttentionShape& shape) = nullptr;
-    // Returns the role of a parameter, by the last part of its path, such as "query". For this function, "key_value" is
-    // two parameters, "key" and "value". A model can start with the weights of another kind of attention: parameters
-    // with the same role have the same meaning. Null: the role is the name.
+    // A model can start with the weights of another kind of attention: parameters with the same role have the same
+    // meaning in both kinds. role() returns the role of the parameter whose path ends with `name`, such as "query"; a
+    // parameter "key_value" is passed as two names, "key" and "value". If `role` is null, the role is the name.
     std::string (*role)(const std::string& name) = nullptr;
 };
 const std::vector<AttentionKind>& attention_kinds();
 // Throws BadUsage if no kind has this name; the message lists all names.
 const AttentionKind& find_attention(const std::string& name);
-// Returns the kind with this name or, if `decoder` is true, the kind that replaces it in decoders (in_decoder).
+// Returns the kind with this name or, if `decoder` is true and the kind has one, its replacement in decoders
+// (in_decoder).
 const AttentionKind& self_attention(const std::string& name, bool decoder);
-// Returns the kind with this name or the kind that replaces it in cross-attention (in_cross).
+// Returns the kind with this name or, if the kind has one, the kind that replaces it in cross-attention (in_cross).
 const AttentionKind& cross_attention(const std::string& name);
 
 }  // namespace masquerade

@@ -25,8 +25,7 @@ SegmentGraph in_one_source(SegmentGraph graph, const std::vector<int>& first) {
     return graph;
 }
 
-// The decoding state. The rows of the generated tokens are the first `own` rows of each tensor; the rows of the memory
-// follow.
+// The decoding state. In each tensor, the first `own` rows are for generated tokens; the rows of Keys::memory follow.
 struct KeptRows : AttentionState {
     std::vector<Kept> tensors;
     int own = 0;

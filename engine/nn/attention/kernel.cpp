@@ -17,7 +17,7 @@
 namespace masquerade {
 namespace {
 
-// The options of all kinds in this file. A kind declares only the options that it has as settings.
+// The options of all kinds in this file. Each kind declares as settings only the options that it uses.
 struct KernelOptions {
     FeatureKind map = FeatureKind::elu;
     int features = 64, redraw = 0;
@@ -110,7 +110,7 @@ class KernelAttention : public StateAttention {
 
     FeatureKind map_;
     Linear query_, key_, value_, gate_;
-    Tensor* random_ = nullptr;     // (features,C): random vectors of all heads; redrawn every `redraw` steps if not 0
+    Tensor* random_ = nullptr;     // (features,C): random vectors of all heads; if `redraw` > 0, drawn again regularly
     Tensor* sharpness_ = nullptr;  // (C): the learned scale s of rfa, which multiplies the random vectors
 };
 

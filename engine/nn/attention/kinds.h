@@ -22,12 +22,12 @@ class ProjectedAttention : public Attention {
     AttentionShape shape_;
 };
 
-// Throws BadUsage, for kinds that cannot generate token by token because the keys that a row sees depend on later
-// rows.
+// Throws BadUsage with the message that this kind cannot generate token by token, because the keys that a row sees
+// depend on later rows.
 [[noreturn]] void cannot_write(const AttentionKind& kind);
 
-// Returns the kind for stacks whose cross-attention is softmax attention, because the kind has no keys but the rows of
-// its queries.
+// Returns the kind, with softmax attention in its place for cross-attention. Used by kinds that compute keys from the
+// same rows as queries, and therefore cannot attend to an encoder.
 constexpr AttentionKind with_softmax_cross(AttentionKind kind) {
     kind.in_cross = "softmax";
     return kind;

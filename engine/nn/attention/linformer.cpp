@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Linformer (Wang et al. 2020) as a state of bounded size (engine/math/state.h). Position j has a learned weight E[j,r]
-// for each slot r. Slot r is the sum of the visible keys, weighted by E[j,r], and the sum of the visible values,
-// weighted by F[j,r], both divided by the number of keys; a query attends to the slots. Apart from this division, a
-// full mask gives the paper's softmax(Q (E K)^T / sqrt(D)) (F V). Under a causal mask, a query reads slots that contain
-// only the keys that the query sees. A latent stands for [CLS] and has the weights of position 0. Positions beyond the
-// table are an error, as with learned position embeddings.
+// for each slot r. The key of slot r is the sum of the visible keys, weighted by E[j,r]; its value is the sum of the
+// visible values, weighted by F[j,r]. Both are divided by the number of keys. A query attends to the slots. Apart from
+// this division, a full mask gives the paper's softmax(Q (E K)^T / sqrt(D)) (F V). Under a causal mask, a query reads
+// slots that contain only the keys that the query sees. A latent takes the place of [CLS], so it has the weights of
+// position 0. Positions beyond the table are an error, as with learned position embeddings.
 //
 // The settings `sharing` and `value_weights` choose the number of tables (section 4 of the paper). The default is one
 // table for each head of each layer, with F = E.
@@ -27,7 +27,8 @@ struct LinformerOptions {
         s.add("sharing", &sharing, "one table of weights for all heads of a layer, or for all heads of all layers",
               {"none", "headwise", "layerwise"});
     }
-    int tables() const { return value_weights ? 2 : 1; }  // E and F, or E alone
+    // Number of tables: E for the keys and F for the values, or only E for both.
+    int tables() const { return value_weights ? 2 : 1; }
 };
 
 class LinformerAttention : public StateAttention {
@@ -43,9 +44,9 @@ class LinformerAttention : public StateAttention {
           key_value_(part(p, layer, "key_value", 2 * s.width)) {}
 
   private:
-    // Returns the table of this layer, or of all layers of the stack, which the first of them declares. `path` is, for
-    // example, "encoder.layer.0.attention". Tables of different meaning have different names, so that no run takes one
-    // for another.
+    // Returns the table of weights of a layer. `path` is, for example, "encoder.layer.0.attention". If all layers of a
+    // stack share one table, the first layer declares it. The last part of the table's path depends on the settings, so
+    // that a table saved with other settings is not loaded by mistake.
     static Tensor* table(Parameters& p, std::string path, const AttentionShape& s, const LinformerOptions& o) {
         const std::size_t at = path.rfind("layer");
         if (o.sharing == "layerwise") path.replace(at, path.rfind('.') - at, "linformer");
@@ -64,7 +65,7 @@ class LinformerAttention : public StateAttention {
         return {convert(tape, weights, arithmetic_of(tape.dtype), name + ".pack"),
                 keys_and_values(tape, key_value_, x, positions, rotary_table, name)};
     }
-    // Repeats every row for each of the H heads: (N,K) becomes (N,H K).
+    // Repeats the K numbers of every row for each of the H heads: (N,K) becomes (N,H K).
     Tensor* for_each_head(Tape& tape, Tensor* x, const std::string& name) const {
         std::vector<int> rows;
         for (int row = 0; row < int(x->rows()); row++) rows.insert(rows.end(), std::size_t(shape_.heads), row);
@@ -72,8 +73,9 @@ class LinformerAttention : public StateAttention {
         return reshape(tape, all, {x->rows(), shape_.heads * x->columns()}, name + ".weights.heads");
     }
     bool of_all_heads_;
-    Tensor* weights_;  // E (P,H R): weights of each of P positions for R slots in each of H heads. With value_weights,
-                       // E and F of each head side by side (P,H 2R). If heads share them, (P,R) or (P,2R)
+    // E (P,H R): the weights of each of P positions for R slots in each of H heads. With value_weights, E and F of each
+    // head are side by side: (P,H 2R). If all heads share one table, H is 1 in these shapes.
+    Tensor* weights_;
     Linear query_, key_value_;
 };
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Attention within hash buckets (Reformer; Kitaev et al. 2020, section 2). Keys are normalised queries, k = q / |q|.
-// In each of several rounds, the rows are hashed into buckets, sorted by bucket, and cut into chunks. A row attends
-// to the other rows of its bucket that are in its own chunk or in the chunk before it, in any round, if the mask lets it
-// see them. If there are no such rows, the row attends to itself. The random rotations for hashing are drawn once, from
-// the seed. Queries are hashed after rotary positions have been applied to them.
+// In each of several rounds, the rows are hashed into buckets, sorted by bucket, and cut into chunks. A row attends to
+// another row if the mask allows it and if, in any round, the other row is in the same bucket and either in the same
+// chunk or in the chunk before. If there is no such row, the row attends to itself. The random rotations for hashing
+// are drawn once, from the seed. Queries are hashed after rotary positions have been applied to them.
 //
-// Under a causal mask, the paper cuts chunks from the sorted rows of the whole text. Later rows then decide in which
-// chunk a row is, so they change what the row sees. Here, chunks are counted within each bucket, and depend on earlier
-// rows only (engine/ops/list_plan.h). A text that is generated token by token therefore has the bits of a pass over the
-// whole text. A latent is a key like any other: a row sees it if both are in one bucket.
+// Under a causal mask, the paper cuts the sorted rows of the whole text into chunks. The chunk of a row then depends on
+// later rows, so later rows change what the row sees. Here, chunks are counted within each bucket and depend only on
+// earlier rows (engine/ops/list_plan.h). Generating a text token by token therefore gives the same bits as one pass
+// over the whole text. A latent is a key like any other: a row sees the latent if both are in one bucket.
 #include "engine/nn/attention/kept_rows.h"
 #include "engine/nn/attention/kinds.h"
 #include "engine/ops/list_plan.h"
@@ -45,7 +45,7 @@ class LshAttention : public ProjectedAttention {
                                }});
     }
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override {
-        // The position of the memory is 0, so its rows are not rotated.
+        // The rows of the memory have position 0, so they are not rotated.
         std::vector<Tensor*> own, memory;
         if (keys.x) own = hashed(tape, keys.x, keys.positions, context.rotary_table, name_);
         if (keys.memory) memory = hashed(tape, keys.memory, {}, nullptr, name_ + ".memory");
@@ -56,7 +56,8 @@ class LshAttention : public ProjectedAttention {
         if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
         const LshRule rule{
             {shape_.heads, context.dropout, {}, context.rows}, options_.rounds, options_.buckets, options_.chunk};
-        Tensor* y = lsh_attention(tape, q, k, v, rotations, *all.graph, queries.x->rows(), rule, name_);  // (Nq,C)
+        // (Nq,C): a row per query row.
+        Tensor* y = lsh_attention(tape, q, k, v, rotations, *all.graph, queries.x->rows(), rule, name_);
         return output_(tape, y, name_ + ".output");
     }
     std::unique_ptr<AttentionState> state(const Slots& slots) const override {
@@ -64,7 +65,8 @@ class LshAttention : public ProjectedAttention {
     }
 
   private:
-    // Returns queries, keys and values (N,C) of all N key rows, because keys are queries.
+    // Returns the queries, keys and values (N,C each) of all N key rows x. A key row needs a query, too, because the
+    // key is the normalised query.
     std::vector<Tensor*> hashed(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table,
                                 const std::string& name) const {
         Tensor* q = query_.rotated(tape, x, positions, rotary_table, shape_.width, name + ".query");

@@ -50,18 +50,18 @@ struct LunaOptions {
     }
 };
 
-// The second stream of Luna: l packed rows P for each SlotGroup.
+// The second stream of Luna: l packed rows P for each SlotGroup (query segments that see the same keys).
 struct PackedRows : Companion {
     LunaOptions options;
-    Tensor* learned = nullptr;  // (l,C): P of a group in the first layer that has the group
+    Tensor* learned = nullptr;  // (l,C): learned rows; they are P of a group in the first layer that has the group
     std::shared_ptr<const Norm> last;
     AttentionShape shape;
-    Tensor* x = nullptr;  // P of all groups, (groups * l, C); null before the first layer
+    Tensor* x = nullptr;  // (groups * l, C): the packed rows P of all groups, l rows each; null before the first layer
     std::vector<SlotGroup> groups;
 
     PackedRows(Parameters& p, const std::string& path, const AttentionShape& s)
         : options(options_of<LunaOptions>(s.options)), shape(s) {
-        // The standard deviation is 1, as if the rows were embeddings with deviation 1/sqrt(C), multiplied by sqrt(C).
+        // The standard deviation is 1. Embeddings with deviation 1/sqrt(C) that are multiplied by sqrt(C) have it, too.
         learned = p.add(path, {options.slots, s.width}, {Init::normal, 1});
     }
     std::shared_ptr<Companion> start() const override { return std::make_shared<PackedRows>(*this); }
@@ -76,8 +76,8 @@ struct PackedRows : Companion {
 // The slot groups of a graph, and the group to which each query segment belongs.
 struct Groups {
     std::vector<SlotGroup> groups;
-    std::vector<int> place;  // for each group, its index within its document
-    std::vector<int> of;     // for each query segment, the index of its group
+    std::vector<int> place;  // for each slot group, its index within its document
+    std::vector<int> of;     // for each query segment, the index of its slot group
 };
 
 Groups slots_of(const SegmentGraph& graph) {
@@ -141,7 +141,7 @@ class LunaAttention : public ProjectedAttention {
 
     LunaOptions options_;
     Linear pack_query_, pack_key_value_, query_, key_value_, output_;
-    std::unique_ptr<const Norm> norm_;  // the norm of P; null if options_.contextual is false
+    std::unique_ptr<const Norm> norm_;  // the norm of the packed rows P; null if options_.contextual is false
 };
 
 Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys,
@@ -174,8 +174,8 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
     return output_(tape, y, name_ + ".output");  // (Nq,C): Nq query rows
 }
 
-// Returns the packed rows P of all groups (groups * l, C). P of a group comes from the previous layer or, if that layer
-// did not have the group, from the learned rows.
+// Returns the packed rows P of all slot groups (groups * l, C). P of a group comes from the previous layer or, if the
+// previous layer did not have the group, from the learned rows.
 Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const AttentionContext& context,
                                     const RowNames& names) const {
     const auto& before = static_cast<const PackedRows&>(*context.companion);
@@ -203,15 +203,15 @@ Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const Atten
     return some ? replace_rows(tape, p, held(which), kept, name_ + ".packed") : p;
 }
 
-// Returns the keys and values of the slots of all groups (groups * l, 2C). Stores the P of the next layer in the
-// companion.
+// Returns the keys and values of the l slots of every group (groups * l, 2C). Stores the packed rows P of the next
+// layer in the companion, the second stream of the pass.
 Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext& context, const Groups& slots) const {
     if (!context.companion) throw Error(text("attention luna ", name_, ": the pass brings no packed rows"));
     auto& stream = static_cast<PackedRows&>(*context.companion);
     const int l = options_.slots, G = int(slots.groups.size());
     SegmentGraph graph;
     graph.documents = context.graph->documents;
-    std::vector<int> document, position;  // names of the rows of P, for the random numbers of dropout
+    std::vector<int> document, position;  // for each packed row; dropout derives its random numbers from them
     for (int g = 0; g < G; g++) {
         const SlotGroup& group = slots.groups[g];
         std::vector<KeySegment> seen;
@@ -239,8 +239,8 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext
     return key_values(tape, key_value_, y, name_ + ".key_value");
 }
 
-// The rows X are the keys of the pack, so pack_key_value is what key_value is in other kinds. Luna's own key_value
-// projects slots.
+// In other kinds, key_value projects the key rows to keys and values. In Luna, pack_key_value projects the key rows, so
+// its parts have the roles "key" and "value"; key_value projects the slots, which have absorbed the key rows.
 std::string role(const std::string& name) {
     for (const auto& [ours, means] :
          {std::pair{"pack_key", "key"}, {"pack_value", "value"}, {"key", "slot_key"}, {"value", "slot_value"}})

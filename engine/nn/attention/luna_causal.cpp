@@ -3,8 +3,9 @@
 // query sees into l slots, and the query attends to the slots. For each head:
 //
 //     s_jr = p_r . k'_j / sqrt(D)             score of key j in slot r; p_r = P_r W_pq, k'_j = x_j W_pk
-//     w_jr = softplus(s_jr) or elu(s_jr) + 1  divided by the number of keys j;  or
-//     w_jr = exp(s_jr)                        divided by the sum over the keys j
+//     w_jr = softplus(s_jr)                   divided by the number of keys           pack=softplus
+//     w_jr = elu(s_jr) + 1                    divided by the number of keys           pack=elu
+//     w_jr = exp(s_jr)                        divided by the sum over the keys j      pack=softmax
 //     K_r = sum_j w_jr k_j,  V_r = sum_j w_jr v_j
 //     b = softmax_r(q . K_r / sqrt(D)),  y = sum_r b_r V_r
 //
@@ -56,7 +57,7 @@ class LunaCausalAttention : public StateAttention {
         if (rotary_table && options_.tied)
             throw BadUsage(
                 "luna_causal: tied=true uses keys as values, which cannot be rotated; set tied=false or rotary=false");
-        // p is (l,C): the projected rows of P.
+        // p is (l,C): the projections of the l learned rows P.
         Tensor* p = pack_query_(tape, embedding(tape, tape.ints(rows_), slots_, name + ".slots"), name + ".pack_query");
         Tensor* k = pack_key_(tape, x, name + ".pack_key");  // (Nk,C): Nk keys
         Tensor* s =
@@ -68,8 +69,8 @@ class LunaCausalAttention : public StateAttention {
     }
 
     LunaCausalOptions options_;
-    std::vector<int> rows_;  // the indices of the rows of P: 0 to l - 1
-    Tensor* slots_;          // P (l,C), the learned rows
+    std::vector<int> rows_;  // the indices of the l learned rows: 0 to l - 1
+    Tensor* slots_;          // (l,C): the l learned rows P
     Linear pack_query_, pack_key_, query_, key_value_;
 };
 

@@ -12,7 +12,8 @@
 //                  or in the block before it
 //
 // All heads have the same pattern. Child et al. give different heads different patterns; here `strided` and `fixed`
-// use the union of these patterns. In longformer, the first g rows use the same projections as all other rows.
+// use the union of these patterns. Beltagy et al. use separate projections for global attention; here all rows use the
+// same projections.
 #include <algorithm>
 #include <cmath>
 

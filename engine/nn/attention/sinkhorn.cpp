@@ -5,9 +5,9 @@
 // scores between the mean query of block u and the mean key of block v, and normalised by Sinkhorn iterations,
 // without noise. A segment that consists of one block has no sorted block.
 //
-// If the rows of a segment see different keys, as under a causal mask, only the blocks before block u are sorted to it,
-// and S_uv follows from rows up to the first row of block u. The paper masks S, but normalises its columns over all
-// rows, so later blocks change what earlier rows see; here they do not (engine/ops/sinkhorn.cpp).
+// If the rows of a segment see different keys, as under a causal mask, sorted block u is a sum of the blocks before
+// block u only, and S_uv depends only on rows up to the first row of block u. The paper masks S, but normalises its
+// columns over all rows, so later blocks change what earlier rows see; here they do not (engine/ops/sinkhorn.cpp).
 #include "engine/nn/attention/kept_rows.h"
 #include "engine/nn/attention/softmax.h"
 #include "engine/ops/block_plan.h"
@@ -15,8 +15,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the mask in which the rows of block u see what the graph lets them see of block u (source 0), and sorted block
-// u (source 1).
+// Returns the mask in which a row of block u sees two things: those keys of block u (source 0) that `graph` lets the
+// row see, and sorted block u (source 1).
 SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_t queries, int block) {
     const std::vector<int> numbers = block_plan_numbers("sinkhorn", graph, rows, queries, block);
     const BlockPlan plan = block_plan(numbers, numbers.data());
@@ -32,7 +32,7 @@ SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_
                       u = plan.first_block[g] + (plan.own[i] - first) / block, from = plan.begin(u),
                       to = from + plan.keys_of(u);
             const bool reversed = all.rule == Rule::anticausal;
-            // the first and the last of the block's keys that are rows of the segment itself
+            // low and high: the first and the last row of the block that belong to the query's own segment
             const KeySegment& self = graph.keys[std::size_t(all.self)];
             const int others = plan.first_key[g + 1] - (self.end - self.begin), own = std::max(from, others),
                       low = std::min(plan.row[own], plan.row[to - 1]), high = std::max(plan.row[own], plan.row[to - 1]);
@@ -44,7 +44,8 @@ SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_
                 q.self = int(blocks.keys.size());
                 see(0, low, high + 1);
             };
-            // Rows of other segments, run by run, in the order of the text. Right to left, they are the text's end.
+            // Adds the block's rows of other segments in the order of the text, one key segment for each run of
+            // consecutive rows. If the text runs from right to left, these rows come after the segment's own rows.
             if (reversed) see_own();
             for (int k = from, step; k < own; k += step) {
                 const auto key = [&](int n) { return plan.row[reversed ? own - 1 - (n - from) : n]; };
@@ -75,7 +76,7 @@ class SinkhornAttention : public SoftmaxAttention {
                       const SinkhornOptions& o)
         : SoftmaxAttention(p, layer, name, s), rule_{s.heads, o.chunk, o.iterations, o.temperature} {}
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override {
-        std::vector<Tensor*> own, memory;  // queries (N,C), and keys and values (N,2C)
+        std::vector<Tensor*> own, memory;  // each two tensors: queries (N,C), and keys and values (N,2C)
         if (keys.x)
             own = {query_.rotated(tape, keys.x, keys.positions, context.rotary_table, shape_.width, name_ + ".query"),
                    keys_and_values(tape, keys.x, keys.positions, context.rotary_table, "key_value")};

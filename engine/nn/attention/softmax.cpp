@@ -14,12 +14,14 @@ SoftmaxAttention::SoftmaxAttention(Parameters& p, const std::string& layer, cons
 
 Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& keys,
                                      const AttentionContext& context) const {
-    const std::vector<Tensor*> kv = sources(tape, keys, context);  // each (Nk,2 G D), see softmax.h
+    // Each tensor is (Nk,2 G D): a row holds the keys of G heads of width D, then their values.
+    const std::vector<Tensor*> kv = sources(tape, keys, context);
     if (!queries.x) return nullptr;
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
     Tensor* q =
         query_.rotated(tape, queries.x, context.rows.position, context.rotary_table, shape_.width, name_ + ".query");
-    Tensor* a = attention(tape, q, kv, *context.graph, shape_.heads, context.dropout, context.rows, name_);  // (Nq,C)
+    // (Nq,C): a row per query row.
+    Tensor* a = attention(tape, q, kv, *context.graph, shape_.heads, context.dropout, context.rows, name_);
     return output_(tape, a, name_ + ".output");
 }
 

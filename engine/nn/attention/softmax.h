@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Multi-head softmax attention: each of H heads of width D computes softmax(Q K^T / sqrt(D)) V, and a linear layer maps
 // the concatenated results to the output (Vaswani et al. 2017, section 3.2). If there are only G < H key/value heads,
-// H / G query heads share each of them (Ainslie et al. 2023).
+// H / G query heads share each key/value head (Ainslie et al. 2023).
 #pragma once
 #include "engine/nn/attention/kinds.h"
 
@@ -15,7 +15,8 @@ class SoftmaxAttention : public ProjectedAttention {
     std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 
   protected:
-    // Returns the keys and values of the Nk rows of x, (Nk,2 G D). The path of this tensor ends with `name`.
+    // Returns the keys and values of the Nk rows of x for G heads of width D, (Nk,2 G D). The path of this tensor ends
+    // with `name`.
     Tensor* keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const char* name) const;
 
     Linear query_, key_value_, output_;

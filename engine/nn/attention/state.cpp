@@ -5,7 +5,7 @@ namespace masquerade {
 namespace {
 
 // Returns the mask of a decoding step. Every row becomes a separate document, because it continues a separate state.
-// It sees its own key and, only in the first step, the keys of the memory; in later steps, the state contains them.
+// Every row sees its own key. In the first step, it also sees the keys of the memory; later, the state contains them.
 SegmentGraph graph_of_step(const SegmentGraph& graph, bool first) {
     SegmentGraph step;
     for (const QuerySegment& all : graph.queries)

@@ -17,12 +17,13 @@ class StateAttention : public ProjectedAttention {
   protected:
     // Tensors that the state absorbs from Nk key rows. `pack` (Nk,H*R) says how much of each key the R slots of each of
     // the H heads absorb. `kv` holds values (Nk,C), or keys and values (Nk,2C). `gate` (Nk,H) holds the logits of the
-    // gates; it is null unless StateRule::pack is gated.
+    // gates; if StateRule::pack is not gated, `gate` is null.
     struct Taken {
         Tensor *pack, *kv, *gate = nullptr;
     };
-    // The decoding state. `pack`, `kv` and `gate` are the Taken of the memory (latents or the encoder's rows). Each
-    // tensor in `texts` has one row for each text that is generated; texts[0] holds the states of bounded size.
+    // The decoding state. `pack`, `kv` and `gate` are what take() returned for the memory (latents or the encoder's
+    // rows). Each tensor in `texts` has one row for each text that is generated; texts[0] holds the states of bounded
+    // size.
     struct KeptState : AttentionState {
         Kept pack, kv, gate;
         std::vector<Kept> texts;
@@ -42,7 +43,7 @@ class StateAttention : public ProjectedAttention {
                                name + ".key_value");
     }
     virtual Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table) const = 0;
-    // Computes Taken for the key rows x. The paths of the new tensors begin with `name`.
+    // Computes what the state absorbs from the key rows x. The paths of the new tensors begin with `name`.
     virtual Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const = 0;
 
     // Returns y, the result of reading the state, plus whatever the kind computes without the state. q is the result

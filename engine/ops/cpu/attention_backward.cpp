@@ -12,10 +12,11 @@ namespace {
 
 struct Memory;
 
-// `p` and `ds` contain a number for each visited key and each lane; a lane is a query row of the block. On entry, `p`
-// contains the scores s = q.k / sqrt(D), and `ds` contains dy.v. On return, `p` contains e keep, and `ds` contains e
-// (dp - sum of e dp over the keys), where e = exp(s - lse), dp = keep dy.v, and keep is the dropout factor. `p` and
-// `ds` are then 0 if the lane does not see the key.
+// `p` and `ds` contain a number for each visited key and each lane; a lane is a query row of the block.
+//     on entry:   p = q.k / sqrt(D), the score;  ds = dy.v
+//     on return:  p = e keep;  ds = e (dp - sum of e dp over the keys)
+// Here e = exp(score - lse) is the probability, keep is the dropout factor, and dp = keep dy.v is the gradient of e. On
+// return, `p` and `ds` are 0 if the lane does not see the key.
 void softmax_grad_visits(const DocumentPlan& plan, const QueryBlock& block, Vector lse, const float* factors, float* p,
                          float* ds) {
     Vector delta{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The matrix products that attention_block.h declares, of a block of query rows and the packed keys or values that
-// the queries see. They are computed in tiles whose sums stay in registers.
+// The matrix products that attention_block.h declares: one factor is a block of query rows, the other factor is the
+// packed keys or values that the queries see. The products are computed in tiles whose sums stay in registers.
 #include "engine/ops/cpu/attention_block.h"
 
 #include "engine/ops/cpu/draws.h"
@@ -57,7 +57,7 @@ inline void store_tile(const Vector (&sum)[Rows][Vectors], int P, float* to) {
         for (int v = 0; v < Vectors; v++) store(to + a * P + v * lanes, sum[a][v]);
 }
 
-// Computes one tile of sum_over_keys(): query rows [i, i + Rows), and `Vectors` vectors of their columns.
+// Computes one tile of sum_over_keys(): query rows [i, i + Rows), and `Vectors` vectors of the columns of these rows.
 template <int Rows, int Vectors>
 void sum_tile_over_keys(const KeyRun* run, const KeyRun* end, int i, int P, const float* weights, const float* packed,
                         float* to) {
@@ -76,8 +76,8 @@ void sum_tile_over_keys(const KeyRun* run, const KeyRun* end, int i, int P, cons
     store_tile(sum, P, to + i * P);
 }
 
-// Computes one tile of add_to_keys(): the packed rows of `Keys` consecutive visits, and `Vectors` vectors of their
-// columns.
+// Computes one tile of add_to_keys(): the packed rows of `Keys` consecutive visited keys, and `Vectors` vectors of the
+// columns of these rows.
 template <int Keys, int Vectors>
 void add_tile_to_keys(const std::uint16_t* seen_by, unsigned everyone, int count, int P, const float* weights,
                       const float* from, float* to) {
@@ -124,8 +124,8 @@ inline void each_tile(int count, int P, F f) {
     for (; column < P; column += lanes) each_tile_of_rows<1, 8>(0, count, column, f);
 }
 
-// Calls f(first packed row, number of rows, index of the first visit) for each range of consecutive packed rows that
-// the block visits.
+// Calls f(first packed row, number of rows, number of keys visited before) for each range of consecutive packed rows
+// that the block visits.
 template <class F>
 inline void each_span(const DocumentPlan& plan, const QueryBlock& block, F f) {
     int visit = 0;
@@ -183,8 +183,8 @@ void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const Que
         position[i] = std::uint32_t(call.rule.rows.position[block.row + i]);
     }
     // The random number for a key depends on the key's ordinal: the number of keys that the lane (query row) sees
-    // before it. If block.in_step is true, the ordinal is the index of the visit. Otherwise the factors are drawn by
-    // ordinal, and then copied to the visits.
+    // before this key. If block.in_step is true, the ordinal of the block's v-th visited key is v for all lanes.
+    // Otherwise the factors are drawn by ordinal, and then copied to the visited keys.
     float* by_ordinal = block.in_step ? factors : drawn;
     const std::uint32_t first = attention_channel(head, 0) / 4;
     for (int b = 0; 4 * b < block.visits; b++) {

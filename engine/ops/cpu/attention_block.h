@@ -2,8 +2,8 @@
 // The inner loops of softmax attention in float arithmetic, for one head and a block of query rows of one segment.
 //
 // Each query row of a block occupies one lane of a vector, and every sum over keys adds one key after another in
-// visiting order. The bits of a row's results therefore depend only on the row itself and the keys that it sees. They
-// do not depend on the other rows of the block, on keys that only other rows see (the lane skips these keys), on
+// visiting order. The bits of a row's results therefore depend only on the row itself and the keys that it sees. The
+// bits do not depend on the other rows of the block, on keys that only other rows see (the lane skips these keys), on
 // where the block begins, or on the thread.
 #pragma once
 #include "engine/ops/cpu/attention_plan.h"
@@ -21,7 +21,7 @@ using namespace vectors;
 // packs the keys once and sums their gradients in a fixed order.
 template <class F>
 void each_document_and_head(const AttentionCall& call, F f) {
-    std::int64_t pairs = 0;  // number of pairs of a query and a key, if every segment is seen whole
+    std::int64_t pairs = 0;  // number of pairs of a query and a key, as if queries saw all keys of their segments
     for (const QuerySegment& q : call.graph.queries)
         for (int v = q.sees_begin; v < q.sees_end; v++) {
             const KeySegment& key = call.graph.keys[call.graph.sees[v]];
@@ -45,8 +45,8 @@ void each_document_and_head(const AttentionCall& call, F f) {
 inline int padded(int D) { return (D + lanes - 1) / lanes * lanes; }
 
 // Returns the offset, in numbers, from the columns of `head` in a row to the columns that should be prefetched. These
-// are the columns of the next head in the same row. After the last head, they are the columns of the first head
-// `rows` rows further, in the next document.
+// are the columns of the next head in the same row or, after the last head, the columns of the first head in the row
+// that is `rows` rows further, in the next document.
 inline std::ptrdiff_t next_turn(int head, int heads, int D, int rows, std::ptrdiff_t stride) {
     return head + 1 < heads ? D : rows * stride - std::ptrdiff_t(head) * D;
 }
@@ -83,7 +83,7 @@ inline void put_row(S* to, const float* from, int D, float factor, bool add) {
 }
 
 // The products of a block may read and write up to this many keys past the last one. Packed rows are therefore followed
-// by `overhang` rows of zeros, and an array with one vector per visit has room for `overhang` more vectors.
+// by `overhang` rows of zeros, and an array with one vector per visited key has room for `overhang` more vectors.
 constexpr int overhang = 7;
 
 // Packs one head of the document's keys and values into the arrays `keys` and `values`, which are (plan.rows +
@@ -129,18 +129,19 @@ void pack_block(const S* from, int C, int count, float factor, int D, std::ptrdi
     }
 }
 
-// products[v][lane] = dot product of the packed row of visit v (the block's v-th visited key) and the lane's column,
-// summed over D in order
+// products[v][lane] = dot product of the packed row of the block's v-th visited key and the lane's column, summed over
+// D in order. The visited keys of a block are the keys that at least one of its query rows sees.
 void dot_keys(const DocumentPlan& plan, const QueryBlock& block, int D, const float* columns, const float* packed,
               float* products);
-// to[query][...] = sum over all visits v of weights[v][query] * (the packed row of visit v)[...]
+// to[query][...] = sum over v of weights[v][query] * (packed row of the block's v-th visited key)[...]
 void sum_over_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* packed,
                    float* to);
-// (the packed row of visit v)[...] += sum over the block's queries of weights[v][query] * from[query][...]
+// For each v: (packed row of the block's v-th visited key)[...] += sum over the block's queries of weights[v][query] *
+// from[query][...]
 void add_to_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* from,
                  float* packed);
-// Sets factors[v][lane] to 0 if dropout removes the lane's probability for the key of visit v, else to 1 / (1 -
-// rate). `drawn` is scratch memory of the same size as `factors`.
+// Sets factors[v][lane] to 0 if dropout removes the lane's probability for the block's v-th visited key, else to
+// 1 / (1 - rate). `drawn` is scratch memory of the same size as `factors`.
 void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const QueryBlock& block, int head,
                   float* factors, float* drawn);
 

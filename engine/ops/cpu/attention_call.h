@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The checked arguments of one attention call. The fast form (f32, bf16) and the definition (f64, c128) of attention
-// read them.
+// The checked arguments of one attention call, for the fast form of attention (f32, bf16) and for the definition (f64,
+// c128).
 #pragma once
 #include "engine/ops/attention.h"
 
@@ -21,7 +21,7 @@ struct AttentionCall {
     const AttentionRule& rule;
     AttentionHeads heads;
     int C, D;                 // number of columns of q (C = H D) and of one head
-    double scale;             // 1 / sqrt(D)
+    double scale;             // factor of the scores: 1 / sqrt(D) for heads of width D
     std::uint32_t threshold;  // dropout keeps a probability whose random bits are at least this
     const std::vector<DocumentRange>& documents;
     const std::vector<char>& covered;  // for each query row: whether a query segment contains it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The plan of a document says which keys its blocks of query rows visit, that is, which keys some query of the block
-// sees. It consists of runs of keys that the same queries see. It is made once for all heads, with the functions of
-// engine/ops/visible.h.
+// A block of query rows visits a key if at least one of its rows sees the key. The plan of a document lists the visited
+// keys of each block, as runs: consecutive keys that are seen by the same rows of the block. The plan is made once for
+// all heads, with the functions of engine/ops/visible.h.
 #pragma once
 #include "engine/ops/cpu/attention_call.h"
 #include "engine/ops/cpu/vector.h"
@@ -23,8 +23,9 @@ struct QueryBlock {
     int row, count;
     int first_run, last_run, visits;
     unsigned everyone, seeing;  // bits of the lanes that have a query row; bits of the lanes that see any key
-    // True if every lane that sees a key of the block also sees all earlier keys of the block. The number of keys
-    // that the lane sees before a key, which selects the random number of dropout, is then the index of the visit.
+    // True if every lane that sees a key of the block also sees all earlier keys of the block. The index of a visit is
+    // then also the number of keys that the lane sees before the visited key. Dropout needs this number, because it
+    // selects the random number.
     bool in_step;
 };
 
@@ -32,7 +33,7 @@ struct QueryBlock {
 struct DocumentPlan {
     std::vector<QueryBlock> blocks;
     std::vector<KeyRun> runs;
-    int most_visits = 0;  // largest `visits` of a block
+    int most_visits = 0;  // maximum number of keys that the query rows of one block see
     int queries = 0;      // number of query rows of all blocks
 
     // The keys of the document are packed one after another, segment by segment.

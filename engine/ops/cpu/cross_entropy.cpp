@@ -44,8 +44,9 @@ WHOLE_VECTORS float sum_of(const float* x, int count) {
 inline void store(float& to, float x) { to = x; }
 inline void store(bfloat16& to, float x) { to.bits = bfloat16(x).bits; }
 
-// Computes the gradients of the logits x: to[i] = (exp(x[i] - lse) - q) weight, where exponentials below e^-87 count
-// as 0. The same numbers are added to `columns`, before they are rounded to S. x and `to` may be the same memory.
+// Computes the gradients of the logits x: to[i] = (exp(x[i] - lse) - q) weight, where q is the probability that the
+// label gives to each token, and exponentials below e^-87 count as 0. The same numbers are added to `columns`, before
+// they are rounded to S. x and `to` may be the same memory.
 template <class S>
 WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, float q, float weight, S* to,
                                        float* columns) {
@@ -59,8 +60,9 @@ WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, flo
 }
 
 // Replaces the logits of a row by their gradients, dlogits = (exp(logit - lse) - q) weight, where q is the
-// probability that the label gives to the token. The dlogits are numbers of type S and begin at the address of the
-// logits. They are also added to `columns`. If the weight is 0, the dlogits are 0, even if a logit is NaN.
+// probability that the label gives to the token. The dlogits are stored as numbers of type S, from the address of the
+// logits on. They are also added to `columns`, the sums for the bias. If the weight is 0, the dlogits are 0, even if a
+// logit is NaN.
 template <class S>
 void turn_into_dlogits(float* logits, int count, int target, const Label& label, float lse, float weight,
                        float* columns) {
@@ -102,7 +104,8 @@ struct Shares {
     explicit operator bool() const { return h1 || w1 || b1; }
 };
 
-// Computes one block of rows. The first block stores the gradients w1 and b1, later blocks add to them.
+// Computes one block of rows. The first block stores the gradients of w and b in shares.w1 and shares.b1, later blocks
+// add to them.
 template <class S>
 void run_block(const View& h, const View& w, const View& b, const int* targets, const float* weights,
                const Label& label, float* loss, float* lse, const Shares& shares, bool first) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Computes the random words of Stream::at() (base/random.h) with vector instructions: Philox with one counter in each
-// lane of a vector.
+// Computes the random words of Stream::at() (base/random.h) with vector instructions. The generator is Philox, which
+// turns a counter into random words; each lane of a vector computes one counter.
 #pragma once
 #include "engine/base/random.h"
 #include "engine/math/lanes.h"
@@ -41,7 +41,7 @@ inline LowHalves product(LowHalves words, std::uint32_t factor) {
 #endif
 }
 
-// Replaces each counter, the four words c[0][i] to c[3][i], by its four random words.
+// Counter i consists of the four words c[0][i] to c[3][i]. Replaces each counter by its four random words.
 inline void philox(LowHalves (&c)[4], std::uint32_t key0, std::uint32_t key1) {
 #pragma GCC unroll 10
     for (int round = 0; round < 10; round++) {
@@ -54,8 +54,8 @@ inline void philox(LowHalves (&c)[4], std::uint32_t key0, std::uint32_t key1) {
         key1 += 0xBB67AE85u;
     }
 }
-// Replaces 2 * `counters` counters by their random words. c[k] contains word k of every counter; its words are
-// densely packed.
+// Replaces each of 2 * `counters` counters by its four random words. c[k] contains word k of every counter, without
+// gaps between the words.
 inline void philox(Words (&c)[4], std::uint32_t key0, std::uint32_t key1) {
     LowHalves even[4], odd[4];
     for (int k = 0; k < 4; k++) even[k] = LowHalves(c[k]), odd[k] = even[k] >> 32;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The matrix product of the CPU engine.
 //
-// Every element of C is computed by the same chain of multiply-adds over k = 0, 1, ... This chain does not depend on
-// M, N, the number of threads or the position of the element. The bits of a product's element therefore depend only
-// on its row of A, its column of B and the instruction set. Two bf16 factors are multiplied with bf16 instructions if
-// the machine has them (see bf16_form()).
+// Every element of C is computed by the same chain of multiply-adds over k = 0, 1, ... This chain does not depend on M,
+// N, the number of threads or the position of the element. The bits of an element therefore depend only on its row of
+// A, its column of B and the instruction set. Two bf16 factors are multiplied with bf16 instructions if the machine has
+// them (see bf16_form()).
 #pragma once
 #include "engine/tensor/view.h"
 
@@ -31,9 +31,10 @@ struct Area {
     std::int64_t m0, m1, n0, n1;
 };
 
-// A function f(const Area&) that is called for each part of C when this part is complete. The thread that has written the part calls f while the part is still in a cache. Every element of
-// C belongs to exactly one part. f must outlive the call of gemm(). If f reads or writes another matrix of C's shape,
-// pass it as `matrix`, so that the same part of it is prefetched.
+// A function f(const Area&) that gemm() calls for each part of C as soon as the part is complete. The thread that has
+// written the part calls f, while the part is still in a cache. Every element of C belongs to exactly one part. f must
+// outlive the call of gemm(). If f reads or writes another matrix of C's shape, pass it as `matrix`: gemm() then
+// prefetches the same part of this matrix.
 class Epilogue {
   public:
     Epilogue() = default;
@@ -56,14 +57,15 @@ struct Product {
     DType dtype;
     std::int64_t row;
     bool add = false;            // add the product to the old C instead of replacing it
-    const void* bias = nullptr;  // (N), in arithmetic type; added to every row
+    const void* bias = nullptr;  // N numbers of the arithmetic type, added to every row
     Epilogue then = {};
 };
 
 inline Product product(const View& v, bool add = false) { return {v.data, v.dtype, v.columns(), add, nullptr, {}}; }
 
-// Computes C(M,N) = A(M,K) B(K,N), for f64 and c128 by the definition (engine/math/matrix.h). Adds the old C if c.add is set, and c.bias if it is not null. Then calls the
-// epilogue, c.then. A thread allocates memory only if its part of the product needs more than all earlier products.
+// Computes C(M,N) = A(M,K) B(K,N). Adds the old C if c.add is set, and c.bias if it is not null. Then calls the
+// epilogue, c.then. A thread allocates memory only if its part of the product needs more than all earlier products. f64
+// and c128 are computed by the definition (engine/math/matrix.h).
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c);
 
 // The instruction set of matrix products: "avx512", "avx2" or "generic". The default is the best that the machine

@@ -16,7 +16,7 @@ namespace {
 // Sizes that fit into the caches of a core. First-level cache: 32 rows of A with left_depth numbers each (40 KiB).
 // Second-level cache: right_room packed numbers of B (1 MiB), or sums_room float sums of C (1.2 MiB).
 constexpr std::int64_t left_depth = 640, right_room = 512 * 1024, sums_room = 300 * 1024;
-constexpr std::int64_t slab_columns = 512;  // columns of a slab (packed part) of B if all of K does not fit
+constexpr std::int64_t slab_columns = 512;  // columns of a slab (packed part) of B that does not have the full depth K
 
 std::int64_t parts(std::int64_t size, std::int64_t most) { return (size + most - 1) / most; }
 std::int64_t whole(std::int64_t size, std::int64_t unit) { return parts(size, unit) * unit; }
@@ -40,16 +40,16 @@ struct Problem {
 struct Scratch {};
 
 // The part of C that one thread computes. The thread packs B in slabs of depth_ rows and width_ columns. For each
-// slab, it loops over its rows of A, 32 at a time, and over parts of the slab's depth of at most left_depth. Between
-// two parts of the depth, the sums of the 32 rows are stored in `waiting_`. Between two slabs for the same columns,
-// the sums of all height_ rows are stored in `sums_`.
+// slab, it loops over its rows of A, 32 at a time, and over parts of the slab's depth, each at most left_depth deep.
+// Between two parts of the depth, the sums of the 32 rows are stored in `waiting_`. Between two slabs for the same
+// columns, the sums of all height_ rows are stored in `sums_`.
 class Part {
   public:
     Part(const Problem& problem, Range rows, Range columns) : p_(problem), rows_(rows), columns_(columns) {
         width_ = whole(columns.size(), 32), depth_ = whole(p_.k, 32), height_ = whole(rows.size(), 32);
         if (p_.a.column != 1 && depth_ > left_depth) {
-            // A is stored transposed. Packing 32 rows of A reads 64 bytes of each stored row. The slab is so small
-            // that the following bytes of the stored rows are still in the cache when the next 32 rows of A are
+            // A is stored transposed. Packing 32 rows of A reads 64 bytes of each stored row, and the next 32 rows of A
+            // are in the following 64 bytes. The slab is so small that these bytes are still in the cache when they are
             // packed.
             depth_ = even_part(p_.k, left_depth);
             width_ = even_part(columns.size(), slab_columns);
@@ -94,7 +94,7 @@ class Part {
 
     // Computes a row of blocks of C, for one part of K. The sums over the earlier parts of K are read from `start`,
     // and the new sums are written to `end`. For the first part of K, the sums begin with the values that gemm_bf16.h
-    // describes. For the last part, they are written to C instead.
+    // describes. For the last part of K, the new sums are written to C instead.
     void multiply_rows(Range rows, Range columns, Range depth, const std::uint16_t* right, float* start, float* end) {
         const auto* left =
             static_cast<const std::uint16_t*>(p_.a.data) + rows.begin * p_.a.row + depth.begin * p_.a.column;
@@ -167,7 +167,7 @@ class Part {
     // width_, depth_: columns and rows of a slab of B. height_: number of rows of C that are computed with one slab
     // before the next slab is packed.
     std::int64_t width_, depth_, height_;
-    std::int64_t part_;  // depth of the parts into which a slab is cut
+    std::int64_t part_;  // depth of the parts into which a slab (packed part of B) is cut
     std::uint16_t *left_, *right_;
     float *block_[2], *waiting_, *sums_;
     Bf16Finish finish_[2];
@@ -177,9 +177,10 @@ class Part {
 
 const Bf16Form* best_form() {
 #ifdef __x86_64__
-    // On a core with AMX, VDPBF16PS, the instruction of bf16_avx512(), is half as fast as float multiply-adds
-    // (measured: 109 against 217 GFLOP/s). On other cores, it is twice as fast. Therefore bf16_avx512() does not
-    // replace AMX: if the system does not permit AMX, bf16_amx() is null, and the factors are widened to float.
+    // bf16_avx512() uses the instruction VDPBF16PS. On a core with AMX, this instruction is half as fast as float
+    // multiply-adds (measured: 109 against 217 GFLOP/s); on other cores, it is twice as fast. Therefore, if a core has
+    // AMX but the system does not permit its use, bf16_avx512() is no substitute: bf16_amx() is null, and the factors
+    // are widened to float.
     if (__builtin_cpu_supports("amx-bf16")) return bf16_amx();
 #endif
     return bf16_avx512();
@@ -201,7 +202,7 @@ bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor 
     Problem problem{*form, m, n, k, a, b, c};
     // right_cost: packing a column of B takes about as long as multiplying it by this many rows of A. left_cost:
     // reading a row of A, or transposing it, takes about as long as multiplying it by this many columns of B.
-    constexpr std::int64_t least = 1 << 20;  // with fewer multiply-adds, waking a thread does not pay
+    constexpr std::int64_t least = 1 << 20;  // with fewer multiply-adds, waking a thread takes longer than it saves
     const double right_cost = 50, left_cost = a.column == 1 ? 60 : 100;
     const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());
     const GemmGrid grid = choose_grid(m, n, most, 32, 32, left_cost, right_cost);

@@ -3,11 +3,11 @@
 // sum in float.
 //
 // C is computed in blocks of 32 x 32. Every element of C is one running sum over K, to which 32 products are added at
-// a time. Between two parts of K, the sums are kept in memory as float, so the bits depend neither on how K is cut
-// nor on the position of the element. If C is f32, the sum begins with the old C (if `add` is set) plus the bias.
-// Several products C += A B over consecutive parts of K, all but the last a multiple of 32 deep, therefore have the
-// bits of one product. If C is bf16, the sum begins with zero. The old C and the bias are added at the end, before
-// the only rounding.
+// a time. Between two parts of K, the sums are kept in memory as float, so the bits depend neither on how K is cut nor
+// on the position of the element. If C is f32, the sum begins with the old C (if `add` is set) plus the bias. One
+// product then has the same bits as several products C += A B over consecutive parts of K, if the depth of all parts
+// except the last is a multiple of 32. If C is bf16, the sum begins with zero. The old C and the bias are added at the
+// end, before the only rounding.
 //
 // The forms for AMX and for AVX-512 read the same packed factors, which are padded with zeros:
 //   left   up to 32 rows of A, each contiguous along K
@@ -45,11 +45,11 @@ struct Bf16Block {
     const Bf16Finish* before;  // an earlier block to be written to C, or null; AMX writes it while tiles are multiplied
 };
 
-// A way to multiply blocks, with one set of instructions.
+// The functions that multiply blocks with one set of instructions: AMX or AVX-512.
 struct Bf16Form {
     const char* name;
-    void (*begin)();  // called by a thread before the first block of its part of C
-    void (*end)();    // called by a thread after the last block of its part of C
+    void (*begin)();  // called by a thread before the first block of its part of the product C
+    void (*end)();    // called by a thread after the last block of its part of the product C
     void (*multiply)(const Bf16Block&);
 };
 
@@ -57,10 +57,11 @@ struct Bf16Form {
 const Bf16Form* bf16_amx();
 const Bf16Form* bf16_avx512();
 
-// Packs an area of f with at most 32 rows into `to`, whose rows are `to_row` numbers apart. Pads with zeros to a multiple of 16 rows and of 32 columns.
+// Packs an area of f with at most 32 rows into `to`, whose rows are `to_row` numbers apart. Pads with zeros to a
+// multiple of 16 rows and of 32 columns.
 void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, const Area& at);
-// Packs an area of f into panels, which are `panel` numbers apart. Pads with zeros to a multiple of 32 rows and at least to a multiple of 16 columns. A tile that has no column
-// of f may stay unset, because it is not read.
+// Packs an area of f into panels, which are `panel` numbers apart. Pads with zeros to a multiple of 32 rows and at
+// least to a multiple of 16 columns. A tile that has no column of f may stay unset, because it is not read.
 void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, const Area& at);
 
 // Sets block(32,32) to the values with which its sums begin if C is f32: the old C (if c.add is set) plus the bias.

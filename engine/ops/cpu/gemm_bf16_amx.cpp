@@ -28,7 +28,9 @@ struct alignas(64) TileConfig {
 static_assert(sizeof(TileConfig) == 64, "LDTILECFG reads 64 bytes");
 
 void configure_tiles() {
-    static const TileConfig config;  // static, because the compiler assumes that only 8 bytes of it are read
+    // The object is static, because the compiler assumes that only its first 8 bytes are read. The other bytes of a
+    // local object could stay unset.
+    static const TileConfig config;
     _tile_loadconfig(&config);
 }
 

@@ -25,8 +25,8 @@ typedef std::uint32_t FourWords __attribute__((vector_size(16), aligned(2), may_
 inline Words load(__mmask32 there, const std::uint16_t* p) { return (Words)_mm512_maskz_loadu_epi16(there, p); }
 inline void store(std::uint16_t* p, Words v) { _mm512_storeu_si512(p, (__m512i)v); }
 
-// Interleaves the numbers of a and b in units of `unit` numbers. The register is cut into parts of `part` numbers, and
-// the units come from the lower (half = 0) or the upper (half = 1) half of every part. Each zip is one instruction.
+// Interleaves numbers of a and b in units of `unit` numbers. Each register is cut into parts of `part` numbers; from
+// every part, the lower half (half = 0) or the upper half (half = 1) is used. Each zip is one instruction.
 constexpr int zipped(int e, int numbers, int part, int unit, int half) {
     const int place = e % part, from_b = place / unit % 2;
     return e - place + half * part / 2 + place / (2 * unit) * unit + place % unit + from_b * numbers;
@@ -58,8 +58,8 @@ inline Words gather_quarters(const std::uint16_t* p, std::int64_t apart) {
     return (Words)_mm512_inserti32x4(v, (__m128i)quarter(3), 3);
 }
 
-// Transposes 32 rows and `columns` columns of `from`: row j of `to` becomes column j of `from`. `columns` is a
-// multiple of 8. Each quarter of the registers transposes 8 x 8 numbers at a time.
+// Transposes 32 rows and `columns` columns of `from`: column j of `from` becomes row j of `to`. `columns` is a multiple
+// of 8. Each quarter of the registers transposes 8 x 8 numbers at a time.
 inline void turn(std::uint16_t* to, std::int64_t to_row, const std::uint16_t* from, std::int64_t from_row,
                  std::int64_t columns) {
     for (std::int64_t j = 0; j < columns; j += 8, from += 8, to += 8 * to_row) {
@@ -105,7 +105,7 @@ inline void turn_pairs(std::uint16_t* to, const std::uint16_t* from, std::int64_
     }
 }
 
-// A copy of rows x columns numbers, at most 32 x 32, padded with zeros.
+// A copy of `rows` x `columns` numbers, at most 32 x 32, padded with zeros to 32 x 32.
 struct Padded {
     alignas(64) std::uint16_t data[32 * 32];
     Padded(const std::uint16_t* from, std::int64_t from_row, std::int64_t rows, std::int64_t columns) {
@@ -161,7 +161,7 @@ void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, con
     const std::int64_t depth = at.m1 - at.m0, columns = at.n1 - at.n0;
     if (f.column == 1) {
         std::int64_t all_depth = (depth + 31) / 32 * 32;
-        for (std::int64_t p = 0; p < all_depth; p += 2) {  // row by row, so that few memory pages are read at a time
+        for (std::int64_t p = 0; p < all_depth; p += 2) {  // row by row: few memory pages are read at a time
             const std::uint16_t *even = from + p * f.row, *odd = even + f.row;
             std::uint16_t* pairs = to + p / 32 * 1024 + p % 32 * 16;
             std::int64_t j = 0;

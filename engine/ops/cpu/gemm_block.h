@@ -17,8 +17,8 @@ constexpr std::int64_t block_rows = 16 * tile_rows;  // rows of A packed togethe
 
 #include "engine/ops/cpu/gemm_pack.h"
 
-// Where tile() writes a tile of C: its first element, and the distance of its rows in floats. Also: whether to add to
-// the old numbers, and the bias of the tile's columns, or null.
+// The tile of C that tile() writes: its first element, the distance of its rows in floats, whether to add to the old
+// numbers, and the bias of the tile's columns, or null.
 struct Place {
     float* c;
     std::int64_t row;
@@ -26,8 +26,8 @@ struct Place {
     const float* bias;
 };
 
-// Computes `rows` rows and `width` vectors of C from packed rows of A and a packed panel of B. `across` tells in
-// which of the two layouts of pack_a() A is packed. Meanwhile, the memory of the walk `soon` is prefetched.
+// Computes `rows` rows and `width` vectors of C from packed rows of A and a packed panel of B. `across` says in which
+// of the two layouts of pack_a() A is packed. Meanwhile, the memory that `soon` describes is prefetched.
 template <int rows, int width, bool across>
 void tile(std::int64_t depth, const float* a, const float* b, const Place& to, Walk& soon) {
     constexpr std::int64_t a_row = across ? 1 : row_along, a_step = across ? lanes : 1;
@@ -99,8 +99,8 @@ void deliver(S* to, const float* from, std::int64_t row, std::int64_t rows, std:
         for (std::int64_t j = 0; j < columns; j++) narrow(to[i * row + j], from[i * tile_columns + j]);
 }
 
-// An area of C, at most one tile. `first` and `last` say whether the tile is now computed
-// for the first or the last block of K.
+// An area of C, at most one tile. Products are summed over the depth K block by block; `first` and `last` say whether
+// the current block of K is the first one and whether it is the last one.
 struct Part : Area {
     bool first, last;
 };
@@ -146,9 +146,9 @@ std::int64_t scratch(std::int64_t n, std::int64_t cache) {
 void block(const GemmProblem& g, const Area& area, float* packed_b) {
     const std::int64_t width = block_columns(area.n1 - area.n0, g.cache);
     float* packed_a = packed_b + width / tile_columns * b_panel;
-    // `height` rows of A are packed together. These are the rows of one tile, because they fit into the first-level
-    // cache. But if the columns of A are contiguous, more rows are packed, because longer contiguous pieces are read
-    // faster.
+    // `height` is the number of rows of A that are packed together. Usually these are the rows of one tile, because
+    // they fit into the first-level cache. If the columns of A are contiguous, more rows are packed, because longer
+    // contiguous pieces are read faster.
     const bool across = lies_across(g.a);
     const std::int64_t height = across ? block_rows : tile_rows;
     for (std::int64_t n0 = area.n0; n0 < area.n1; n0 += width) {

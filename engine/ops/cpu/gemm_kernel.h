@@ -12,7 +12,7 @@ struct GemmProblem {
     std::int64_t m, n, k;
     Factor a, b;
     Product c;
-    float* sums;  // (m,n): sums over the blocks of K so far; C itself if it is f32
+    float* sums;  // (m,n): the sums over the parts of the depth K so far; if C is f32, `sums` is C itself
     std::int64_t sums_row;
     std::int64_t cache;  // size of the second-level cache, in bytes
 };
@@ -20,19 +20,20 @@ struct GemmProblem {
 struct GemmKernel {
     const char* name;
     bool (*machine_has)();
-    std::int64_t rows, columns;                                   // C is cut into parts at multiples of these numbers
-    std::int64_t (*scratch)(std::int64_t n, std::int64_t cache);  // floats of scratch that block() needs for n columns
+    // The parts of the product C for the threads begin at multiples of these numbers.
+    std::int64_t rows, columns;
+    std::int64_t (*scratch)(std::int64_t n, std::int64_t cache);     // number of floats that block() needs as scratch
     void (*block)(const GemmProblem&, const Area&, float* scratch);  // scratch is 64-byte aligned
 };
 
 // All kernels that the compiler supports, the fastest first; the last one runs on any machine.
 const std::vector<GemmKernel>& gemm_kernels();
 
-// choose_grid() cuts C(m,n) into at most `most` parts of equal size, one for each thread, and returns this size.
-// Parts at the edge of C may be smaller. It minimises the cost of a full part: height * width + row_cost * height +
-// column_cost * width.
+// choose_grid() cuts C(m,n) into at most `most` parts of equal size, one for each thread, and returns this size. Parts
+// at the edge of C may be smaller. The size minimises the cost of a full part, which is height * width + row_cost *
+// height + column_cost * width.
 struct GemmGrid {
-    std::int64_t height, width;  // multiples of row_unit and column_unit
+    std::int64_t height, width;  // size of a part of C; multiples of row_unit and column_unit
 };
 GemmGrid choose_grid(std::int64_t m, std::int64_t n, std::int64_t most, std::int64_t row_unit, std::int64_t column_unit,
                      double row_cost, double column_cost);

@@ -38,7 +38,7 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm256_fmadd_p
 #pragma GCC pop_options
 #endif
 
-// For any machine: vectors of 4 floats. A product and the sum to which it is added are rounded separately.
+// For any machine: vectors of 4 floats. multiply_add() rounds the product, and then the sum.
 namespace {
 namespace generic {
 constexpr int lanes = 4, tile_rows = 4, vectors = 2;

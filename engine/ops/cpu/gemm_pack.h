@@ -27,8 +27,8 @@ inline void narrow(std::uint16_t& to, float x) {
 // The shuffles of a transpose; each is one instruction. Element e of the result is element pick(e) of a or, if pick(e)
 // is at least `lanes`, element pick(e) - lanes of b.
 //
-// Zip takes two of every four floats of a and b, the lower two (half = 0) or the upper two (half = 1), and
-// interleaves them in units of one or two floats: a0 b0 a1 b1 or a0 a1 b0 b1.
+// Zip takes two of every four floats of a, and the same two of b: the lower two (half = 0) or the upper two (half = 1).
+// It interleaves them in units of one float (a0 b0 a1 b1) or two floats (a0 a1 b0 b1).
 template <int unit, int half>
 struct Zip {
     static constexpr int pick(int e) {
@@ -36,8 +36,8 @@ struct Zip {
         return from_b * lanes + e - q + 2 * half + place;
     }
 };
-// The result of Fours consists of those groups of four floats of a that have an even index (or, if `odd` is 1, an odd
-// index), followed by the same groups of b.
+// Fours takes groups of four floats. The result consists of the groups of a with an even index (odd = 0) or an odd
+// index (odd = 1), followed by the same groups of b.
 template <int odd>
 struct Fours {
     static constexpr int pick(int e) {
@@ -61,7 +61,7 @@ inline void transpose(Vector (&v)[lanes]) {
         t[i + 1] = shuffle<Zip<1, 1>>(v[i], v[i + 1]);
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < lanes; i += 4)  // afterwards, v[i + j] contains columns j, 4 + j, ... of rows i to i + 3
+    for (int i = 0; i < lanes; i += 4)  // afterwards, v[i + c] contains columns c, c + 4, c + 8, ... of rows i to i + 3
 #pragma GCC unroll 2
         for (int j = 0; j < 2; j++) {
             v[i + 2 * j] = shuffle<Zip<2, 0>>(t[i + j], t[i + j + 2]);
@@ -87,11 +87,12 @@ void copy_row(float* to, const S* from, std::int64_t count) {
     for (; i < count; i++) to[i] = widen(from[i]);
 }
 
-// Let i count the rows of a block of A, and p its columns, which run along K. Unless only the columns of A are
-// contiguous, the block is copied row by row: element (i, p) is at to[i * row_along + p]. If only the columns are
-// contiguous (lies_across()), the block becomes panels of tile_rows rows: element (i, p) of a panel is at to[panel][p
-// * lanes + i]. tile() reads single elements and can use either layout. The strides are longer than the data, so that
-// the rows fall into different sets of the first-level cache.
+// The two layouts of a packed block of A. Its rows are counted by i, and its columns, which run along K, by p.
+//     if only the columns of A are contiguous (lies_across()): panels of tile_rows rows;
+//         element (i, p) of a panel is at to[panel][p * lanes + i]
+//     otherwise: row by row; element (i, p) is at to[i * row_along + p]
+// tile() can use either layout, because it reads single elements. The strides are longer than the data, so that the
+// rows fall into different sets of the first-level cache.
 constexpr std::int64_t row_along = gemm_depth + lanes, panel_across = (gemm_depth + 1) * lanes;
 static_assert(tile_rows <= lanes, "a row of a panel of A is one vector");
 
@@ -158,7 +159,8 @@ void pack_b(float* to, const S* from, const Factor& b, std::int64_t depth, std::
     }
 }
 
-// `at` is the block: rows m0 to m1 of A and its columns n0 to n1, which run along K; for B, rows and columns of B.
+// `at` is the block to pack: rows [m0, m1) and columns [n0, n1) of the factor. The columns of A and the rows of B run
+// along K. A has m rows.
 void pack_a(float* to, const Factor& a, std::int64_t m, const Area& at) {
     if (at.n0 == at.n1) return;
     const std::int64_t first = at.m0 * a.row + at.n0 * a.column, rows = at.m1 - at.m0, depth = at.n1 - at.n0;
@@ -176,14 +178,14 @@ void pack_b(float* to, const Factor& b, const Area& at) {
         pack_b(to, static_cast<const std::uint16_t*>(b.data) + first, b, depth, columns);
 }
 
-// A walk over memory that will be read next, for example by packing. While a tile is computed, the cache lines of
-// this memory are prefetched one by one, so that they are then in the second-level cache.
+// Describes memory that will be read next, for example by packing. While a tile is computed, the cache lines of this
+// memory are prefetched one by one, so that they are in the second-level cache when they are read.
 struct Walk {
     const char *line = nullptr, *row_end = nullptr;
-    std::int64_t length = 0, stride = 0, rows = 0;  // bytes of a row; bytes from row to row; number of rows left
+    std::int64_t length = 0, stride = 0, rows = 0;  // bytes of a row; bytes from one row to the next; rows left
 };
 
-// Prefetches the next cache line of the walk.
+// Prefetches the next cache line of the memory that `walk` describes.
 inline void ask(Walk& walk) {
     if (walk.rows <= 0) return;
     __builtin_prefetch(walk.line, 0, 2);
@@ -194,7 +196,7 @@ inline void ask(Walk& walk) {
     walk.rows--;
 }
 
-// Returns a walk over an area of f, in the direction in which f is contiguous.
+// Returns a Walk over an area of f, in the direction in which f is contiguous.
 inline Walk walk_over(const Factor& f, const Area& at) {
     const std::int64_t rows = at.m1 - at.m0, columns = at.n1 - at.n0, size = f.dtype == DType::f32 ? 4 : 2;
     if (rows <= 0 || columns <= 0) return {};

@@ -50,8 +50,8 @@ void turn(const View& y, const Ints& positions, const View& rotary_table, const 
     }
 }
 
-// Computes the column sums of x(M,O) in float; `sums` says whether they are stored or added. The rows of each chunk
-// of 64 are summed first, then the sums of the chunks are added in order.
+// Computes the column sums of x(M,O) in float. Stores them in `sums` or, if sums.add is true, adds them. The rows of
+// each chunk of 64 are summed first, then the sums of the chunks are added in order.
 template <class S>
 void column_sums(const View& x, const Grad& sums) {
     const auto term = [from = x.as<S>(), O = x.columns()](std::int64_t m, int o) { return float(from[m * O + o]); };
@@ -60,7 +60,7 @@ void column_sums(const View& x, const Grad& sums) {
         ColumnSum<float, decltype(term)>{sums.view.as<float>(), sums.add, term});
 }
 
-// Tags of workspaces for gradients that only the backward needs.
+// Tags of workspaces (workspace.h) for gradients that only the backward needs.
 struct GeluOutputGrad {};
 struct UnrotatedGrad {};
 

@@ -22,8 +22,8 @@ namespace masquerade::cpu {
 constexpr std::int64_t block_rows = 2 * gemm_depth;
 constexpr int step_words = 1280;  // number of logits that a step of log_sum_exp() reads
 
-// Returns the number of rows of the next block if `left` rows remain. No block has fewer rows than gemm_depth unless
-// it is the only block, because short products are slow.
+// Returns the number of rows of the next block if `left` rows remain. If there are several blocks, each has at least
+// gemm_depth rows, because short products are slow.
 inline std::int64_t rows_of_next_block(std::int64_t left, std::int64_t) {
     if (left <= block_rows) return left;
     return left < block_rows + gemm_depth ? gemm_depth : block_rows;
@@ -40,8 +40,8 @@ WHOLE_VECTORS inline float largest(const float* x, int count, float top) {
 }
 
 // Returns the sum of exp(x - from) over `count` numbers x <= from, in eight running sums. A term below e^-87 counts
-// as e^-87. This does not change the sum of a row, which contains exp(0) for the row's largest number. The memory at
-// `next` is prefetched.
+// as e^-87. This does not change the rounded sum of a row, because the row's largest number contributes exp(0) = 1. The
+// memory at `next` is prefetched.
 WHOLE_VECTORS inline float sum_of_exp(const float* x, int count, float from, const float* next) {
     constexpr int sums = 8, at_once = 2 * sums;
     float s[sums] = {}, total = 0;

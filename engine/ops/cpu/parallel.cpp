@@ -23,7 +23,7 @@ namespace {
 int allowed_threads() {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : int(std::thread::hardware_concurrency());
-    std::ifstream file("/sys/fs/cgroup/cpu.max");  // "quota period" in microseconds, or "max period"
+    std::ifstream file("/sys/fs/cgroup/cpu.max");  // "quota period", in microseconds; the quota may be "max"
     std::string quota;
     double period = 0;
     if (file >> quota >> period && quota != "max" && period > 0) n = std::min(n, int(std::stod(quota) / period + 0.5));
@@ -56,7 +56,7 @@ class Pool {
         std::lock_guard<std::mutex> one_caller(calls_);
         while (int(workers_.size()) < team - 1) workers_.emplace_back([this, me = int(workers_.size())] { work(me); });
         std::uint64_t generation = (ticket_.load() >> 32) + 2;
-        ticket_ = (generation - 1) << 32;  // an odd generation: no piece can be claimed while the job changes
+        ticket_ = (generation - 1) << 32;  // odd until the new job is complete: no piece of work can be claimed
         piece_ = piece;
         context_ = context;
         pieces_ = std::uint32_t(pieces);

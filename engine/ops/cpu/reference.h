@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Chooses the form of an op with matrix products by the type of its tensors: f32 and bf16 use the fast form, f64 and
-// c128 the definition in engine/math.
+// The ops with matrix products have two forms. Tensors of type f32 and bf16 use the fast form. Tensors of type f64 and
+// c128 use the definition in engine/math.
 #pragma once
 #include "engine/tensor/dtype.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Vectors of floats, as wide as the vector registers of the machine for which this file is compiled. Ops whose sums
-// must have a fixed order use these vectors, because no lane depends on other lanes.
+// Vectors of floats, as wide as the vector registers of the machine for which this file is compiled. An op whose sums
+// must have a fixed order computes one sum in each lane, because a lane never depends on other lanes.
 #pragma once
 #include "engine/math/scalar.h"
 #include "engine/tensor/dtype.h"
@@ -33,8 +33,8 @@ inline Vector load(const float* p) { return *reinterpret_cast<const Vector*>(p);
 inline void store(float* p, Vector v) { *reinterpret_cast<Vector*>(p) = v; }
 inline Vector splat(float x) { return x - Vector{}; }
 
-// widen() loads and narrow() stores numbers of a tensor at any address. To bfloat16, narrow() rounds to nearest even;
-// NaN stays NaN.
+// widen() loads numbers of a tensor, at any address, as floats. narrow() converts floats to the type of the tensor, and
+// stores them. To bfloat16, it rounds to nearest even; NaN stays NaN.
 inline Vector widen(const float* p) { return Vector(*reinterpret_cast<const LooseVector*>(p)); }
 inline Vector widen(const bfloat16* p) {
     return Vector(__builtin_convertvector(*reinterpret_cast<const Halves*>(p), Bits) << 16);
@@ -45,7 +45,7 @@ inline void narrow(bfloat16* p, Vector v) {
     *reinterpret_cast<Halves*>(p) = __builtin_convertvector(v == v ? rounded : quiet, Halves);
 }
 
-// Returns a b + c, rounded once on machines on which mul_add (math/scalar.h) rounds once.
+// Returns a b + c. The result is rounded only once if mul_add (math/scalar.h) rounds only once on this machine.
 inline Vector multiply_add(Vector a, Vector b, Vector c) {
 #if defined(__AVX512F__)
     return _mm512_fmadd_ps(a, b, c);
@@ -74,7 +74,7 @@ inline Vector exp_or_zero(Vector x) {
     return x < -87.0f ? Vector{} : p * power;
 }
 
-// Returns a mask for ?: that selects the lanes whose bit in `bits` is set.
+// Returns a mask for the operator ?: of vectors. It selects the lanes whose bit in `bits` is set.
 inline Integers lanes_of(unsigned bits) {
     Integers bit;
     for (int i = 0; i < lanes; i++) bit[i] = 1 << i;

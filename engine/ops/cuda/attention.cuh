@@ -45,8 +45,8 @@ struct AttentionInput {
     __device__ const S* source(int s) const { return s == 0 ? kv[0] : s == 1 ? kv[1] : s == 2 ? kv[2] : kv[3]; }
 };
 
-// Sets to(i, j) = from[i * stride + j] for i < rows and j < columns. A product may read more rows and columns of a
-// tile, up to the numbers that filled() returns; their elements become 0.
+// Sets to(i, j) = from[i * stride + j] for i < rows and j < columns. A product may read more rows and columns of the
+// tile, up to the numbers that filled() returns. The elements in these additional rows and columns are set to 0.
 template <class S, int M, int N>
 __device__ void load_tile(Tile<S, M, N>& to, const S* from, std::int64_t stride, int rows, int columns) {
     const int height = filled(rows, M), width = filled(columns, N);
@@ -166,7 +166,7 @@ class TableKeeper {
 // Not thread-safe. No lock is needed, because only one thread calls ops, all on one stream.
 inline TableKeeper tables_of_graphs;
 
-// Calls f with the width of the chunks into which a head of D columns is cut: 32, 64 or 128, as a compile-time
+// A head of D columns is cut into chunks of equal width. Calls f with this width: 32, 64 or 128, as a compile-time
 // constant.
 template <class F>
 void for_width(int D, F f) {

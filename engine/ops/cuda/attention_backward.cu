@@ -16,13 +16,13 @@ template <class S>
 struct BackwardInput {
     AttentionInput<S> forward;
     const S* dy;
-    const float *lse, *delta;  // (Nq,H): a number for each query row and head
+    const float *lse, *delta;  // (Nq,H): log sum exp of the scores of each row and head; `delta` is explained below
 };
 
 // Tag of the workspace for delta (Nq,H). For each query row and head, delta = sum_j p_j dp_j over the visible keys j,
-// where p_j is a probability and dp_j its gradient. The gradient of a score, ds_j = p_j (dp_j - delta) / sqrt(D), is
-// later computed from the same p_j and dp_j. It is therefore exactly 0 in a row that sees only one key. The equal sum
-// dy.y would be cheaper, but y is rounded to S.
+// where p_j is a probability and dp_j its gradient. The gradient of a score is ds_j = p_j (dp_j - delta) / sqrt(D).
+// ds_j is computed from the same p_j and dp_j as delta. In a row that sees only one key, ds_j is therefore exactly 0.
+// delta also equals dy.y, which would be cheaper to compute; but y is rounded to S.
 struct Delta {};
 
 template <class S, int W>
@@ -34,14 +34,14 @@ struct BackwardTiles {
     float lse[query_tile], delta[query_tile];
 };
 
-// Number of blocks that an H100 multiprocessor can run at the same time if its shared memory is counted as 227 KiB.
-// Each block uses 1 KiB more than it requests. This number is a launch bound: without it, ptxas gives each thread
-// fewer registers, so that more blocks would fit, and spills.
+// Number of blocks that an H100 multiprocessor can run at the same time, computed for 227 KiB of shared memory, of
+// which each block uses 1 KiB more than it requests. The number is a launch bound. Without it, ptxas aims at more
+// blocks: it gives each thread so few registers that some spill.
 template <class S, int W>
 constexpr int blocks_at_once = int((std::size_t(227) << 10) / (sizeof(BackwardTiles<S, W>) + 1024));
 
 // The work of one block: the columns [column, column + columns) of query head `head`. A block of attention_dkv_kernel
-// computes one key/value head, and sets `head` to each query head that shares the key/value head, one after another.
+// computes one key/value head. It sets `head` to one query head after another of those that share this key/value head.
 template <class S, int W>
 struct Backward {
     static constexpr int K = key_tile(W);
@@ -74,7 +74,8 @@ struct Backward {
     // Computes tiles.p = p keep and tiles.ds = p (dp - delta) / sqrt(D) for a query tile and a key tile, where p is
     // the probability, keep is the dropout factor, and dp = keep dy.v. tiles.p and tiles.ds are 0 if the row does not
     // see the key. If `only_delta` is set, the function instead adds the sum of p dp over these keys to tiles.delta.
-    // If new_queries (new_keys) is set, the query tile (key tile) is not yet in shared memory and is loaded first.
+    // new_queries says whether the query tile must first be loaded into shared memory, and new_keys says the same of
+    // the key tile.
     template <bool only_delta>
     __device__ void gradients_of_scores(const QueryTile& tile, const KeyTile& keys, int visit_index, bool new_queries,
                                         bool new_keys) const {
@@ -149,7 +150,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
         const KeyTile keys = input.forward.tables.key_tiles[input.forward.tables.visits[v].key_tile];
         block.template gradients_of_scores<true>(tile, keys, v, v == tile.first, true);
     }
-    if (thread < tile.rows)  // the last visit ended with a barrier; without visits, each thread reads its own 0
+    if (thread < tile.rows)  // the last visit ended with a barrier; without visits, a thread reads only the 0 it wrote
         to[std::int64_t(tile.row + thread) * input.forward.heads.of_queries + block.head] = block.tiles.delta[thread];
 }
 
@@ -173,7 +174,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
 
 template <class S>
 struct KeyGradients {
-    S* to[4];  // to[s] is the gradient of kv[s], in its shape; a null gradient is not computed
+    S* to[4];  // to[s] is the gradient of kv[s], in the same shape; a null gradient is not computed
     bool add[4];
 };
 

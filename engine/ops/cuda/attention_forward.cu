@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(tile_threads)
         const float total = tiles.total[i];
         to_y[std::int64_t(tile.row + i) * C + head * D + column + c] = S(total == 0 ? 0.0f : x / total);
     });
-    if (thread < tile.rows && blockIdx.z == 0) {  // only the block of the first chunk writes lse
+    if (thread < tile.rows && blockIdx.z == 0) {  // only the block of the first chunk of columns writes lse
         const float total = tiles.total[thread];
         to_lse[std::int64_t(tile.row + thread) * input.heads.of_queries + head] =
             total == 0 ? -INFINITY : tiles.top[thread] + log_of(total);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Cuts the query rows and key rows of an attention mask (a SegmentGraph) into tiles, on the host. A query tile visits
-// a key tile if some of its rows see some of the keys. The plan lists these pairs of tiles by query tile and by key
-// tile. Other pairs are not listed and never computed.
+// Cuts the query rows and key rows of an attention mask (a SegmentGraph) into tiles, on the host. A query tile visits a
+// key tile if at least one of its rows sees at least one of the keys. The plan lists all visits, once sorted by query
+// tile and once by key tile. Pairs of tiles that are not listed are never computed.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -29,8 +29,8 @@ struct Visit {
     int whole;  // 1: every query row sees every key; 0: the kernel must call visible() for each pair of rows
 };
 
-// The tables of a SegmentGraph that kernels read. SegmentGraph::sees is missing, because kernels read the visits of a
-// TilePlan instead.
+// The tables of a SegmentGraph that kernels read. SegmentGraph::sees is not among them, because kernels read the visits
+// of a TilePlan instead.
 struct SegmentTables {
     const KeySegment* keys = nullptr;
     const QuerySegment* queries = nullptr;
@@ -41,8 +41,9 @@ struct SegmentTables {
 struct TilePlan {
     std::vector<QueryTile> query_tiles;
     std::vector<KeyTile> key_tiles;
-    std::vector<Visit> visits;  // sorted by query tile; within a query tile, in visiting order
-    std::vector<int> by_key;    // indices into `visits`: sorted by key tile, then ascending
+    // Pairs of tiles to compute, sorted by query tile; within a query tile, in visiting order.
+    std::vector<Visit> visits;
+    std::vector<int> by_key;  // indices into `visits`, sorted by key tile; within a key tile, ascending
     // For each visit and each row of its query tile, the number of keys that the row sees in earlier visits; shape
     // (visits, queries_a_tile). Filled only for dropout.
     std::vector<int> seen_before;
@@ -55,7 +56,7 @@ struct TilePlanner {
     const bool counts;  // whether to fill TilePlan::seen_before, for dropout
     TilePlan plan;
     std::vector<int> tile_of[4];                  // [source][key row]: the key tile that contains the row
-    std::vector<std::vector<int> > seen_in_tile;  // [key tile][query row]: number of keys seen; empty if there are none
+    std::vector<std::vector<int> > seen_in_tile;  // [key tile][query row]: number of visible keys; empty if all are 0
     std::vector<int> touched;                     // the key tiles whose seen_in_tile is not empty
 
     TilePlanner(const SegmentGraph& g, int queries, int keys, bool counting)

@@ -5,9 +5,9 @@
 //
 // Steps of similar size have the same name and could use the same graph, but every step is captured anew. The reason
 // is that many kernel arguments differ between such steps: the streams of random numbers, the number of tiles of a
-// mask, the weight of a loss term. A capture takes as long as launching the kernels one by one. Instantiating a graph
-// would take longer. Therefore the instantiated graph of the previous step with this name is updated, and a new one
-// is instantiated only if that fails because the steps have different nodes.
+// mask, the weight of a loss term. A capture takes as long as launching the kernels one by one. Instantiating the
+// captured graph would take longer. Therefore the instantiated graph of the previous step with this name is updated. A
+// new one is instantiated only if the update fails, because the steps have different nodes.
 #include "engine/ops/cuda/capture.h"
 
 #include <map>

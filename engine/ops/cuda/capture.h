@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Captures a step as a CUDA graph and launches the graph (capture.cu). Also contains what ops and copies need during
-// a capture: its number, and pinned memory.
+// Captures a step as a CUDA graph and launches the graph (capture.cu). Also declares what ops and copies need during a
+// capture: the number of the capture, and pinned memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,9 +8,9 @@
 namespace masquerade::cuda {
 
 bool capturing();
-// Returns a number that changes whenever a capture begins or ends. If data was sent to the GPU under another number,
-// it must be sent again: that capture may have been abandoned, and the graph of the present capture does not contain
-// the copy.
+// Returns a number that changes whenever a capture begins or ends. If data was sent to the GPU while this number had
+// another value, the data must be sent again: the earlier capture may have been abandoned, and a graph that is captured
+// now would not contain the copy.
 std::uint64_t capture_number();
 
 // Returns `bytes` bytes of pinned (page-locked) host memory, for data that will be copied to the GPU. No other call

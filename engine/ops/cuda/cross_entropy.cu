@@ -25,9 +25,9 @@ HD float dlogit(float logit, float lse, const Label& label, float weight, bool a
     return weight == 0 ? 0.0f : (p - (at_target ? label.target : label.other)) * weight;
 }
 
-// Computes one row per CUDA block. If dlogits is not null, the gradients of the logits are written to it; it may be
-// the same memory as `logits`. The elements of targets, weights, loss and lse belong to the rows of `logits`, from
-// row 0 on.
+// Computes one row per CUDA block. If dlogits is not null, the gradients of the logits are written to it. If S is
+// float, dlogits may be the same memory as `logits`. Element i of targets, weights, loss and lse belongs to row i of
+// `logits`.
 template <class S>
 __global__ void __launch_bounds__(1024)
     loss_kernel(const float* logits, int V, const int* targets, const float* weights, Label label, float* loss,
@@ -64,8 +64,8 @@ __global__ void __launch_bounds__(1024)
         dlogits[row * V + i] = S(dlogit(x[i], log_sum, label, weight, i == target));
 }
 
-// Computes the gradient of one logit in float. If dlogits is rounded to bf16, b1, the gradient of the bias, is summed
-// from these numbers instead.
+// Computes the gradient of one logit in float. b1, the gradient of the bias, is summed from these numbers if dlogits is
+// rounded to bf16.
 struct Unrounded {
     const float *logits, *lse, *weights;
     const int* targets;
@@ -83,7 +83,7 @@ struct Block {
     Label label;
     float *loss, *lse;
     View h1, w1, b1;
-    bool first;  // the first block stores the gradients w1 and b1, later blocks add to w1 and b1
+    bool first;  // the first block stores the gradients of w and b in w1 and b1, later blocks add to w1 and b1
 };
 
 template <class S>

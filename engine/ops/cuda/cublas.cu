@@ -3,12 +3,12 @@
 // not before.
 //
 // The engine stores matrices row by row, cuBLASLt column by column. The memory of a row-major matrix (R,C) is
-// therefore, for cuBLASLt, the transposed matrix (C,R). The product C = A B is requested as its transpose,
+// therefore, for cuBLASLt, the transposed matrix (C,R). The product C = A B is requested in transposed form,
 //     C^T(N,M) = B^T(N,K) A^T(K,M):
 // B is the first factor and A the second, m and n are swapped, and the leading dimension of each matrix is the
-// distance between its stored rows. The memory of a factor already is the transpose that cuBLASLt needs. Only if
-// `transposed` is set must cuBLASLt transpose the factor. The bias of cuBLASLt has an element for every row of C^T,
-// that is, for every column of C.
+// distance between its stored rows. cuBLASLt reads the memory of each factor as the transposed matrix, and the
+// requested product needs just this matrix. cuBLASLt must transpose a factor only if `transposed` is set. The bias of
+// cuBLASLt has an element for every row of C^T, that is, for every column of C.
 //
 // For each shape, the first algorithm that cuBLASLt suggests is used and remembered; if it suggests none, this is
 // remembered too. If the algorithm splits the sum over K into parts, the parts are added in float in a separate step,
@@ -89,7 +89,7 @@ std::int64_t alignment_of(const void* address) {
 
 // How cuBLASLt computes the products of one shape, with the same types and alignments.
 struct Plan {
-    bool possible = false;  // whether cuBLASLt has an algorithm
+    bool possible = false;  // whether cuBLASLt has an algorithm for the shape
     cublasLtMatmulDesc_t operation = nullptr;
     cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
     cublasLtMatmulAlgo_t algorithm = {};
@@ -143,7 +143,7 @@ Plan make_plan(const Multiplication& p) {
     if (p.bias) {
         set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t(CUBLASLT_EPILOGUE_BIAS));
         set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, std::int32_t(CUDA_R_32F));
-        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);  // its alignment affects the algorithm
+        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);  // the algorithm depends on its alignment
     }
     plan.first = layout_of(p.b.dtype, p.b.transposed, p.b.row, p.k, p.n);
     plan.second = layout_of(p.a.dtype, p.a.transposed, p.a.row, p.m, p.k);

@@ -20,10 +20,11 @@
 
 namespace masquerade {
 
-// The version to search for, the file system root and the environment variables; tests set their own.
+// The version of CUDA to search for, the root of the file system, and the environment variables. Tests set their own
+// values.
 struct CublasSearch {
     int major = 0;          // major version of CUDA; if it is 13, the file is libcublasLt.so.13
-    std::string root = "";  // prefix of every folder that no environment variable names
+    std::string root = "";  // prefix of all searched folders, except those that environment variables name
     const char* (*variable)(const char* name) = [](const char* name) -> const char* { return std::getenv(name); };
 
     std::string file() const { return text("libcublasLt.so.", major); }
@@ -48,8 +49,8 @@ inline std::vector<std::string> cublas_places(const CublasSearch& search) {
          {search.value_of("CUDA_HOME"), search.value_of("CUDA_PATH"),
           root + "/usr/local/cuda{" + text(",-", search.major, ",-", search.major, ".*") + "}", root + "/opt/cuda"})
         if (!toolkit.empty()) folders.push_back(toolkit + "/{lib64,lib,targets/x86_64-linux/lib}");
-    // Where a Python installation keeps cuBLAS, below its prefix: for example
-    // /lib/python3.12/site-packages/nvidia/cu13/lib; before CUDA 13, .../nvidia/cublas/lib.
+    // The folder of cuBLAS below the prefix of a Python installation, for example
+    // /lib/python3.12/site-packages/nvidia/cu13/lib. Before CUDA 13, it was .../nvidia/cublas/lib.
     const std::string packages = text("/lib/python3*/{site,dist}-packages/nvidia/{cu", search.major, ",cublas}/lib");
     std::istringstream path(search.value_of("PATH"));
     for (std::string folder; std::getline(path, folder, ':');) {

@@ -37,9 +37,9 @@ class Upload {
     Workspace memory_;
 };
 #else
-// The tests imitate the capture of a step as a CUDA graph: when a capture begins, all uploaded tables are erased. A
-// step that uses tables from before the capture then fails, as it must, because a captured step must send its own
-// tables.
+// The tests, which run kernels on the CPU, imitate the capture of a step as a CUDA graph. begin_capture_of_tests() adds
+// 1 to `captures` and overwrites all uploaded tables with zeros. A step that uses a table from before the capture then
+// fails, as it must, because a captured step must send its own tables.
 inline std::uint64_t captures = 0;
 inline std::uint64_t capture_number() { return captures; }
 class Upload;

@@ -32,7 +32,7 @@ __device__ inline unsigned peers_of(int digit, bool there) {
     return peers;
 }
 
-// The row of one lane of a warp, which processes 32 rows of a tile at a time. `there`: whether the row exists.
+// The row of one lane. A warp processes 32 rows of a tile at a time, one per lane. `there`: whether the row exists.
 // `rank`: how many earlier rows of the 32 have the same digit. `count`: how many rows of the 32 have this digit.
 struct Place {
     std::int64_t row;

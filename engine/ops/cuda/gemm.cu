@@ -10,14 +10,14 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Tags of the workspaces for float copies of A, B and C.
+// Tags of the workspaces (workspace.cuh) for float copies of A, B and C.
 struct WideA {};
 struct WideB {};
 struct WideC {};
 
-// Sets to = from (+ bias) or, if `add` is set, adds from (+ bias) to `to`. A row has n numbers. The rows of `from`
-// begin from_step numbers apart, those of `to` to_step numbers. A null `from` stands for zeros, the product of
-// factors with K = 0.
+// Sets to = from or, if `add` is set, adds `from` to `to`. If the bias is not null, it is added, too. A row has n
+// numbers. The rows of `from` begin from_step numbers apart, and the rows of `to` begin to_step numbers apart. A null
+// `from` stands for zeros, the product of factors with K = 0.
 template <class From, class To>
 struct Copy {
     const From* from;
@@ -33,7 +33,8 @@ struct Copy {
     }
 };
 
-// Sets c (m,n) = from (+ bias) or, if c.add is set, adds from (+ bias) to c. A null `from` stands for zeros.
+// Sets c (m,n) = from or, if c.add is set, adds `from` to c. If the bias is not null, it is added, too. A null `from`
+// stands for zeros.
 void copy(std::int64_t m, std::int64_t n, const float* from, const float* bias, DeviceProduct c) {
     const std::int64_t step = row_step(c, n);
     if (c.dtype == DType::f32)
@@ -84,7 +85,7 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, Device
     if (m <= 0 || n <= 0) return;
     if (k <= 0) return copy(m, n, nullptr, bias, c);
     if (a.dtype != b.dtype) a = widened<WideA>(a, m, k), b = widened<WideB>(b, k, n);
-    if (c.dtype == DType::bf16 && (bias || a.dtype == DType::f32)) {  // a Multiplication does not allow such a C
+    if (c.dtype == DType::bf16 && (bias || a.dtype == DType::f32)) {  // a Multiplication cannot have such a bf16 C
         float* wide = workspace<WideC>(m * n);
         run_product({m, n, k, a, b, {wide, DType::f32, false}, nullptr});
         return copy(m, n, wide, bias, c);

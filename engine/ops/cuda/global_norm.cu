@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Computes the norm of a buffer of gradients, with the CPU's bits. The squares of each chunk of 4096 numbers are
-// summed in float, in the order of sum(OneLane) (math/lanes.h). Then the sums of the chunks are added in order, in
-// double.
+// Computes the norm of a buffer of gradients. The result has the same bits as on the CPU. The squares of each chunk of
+// 4096 numbers are summed in float, in the order of sum(OneLane) (math/lanes.h). Then the sums of the chunks are added
+// in order, in double.
 #include "engine/math/scalar.h"
 #include "engine/ops/check.h"
 #include "engine/ops/cuda/workspace.cuh"

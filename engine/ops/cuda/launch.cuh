@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Runs ops that compute every row, or every number (point), of a tensor independently, on CUDA: one warp per row, one
-// thread per point. All kernels run on one stream, and nothing waits for them, so that a whole step can be captured
-// as a CUDA graph. If a grid has fewer warps than rows, or fewer threads than points, each computes several. Results
-// do not depend on the size of the grid.
+// thread per point. All kernels run on one stream, and the host waits for none of them, so that a whole step can be
+// captured as a CUDA graph. If a grid has fewer warps than rows, each warp computes several rows; if it has fewer
+// threads than points, each thread computes several points. Results do not depend on the size of the grid.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -16,16 +16,16 @@ namespace masquerade::DEVICE {
 constexpr int warps_a_block = 8;
 constexpr int threads_a_block = 32 * warps_a_block;
 
-// Bounds for kernels that compute rows. From sm_120 on, ptxas would give these kernels so few registers without the
-// second bound, 3 blocks per multiprocessor, that some kernels spill.
+// Launch bounds of kernels that compute rows. From sm_120 on, the second bound requests registers for 3 blocks per
+// multiprocessor. Without it, ptxas gives these kernels so few registers that some of them spill.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
 #define ROWS_BOUNDS __launch_bounds__(threads_a_block, 3)
 #else
 #define ROWS_BOUNDS __launch_bounds__(threads_a_block)
 #endif
 
-// Calls each stage(lanes, row) for each row. All lanes of a warp compute the same row, so that a stage may use warp
-// shuffles. Any lane of a stage may read what earlier stages have written to the row.
+// Calls each stage(lanes, row), which is a function object, for each row. All lanes of a warp compute the same row, so
+// that a stage may use warp shuffles. Any lane of a stage may read what earlier stages have written to the row.
 template <class... Stages>
 __global__ void ROWS_BOUNDS rows_kernel(std::int64_t rows, Stages... stages) {
     std::int64_t first_row = std::int64_t(blockIdx.x) * warps_a_block + threadIdx.x / 32;
@@ -40,9 +40,9 @@ __global__ void __launch_bounds__(threads_a_block) points_kernel(std::int64_t n,
     for (std::int64_t i = first_point; i < n; i += std::int64_t(gridDim.x) * threads_a_block) f(i);
 }
 
-// Sets to[c] to the sum over rows n of term(n, c) or, if `add` is set, adds the sum to to[c]. The order is that of
-// the CPU: the rows of each chunk of 64 are summed, then the sums of the chunks. A block computes 32 columns. Each of
-// its 32 warps sums one chunk at a time, and the first warp adds the sums of all warps, in order.
+// Sets to[c] to the sum over rows n of term(n, c) or, if `add` is set, adds the sum to to[c]. The additions have the
+// order of the CPU: first the rows of each chunk of 64 are summed, then the sums of the chunks. A block computes 32
+// columns. Each of its 32 warps sums one chunk at a time, and the first warp adds the sums of all warps, in order.
 template <class A, class F>
 __global__ void __launch_bounds__(1024) column_sums_kernel(std::int64_t rows, int columns, F term, A* to, bool add) {
     constexpr int chunk = 64, chunks = 32;
@@ -82,8 +82,8 @@ HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int posit
     });
 }
 
-// Returns the number of blocks for `items` items with `each` items per block, but at most 65,535. If there are more
-// items, each block loops over several groups of items.
+// Returns the number of blocks for `items` items if a block computes `each` items at a time. The result is at most
+// 65,535. If this is too few, each block computes several groups of items, in a loop.
 inline unsigned blocks_for(std::int64_t items, int each) {
     return unsigned(std::min<std::int64_t>((items + each - 1) / each, 65535));
 }

@@ -10,7 +10,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Tags of workspaces for gradients that only the backward needs.
+// Tags of workspaces (workspace.cuh) for gradients that only the backward needs.
 struct GeluOutputGrad {};
 struct UnrotatedGrad {};
 

@@ -19,7 +19,7 @@ inline std::int64_t rows_of_next_block(std::int64_t left, std::int64_t V) {
 }
 
 // The state of a log-sum-exp over numbers x: `top` is the largest x so far, and `sum` is the sum of exp(x - top). If
-// there are no numbers yet, or only minus infinities, `top` is minus infinity. `sum` may then have any value except
+// there are no numbers yet, or if all are minus infinity, `top` is minus infinity and `sum` may have any value except
 // NaN.
 struct Peak {
     float top, sum;

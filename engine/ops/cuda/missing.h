@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The op table of the CUDA library contains Missing::call() for each op that the library does not implement. It
-// throws Error.
+// The op table of the CUDA library contains Missing::call() for each op that the library does not implement.
+// Missing::call() throws Error.
 #pragma once
 #include "engine/ops/ops.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The description of a matrix product on CUDA, and the functions that compute it for gemm.cu.
+// The description of a matrix product on CUDA, and the two functions that compute it for gemm.cu.
 //
-// multiply() has two implementations: in namespace cuda, cuBLASLt (engine/ops/cuda/cublas.cu); in namespace fibers, in
-// which the tests run kernels on the CPU, a plain loop (tests/emulator/multiply.cpp). tiled_multiply() is the engine's
-// own product (tiled_multiply.cu), with one source for both namespaces; gemm.cu uses it if ProductRule::deterministic
-// is set, or if multiply() returns false.
+// multiply() uses cuBLASLt in namespace cuda (engine/ops/cuda/cublas.cu). In namespace fibers, in which the tests run
+// kernels on the CPU, it is a plain loop (tests/emulator/multiply.cpp). tiled_multiply() is the engine's own product
+// (tiled_multiply.cu), with one source for both namespaces. gemm.cu uses it if ProductRule::deterministic is set, or if
+// multiply() returns false.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -62,8 +62,8 @@ inline void expect_known(const Multiplication& p) {
                          "bias, in bf16, and sizes above 0"));
 }
 
-// The size of the tile of C that a block of tiled_multiply() computes; `fitting` lets the function choose. The bits
-// of C do not depend on this size.
+// The size of the tile of C that a block of tiled_multiply() computes. With `fitting`, tiled_multiply() chooses the
+// size. The bits of C do not depend on the size.
 enum class TileSize { fitting, small, large };
 
 // multiply() and tiled_multiply() run on the stream of the ops and read nothing back. They allocate no device memory,

@@ -32,8 +32,8 @@ struct FactorTile {
     }
 };
 
-// Returns how many of the `all` rows (or columns) of a tile must be initialised if a product needs n of them, because
-// a product also reads rows that it does not need.
+// Returns how many of the `all` rows (or columns) of a tile must be initialised if a product needs n of them. The
+// product also reads some rows after the first n, but uses none of the sums that it computes from them.
 __device__ inline int filled(int n, int all) { return n <= 16 ? 16 : all; }
 
 // How a product indexes its two tiles a and b; k counts the depth.
@@ -45,8 +45,8 @@ enum class Form {
 
 // A matrix x(M,N) of sums, spread over the registers of the block's threads. each(f) calls f(i, j, x_ij) for the
 // elements of the calling thread. add<form>(a, b, m, n, depth) adds the product of tiles a and b to the first m rows
-// and n columns; it may change other elements. Both tiles must be initialised as far as filled() says, and their
-// numbers beyond the depth must be 0.
+// and n columns of x; the other elements of x may get any value. Both tiles must be initialised as far as filled()
+// says, and their numbers beyond the depth must be 0.
 template <class T, int M, int N>
 struct TileSum;
 

@@ -3,9 +3,10 @@
 // cuBLASLt is not installed, or if cuBLASLt has no algorithm for a shape.
 //
 // A block of 128 threads computes one tile of C. The depth (the index k that the product sums over) is cut into
-// chunks. While one chunk of both factors is multiplied, the next one is loaded into registers; then it is stored
-// into shared memory. In shared memory, each row of a tile runs along the depth, whether or not the factor is stored
-// transposed, so that one loop computes all products. Beyond the edge of a matrix, a tile contains zeros.
+// chunks. While one chunk of both factors is multiplied, the next chunk is loaded into registers. Afterwards, the next
+// chunk is stored into shared memory. In shared memory, each row of a tile runs along the depth, whether or not the
+// factor is stored transposed, so that one loop computes all products. Beyond the edge of a matrix, a tile contains
+// zeros.
 //
 // The bits of an element of C depend only on its row of A, its column of B and K. The K terms of an element are added
 // in order of k: in f32 by one thread, in bf16 by the tensor cores, 16 terms at a time. This order is the same for
@@ -63,8 +64,8 @@ __device__ void set_number(Packet& packet, int i, T x) {
         packet.words[i / 2] |= std::uint32_t(x.bits) << i % 2 * 16;
 }
 
-// A factor as it is stored: `count` lines of `length` numbers, which begin `step` numbers apart. If `deep` is set, a
-// line runs along the depth: it is a row of A or a column of B. Otherwise a line belongs to one step k of the depth,
+// A factor as it is stored: `count` lines of `length` numbers. The lines begin `step` numbers apart. If `deep` is set,
+// a line runs along the depth: it is a row of A or a column of B. Otherwise a line belongs to one step k of the depth,
 // and contains one number of each row of A or of each column of B.
 template <class T>
 struct Lines {

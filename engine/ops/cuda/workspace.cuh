@@ -70,7 +70,8 @@ class Workspace {
 };
 
 // Returns memory for `count` objects of type T. On a GPU, it is aligned to at least 256 bytes. Contents from an
-// earlier call may be lost. Each use has its own Tag, a type that is local to its file.
+// earlier call may be lost. Each use passes its own Tag, a type that only its file declares; uses with the same Tag
+// share their memory.
 template <class Tag, class T = float>
 T* workspace(std::int64_t count) {
     static Workspace memory;

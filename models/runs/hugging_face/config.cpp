@@ -63,8 +63,8 @@ constexpr Number<double> real_numbers[] = {{"layer_norm_eps", "layer_norm_epsilo
 
 using Field = JsonField<BadInput>;
 
-// These functions return the value of a key or, if the key is absent or null, `missing`. As in transformers, null means
-// the same as an absent key.
+// The following three functions return the value of a key or, if the key is absent or null, `missing`. As in
+// transformers, null means the same as an absent key.
 template <class T>
 T number_in(const Field& field, T low, T high, std::optional<T> missing) {
     return missing && field.is_null() ? *missing : field.number(low, high);
@@ -99,7 +99,7 @@ void read_activation(const Field& field, bool gated, B& b) {
 struct Fixed {
     const char* key;
     json value;
-    // Whether files of nomic-ai's own code must have the key, because its default there is another value.
+    // Whether files of nomic-ai's own code must have the key, because the default in that code is another value.
     bool required = false;
 };
 const std::vector<Fixed> nomic_fixed = {{"prenorm", false},

@@ -15,8 +15,8 @@ namespace masquerade {
 struct HuggingFaceConfig {
     std::string type;  // model_type, one of HuggingFaceFamily::type
     BackboneOptions backbone;
-    bool tied = true;  // tie_word_embeddings
-    int pad = 0;       // pad_token_id
+    bool tied = true;  // tie_word_embeddings: whether the output matrix is the word embedding
+    int pad = 0;       // pad_token_id: id of [PAD]
 };
 
 // Reads config.json. If an old file lacks a key, the value is the one that such files imply: layer_norm_eps 1e-12,

@@ -72,8 +72,8 @@ class WeightFiles {
     std::unordered_map<std::string, const TensorFile*> holders_;
 };
 
-// Throws BadInput if the options of the folder and of the model differ and the shapes of the tensors might not show it.
-// With such weights, the model would compute wrong results without an error.
+// Throws BadInput if the folder and the model differ in an option that shapes of tensors may not show. Without this
+// check, the model would compute wrong results with the folder's weights.
 void check_same(const std::string& path, const BackboneOptions& folder, const BackboneOptions& model) {
     auto same = [&](const char* key, const auto& found, const auto& expected) {
         if (found != expected)
@@ -185,7 +185,8 @@ class Loader {
         throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
     }
 
-    // Throws BadInput unless the files have the tensor with the right shape. Adds its parameter to places_.
+    // Throws BadInput unless the files have the tensor `name`, with the right shape. Records in places_ which parameter
+    // will be read from this tensor.
     void expect(const HuggingFaceName& name) {
         const Tensor& parameter = parameter_of(name);
         const auto [found, rows] = find(name);
@@ -211,8 +212,8 @@ class Loader {
 
     static bool by_token(const HuggingFaceName& name) { return name.name == word_embeddings || name.name == head_bias; }
 
-    // Copies the tensor to the rows of its parameter. If the tensor has a row for each token, applies the choice of
-    // tokens.
+    // Copies the tensor to the rows of its parameter. If the tensor has a row for each token, copies only the rows that
+    // choice_ selects.
     void take(const HuggingFaceName& name) const {
         const auto [found, rows] = find(name);
         const View to = name.rows.of(parameters_.master(parameter_of(name)));
@@ -259,8 +260,8 @@ class Loader {
     const std::uint64_t seed_;
     const WeightFiles files_;
     std::string prefix_;
-    bool head_is_biased_ = false;                // whether the files have a bias that they may lack (zeros > 0)
-    std::map<std::string, std::string> places_;  // for each tensor, HuggingFaceTensor::place
+    bool head_is_biased_ = false;                // whether the files have any of the biases that they may lack (zeros)
+    std::map<std::string, std::string> places_;  // tensor -> which parameters are read from it, as text
 };
 
 }  // namespace

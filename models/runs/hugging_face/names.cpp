@@ -50,8 +50,8 @@ const std::vector<TensorNames> nomic_head = {{K::linear, "cls.predictions.transf
 
 const FamilyTensors bert{bert_embedding, bert_layer, bert_head}, nomic{nomic_embedding, nomic_layer, nomic_head};
 
-// Returns the name of a tensor of a norm in files that were converted from Google's checkpoints: gamma instead of
-// weight, beta instead of bias. Returns "" unless `name` contains LayerNorm.weight or LayerNorm.bias.
+// Files that were converted from Google's checkpoints call the tensors of a layer norm gamma and beta instead of weight
+// and bias. Returns this other name, or "" if `name` does not contain LayerNorm.weight or LayerNorm.bias.
 std::string google_norm_name(const std::string& name) {
     for (const auto& [now, old] :
          {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The families of Hugging Face models, and the names of files, of sizes in config.json and of tensors in the folders of
-// their checkpoints. Apart from hugging_face_sizes(), only the code in models/runs/hugging_face uses them.
+// The families of Hugging Face models, and the names that their checkpoints use for files, for sizes in config.json and
+// for tensors. Apart from hugging_face_sizes(), only the code in models/runs/hugging_face uses this header.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -23,12 +23,12 @@ struct HuggingFaceName {
     std::string path;           // path of the parameter
     RowPart rows = {};          // which rows of the parameter; key_value, for example, has the keys, then the values
     std::string old_name = {};  // another name under which some files have the tensor; empty: none
-    RowPart old_rows = {};      // which rows of the tensor old_name, if a file has this one
+    RowPart old_rows = {};      // which rows of the tensor `old_name` have the numbers of the parameter
     bool half_split = false;    // whether files have the rows of a head in the half-split order of reorder_heads()
-    int zeros = 0;              // if > 0, a bias of this size, which the files or the stack may lack: it is then zero
+    int zeros = 0;              // if > 0: size of a bias that the files or the stack may lack; it is then all zeros
 
     bool of_head() const { return name.compare(0, 4, "cls.") == 0; }
-    // Returns the path and the name of the part, if `rows` has one: "layer.0.attention.key_value.weight, keys".
+    // Returns the path, followed by the name of the rows if they have one: "layer.0.attention.key_value.weight, keys".
     std::string place() const;
 };
 
@@ -52,20 +52,20 @@ struct FamilyTensors {
 
 // A family of Hugging Face models, and the options by which its stacks differ from those of other families.
 struct HuggingFaceFamily {
-    // type: model_type in config.json; followed by a dot, also the prefix of tensor names. title: the name in messages.
+    // type: model_type in config.json; names of tensors begin with the type and a dot. title: the name in messages.
     // architecture: the entry of `architectures` in config.json.
     const char *type, *title, *architecture;
     bool rotary;
     bool gated;      // feed-forward parts have a gate, and linear layers outside the head have no biases
     bool own_width;  // the embedding may have another width than the layers, and rotary positions may rotate values
     int positions;   // default of max_position_embeddings
-    double dropout;  // default of both dropouts, of hidden states and of attention probabilities
+    double dropout;  // default dropout of hidden states and of attention probabilities
     double base;     // default of rope_theta, the base of the rotary angles; if not `gated`, the only supported base
     const FamilyTensors& tensors;
 };
 const std::vector<HuggingFaceFamily>& hugging_face_families();
-// Returns the family that has the kind of positions and of feed-forward parts of a stack, or null if there is none. The
-// family may still lack other options of the stack.
+// Returns the family with the same positions (rotary or not) and the same feed-forward parts as a stack, or null if
+// there is none. The family may still not support other options of the stack.
 const HuggingFaceFamily* family_of(const BackboneOptions& options);
 
 // Returns the path of the file `name` in a checkpoint's folder. If the file does not exist, throws BadInput with a
@@ -83,8 +83,9 @@ std::string hugging_face_config(const BackboneOptions& options, DType dtype, int
 std::vector<HuggingFaceName> hugging_face_names(const BackboneOptions& options);
 
 // Rotary positions rotate the D coordinates of a head in pairs: in Masquerade, coordinate 2i with 2i+1; in the
-// half-split order of NomicBERT's files, i with i + D/2. This function copies the rows of the weights of queries or
-// keys, `from`, and changes their order: to the half-split order if to_half_split, else from it. head_size is D.
+// half-split order of NomicBERT's files, i with i + D/2. This function copies `from`, the rows of the weights of
+// queries or keys, to `to` in another order: if to_half_split is true, from Masquerade's order to the half-split order;
+// otherwise from the half-split order to Masquerade's. head_size is D.
 void reorder_heads(const View& from, void* to, int head_size, bool to_half_split);
 
 const std::string word_embeddings = "embeddings.word_embeddings.weight";

@@ -12,8 +12,8 @@ namespace masquerade {
 
 struct TokenChoice {
     std::vector<int> keep;  // keep[i] is the old id of the token with the new id i; empty: all tokens are kept
-    // The tokens of the new model that follow the kept ones. compounds[i] lists kept tokens by their new ids. The mean
-    // of the embeddings of these tokens or, if the list is empty, the embedding of [UNK] becomes the new embedding.
+    // Further tokens of the new model, which follow the kept tokens. compounds[i] lists kept tokens by their new ids.
+    // The embedding of further token i is the mean of their embeddings or, if the list is empty, that of [UNK].
     std::vector<std::vector<int>> compounds;
     int unk = -1;  // new id of [UNK], for empty lists in `compounds`; -1: there is no [UNK]
     int pad = -1;  // old id of the token whose embedding [PAD] gets; -1: pad_token_id of config.json
@@ -40,9 +40,9 @@ struct ChosenTokens {
 ChosenTokens simplified_tokens(const Vocabulary& vocabulary,
                                const std::vector<std::string>& first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"});
 
-// Chooses the tokens of `wanted`, in this order. `model` is the tokenizer of the old model. Throws BadInput unless all
-// tokens that the old model lacks come last. The tokenizer splits each of these into pieces, and its embedding is the
-// mean over the pieces that are kept or, if no piece is kept, the embedding of [UNK].
+// Chooses the tokens of `wanted`, in this order. `model` is the tokenizer of the old model. Tokens that the old model
+// lacks must come last; otherwise, throws BadInput. The tokenizer splits each of these new tokens into pieces. The
+// embedding of a new token is the mean over its pieces that are kept or, if no piece is kept, the embedding of [UNK].
 ChosenTokens wanted_tokens(const WordPiece& model, const Vocabulary& wanted);
 
 // Returns the first `rows` tokens of a vocabulary, which are the tokens of a model whose embedding has `rows` rows.
