@@ -136,7 +136,8 @@ class ByHeadAttention : public SoftmaxAttention {
         const std::vector<double> zeros(std::size_t(N * H * D), 0.0);
         Tensor* y = tape.constant(name_ + ".heads.none", {N * H, D}, q->dtype, zeros.data());
         for (const Group& group : groups_) {
-            const std::string name = text(name_, ".head", group.queries[0]);
+            std::string name = name_ + ".heads";  // names its heads, so that they have random numbers of their own
+            for (int h : group.queries) name += "_" + std::to_string(h);
             std::vector<Tensor*> some_kv;
             for (std::size_t i = 0; i < kv.size(); i++)
                 some_kv.push_back(
