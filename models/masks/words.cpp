@@ -200,6 +200,7 @@ std::vector<LayerWords> layer_words(const std::string& setting, const std::strin
                                     "\" is no range of layers; expected I:J, as in layers 2:6"));
             each = each.substr(each.find(given) + given.size());
         }
+        each.erase(each.find_last_not_of(' ') + 1);
         all.push_back({range.begin(layers), range.end(layers), each});
     }
     return all;
