@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A training that is refused leaves nothing behind: no run folder, and one error line. Families, kinds of attention and settings are
-# those that the programs list, so that a new one is in the table by itself. Then the folders that a training does leave: of one that
+# A training that is refused leaves nothing behind: no run folder, and one error line. Families and settings are those
+# that the programs list, so that a new one is in the table by itself; tests/models/runs/combinations_test.cpp has the
+# kinds of attention. Then the folders that a training does leave: of one that
 # was killed before its first checkpoint, of one whose links were copied as folders, and of names that are not UTF-8.
 . "$(dirname "$0")/command_line.sh"
 root=$PWD build=$PWD/${BUILD:-build/release}
@@ -76,10 +77,6 @@ for family in $families; do
     either "$family: a text without pairs" train $family $given --data sentences.txt
     for mask in 'A none; B none' 'A causal; B full' 'A full; B causal sees A[3:4]' 'A full window=2; B causal window=2'; do
         either "$family: mask $mask" train $family $given mask="$mask"
-    done
-    for attention in $("$build/inspect" attention | awk '/^[A-Z] [a-z_]+  / { print $2 }'); do
-        either "$family: $attention" train $family $given attention=$attention
-        either "$family: $attention and a mask" train $family $given attention=$attention mask='A causal; B causal'
     done
     for objective in $("$build/inspect" models | awk -v family=$family '/^[a-z]/ { on = $1 == family } on && sub(/.*objectives:/, "") { gsub(/,/, ""); print }'); do
         either "$family: $objective" train $family $given objective=$objective

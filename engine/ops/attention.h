@@ -86,7 +86,7 @@ inline void check_attention_query(const char* op, const View& q, const Views& kv
     }
     if (most >= 1 << 20) refuse("sees ", most, " keys, more than 2^20");
     if (s.self < -1 || s.self >= keys) refuse("is key segment ", s.self, " of ", keys);
-    if (s.offset < 0 || s.dilation < 1 || s.stride < 0 || s.globals < 0 || s.block < 0 || s.block_before < 0 ||
+    if (s.offset < 0 || s.dilation < 1 || s.stride < 0 || s.globals < 0 || s.block < 0 || s.block_before < -1 ||
         s.block_last < 0)
         refuse("has offset ", s.offset, ", dilation ", s.dilation, ", stride ", s.stride, ", globals ", s.globals,
                ", block ", s.block, ", blocks before ", s.block_before, ", last places ", s.block_last);

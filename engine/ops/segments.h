@@ -44,12 +44,12 @@ struct QuerySegment {
     int stride = 0;           // if there is a window, i also sees all j with i - j a multiple of stride; 0: no stride
     int globals = 0;          // the first `globals` positions see all positions and are seen by all positions
     int block = 0;            // positions are cut into blocks of this size, and i sees its own block; 0: no blocks
-    int block_before = 0;     // position i also sees this many blocks before its own block
+    int block_before = 0;     // i also sees this many blocks before its own block; -1: i does not see its own block
     int block_last = 0;       // position i also sees the last `block_last` positions of every block
     bool window_all = false;  // whether the pattern also limits which keys of the other key segments are seen
     bool along = false;       // like window_all, but positions are counted from the start of the document
-    int bits_begin =
-        -1;  // Rule::bits: index of the first bit in SegmentGraph::bits; each row has a bit per key of `self`
+    // Rule::bits: index of the first bit in SegmentGraph::bits; each row has a bit per key of `self`
+    int bits_begin = -1;
 };
 
 struct SegmentGraph {

@@ -16,7 +16,10 @@ void expect_fitting(const LatentOptions& o) {
         throw BadUsage(
             "learn_kappa=true: a kappa that starts at 0 stays there, as it is learned by its logarithm; expected kappa above 0");
     if (o.free_bits > 0 && !kind.has(LatentKindRow::kl) && !o.learn_kappa)
-        refuse("free_bits", " has a constant KL, which costs nothing, unless learn_kappa=true makes it one that does");
+        refuse("free_bits",
+               kind.has(LatentKindRow::kappa)
+                   ? " has a constant KL, which costs nothing, unless learn_kappa=true makes it one that does"
+                   : " has a constant KL, which costs nothing; leave free_bits out");
     if (o.free_bits > 0 && o.free_bits_of == "number" && !kind.has(LatentKindRow::kl_of_numbers))
         refuse("free_bits_of=number", " has no KL that is a sum over numbers");
 }

@@ -92,12 +92,19 @@ IndexRange MaskWords::read_slice(const std::string& text, char other) const {
 }
 
 // Slices that overlap or touch are merged, so that no row is seen twice. A slice that is the whole part becomes the key
-// segment `own`, which has all rows of the part; any other slice becomes a new key segment.
+// segment `own`, which has all rows of the part; any other slice becomes a new key segment with some of these rows. Sizes
+// of tensors may depend on the number of key segments, so this number must not depend on the length of the document:
+// for each slice that makes no segment, an empty one is made, which no row sees.
 std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const {
     const KeySegment all = build.graph().keys[std::size_t(own)];
     const int length = all.end - all.begin;
     std::vector<std::pair<int, int>> slices;
-    for (const IndexRange& s : parts_[1 - part].sees) slices.push_back({s.begin(length), s.end(length)});
+    bool whole = false;  // whether the words name the whole part
+    for (const IndexRange& s : parts_[1 - part].sees) {
+        slices.push_back({s.begin(length), s.end(length)});
+        whole |= s.from == 0 && s.to == IndexRange::whole;
+    }
+    const std::size_t expected = build.graph().keys.size() + (whole ? 0 : slices.size());
     std::sort(slices.begin(), slices.end());
     std::vector<int> keys;
     for (std::size_t i = 0; i < slices.size();) {
@@ -108,6 +115,7 @@ std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const
             own_rows ? own
                      : build.key(all.source, all.begin + from, all.begin + std::max(from, to), all.place + from, from));
     }
+    while (build.graph().keys.size() < expected) build.key(all.source, all.begin, all.begin, all.place);
     return keys;
 }
 
@@ -193,6 +201,7 @@ std::vector<LayerWords> layer_words(const std::string& setting, const std::strin
                                     "\" is no range of layers; expected I:J, as in layers 2:6"));
             each = each.substr(each.find(given) + given.size());
         }
+        each.erase(each.find_last_not_of(' ') + 1);
         all.push_back({range.begin(layers), range.end(layers), each});
     }
     return all;

@@ -19,11 +19,13 @@ struct Variant {
     LatentKind kind;
     DType storage;
     bool pre_norm, rotary;
+    const char* attention = "softmax";
 };
 const Variant variants[] = {{"vmf, post-LN, rotary, f32", LatentKind::vmf, DType::f32, false, true},
                             {"vmf, post-LN, rotary, bf16", LatentKind::vmf, DType::bf16, false, true},
                             {"gaussian, pre-LN, table, f32", LatentKind::gaussian, DType::f32, true, false},
-                            {"gaussian, pre-LN, table, bf16", LatentKind::gaussian, DType::bf16, true, false}};
+                            {"gaussian, pre-LN, table, bf16", LatentKind::gaussian, DType::bf16, true, false},
+                            {"vmf, patterns by head, bf16", LatentKind::vmf, DType::bf16, false, true, "by_head"}};
 
 struct Training {
     Parameters parameters;
@@ -50,6 +52,7 @@ struct Training {
     static UniVaeOptions options(const Variant& v) {
         UniVaeOptions o = tiny_model(v.kind, v.pre_norm);
         o.backbone.rotary = v.rotary;
+        o.backbone.attention = v.attention;
         return o;
     }
     bool captured = true;

@@ -72,7 +72,7 @@ inline Layout random_layout(Sequence& random, int documents, int biggest) {
             }
             if (upto(2) == 0) {
                 q.block = 1 + upto(5);
-                q.block_before = upto(2);
+                q.block_before = upto(3) - 1;
                 q.block_last = upto(1) * upto(q.block);
                 q.globals = upto(1) * upto(3);
             }

@@ -43,8 +43,9 @@ class AttentionReader : public Observer {
 
   private:
     // Returns names for the rows of a record's output. The rows of a token embedding are named after the tokens. The
-    // rows of gather_rows keep the names that they had in its input. For any other op, the names are those of the
-    // first input that has names and as many rows as the output.
+    // rows of gather_rows keep the names that they had in its input. If reshape cuts rows into heads, each head has the
+    // name of its row. For any other op, the names are those of the first input that has names and as many rows as the
+    // output.
     Names names_after(const Record& r) const {
         Names names;
         const std::string op = r.op, &path = r.out[0]->path;
@@ -54,6 +55,9 @@ class AttentionReader : public Observer {
         } else if (op == "gather_rows") {
             const auto& [rows] = attributes_of(r, gather_rows_forward);
             for (std::int64_t i = 0; i < rows.count; i++) names.push_back(name_of(r.in[0], rows[i]));
+        } else if (op == "reshape" && names_.count(r.in[0])) {
+            const std::size_t from = std::size_t(r.in[0]->rows()), to = std::size_t(r.out[0]->rows());
+            for (std::size_t i = 0; i < to; i++) names.push_back(names_.at(r.in[0])[i * from / to]);
         } else {
             for (const Tensor* t : r.in)
                 if (t && names.empty() && t->rows() == r.out[0]->rows() && names_.count(t)) names = names_.at(t);

@@ -9,10 +9,10 @@
 namespace masquerade {
 
 const std::vector<AttentionKind>& attention_kinds() {
-    static const std::vector<AttentionKind> all = {softmax_kind, window_kind,      longformer_kind, strided_kind,
-                                                   fixed_kind,   local_kind,       lsh_kind,        sinkhorn_kind,
-                                                   luna_kind,    luna_causal_kind, linformer_kind,  performer_kind,
-                                                   rfa_kind,     linear_kind,      lambda_kind};
+    static const std::vector<AttentionKind> all = {softmax_kind,   window_kind, longformer_kind,  strided_kind,
+                                                   fixed_kind,     local_kind,  by_head_kind,     lsh_kind,
+                                                   sinkhorn_kind,  luna_kind,   luna_causal_kind, linformer_kind,
+                                                   performer_kind, rfa_kind,    linear_kind,      lambda_kind};
     return all;
 }
 

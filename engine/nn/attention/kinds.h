@@ -6,8 +6,9 @@
 
 namespace masquerade {
 
-extern const AttentionKind softmax_kind, window_kind, longformer_kind, strided_kind, fixed_kind, local_kind, lsh_kind,
-    sinkhorn_kind, luna_kind, luna_causal_kind, linformer_kind, performer_kind, rfa_kind, linear_kind, lambda_kind;
+extern const AttentionKind softmax_kind, window_kind, longformer_kind, strided_kind, fixed_kind, local_kind,
+    by_head_kind, lsh_kind, sinkhorn_kind, luna_kind, luna_causal_kind, linformer_kind, performer_kind, rfa_kind,
+    linear_kind, lambda_kind;
 
 // The base class of all kinds of attention. part() makes the linear layers, such as those for queries, keys and
 // values.

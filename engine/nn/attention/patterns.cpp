@@ -11,13 +11,14 @@
 //     local        j is in the same block of w positions as i,      Parmar et al. 2018, section 3.2, in one dimension
 //                  or in the block before it
 //
-// All heads have the same pattern. Child et al. give different heads different patterns; here `strided` and `fixed`
-// use the union of these patterns. Beltagy et al. use separate projections for global attention; here all rows use the
-// same projections.
+// All heads have the same pattern; the kind `by_head` (by_head.cpp) gives each head its own. Child et al. give different
+// heads different patterns; here `strided` and `fixed` use the union of these patterns. Beltagy et al. use separate
+// projections for global attention; here all rows use the same projections.
+#include "engine/nn/attention/patterns.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "engine/nn/attention/softmax.h"
 #include "engine/ops/visible.h"
 
 namespace masquerade {
@@ -30,9 +31,6 @@ struct PatternOptions : QuerySegment {
     void add_stride(AttentionSettings& s, int* length) {
         s.add("stride", length, "l, a distance or the size of a block; 0: square root of the number of positions", 0,
               65536);
-    }
-    static int length(int stride, int positions) {
-        return stride > 0 ? stride : std::max(1, int(std::lround(std::sqrt(double(positions)))));
     }
 };
 
@@ -54,7 +52,7 @@ struct LongformerOptions : WindowOptions {
 
 struct StridedOptions : PatternOptions {
     void declare(AttentionSettings& s) { add_stride(s, &stride); }
-    void settle(int positions) { stride = length(stride, positions), window = stride - 1; }
+    void settle(int positions) { stride = stride_or_root(stride, positions), window = stride - 1; }
 };
 
 struct FixedOptions : PatternOptions {
@@ -63,7 +61,7 @@ struct FixedOptions : PatternOptions {
         s.add("globals", &block_last, "number of summary positions at the end of each block", 0, 16384);
         add_stride(s, &block);
     }
-    void settle(int positions) { block = length(block, positions); }
+    void settle(int positions) { block = stride_or_root(block, positions); }
 };
 
 struct LocalOptions : PatternOptions {
@@ -82,32 +80,22 @@ class PatternAttention : public SoftmaxAttention {
         options.settle(s.positions);
         pattern_ = options;
     }
-    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override {
-        SegmentGraph graph = context.graph ? *context.graph : SegmentGraph();
-        for (QuerySegment& q : graph.queries) {
-            q.window = pattern_.window, q.dilation = pattern_.dilation;
-            q.stride = pattern_.stride, q.globals = pattern_.globals;
-            q.block = pattern_.block, q.block_before = pattern_.block_before, q.block_last = pattern_.block_last;
-        }
+
+  protected:
+    Tensor* attend(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv,
+                   const AttentionContext& context) const override {
         AttentionContext narrowed = context;
-        narrowed.graph = &tape.hold(std::move(graph));
-        return SoftmaxAttention::operator()(tape, queries, keys, narrowed);
+        narrowed.graph = &tape.hold(with_pattern(*context.graph, pattern_));
+        return SoftmaxAttention::attend(tape, q, kv, narrowed);
     }
 
   private:
     QuerySegment pattern_;  // only the fields `window` to `block_last` are used
 };
 
-// Returns the reason why the kind cannot honour a mask, or an empty string. `from_start` says whether the pattern
-// counts positions from the first token of a text, as blocks and global positions do.
 template <bool from_start>
 std::string refuses(const SegmentGraph& graph) {
-    for (const QuerySegment& q : graph.queries) {
-        if (has_pattern(q)) return "it has a window already";
-        if (from_start && q.along && q.rule == Rule::anticausal)
-            return "places count from the first token, and from right to left that one is written last";
-    }
-    return "";
+    return pattern_refuses(graph, from_start);
 }
 
 template <class Options, bool from_start>
@@ -116,6 +104,28 @@ constexpr AttentionKind row(const char* name, const char* what) {
 }
 
 }  // namespace
+
+SegmentGraph with_pattern(SegmentGraph graph, const QuerySegment& pattern) {
+    for (QuerySegment& q : graph.queries) {
+        q.window = pattern.window, q.dilation = pattern.dilation;
+        q.stride = pattern.stride, q.globals = pattern.globals;
+        q.block = pattern.block, q.block_before = pattern.block_before, q.block_last = pattern.block_last;
+    }
+    return graph;
+}
+
+std::string pattern_refuses(const SegmentGraph& graph, bool from_start) {
+    for (const QuerySegment& q : graph.queries) {
+        if (has_pattern(q)) return "it has a window already";
+        if (from_start && q.along && q.rule == Rule::anticausal)
+            return "places count from the first token, and from right to left that one is written last";
+    }
+    return "";
+}
+
+int stride_or_root(int stride, int positions) {
+    return stride > 0 ? stride : std::max(1, int(std::lround(std::sqrt(double(positions)))));
+}
 
 const AttentionKind window_kind = row<WindowOptions, false>("window", "softmax over the places nearby");
 const AttentionKind longformer_kind =

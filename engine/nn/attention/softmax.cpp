@@ -20,9 +20,12 @@ Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& k
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
     Tensor* q =
         query_.rotated(tape, queries.x, context.rows.position, context.rotary_table, shape_.width, name_ + ".query");
-    // (Nq,C): a row per query row.
-    Tensor* a = attention(tape, q, kv, *context.graph, shape_.heads, context.dropout, context.rows, name_);
-    return output_(tape, a, name_ + ".output");
+    return output_(tape, attend(tape, q, kv, context), name_ + ".output");
+}
+
+Tensor* SoftmaxAttention::attend(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv,
+                                 const AttentionContext& context) const {
+    return attention(tape, q, kv, *context.graph, shape_.heads, context.dropout, context.rows, name_);
 }
 
 Tensor* SoftmaxAttention::keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table,

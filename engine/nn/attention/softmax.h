@@ -15,6 +15,9 @@ class SoftmaxAttention : public ProjectedAttention {
     std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 
   protected:
+    // Returns the results of all heads, side by side (Nq,C). Kinds with a pattern narrow the mask in this function.
+    virtual Tensor* attend(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv,
+                           const AttentionContext& context) const;
     // Returns the keys and values of the Nk rows of x for G heads of width D, (Nk,2 G D). The path of this tensor ends
     // with `name`.
     Tensor* keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const char* name) const;

@@ -84,7 +84,8 @@ class Attention:
     # softmax and its sparse forms
 
     def weighed(self, has):
-        """With G heads of keys and values, each is read by H / G heads of queries that follow one another."""
+        """has(i, j, h): whether head h of place i has place j. With G heads of keys and values, each is read by H / G
+        heads of queries that follow one another."""
         G = self.o.get("kv_heads") or self.H
         turn = lambda x, positions, turns: self.turned(x, positions) if turns else x
         split = lambda x: np.repeat(x.reshape(x.shape[0], G, self.D), self.H // G, axis=1)
@@ -97,35 +98,59 @@ class Attention:
         key_value = self.all_keys(make)
         y = np.zeros_like(self.x)
         for n, row in enumerate(self.rows):
-            seen = [key for key in row.seen if key not in row.places or has(row.place, row.places[key])]
-            y[n] = softmax_of(query[n], [key_value(key) for key in seen], self.D)
+            for h in range(self.H):
+                seen = [key_value(key) for key in row.seen if key not in row.places or has(row.place, row.places[key], h)]
+                if seen:
+                    y[n, h * self.D:(h + 1) * self.D] = softmax_head(query[n][h], [k[h] for k, _ in seen], [v[h] for _, v in seen])
         return y
 
     def run_softmax(self):
-        return self.weighed(lambda i, j: True)
+        return self.weighed(lambda i, j, h: True)
 
     def run_window(self):
         w, d = self.o.get("window", 16), self.o.get("dilation", 1)
-        return self.weighed(lambda i, j: abs(i - j) <= w * d and abs(i - j) % d == 0)
+        return self.weighed(lambda i, j, h: abs(i - j) <= w * d and abs(i - j) % d == 0)
 
     def run_longformer(self):
         w, d, g = self.o.get("window", 16), self.o.get("dilation", 1), self.o.get("globals", 1)
-        return self.weighed(lambda i, j: (abs(i - j) <= w * d and abs(i - j) % d == 0) or i < g or j < g)
+        return self.weighed(lambda i, j, h: (abs(i - j) <= w * d and abs(i - j) % d == 0) or i < g or j < g)
 
     def stride(self):
         return self.o.get("stride", 0) or round(P ** 0.5)
 
     def run_strided(self):
         l = self.stride()
-        return self.weighed(lambda i, j: abs(i - j) < l or abs(i - j) % l == 0)
+        return self.weighed(lambda i, j, h: abs(i - j) < l or abs(i - j) % l == 0)
 
     def run_fixed(self):
         l, g = self.stride(), self.o.get("globals", 1)
-        return self.weighed(lambda i, j: i // l == j // l or j % l >= l - g)
+        return self.weighed(lambda i, j, h: i // l == j // l or j % l >= l - g)
 
     def run_local(self):
         w = self.o.get("window", 16)
-        return self.weighed(lambda i, j: i // w - j // w in (0, 1))
+        return self.weighed(lambda i, j, h: i // w - j // w in (0, 1))
+
+    def run_by_head(self):
+        """A pattern for each head: the conditions by name, of which one is enough."""
+        l, words = round(P ** 0.5), self.o.get("patterns", "")
+        patterns = [None] * self.H
+        for each in words.split("|") if words else []:
+            heads, *keys = each.split(",")
+            first, last = [int(end) if end else None for end in heads.split(":")]
+            for h in list(range(self.H))[first:last]:
+                patterns[h] = dict((key.split("=")[0], int(key.split("=")[1])) for key in keys if key != "full")
+        if not words:
+            patterns = [{"window": l - 1} if 2 * h < self.H else {"stride": l} for h in range(self.H)]
+        def has(i, j, h):
+            p, away = patterns[h], abs(i - j)
+            if not p:
+                return True
+            size, own = p.get("block"), "block" not in p or "stride" in p
+            return (("window" in p and away <= p["window"] * p.get("dilation", 1) and away % p.get("dilation", 1) == 0) or
+                    (own and away == 0) or ("stride" in p and away % p["stride"] == 0) or
+                    i < p.get("globals", 0) or j < p.get("globals", 0) or
+                    (size is not None and (i // size - j // size in range(p.get("before", 0) + 1) or j % size >= size - p.get("last", 0))))
+        return self.weighed(has)
 
     # rows that are sorted
 
@@ -379,6 +404,10 @@ def main():
         "strided": (softmaxes, {"stride": 3}, [turned, values, one, *grouped, {"stride": 0}, {"stride": 2}]),
         "fixed": (softmaxes, {"stride": 3}, [turned, values, one, *grouped, {"stride": 0}, {"stride": 5}, {"globals": 0}, {"globals": 2}]),
         "local": (softmaxes, {"window": 3}, [turned, values, one, *grouped, {"window": 1}, {"window": 2}]),
+        "by_head": (softmaxes, {"patterns": "0:1,window=1|-1:,stride=2"},
+                    [turned, values, one, *grouped, {"patterns": ""}, {"patterns": "1:,window=1,dilation=3", "heads": 4},
+                     {"patterns": "0:2,block=3,last=1|2:3,block=3,before=-1,last=1|3:,window=1,globals=2|-1:,stride=4,globals=1", "heads": 4,
+                      "kv_heads": 2}]),
         "lsh": (masks.PREFIXES, {"rounds": 2, "buckets": 4, "chunk": 3},
                 [turned, values, one, {"rounds": 1}, {"rounds": 4}, {"buckets": 2}, {"buckets": 8}, {"chunk": 1}, {"chunk": 32}]),
         "sinkhorn": ([m for m in masks.PREFIXES if m != "plm"], {"chunk": 3},

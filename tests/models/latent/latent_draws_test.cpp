@@ -204,3 +204,16 @@ TEST_CASE("distinct n-grams: a share of all, repeated ones too") {
     CHECK(distinct({{1, 1, 2}, {1}}, 1) == doctest::Approx(0.5));
     CHECK(distinct({{1, 1, 1}}, 2) == doctest::Approx(0.5));
 }
+
+TEST_CASE("latent options: free bits of a constant KL are refused, with a hint at learn_kappa where there is a kappa") {
+    for (const LatentKindRow& kind : latent_kinds()) {
+        CAPTURE(std::string(kind.name));
+        LatentOptions o;
+        o.kind = kind.kind;
+        o.free_bits = 1;
+        const std::string why = message_of<BadUsage>([&] { expect_fitting(o); });
+        CHECK(why.empty() == kind.has(LatentKindRow::kl));
+        if (!why.empty())
+            CHECK_SAYS(why, kind.has(LatentKindRow::kappa) ? "unless learn_kappa=true" : "; leave free_bits out");
+    }
+}

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Patterns of attention: the bits of softmax under a bit matrix of the papers' index sets; gradients; what is refused.
+// Patterns of attention: the bits of softmax under a bit matrix of the papers' index sets; heads with patterns of their
+// own; gradients; what is refused.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 #include <cstring>
 
+#include "engine/base/random.h"
+#include "engine/tensor/numbers.h"
 #include "models/masks/mask.h"
 #include "models/masks/words.h"
 #include "models/nets/unilm.h"
@@ -114,6 +117,101 @@ TEST_CASE("patterns: the stride follows from the positions") {
     CHECK(std::memcmp(x->value, y->value, x->bytes()) == 0);
 }
 
+namespace {
+
+// The results of the heads of a kind of attention, head by head: its layer before the output matrix, which is 1. The
+// rows and their names are those of tokens(); row_rate is the dropout of probabilities.
+std::vector<std::vector<float>> heads_of(const std::string& kind, const std::string& words, int heads, int kv_heads,
+                                         const SegmentGraph& graph, float dropout) {
+    constexpr int C = 16;
+    AttentionShape shape{C, heads, 0.5, false, 48, {{"window", 3}, {"dilation", 2}, {"stride", 4}, {"globals", 2}}};
+    shape.options["patterns"] = words;
+    shape.kv_heads = kv_heads;
+    Parameters parameters;
+    const auto layer = find_attention(kind).make(parameters, "layer", "attention", shape);
+    parameters.allocate(7);
+    std::vector<double> one(C * C, 0);
+    for (int i = 0; i < C; i++) one[std::size_t(i * C + i)] = 1;
+    write_numbers(parameters.master(*parameters.find("layer.attention.output.weight")), one.data());
+    const TokenRows rows = tokens();
+    std::vector<double> numbers;
+    Sequence random(9, "rows");
+    for (int i = 0; i < rows.count() * C; i++) numbers.push_back(2 * random.uniform() - 1);
+    Arena arena(Device::cpu, Blocks::loose);
+    Tape tape(arena, DType::f32);
+    tape.begin("heads", 3, 1, dropout > 0);
+    Tensor* x = tape.constant("x", {rows.count(), C}, DType::f32, numbers.data());
+    AttentionContext context;
+    context.rows = rows.names(tape);
+    context.graph = &graph;
+    context.dropout = dropout;
+    Queries queries{x};
+    const Tensor* y = (*layer)(tape, queries, {x, context.rows.position}, context);
+    std::vector<std::vector<float>> all(static_cast<std::size_t>(heads));
+    for (std::int64_t i = 0; i < y->shape.count(); i++)
+        all[std::size_t(i % C / (C / heads))].push_back(y->view().as<float>()[i]);
+    tape.end();
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("patterns: a head of by_head has the bits that its pattern gives where all heads have it") {
+    const struct {
+        const char* kind;
+        const char* words;  // the same pattern in words
+    } same[] = {{"window", "window=3 dilation=2"}, {"longformer", "window=3 dilation=2 globals=2"},
+                {"strided", "window=3 stride=4"},  {"fixed", "block=4 last=2"},
+                {"local", "block=3 before=1"},     {"softmax", "full"}};
+    for (const std::string mask : {"mlm", "lm", "unilm", "plm"})
+        for (const int kv_heads : {0, 2, 1}) {
+            CAPTURE(mask);
+            CAPTURE(kv_heads);
+            const SegmentGraph graph = make_mask(mask, documents, example_details(documents));
+            for (const auto& a : same)
+                for (const auto& b : same) {
+                    // Heads 0, 2 and 3 have pattern a, head 1 pattern b: with two key heads, one is read by both.
+                    const std::string words = text("0: ", a.words, " | 1:2 ", b.words);
+                    CAPTURE(words);
+                    const auto mixed = heads_of("by_head", words, 4, kv_heads, graph, 0),
+                               of_a = heads_of(a.kind, "", 4, kv_heads, graph, 0),
+                               of_b = heads_of(b.kind, "", 4, kv_heads, graph, 0);
+                    for (std::size_t h = 0; h < 4; h++) CHECK(mixed[h] == (h == 1 ? of_b : of_a)[h]);
+                }
+        }
+}
+
+TEST_CASE("patterns: heads that all have one pattern have the bits of its kind, dropout included; halves by default") {
+    const SegmentGraph graph = causal_mask(documents);
+    CHECK(heads_of("by_head", "0:2 window=3 dilation=2 | 2: window=3 dilation=2", 4, 0, graph, 0.3f) ==
+          heads_of("window", "", 4, 0, graph, 0.3f));
+    CHECK(heads_of("by_head", ":1,full", 4, 2, graph, 0.3f) == heads_of("softmax", "", 4, 2, graph, 0.3f));
+    CHECK(heads_of("by_head", "", 4, 0, graph, 0) ==
+          heads_of("by_head", "0:2 window=6 | 2:4 stride=7", 4, 0, graph, 0));  // 7: the root of 48
+    const auto dropped = heads_of("by_head", "", 4, 0, graph, 0.3f);
+    CHECK(dropped != heads_of("by_head", "", 4, 0, graph, 0));
+}
+
+TEST_CASE("patterns: what the words of by_head must not say") {
+    for (const auto& [words, why] : {
+             std::pair("window=3", "\"window=3\" is no range of heads; expected I:J, as in 0:2 window=8"),
+             {"0:2", "heads 0:2 have no pattern; expected full, or KEY=NUMBER as in window=8"},
+             {"4:6 full", "\"4:6\" names none of the 4 heads"},
+             {"0:2 windw=3", "\"windw=3\" is neither full nor window=, dilation=, stride=, globals=, block=, before="},
+             {"0:2 window=x", "\"window=x\": a whole number from 0 to 16384 is expected"},
+             {"0:2 stride=0", "\"stride=0\": a whole number from 1 to 16384 is expected"},
+             {"0:2 window=99999", "\"window=99999\": a whole number from 0 to 16384 is expected"},
+             {"0:2 full window=3", "heads 0:2: full stands alone"},
+             {"0:2 dilation=3", "heads 0:2: dilation= needs window="},
+             {"0:2 last=3", "heads 0:2: before= and last= need block="},
+             {"0:2 full | | 2:4 full", "\"\" is no range of heads"},
+         }) {
+        CAPTURE(std::string(words));
+        CHECK_SAYS(message_of<BadUsage>([&] { heads_of("by_head", words, 4, 0, causal_mask(documents), 0); }),
+                   text("patterns \"", words, "\": ", why));
+    }
+}
+
 TEST_CASE("patterns: gradients by complex step, the graph of the call kept until then") {
     using Model = small_pairs::Small<UniLm, BackboneOptions>;
     const std::vector<Sentence> text = small_pairs::pairs(3, 2, {18, 18});
@@ -122,6 +220,11 @@ TEST_CASE("patterns: gradients by complex step, the graph of the call kept until
             const Batch batch = find_objective(objective).batch(pointers_to(text), 1, small_pairs::options(), 16);
             CHECK(small_pairs::gradient_error<Model>(small(pattern.kind, 2), batch) <= 1e-11);
         }
+    BackboneOptions by_head = small("by_head", 2);
+    by_head.heads = 4, by_head.kv_heads = 2;
+    by_head.attention_options["patterns"] = std::string("0:3 window=2 | 3: stride=3 globals=1");
+    const Batch batch = find_objective("unilm").batch(pointers_to(text), 1, small_pairs::options(), 16);
+    CHECK(small_pairs::gradient_error<Model>(by_head, batch) <= 1e-11);
 }
 
 TEST_CASE("patterns: a mask with a window of its own is refused") {

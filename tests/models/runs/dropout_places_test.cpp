@@ -323,6 +323,8 @@ TEST_CASE("dropout: every place of every family drops its share, by names of its
                                                                       {"chunk", "4"},
                                                                       {"slots", "3"}};
             if (!attention.rotates) given.emplace_back("rotary", "false");
+            if (std::string(attention.name) == "by_head")  // each op has two of four heads, in `width` columns
+                given.insert(given.end(), {{"width", text(2 * width)}, {"heads", text(2 * heads)}});
             if (std::string(kind.name) == "unilm") given.emplace_back("objective", "mlm");
             check(kind, given);
             given.emplace_back("objective", "insertion-one-stack");  // documents of several groups of slots

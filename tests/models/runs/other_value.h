@@ -47,6 +47,7 @@ inline std::string special_value(const std::string& model, const std::string& ke
     if (key == "task") return model == "classify" ? "recall" : "sort";
     for (auto [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
              {"attention", "strided"},
+             {"patterns", "0:1 window=1 | 1:2 stride=3"},
              {"buckets", "8"},
              {"groups", "4"},
              {"words", "12"},

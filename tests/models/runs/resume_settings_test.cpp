@@ -60,7 +60,6 @@ TEST_CASE("resume: every setting of every family, with another value than its de
         defaults->declare(all);
         std::vector<std::pair<std::string, std::string>> changes;  // key and value; none: any other one
         for (const std::string& key : all.keys()) changes.emplace_back(key, "");
-        for (const AttentionKind& attention : attention_kinds()) changes.emplace_back("attention", attention.name);
         changes.emplace_back("attention", "A lsh; B softmax | layers 1:: A luna; B performer");
         for (const auto& [key, value] : changes) {
             if (key == "attention" && value.empty()) continue;

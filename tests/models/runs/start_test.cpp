@@ -91,6 +91,7 @@ constexpr BesideSoftmax beside_softmax[] = {
     {"strided", "", ""},
     {"fixed", "", ""},
     {"local", "", ""},
+    {"by_head", "", ""},
     {"sinkhorn", "", ""},
     {"lsh", "rotations", "rotations"},
     {"luna", "key_value, norm_packed, pack_query, slots", "key_value, norm_packed, pack_query, slots"},

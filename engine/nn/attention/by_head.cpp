@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+// Sparse softmax attention in which each head has a pattern of its own. In the Sparse Transformer, some heads see the
+// positions nearby and others every l-th position (Child et al. 2019, section 4.3); in Longformer, the dilation of the
+// window differs by head (Beltagy et al. 2020, section 3.1). The setting `patterns` gives the patterns in words:
+//
+//   "0:2 window=8 | 2:4 stride=8"    heads 0 and 1 see 8 places to either side, heads 2 and 3 every 8th place
+//
+//   patterns  HEADS PATTERN, separated by "|"; if several name a head, the last one counts
+//   HEADS     I:J, the heads from I to before J, indexed as in Python
+//   PATTERN   "full", or one or more KEY=NUMBER
+//   KEY       window, dilation, stride, globals; or block, before, last: the fields `window` to `block_last` of
+//             QuerySegment. A row sees the places that any of them allows. If there is a stride, or neither a window
+//             nor a block, a missing window is 0: the row sees its own place.
+//
+// Heads that no words name see all that the mask allows. If `patterns` is empty, the first half of the heads has
+// window=l-1 and the other half stride=l, where l is the square root of the number of positions.
+//
+// Heads with the same pattern form a group. The columns of a group are copied from the queries, keys and values, and
+// one attention op computes the group under its own mask. If there is only one group, nothing is copied.
+#include <algorithm>
+#include <sstream>
+
+#include "engine/nn/attention/patterns.h"
+#include "input/index_range.h"
+
+namespace masquerade {
+namespace {
+
+constexpr int most = 16384;  // largest number of a pattern
+
+struct Key {
+    const char* name;
+    int QuerySegment::*field;
+    int least;
+};
+constexpr Key keys_of_pattern[] = {
+    {"window", &QuerySegment::window, 0},   {"dilation", &QuerySegment::dilation, 1},
+    {"stride", &QuerySegment::stride, 1},   {"globals", &QuerySegment::globals, 0},
+    {"block", &QuerySegment::block, 1},     {"before", &QuerySegment::block_before, -1},
+    {"last", &QuerySegment::block_last, 0},
+};
+
+bool same_pattern(const QuerySegment& a, const QuerySegment& b) {
+    return std::all_of(std::begin(keys_of_pattern), std::end(keys_of_pattern),
+                       [&](const Key& key) { return a.*key.field == b.*key.field; });
+}
+
+// Reads patterns in words. `refuse` throws BadUsage.
+template <class Refuse>
+std::vector<QuerySegment> read_patterns(std::string words, int heads, const Refuse& refuse) {
+    std::vector<QuerySegment> all(std::size_t(heads), QuerySegment{});
+    std::replace(words.begin(), words.end(), ',', ' ');
+    std::istringstream in(words);
+    for (std::string each; std::getline(in, each, '|');) {
+        std::istringstream parts(each);
+        std::string given, word;
+        parts >> given;
+        IndexRange range;
+        if (read_range(given, range, most))
+            refuse(text("\"", given, "\" is no range of heads; expected I:J, as in 0:2 window=8"));
+        if (range.begin(heads) >= range.end(heads)) refuse(text("\"", given, "\" names none of the ", heads, " heads"));
+        QuerySegment pattern;
+        int count = 0;
+        std::vector<std::string> set;
+        for (; parts >> word; count++) {
+            if (word == "full") continue;
+            const std::size_t equals = std::min(word.find('='), word.size());
+            const std::string name = word.substr(0, equals), value = word.substr(std::min(equals + 1, word.size()));
+            const auto key = std::find_if(std::begin(keys_of_pattern), std::end(keys_of_pattern),
+                                          [&](const Key& one) { return name == one.name; });
+            if (key == std::end(keys_of_pattern))
+                refuse(text("\"", word,
+                            "\" is neither full nor window=, dilation=, stride=, globals=, block=, before= "
+                            "or last="));
+            int& number = pattern.*key->field;
+            if (!read_number(value, number) || number < key->least || number > most)
+                refuse(text("\"", word, "\": a whole number from ", key->least, " to ", most, " is expected"));
+            set.push_back(name);
+        }
+        const auto has = [&](const char* name) { return std::find(set.begin(), set.end(), name) != set.end(); };
+        if (count == 0) refuse(text("heads ", given, " have no pattern; expected full, or KEY=NUMBER as in window=8"));
+        if (int(set.size()) < count && count > 1) refuse(text("heads ", given, ": full stands alone"));
+        if (has("dilation") && !has("window")) refuse(text("heads ", given, ": dilation= needs window="));
+        if ((has("before") || has("last")) && !has("block"))
+            refuse(text("heads ", given, ": before= and last= need block="));
+        if (!set.empty() && pattern.window < 0 && (pattern.block == 0 || pattern.stride > 0)) pattern.window = 0;
+        std::fill(all.begin() + range.begin(heads), all.begin() + range.end(heads), pattern);
+    }
+    return all;
+}
+
+struct ByHeadOptions {
+    std::string patterns;
+    void declare(AttentionSettings& s) {
+        s.add("patterns", &patterns,
+              "places that heads see, as in '0:2 block=8 | 2:4 stride=8'; empty: half of the heads see those nearby, "
+              "half every l-th",
+              {});
+    }
+};
+
+class ByHeadAttention : public SoftmaxAttention {
+  public:
+    ByHeadAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
+                    const ByHeadOptions& options)
+        : SoftmaxAttention(p, layer, name, s) {
+        std::vector<QuerySegment> patterns(std::size_t(s.heads), QuerySegment{});
+        if (options.patterns.empty()) {
+            const int l = stride_or_root(0, s.positions);
+            for (int h = 0; h < s.heads; h++) {
+                QuerySegment& pattern = patterns[std::size_t(h)];
+                pattern.window = 2 * h < s.heads ? l - 1 : 0;
+                pattern.stride = 2 * h < s.heads ? 0 : l;
+            }
+        } else {
+            patterns = read_patterns(options.patterns, s.heads, [&](const std::string& why) {
+                throw BadUsage(text("patterns \"", options.patterns, "\": ", why));
+            });
+        }
+        add_groups(patterns);
+    }
+
+  protected:
+    Tensor* attend(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv,
+                   const AttentionContext& context) const override {
+        const auto graph_of = [&](const Group& group) -> const SegmentGraph& {
+            return tape.hold(with_pattern(*context.graph, group.pattern));
+        };
+        if (groups_.size() == 1)
+            return attention(tape, q, kv, graph_of(groups_[0]), shape_.heads, context.dropout, context.rows, name_);
+        const std::int64_t N = q->rows(), H = shape_.heads, D = shape_.width / shape_.heads;
+        Tensor* each_q = rows_of_heads(tape, q, name_ + ".heads.query");
+        std::vector<Tensor*> each_kv;
+        for (std::size_t i = 0; i < kv.size(); i++)
+            each_kv.push_back(rows_of_heads(tape, kv[i], text(name_, ".heads.keys.", i)));
+        const std::vector<double> zeros(std::size_t(N * H * D), 0.0);
+        Tensor* y = tape.constant(name_ + ".heads.none", {N * H, D}, q->dtype, zeros.data());
+        for (const Group& group : groups_) {
+            std::string name = name_ + ".heads";  // names its heads, so that they have random numbers of their own
+            for (int h : group.queries) name += "_" + std::to_string(h);
+            std::vector<Tensor*> some_kv;
+            for (std::size_t i = 0; i < kv.size(); i++)
+                some_kv.push_back(
+                    chosen_heads(tape, each_kv[i], kv[i]->rows(), group.keys, text(name, ".key_value.", i)));
+            Tensor* some_q = chosen_heads(tape, each_q, N, group.queries, name + ".query");
+            Tensor* some = attention(tape, some_q, some_kv, graph_of(group), int(group.queries.size()), context.dropout,
+                                     context.rows, name);
+            const std::int64_t count = std::int64_t(group.queries.size());
+            std::vector<int> which(std::size_t(N * H), -1);
+            for (std::int64_t n = 0, row = 0; n < N; n++)
+                for (int h : group.queries) which[std::size_t(n * H + h)] = int(row++);
+            y = replace_rows(tape, y, tape.ints(tape.hold(std::move(which))),
+                             reshape(tape, some, {N * count, D}, name + ".rows"), name + ".joined");
+        }
+        return reshape(tape, y, {N, H * D}, name_);
+    }
+
+  private:
+    // Heads that one op computes: heads of queries, and the columns of their keys and values, counted in heads.
+    struct Group {
+        QuerySegment pattern;  // only the fields `window` to `block_last` are used
+        std::vector<int> queries, keys;
+        int readers = 0;  // number of these query heads that share each key/value head
+    };
+
+    // An op needs the same number of query heads for each key/value head, so heads with the same pattern may be in
+    // several groups.
+    void add_groups(const std::vector<QuerySegment>& patterns) {
+        const int G = shape_.key_width() / (shape_.width / shape_.heads), readers = shape_.heads / G;
+        for (int g = 0; g < G; g++)
+            for (int first = g * readers; first < (g + 1) * readers; first++) {
+                const QuerySegment& pattern = patterns[std::size_t(first)];
+                std::vector<int> same;
+                for (int h = g * readers; h < (g + 1) * readers; h++)
+                    if (same_pattern(patterns[std::size_t(h)], pattern)) same.push_back(h);
+                if (same[0] != first) continue;
+                auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& one) {
+                    return one.readers == int(same.size()) && same_pattern(one.pattern, pattern);
+                });
+                if (group == groups_.end()) group = groups_.insert(group, {pattern, {}, {}, int(same.size())});
+                group->queries.insert(group->queries.end(), same.begin(), same.end());
+                group->keys.push_back(g);
+            }
+        for (Group& group : groups_)
+            for (std::size_t i = 0, count = group.keys.size(); i < count; i++) group.keys.push_back(G + group.keys[i]);
+    }
+
+    // Returns the numbers of x (N,M D) as (N M,D): a row for each head of each row.
+    Tensor* rows_of_heads(Tape& tape, Tensor* x, const std::string& name) const {
+        const std::int64_t D = shape_.width / shape_.heads;
+        return reshape(tape, x, {x->rows() * x->columns() / D, D}, name);
+    }
+
+    // Returns some heads of N rows, side by side. `each` (N M,D) has a row for each of the M heads of a row.
+    Tensor* chosen_heads(Tape& tape, Tensor* each, std::int64_t N, const std::vector<int>& heads,
+                         const std::string& name) const {
+        const std::int64_t M = N > 0 ? each->rows() / N : 0, count = std::int64_t(heads.size());
+        std::vector<int> rows;
+        rows.reserve(std::size_t(N * count));
+        for (std::int64_t n = 0; n < N; n++)
+            for (int h : heads) rows.push_back(int(n * M + h));
+        Tensor* some = gather_rows(tape, each, tape.ints(tape.hold(std::move(rows))), name + ".rows");
+        return reshape(tape, some, {N, count * each->columns()}, name);
+    }
+
+    std::vector<Group> groups_;
+};
+
+std::string refuses(const SegmentGraph& graph) { return pattern_refuses(graph, true); }
+
+}  // namespace
+
+const AttentionKind by_head_kind = with_softmax_cross(with_groups(kind_of<ByHeadAttention, ByHeadOptions>(
+    "by_head", "softmax, where each head sees places by a pattern of its own", true, true, refuses)));
+
+}  // namespace masquerade
