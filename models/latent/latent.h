@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/nn/layers.h"
+#include "models/latent/flow_steps.h"
 #include "models/latent/sphere.h"
 
 namespace masquerade {
@@ -28,7 +29,7 @@ struct LatentOptions {
                                             // "number", the KL of each number of z, with free_bits / Z; for "batch",
                                             // the mean KL of a batch
     int levels = 5;                         // fsq: number of values that each number of z can have
-    int flow_steps = 3, flow_width = 64;
+    FlowOptions flow = {};
     int codes = 256, groups = 2;  // vq: rows per codebook; number of groups into which z is cut, one codebook each
     double commitment = 0.25, decay = 0.99;
 };
@@ -73,6 +74,10 @@ class Latent {
     // Updates the states of the latent, such as codebooks (Parameters::add_state). Call it after the backward pass of
     // a step. weights (B) are 1, or 0 for padding documents.
     virtual void learn(Tape& /*tape*/, const LatentSample& /*sample*/, Tensor* /*weights*/) const {}
+
+    // Whether parameters wait for the samples z of the first batch, which start() sets by them.
+    virtual bool waits_for_data() const { return false; }
+    virtual void start(std::vector<Numbers> /*z*/) const {}
 
     // The functions below are for one document: z has Z numbers, y has inputs() numbers.
 
