@@ -93,6 +93,7 @@ for family in $families; do
         done
         for text in nowhere files pipe empty binary; do refused "$family: text $text" train $family $given --data $text; done
     fi
+    [ $family != flow ] || continue  # it gives no weights
     # weights whose first loss is no number
     train $family $given --steps 1 --precision f32 --out hostile > /dev/null 2>&1
     is "$family: a run" 0 $?
