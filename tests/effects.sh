@@ -28,6 +28,7 @@ train univae --data sentences.txt --dev sources layers=2 latent_layers=1 latent_
 train univae --data sentences.txt --dev sources layers=2 latent_layers=1 latent=vq latent_size=8 deviation=0.3 prior_sentences=0 \
     --steps 5 --out vq
 "$root/generate" --device cpu vq --codes < some > codes
+"$root/generate" --device cpu vae --vectors latents.npy < some
 train unilm --data pairs.tsv --dev held_out.tsv layers=2 max_target=8 --steps 120 --out pair
 train unilm objective=lm:1,lm-reverse:1 --data sentences.txt --dev sources layers=2 --steps 160 --out lm
 train unilm objective=lm --data sentences.txt --dev sources layers=2 --steps 40 --out judge
@@ -67,6 +68,7 @@ generate refine vae nothing --prior uniform --count 20 = --prior uniform --count
 generate length vae nothing --length 3 = --length 12
 generate codes vq some --reconstruct = --codes
 generate from-codes vq codes --reconstruct = --from-codes
+generate from-vectors vae nothing --count 60 = --from-vectors latents.npy
 generate nearest pair sources --nearest some = --nearest sources
 generate neighbours pair sources --nearest some = --nearest some --neighbours 2
 generate vectors pair sources = --vectors vectors.npy

@@ -22,6 +22,7 @@ families=$(awk '/^[a-z0-9]+: / { print substr($1, 1, length($1) - 1) }' help)
 for family in $families; do
     settings="$small ${more[$family]:-} --data pairs.tsv"
     [ "$family" != classify ] || settings="layers=1 width=16 heads=2 inner=16 batch_tokens=100 length=16 task=files"
+    [ "$family" != flow ] || settings='flow_width=8 batch_rows=8 held_out=9'
     for seed in 1 2; do
         train "$family" $settings --steps 2 --seed $seed --out "$family.$seed" > said 2>&1 || cat said
     done

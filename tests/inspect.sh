@@ -43,6 +43,7 @@ gradients 'unilm, other forms' 30 unilm pre_norm=true rotary=false embedding=16 
 gradients 'unilm, wider' 60 unilm layers=4 width=48 heads=4 gelu=tanh
 gradients seq2seq 60 seq2seq
 gradients classify 30 classify
+gradients flow 14 flow flow_steps=2 flow_width=8 batch_rows=16
 gradients 'classify, asked anywhere' 30 classify task=recall pairs=2 length=12
 gradients 'seq2seq, mass' 60 seq2seq objective=mass pre_norm=true rotary_cross=false dropout=0.1
 # Every kind of attention in every family: its gradients are right if the table has x for all masks of that family; else a step
@@ -101,6 +102,10 @@ is 'a mask as a picture: a field for each pair, as many dark as there are seen' 
     "$(grep -c '<rect x=' "$folder/mask.svg") $(grep -c 2b5d8a "$folder/mask.svg")"
 is 'a mask as a picture: well-formed' 0 "$(python3 -c "import xml.dom.minidom, sys; xml.dom.minidom.parse('$folder/mask.svg')" > /dev/null 2>&1; echo $?)"
 refuses 'a picture of no mask' 2 'give its name or its words' inspect mask --svg "$folder/mask.svg"
+timeout 20 "$build/train" --device cpu --threads 1 flow points=rings held_out=20 --steps 2 --out "$folder/flow" > /dev/null 2>&1
+inspect report "$folder/flow" --out "$folder/flow.html" > /dev/null 2>&1
+is 'report of a flow: curves, points and density' '2 1' \
+    "$(grep -c 'held-out vectors and samples\|title>density' "$folder/flow.html") $(grep -c 'fill-opacity' "$folder/flow.html")"
 mkdir -p "$folder/run/step-000002"
 printf '{"step":%d,"loss":%d,"kl":1}\n' 1 5 2 4 3 3 > "$folder/run/log.jsonl"
 printf '{"step":4,"lo' >> "$folder/run/log.jsonl"

@@ -45,8 +45,9 @@ struct Groups {
 
 Groups declare(Options& app, Writing& w) {
     const std::vector<Option> draws{
-        app.number("--count", w.count, 1, 100000000, "number of samples (default of univae: 10)"),
-        app.number("--temperature", w.temperature, 0.0, 100.0, "0: the most likely token (default)", "T"),
+        app.number("--count", w.count, 1, 100000000, "number of samples (default of univae and flow: 10)"),
+        app.number("--temperature", w.temperature, 0.0, 100.0,
+                   "0: the most likely token (default); flow: scales the noise (default: 1)", "T"),
         app.number("--top-k", w.search.top_k, 1, 100000000, "sample from the K most likely tokens", "K"),
         app.number("--top-p", w.search.top_p, 0.0, 1.0,
                    "sample from the smallest set of tokens with total probability P", "P")};
@@ -78,6 +79,8 @@ Groups declare(Options& app, Writing& w) {
         latents.flag("--interpolate", w.interpolate, "lines A<TAB>B: sentences between A and B, separated by tabs"),
         latents.flag("--codes", w.codes, "print the code of every input line, of a run with latent=vq or latent=fsq"),
         latents.flag("--from-codes", w.from_codes, "lines are codes, as --codes prints them: write their sentences"),
+        latents.input("--from-vectors", w.from_vectors, "FILE",
+                      "write a sentence for each row of this .npy file, such as the samples of a flow"),
     };
     for (const Option& one : ways)
         for (const Option& other : ways)
@@ -100,7 +103,7 @@ Groups declare(Options& app, Writing& w) {
     vectors.number("--neighbours", w.neighbours, 1, 1000000, "sentences of --nearest, separated by tabs (default: 1)")
         .needs(nearest);
     vectors.output("--vectors", w.vectors, "FILE",
-                   "save the vectors of the input lines for NumPy (.npy), one row for each");
+                   "save the vectors of the input lines, or the samples of a flow, for NumPy (.npy), one row for each");
 
     Options insertion = declare_insertion(app, w.search.canvas);
     insertion.flag("--canvas", w.from_canvas,
@@ -116,7 +119,8 @@ Groups declare(Options& app, Writing& w) {
 // Throws BadUsage if the user gave an option that this kind of model does not support.
 void expect_only_of(const Family& kind, const Groups& groups, const Writing& w) {
     const std::vector<Option> compares = groups.vectors.given();
-    const std::string silent = !compares.empty() ? compares[0].name() : w.codes ? "--codes" : "";
+    const bool vectors = kind.options == Family::of_vectors;  // its samples are vectors
+    const std::string silent = !compares.empty() && !vectors ? compares[0].name() : w.codes ? "--codes" : "";
     std::vector<Option> of_text = groups.draws;
     const auto add = [&](const Options& group) {
         for (const Option& option : group.given()) of_text.push_back(option);
@@ -129,6 +133,7 @@ void expect_only_of(const Family& kind, const Groups& groups, const Writing& w) 
     if (kind.options == Family::no_options) return;  // a later check reports that this model does not generate
     for (const auto& [group, families] : groups.others)
         if (!(kind.options & families)) refuse_options(group, w.run, kind.name);
+    if (vectors) refuse_options(groups.search, w.run, kind.name);
     if (kind.options != Family::of_insertion) return;
     for (const Option& option : groups.search.given())
         if (option.name() != "--maximum" && option.name() != "--forbid")
@@ -146,7 +151,7 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "generate",
         "Generates text with a run: univae samples, or reconstructs lines of standard input; unilm, seq2seq and "
-        "insertion write a target for every line of standard input.",
+        "insertion write a target for every line of standard input. A flow writes vectors.",
         [&](Options& app) {
             app.input("run", how.run, "RUN", "run folder, or one of its steps").required();
             app.number("--average", average, 1, 1000000,
@@ -160,7 +165,7 @@ int main(int argc, char** argv) {
             expect_only_of(kind, groups, how);
             how.seed = common.seed;
             how.has_maximum = groups.maximum.given();
-            const bool compares = !how.nearest.empty() || !how.vectors.empty();
+            const bool compares = kind.options != Family::of_vectors && (!how.nearest.empty() || !how.vectors.empty());
             const RunWriter writer = compares ? neighbour_writer(*run, how) : run->writer(how);
             const auto write = [&](std::vector<std::string> lines, std::uint32_t first) {
                 write_out(writer.write(std::move(lines), first));

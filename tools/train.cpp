@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
         [&](Options& app) {
             a.given = app;
             app.value("words", a.wanted.words, "[MODEL] [KEY=VALUE ...]",
-                      "univae (default), unilm, seq2seq, insertion or classify, then settings as key=value");
+                      "univae (default), unilm, seq2seq, insertion, classify or flow, then settings as key=value");
             app.input("--config", a.wanted.config, "FILE", "settings from a file; key=value overrides it");
             app.input(
                 "--data", a.wanted.data, "FILE",

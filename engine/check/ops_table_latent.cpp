@@ -97,6 +97,41 @@ Case log_det_case(Sizes n) {
     return c;
 }
 
+Draw away_from_zero() {
+    return each([](Sequence& random) { return (random.below(2) ? 1 : -1) * (0.5 + random.uniform_double()); });
+}
+
+Case actnorm_case(Sizes n) {
+    const int B = n.rows, Z = n.columns;
+    Case c;
+    c.input("x", {B, Z}, arithmetic).by_row();
+    c.input("s", {Z}, arithmetic).drawn(away_from_zero()).sums(B + 1);
+    c.input("b", {Z}, arithmetic).sums(B);
+    c.output("y", {B, Z}, arithmetic).by_row().at_least(1);
+    c.output("log_det", {1}, arithmetic).sums(Z, 4).at_least(1);
+    set_calls(c, actnorm_forward, actnorm_backward, actnorm);
+    return c;
+}
+
+// The permutation moves every row by one, so that neither it nor its inverse is the identity or the other.
+Case lu_matrix_case(Sizes n) {
+    const int Z = n.columns;
+    Case c;
+    c.usual.sums(Z, 4).at_least(1);
+    c.input("lu", {Z, Z}, arithmetic).drawn([Z](std::vector<double>& numbers, Sequence& random) {
+        for (int i = 0; i < Z * Z; i++)
+            numbers[std::size_t(i)] =
+                i / Z == i % Z ? (i % 3 ? 1 : -1) * (0.5 + random.uniform_double()) : normal(random) / std::sqrt(Z);
+    });
+    c.constant("order", {Z}, arithmetic).drawn([Z](std::vector<double>& numbers, Sequence&) {
+        for (int i = 0; i < Z; i++) numbers[std::size_t(i)] = (i + 1) % Z;
+    });
+    c.output("w", {Z, Z}, arithmetic);
+    c.output("log_det", {1}, arithmetic);
+    set_calls(c, lu_matrix_forward, lu_matrix_backward, lu_matrix);
+    return c;
+}
+
 Case flow_kl_case(Sizes n) {
     const int B = n.rows, Z = n.columns;
     Case c;
@@ -122,6 +157,13 @@ std::vector<Op> code_ops() {
             {"coupling", coupling_case},
             {"log_det",
              log_det_case,
+             {{1, 4, 1}, {1, 1, 1}, {1, 7, 1}},
+             {{1, 12, 1}},
+             {{1, 1, 1}, {1, 2, 1}, {1, 31, 1}, {1, 33, 1}, {1, 64, 1}},
+             {{1, 129, 1}}},
+            {"actnorm", actnorm_case},
+            {"lu_matrix",
+             lu_matrix_case,
              {{1, 4, 1}, {1, 1, 1}, {1, 7, 1}},
              {{1, 12, 1}},
              {{1, 1, 1}, {1, 2, 1}, {1, 31, 1}, {1, 33, 1}, {1, 64, 1}},

@@ -107,14 +107,21 @@ Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& nam
 // latent. If `prior` is null, the prior is N(0, 1).
 Tensor* gaussian_kl(Tape& tape, Tensor* x, Tensor* prior, const std::string& name, bool apart = false);
 Tensor* at_least(Tape& tape, Tensor* x, double least, const std::string& name);
-// Two parts of a normalising flow. coupling() computes y (B,Z) from x (B,Z) and st (B,2 (Z/2)), and for each row the
-// log determinant (B) of the derivative of y with respect to x. A row of st holds the numbers that scale, then those
-// that shift, the last Z/2 numbers of the row of x. log_det() returns log |det w| (1) of a square matrix w.
+// Parts of a normalising flow. coupling() computes y (B,Z) from x (B,Z) and st (B,2 (Z/2)), and for each row the log
+// determinant (B) of the derivative of y with respect to x. A row of st holds the numbers that scale, then those that
+// shift, the last Z/2 numbers of the row of x. log_det() returns log |det w| (1) of a square matrix w.
 struct Coupled {
     Tensor *y, *log_det;
 };
 Coupled coupling(Tape& tape, Tensor* x, Tensor* st, const std::string& name);
 Tensor* log_det(Tape& tape, Tensor* w, const std::string& name);
+// actnorm() returns y = s x + b, each column with its own s and b, and sum log |s| (1). lu_matrix() returns the matrix
+// P L (U + diag(s)) (Z,Z) and its log determinant (1); `lu` (Z,Z) holds L, s and U, and `order` (Z) holds P.
+struct WithLogDet {
+    Tensor *value, *log_det;
+};
+WithLogDet actnorm(Tape& tape, Tensor* x, Tensor* s, Tensor* b, const std::string& name);
+WithLogDet lu_matrix(Tape& tape, Tensor* lu, Tensor* order, const std::string& name);
 // Returns an estimate of the KL divergence (B), for a prior that is a normalising flow (formula: flow_kl_forward in
 // ops.h).
 Tensor* flow_kl(Tape& tape, Tensor* x, Tensor* e, Tensor* u, Tensor* log_dets, Tensor* log_det,

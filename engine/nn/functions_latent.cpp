@@ -52,6 +52,16 @@ Tensor* log_det(Tape& t, Tensor* w, const std::string& name) {
     return run_op(t, name, log_det_forward, log_det_backward, {w});
 }
 
+WithLogDet actnorm(Tape& t, Tensor* x, Tensor* s, Tensor* b, const std::string& name) {
+    Tensor* y = run_op(t, name, actnorm_forward, actnorm_backward, {x, s, b});
+    return {y, t.records().back().out[1]};
+}
+
+WithLogDet lu_matrix(Tape& t, Tensor* lu, Tensor* order, const std::string& name) {
+    Tensor* w = run_op(t, name, lu_matrix_forward, lu_matrix_backward, {lu, order});
+    return {w, t.records().back().out[1]};
+}
+
 Tensor* flow_kl(Tape& t, Tensor* x, Tensor* e, Tensor* u, Tensor* log_dets, Tensor* log_det, const std::string& name) {
     return run_op(t, name, flow_kl_forward, flow_kl_backward, {x, e, u, log_dets, log_det});
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Ops of a normalising flow, an invertible map of latents. coupling is an affine coupling layer with the log of its
-// Jacobian determinant. log_det is the log determinant of a linear layer. flow_kl estimates the KL divergence from a
-// normal distribution to the prior that the flow defines. All tensors have the arithmetic type.
+// Jacobian determinant. log_det is the log determinant of a linear layer. actnorm scales and shifts columns. lu_matrix
+// makes the matrix of a linear layer from its LU factors. flow_kl estimates the KL divergence from a normal distribution
+// to the prior that the flow defines. All tensors have the arithmetic type.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
@@ -47,6 +48,10 @@ template <class A>
 HD auto size_of_number(A x) {
     return real_of(x) < 0 ? -real_of(x) : real_of(x);
 }
+template <class A>
+HD A log_of_size(A x) {
+    return log_of(real_of(x) < 0 ? -x : x);
+}
 // Inverts w (Z,Z) by Gauss-Jordan elimination with partial pivoting: `left` begins as w and becomes the identity,
 // `inverse` becomes the inverse of w, and log_det is log |det w|.
 template <class A>
@@ -55,14 +60,14 @@ HD void log_det_of(Lanes lanes, const A* w, A* left, A* inverse, A* log_det, int
         left[i] = w[i];
         inverse[i] = i / Z == i % Z ? A(1) : A(0);
     });
-    A sum_of_logs(0);
+    A logs(0);
     for (int k = 0; k < Z; k++) {
         meet(lanes);
         int pivot = k;
         for (int row = k + 1; row < Z; row++)
             if (size_of_number(left[row * Z + k]) > size_of_number(left[pivot * Z + k])) pivot = row;
         const A by = left[pivot * Z + k];
-        sum_of_logs = sum_of_logs + log_of(real_of(by) < 0 ? -by : by);
+        logs = logs + log_of_size(by);
         meet(lanes);
         each(lanes, Z, [&](int c) {
             const A l = left[k * Z + c], i = inverse[k * Z + c];
@@ -81,11 +86,76 @@ HD void log_det_of(Lanes lanes, const A* w, A* left, A* inverse, A* log_det, int
             });
         }
     }
-    if (first(lanes)) *log_det = sum_of_logs;
+    if (first(lanes)) *log_det = logs;
 }
 template <class A>
 HD A log_det_grad(A dlog_det, const A* inverse, int Z, std::int64_t i) {
     return dlog_det * inverse[(i % Z) * Z + i / Z];
+}
+
+// log_det = the sum of log |s_i| over n numbers s_i, which are `step` numbers apart.
+template <class A>
+HD void sum_of_logs(Lanes lanes, const A* s, std::int64_t step, A* log_det, int n) {
+    const A all = sum(lanes, n, [&](int i) { return log_of_size(s[i * step]); });
+    if (first(lanes)) *log_det = all;
+}
+
+template <class A>
+HD A actnorm_point(A x, const A* s, const A* b, int Z, std::int64_t i) {
+    return s[i % Z] * x + b[i % Z];
+}
+// Row `rows`, one more than x has, stands for log_det: it has a term in ds, but no dx.
+template <class A>
+HD void actnorm_row_grad(Lanes lanes, const A* dy, const A* s, A* dx, bool add, std::int64_t n, std::int64_t rows,
+                         int Z) {
+    if (dx && n < rows) store(lanes, Z, dx, add, [&](int i) { return dy[i] * s[i]; });
+}
+template <class A>
+struct ScaleTerm {
+    const A *dy, *x, *dlog_det, *s;
+    std::int64_t rows;
+    int Z;
+    HD A operator()(std::int64_t n, int i) const { return n < rows ? dy[n * Z + i] * x[n * Z + i] : *dlog_det / s[i]; }
+};
+template <class A>
+struct ShiftTerm {
+    const A* dy;
+    std::int64_t rows;
+    int Z;
+    HD A operator()(std::int64_t n, int i) const { return n < rows ? dy[n * Z + i] : A(0); }
+};
+
+// Row i of w = P L (U + diag(s)), from the packed factors lu (Z,Z).
+template <class A>
+HD void lu_row(Lanes lanes, const A* lu, A of_order, A* w, int Z) {
+    const int r = int(real_of(of_order));
+    store(lanes, Z, w, false, [&](int j) {
+        A all = j < r ? A(0) : lu[r * Z + j];
+        for (int k = 0; k < r && k <= j; k++) all = all + lu[r * Z + k] * lu[k * Z + j];
+        return all;
+    });
+}
+// Row r of dlu. G is dw with its rows back in the order of the product: row order[i] of G is row i of dw.
+//   dL = G (U + diag(s))^T below the diagonal,   d(U + diag(s)) = L^T G on the diagonal and above
+template <class A>
+HD void lu_row_grad(Lanes lanes, std::int64_t row, const A* dw, A dlog_det, const A* lu, const A* order, A* dlu,
+                    bool add, int Z) {
+    const int r = int(row);
+    int i_of_r = 0;
+    while (int(real_of(order[i_of_r])) != r) i_of_r++;
+    store(lanes, Z, dlu, add, [&](int c) {
+        A all(0);
+        if (c < r) {
+            for (int j = c; j < Z; j++) all = all + dw[i_of_r * Z + j] * lu[c * Z + j];
+            return all;
+        }
+        for (int i = 0; i < Z; i++) {
+            const int below = int(real_of(order[i]));
+            if (below > r) all = all + lu[below * Z + r] * dw[i * Z + c];
+        }
+        all = all + dw[i_of_r * Z + c];
+        return c == r ? all + dlog_det / lu[r * Z + r] : all;
+    });
 }
 
 // A row x (2Z) holds the means mu, then the log variances l. e (Z) is the noise with which gaussian_sample has drawn
@@ -146,6 +216,42 @@ void log_det_backward(View dlog_det, View inverse, Grad dw) {
     for_latent(inverse, [&]<class A>(A) {
         store_points<A>(dw, point_call<A, log_det_grad<A>>(one<A>(dlog_det), inverse.as<A>(), int(inverse.rows()),
                                                            Number()));
+    });
+}
+
+void actnorm_forward(View x, View s, View b, View y, View log_det) {
+    for_latent(x, [&]<class A>(A) {
+        const int Z = int(x.columns());
+        store_points<A>({y}, point_call<A, actnorm_point<A>>(x, s.as<A>(), b.as<A>(), Z, Number()));
+        for_each_row(1, row_call<sum_of_logs<A>>(s.as<A>(), std::int64_t(1), log_det, Z));
+    });
+}
+
+void actnorm_backward(View dy, View dlog_det, View x, View s, Grad dx, Grad ds, Grad db) {
+    for_latent(x, [&]<class A>(A) {
+        const std::int64_t rows = x.rows();
+        const int Z = int(x.columns());
+        const ScaleTerm<A> scale{dy.as<A>(), x.as<A>(), dlog_det.as<A>(), s.as<A>(), rows, Z};
+        for_each_row_and_sums(rows + 1, Z, row_call<actnorm_row_grad<A>>(dy, s.as<A>(), dx, Number(), rows, Z),
+                              ColumnSum<A, ScaleTerm<A>>{ds.view.as<A>(), ds.add, scale},
+                              ColumnSum<A, ShiftTerm<A>>{db.view.as<A>(), db.add, {scale.dy, rows, Z}});
+    });
+}
+
+void lu_matrix_forward(View lu, View order, View w, View log_det) {
+    for_latent(lu, [&]<class A>(A) {
+        const int Z = int(lu.rows());
+        for_each_row(Z, row_call<lu_row<A>>(lu.as<A>(), order, w, Z));
+        for_each_row(1, row_call<sum_of_logs<A>>(lu.as<A>(), std::int64_t(Z) + 1, log_det, Z));
+    });
+}
+
+void lu_matrix_backward(View dw, View dlog_det, View lu, View order, Grad dlu) {
+    if (!dlu) return;
+    for_latent(lu, [&]<class A>(A) {
+        const int Z = int(lu.rows());
+        for_each_row(Z, row_call<lu_row_grad<A>>(Number(), dw.as<A>(), one<A>(dlog_det), lu.as<A>(), order.as<A>(), dlu,
+                                                 Z));
     });
 }
 

@@ -242,6 +242,16 @@ OP(coupling_backward, (View dy, View dlog_det, View x, View st, Grad dx, Grad ds
 // dw = dlog_det inverse^T.  all A
 OP(log_det_forward, (View w, View log_det, View left, View inverse), "w left inverse(Z,Z)A log_det(1)A")
 OP(log_det_backward, (View dlog_det, View inverse, Grad dw))
+// y(B,Z) = s x + b in each column; log_det(1) = sum log |s|, which belongs to every row.  all A
+//                                                                 Kingma & Dhariwal 2018, section 3.1
+OP(actnorm_forward, (View x, View s, View b, View y, View log_det), "x y(B,Z)A s b(Z)A log_det(1)A")
+OP(actnorm_backward, (View dy, View dlog_det, View x, View s, Grad dx, Grad ds, Grad db))
+// w(Z,Z) = P L (U + diag(s));  log_det(1) = sum log |s| = log |det w|. lu(Z,Z) holds L below its diagonal, s on it, and
+// U above it; the diagonal of L is 1. order(Z), the permutation P, has no gradient: row i of w is row order[i] of the
+// product.  all A
+//                                                                 Kingma & Dhariwal 2018, section 3.2
+OP(lu_matrix_forward, (View lu, View order, View w, View log_det), "lu w(Z,Z)A order(Z)A log_det(1)A")
+OP(lu_matrix_backward, (View dw, View dlog_det, View lu, View order, Grad dlu))
 // kl(B) = log q(z) - log p(z) at one sample z = mu + exp(l/2) e, an estimate of the KL divergence. A row of x(B,2Z)
 // holds mu, then l, clamped to [-8, 8]; they define the normal distribution q. The prior is p(z) = N(u; 0, 1) |du/dz|,
 // where u(B,Z) is the result of the flow for z, and log |du/dz| = log_dets(B) + log_det(1). Therefore

@@ -20,14 +20,13 @@ inline Tensor* noise_of(Tape& tape, const Tensor* y, const LatentNoise* noise, i
     return tape.constant("e", {y->rows(), Z}, y->dtype, noise ? noise->e[layer].data() : zero.data());
 }
 
-// Returns y(O) = w(O,I) x(I) + b for one document, computed on the CPU in double.
+// Returns y(O) = w(O,I) x(I) + b for one document, computed on the CPU in double. b may be null.
 inline Numbers affine(const Tensor* weight, const Tensor* bias, const Numbers& x) {
-    const OnHost w(weight->view()), b(bias->view());
-    Numbers y;
-    for (std::int64_t o = 0; o < bias->shape.count(); o++) {
-        y.push_back(b[o]);
-        for (std::size_t i = 0; i < x.size(); i++) y.back() += w[o * std::int64_t(x.size()) + std::int64_t(i)] * x[i];
-    }
+    const OnHost w(weight->view());
+    Numbers y = bias ? numbers_of(bias->view()) : Numbers(std::size_t(weight->shape.count()) / x.size(), 0);
+    for (std::int64_t o = 0; o < std::int64_t(y.size()); o++)
+        for (std::size_t i = 0; i < x.size(); i++)
+            y[std::size_t(o)] += w[o * std::int64_t(x.size()) + std::int64_t(i)] * x[i];
     return y;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/nn/layers.h"
+#include "models/latent/flow_steps.h"
 #include "models/latent/sphere.h"
 
 namespace masquerade {
@@ -29,7 +30,7 @@ struct LatentOptions {
     // z, with the limit free_bits / Z; "batch": the mean KL of a batch.
     std::string free_bits_of = "sentence";
     int levels = 5;  // fsq: number of values that each number of z can have
-    int flow_steps = 3, flow_width = 64;
+    FlowOptions flow = {};
     // vq: rows per codebook; and into how many groups the numbers of z are divided. Each group has a codebook.
     int codes = 256, groups = 2;
     double commitment = 0.25, decay = 0.99;
@@ -76,6 +77,10 @@ class Latent {
     // Updates the states of the latent, such as codebooks (Parameters::add_state). Call it after the backward pass of
     // a step. weights (B) are 1, or 0 for padding documents.
     virtual void learn(Tape& /*tape*/, const LatentSample& /*sample*/, Tensor* /*weights*/) const {}
+
+    // Whether parameters wait for the samples z of the first batch, which start() sets by them.
+    virtual bool waits_for_data() const { return false; }
+    virtual void start(std::vector<Numbers> /*z*/) const {}
 
     // The functions below are for one document: z has Z numbers, y has inputs() numbers.
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/tensor/numbers.h"
 #include "models/masks/mask.h"
 
 namespace masquerade {
@@ -151,6 +152,24 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
     loss.documents = loss_weights(tape, documents, targets, targets, "documents");
     tape.retain(loss.documents);
     return loss;
+}
+
+void UniVae::start(const Batch& batch, const LatentNoise& noise) const {
+    const auto waits = [](const LatentLayer& l) { return l.latent->waits_for_data(); };
+    if (std::none_of(latents.begin(), latents.end(), waits)) return;
+    Arena arena(backbone.device(), Blocks::kept);
+    Tape tape(arena, backbone.storage());
+    tape.begin("start");
+    const std::vector<LatentSample> samples = encode(tape, batch, &noise);
+    for (std::size_t l = 0; l < latents.size(); l++) {
+        if (!waits(latents[l])) continue;
+        const Numbers z = numbers_of(samples[l].z->view());
+        std::vector<Numbers> rows;
+        const auto Z = latents[l].latent->options.size;
+        for (int b = 0; b < batch.documents; b++) rows.emplace_back(z.begin() + b * Z, z.begin() + (b + 1) * Z);
+        latents[l].latent->start(std::move(rows));
+    }
+    tape.end();
 }
 
 void UniVae::learn(Tape& tape, const Loss& loss) const {

@@ -57,6 +57,8 @@ class UniVae {
     };
     Loss loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const;
 
+    // Before the first step: sets the parameters of latents that wait for data (Latent::start) by the first batch.
+    void start(const Batch& batch, const LatentNoise& noise) const;
     // Updates the states of the latents, such as codebooks. Call it after the backward pass.
     void learn(Tape& tape, const Loss& loss) const;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The table of all families of models.
 #include "models/runs/classify_run.h"
+#include "models/runs/flow_run.h"
 #include "models/runs/insertion_run.h"
 #include "models/runs/seq2seq_run.h"
 #include "models/runs/unilm_run.h"
@@ -35,7 +36,7 @@ Family row() {
 
 const std::vector<Family>& families() {
     static const std::vector<Family> all = {
-        row<UniVaeRun>(), row<UniLmRun>(), row<Seq2SeqRun>(), row<InsertionRun>(), row<ClassifyRun>(),
+        row<UniVaeRun>(), row<UniLmRun>(), row<Seq2SeqRun>(), row<InsertionRun>(), row<ClassifyRun>(), row<FlowRun>(),
     };
     return all;
 }

@@ -279,7 +279,7 @@ void Run::save_config(const std::string& folder) {
     const std::string model = common().family();
     Config keys;
     settings_to_change().declare(keys);
-    nlohmann::json config = hugging_face_sizes(sizes.first);
+    nlohmann::json config = sizes.none() ? nlohmann::json::object() : hugging_face_sizes(sizes.first);
     config["pad_token_id"] = 0;
     if (sizes.decoder) config["num_decoder_layers"] = sizes.decoder->layers;
     config["model_type"] = model;

@@ -29,7 +29,8 @@ struct Stacks {
         int layers;
         bool rotary_cross;
     };
-    std::optional<Decoder> decoder = {};  // empty if there is only one stack
+    std::optional<Decoder> decoder = {};             // empty if there is only one stack
+    bool none() const { return first.layers == 0; }  // whether the model is no Transformer
 };
 
 // Longer lines are truncated to this number of tokens. `setting` is the name of the setting that holds the number; null
@@ -156,7 +157,7 @@ struct Family {
     TextKind reads;
     Strings objectives;  // the family's objectives; empty if there is no choice
     // The groups of options of ./generate and ./evaluate; `options` is the group that the family supports.
-    enum Options : unsigned { no_options = 0, of_latents = 1, of_search = 2, of_insertion = 4 };
+    enum Options : unsigned { no_options = 0, of_latents = 1, of_search = 2, of_insertion = 4, of_vectors = 8 };
     Options options;
     std::unique_ptr<RunSettings> (*settings)();
     std::unique_ptr<Run> (*fresh)(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);

@@ -343,7 +343,11 @@ std::unique_ptr<Start> Start::open(const std::string& path) {
     if (!fs::is_directory(path)) throw BadInput(text("--init: there is no folder ", path));
     const bool ours = fs::exists(path + "/run.json") || fs::exists(path + "/state.safetensors");
     if (!ours) return std::make_unique<FromHuggingFace>(path);
-    return std::make_unique<FromRun>(family_of_run(path).load(path, false, Device::cpu));
+    std::unique_ptr<Run> run = family_of_run(path).load(path, false, Device::cpu);
+    if (run->stacks().none())
+        throw BadInput(text("--init: ", path, " is a run of ", run->common().family(),
+                            ", which has no layers to start with; expected a run of another model"));
+    return std::make_unique<FromRun>(std::move(run));
 }
 
 }  // namespace masquerade

@@ -56,8 +56,12 @@ void UniVaeSettings::declare(Config& c) {
         "free_bits_of", &model.latent.free_bits_of,
         "free_bits applies to each sentence, to each number of a latent (an equal share), or to the mean of the batch",
         {"sentence", "number", "batch"});
-    c.add("flow_steps", &model.latent.flow_steps, "flow: number of steps", 1, 64);
-    c.add("flow_width", &model.latent.flow_width, "flow: inner width of its networks", 1, 65536);
+    c.add("flow_steps", &model.latent.flow.steps, "flow: number of steps", 1, 64);
+    c.add("flow_width", &model.latent.flow.width, "flow: inner width of its networks", 1, 65536);
+    c.add("flow_actnorm", &model.latent.flow.actnorm,
+          "flow: each step first scales and shifts each number (ActNorm), and the first batch sets scales and shifts");
+    c.add("flow_linear", &model.latent.flow.linear, "flow: the matrix of a step is full, or a product of LU factors",
+          {"full", "lu"});
     c.add("levels", &model.latent.levels, "fsq: number of levels of each number", 2, 65536);
     c.add("codes", &model.latent.codes, "vq: number of codes in a codebook", 1, 1000000);
     c.add("groups", &model.latent.groups, "vq: number of parts of a latent, each with its own codebook", 1, 65536);
@@ -103,10 +107,11 @@ void UniVaeSettings::adopt(const Stacks& stacks) {
 }
 
 std::vector<const char*> UniVaeSettings::reading() const {
-    return {"latent",           "latent_layers", "latent_size", "latent_at",   "latent_projection",
-            "latent_deviation", "latent_norm",   "kappa",       "learn_kappa", "free_bits",
-            "free_bits_of",     "flow_steps",    "flow_width",  "levels",      "codes",
-            "groups",           "commitment",    "decay",       "max_length",  "free_length"};
+    return {"latent",           "latent_layers", "latent_size", "latent_at",    "latent_projection",
+            "latent_deviation", "latent_norm",   "kappa",       "learn_kappa",  "free_bits",
+            "free_bits_of",     "flow_steps",    "flow_width",  "flow_actnorm", "flow_linear",
+            "levels",           "codes",         "groups",      "commitment",   "decay",
+            "max_length",       "free_length"};
 }
 
 std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {

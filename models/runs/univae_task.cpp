@@ -20,6 +20,7 @@ std::string heading(int from, int to) {
 std::string UniVaeTask::next_batch(std::int64_t step) {
     batch_ = latent_objectives()[0].batch(take(), std::uint32_t(step), options_, 64);
     noise_ = run_.model.space.noise(batch_.names(), run_.settings.train.seed, std::uint32_t(step));
+    if (step == 0) run_.model.start(batch_, noise_);
     return batch_.bucket;
 }
 

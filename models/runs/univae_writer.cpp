@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "input/index_range.h"
+#include "input/input.h"
+#include "input/npy.h"
 #include "input/number.h"
 #include "models/runs/univae_run.h"
 #include "models/runs/writer.h"
@@ -81,15 +84,16 @@ class FromLatents {
                                 " is a language model without latents (latent_layers=0): it can only "
                                 "be sampled, with --count"));
         if (a.codes || a.from_codes) expect_codes();
+        if (!a.from_vectors.empty()) read_vectors();
         options_ = a.options_for(run, language_model);
         // A language model has no latents that make samples differ, so its tokens are sampled by default.
         if (language_model && !a.temperature && options_.beams == 1) options_.samples = std::max(1, options_.samples);
         if (!a.has_maximum) options_.maximum = longest;
-        const bool draws = !a.rewrites() || !a.resample.empty();
+        const bool draws = (!a.rewrites() && a.from_vectors.empty()) || !a.resample.empty();
         if (!draws && (!a.sampling.prior.empty() || a.sampling.latent_temperature))
             throw BadUsage(
                 "--prior and --latent-temperature apply only where latents are drawn: to samples and --resample");
-        if ((a.rewrites() || language_model) && a.sampling.refine > 0)
+        if ((!draws || a.rewrites() || language_model) && a.sampling.refine > 0)
             throw BadUsage("--refine applies only to samples from latents: leave it out here");
         if (draws) run.choose_prior(a.sampling.prior, a.sampling.latent_temperature);
         for (const std::string& word : {a.resample, a.swap})
@@ -99,7 +103,9 @@ class FromLatents {
                 "--count draws samples and reads no lines: leave out either --count or the option that reads lines");
     }
 
-    int samples() const { return a_.rewrites() ? 0 : a_.count > 0 ? a_.count : 10; }
+    int samples() const {
+        return a_.rewrites() ? 0 : !a_.from_vectors.empty() ? int(vectors_.rows) : a_.count > 0 ? a_.count : 10;
+    }
     std::string write(const Strings& lines, std::uint32_t first) {
         return a_.codes        ? codes_of(lines)
                : a_.rewrites() ? rewrite(lines, first)
@@ -107,6 +113,20 @@ class FromLatents {
     }
 
   private:
+    void read_vectors() {
+        const std::string bytes = read_input<BadInput>(a_.from_vectors, std::size_t(1) << 36);
+        if (const std::string why = read_npy(bytes, vectors_); !why.empty())
+            throw BadInput(text(a_.from_vectors, " ", why));
+        const int Z = run_.model.space.numbers();
+        if (run_.model.options.latent_layers == 0 || vectors_.columns != Z || vectors_.rows == 0)
+            throw BadInput(text(a_.from_vectors, " has ", vectors_.rows, " rows of ", vectors_.columns,
+                                " numbers, but ", a_.run, " has latents of ", Z,
+                                "; expected a row of as many for each sentence"));
+        if (a_.count > 0) throw BadUsage("--from-vectors writes a sentence for each row: leave out --count");
+        if (std::any_of(vectors_.numbers.begin(), vectors_.numbers.end(), [](double x) { return !std::isfinite(x); }))
+            throw BadInput(text(a_.from_vectors, " holds a number that is not finite"));
+    }
+
     void expect_codes() const {
         const std::string option = a_.codes ? "--codes" : "--from-codes";
         if (const LatentOptions& latent = run_.model.options.latent; run_.model.space.layer(0).code_parts() == 0)
@@ -130,7 +150,14 @@ class FromLatents {
 
     std::string drawn(std::uint32_t count, std::uint32_t first) {
         std::vector<DecodeRequest> requests;
-        for (std::uint32_t i = first; i < first + count; i++) requests.push_back(run_.sample_request(a_.seed, i));
+        for (std::uint32_t i = first; i < first + count; i++) {
+            requests.push_back(run_.sample_request(a_.seed, i));
+            if (a_.from_vectors.empty()) continue;
+            Numbers& latent = requests.back().latent;
+            const auto row = vectors_.numbers.begin() + i * vectors_.columns;
+            latent.assign(row, row + vectors_.columns);
+            run_.model.space.project(latent);
+        }
         std::string written;
         for (const Hypotheses& hypotheses : search(std::move(requests), a_.sampling.refine))
             written += a_.line_of(run_, hypotheses) + '\n';
@@ -200,6 +227,7 @@ class FromLatents {
     UniVaeDecoder decoder_;
     SearchOptions options_;
     IndexRange slice_;
+    Matrix vectors_;  // of --from-vectors
 };
 
 }  // namespace

@@ -39,6 +39,7 @@ struct Writing : Searching {
     int points = 5, each = 1, length = 0;
     bool reconstruct = false, interpolate = false;
     bool codes = false, from_codes = false;  // for discrete latents: print the codes of lines; decode input codes
+    std::string from_vectors;                // a .npy file, whose rows are decoded instead of samples; empty: none
     // For runs that generate token by token: whether input lines are the ends of texts, whose beginnings are generated.
     bool backward = false;
     // For insertion: whether input lines contain a canvas (the words to start from), and whether the canvas is shown

@@ -577,6 +577,27 @@ def log_det(W):
     inverse_T = Row(Row((-1) ** (i + j) * det(minor(W, i, j)) / det(W) for j in range(3)) for i in range(3))
     return log(det(W) * (2 * positive(det(W)) - 1)), lambda dlog_det: dict(dW=dlog_det * inverse_T)
 
+@op("actnorm", "flow", x=Draw(3, 4), s=Draw(4), b=Draw(4))
+def actnorm(x, s, b):
+    """dx = dy s, ds = Σ dy x + dlog_det / s, db = Σ dy"""
+    return x * s + b, sum(log(s * (2 * positive(s) - 1))), lambda dy, dlog_det: dict(
+        dx=dy * s, ds=sum(dy * x) + dlog_det / s, db=sum(dy))
+
+@op("lu_matrix", "flow", M=Draw(3, 3))
+def lu_matrix(M):
+    """dL = G Vᵀ below the diagonal, dV = Lᵀ G on and above it, ds_k also has dlog_det / s_k"""
+    L = Row(Row(M[i][j] if j < i else 1.0 * (i == j) for j in range(3)) for i in range(3))
+    V = Row(Row(M[i][j] if j >= i else 0.0 for j in range(3)) for i in range(3))
+    product, s = L @ V, Row(M[k][k] for k in range(3))
+    W = Row([product[1], product[2], product[0]])  # P
+
+    def backward(dW, dlog_det):
+        G = Row([dW[2], dW[0], dW[1]])
+        dL, dV = G @ V.T, L.T @ G
+        return dict(dM=Row(Row(dL[i][j] if j < i else dV[i][j] + (dlog_det / s[i] if i == j else 0) for j in range(3))
+                           for i in range(3)))
+    return W, sum(log(s * (2 * positive(s) - 1))), backward
+
 @op("flow_kl", "flow", l=Draw(3, 4, spread=5), u=Draw(3, 4), log_dets=Draw(3), log_det=Draw(), e=Draw(3, 4, moves=False))
 def flow_kl(l, u, log_dets, log_det, e):
     """du = dkl u, dl = -dkl / 2, dlog_dets = -dkl, dlog_det = -Σ dkl"""

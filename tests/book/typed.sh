@@ -53,12 +53,13 @@ small_form() {
                 [[ $part =~ ^./train\ ([a-z0-9]+[a-z0-9-]*)(\ |$) && ${BASH_REMATCH[1]} != univae ]] && model="" words=${BASH_REMATCH[1]}
                 case $part in
                     *--fit-prior*) ;;
+                    *train\ flow*) part=${part/ points=vectors.npy/}" held_out=9 --steps 2 --minutes 0" ;;
                     *--init*) part+=" --steps 2 --minutes 0 batch_tokens=200 schedule_start=3 schedule_steps=5" ;;
                     *latent_layers=0*) part+=" $small --steps 2 --minutes 0" ;;
                     *latent_projection=false*) part+=" $small $univae latent_size=32 --steps 2 --minutes 0" ;;  # the width
                     *) part+=" $small $model --steps 2 --minutes 0" ;;
                 esac
-                case $part in *--data* | *--fit-prior* | *task=*) ;; *) [[ $words == '' || $words == classify ]] || part+=" --data pairs.tsv" ;; esac ;;
+                case $part in *--data* | *--fit-prior* | *task=*) ;; *) [[ $words == '' || $words == classify || $words == flow ]] || part+=" --data pairs.tsv" ;; esac ;;
             ./evaluate*)
                 part=$(sed -E 's/ --(limit|importance) [0-9]+//g' <<< "$part")" --limit 4"
                 case $page in *prior.md | *univae*) part+=" --samples 4 --importance 2" ;; esac ;;
@@ -85,7 +86,7 @@ furnish() {
     cp "$root/tests/golden/tokenizer/vocab.txt" .
     cp -r "$root/tests/golden/hugging_face/roformer_char" FOLDER
     case $page in
-        *prior.md | *univae*) cp -r "$work/univae" RUN ;;
+        *prior.md | *univae* | */flow.md) cp -r "$work/univae" RUN ;;
         *insertion.md) cp -r "$work/insertion" RUN ;;
         *) cp -r "$work/unilm" RUN ;;
     esac

@@ -85,6 +85,7 @@ TEST_CASE("kernels: what has run as fibers once does not silently fall out of th
     CHECK((table.straight_through_forward && table.straight_through_backward && table.learn_codes));
     CHECK((table.distance_forward && table.distance_backward && table.coupling_forward && table.coupling_backward));
     CHECK((table.log_det_forward && table.log_det_backward && table.flow_kl_forward && table.flow_kl_backward));
+    CHECK((table.actnorm_forward && table.actnorm_backward && table.lu_matrix_forward && table.lu_matrix_backward));
 }
 
 TEST_CASE("kernels: dropout draws the words of the CPU") {

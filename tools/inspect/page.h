@@ -76,6 +76,29 @@ inline std::string scatter(const std::string& title, const Points& points, const
     return frame.picture(title, inner);
 }
 
+// Draws a function of the plane over the range of `corners`: the larger its value, the darker the field.
+template <class F>
+std::string field(const std::string& title, const Points& corners, F f) {
+    constexpr int cells = 64;
+    const Frame frame(corners);
+    const Range across(corners, &Point::first), up(corners, &Point::second);
+    std::vector<double> values;
+    for (int i = 0; i < cells * cells; i++)
+        values.push_back(f(across.low + (across.high - across.low) * (i % cells + 0.5) / cells,
+                           up.low + (up.high - up.low) * (i / cells + 0.5) / cells));
+    const double most = *std::max_element(values.begin(), values.end());
+    const double width = (frame.x(across.high) - frame.x(across.low)) / cells,
+                 height = (frame.y(up.low) - frame.y(up.high)) / cells;
+    std::string inner;
+    for (int i = 0; i < cells * cells; i++)
+        if (const double share = values[std::size_t(i)] / most; share > 0.01)
+            inner += fmt::format(
+                R"(<rect x="{:.1f}" y="{:.1f}" width="{:.2f}" height="{:.2f}" fill="#2b5d8a" fill-opacity="{:.2f}"/>)",
+                frame.x(across.low) + width * (i % cells), frame.y(up.low) - height * (i / cells + 1), width, height,
+                share);
+    return frame.picture(title, inner);
+}
+
 inline std::string bars(const std::string& title, const std::vector<std::pair<std::string, double>>& values) {
     double most = 1e-300;
     for (const auto& [name, value] : values) most = std::max(most, value);

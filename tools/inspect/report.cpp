@@ -10,6 +10,7 @@
 #include "engine/base/log.h"
 #include "engine/io/file.h"
 #include "models/masks/mask.h"
+#include "models/runs/flow_run.h"
 #include "models/runs/univae_run.h"
 #include "models/scoring/latent_use.h"
 #include "models/tasks/univae_evaluation.h"
@@ -194,6 +195,36 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
            (s.data.empty() ? "" : section("Text", "Sentences are of " + s.data + ".", ""));
 }
 
+// Returns the section of the page about a flow: held-out vectors beside samples and, in the plane, the density.
+std::string vectors(FlowRun& run, int limit, std::uint64_t seed) {
+    const std::uint64_t count = std::min(std::uint64_t(limit), run.points().held_out());
+    Vectors all = run.rows(0, count, true);
+    for (std::uint32_t i = 0; i < count; i++) all.push_back(run.draw(seed, i));
+    std::vector<std::size_t> group(all.size());
+    std::vector<std::string> under;
+    for (std::size_t i = 0; i < all.size(); i++) {
+        group[i] = i >= count;
+        under.push_back(i < count ? "held out" : "sample");
+    }
+    const bool plane = run.settings.columns == 2;
+    Points places;
+    for (const Vector& v : all)
+        if (plane) places.emplace_back(v[0], v[1]);
+    std::string pictures = scatter("held-out vectors and samples", plane ? places : flattened(all), group, under);
+    const auto density = [&](double x, double y) {
+        double log_det = 0;
+        const Vector u = run.model.steps.forward({x, y}, log_det);
+        return std::exp(log_det - (u[0] * u[0] + u[1] * u[1]) / 2);
+    };
+    if (plane) places.resize(count);
+    if (plane) pictures += field("density", places, density);
+    return section("What the flow has learned",
+                   fmt::format("{} held-out vectors (blue) and as many samples of seed {} (red){}", count, seed,
+                               plane ? ", and the density: the darker, the larger."
+                                     : ", along the two directions in which they vary most."),
+                   pictures);
+}
+
 }  // namespace
 
 void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
@@ -222,6 +253,7 @@ void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
         of->load_prior();
         body += latents(*of, text, s, seed);
     }
+    if (kind.options == Family::of_vectors) body += vectors(*load_run<FlowRun>(s.run, false, device), s.limit, seed);
     replace_file(s.out, page(name_of_folder(s.run), body));
     log_line("wrote ", s.out);
 }

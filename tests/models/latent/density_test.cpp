@@ -39,7 +39,7 @@ struct Latents {
         parameters.allocate(3);
         Sequence random(11, "parameters");
         for (const Tensor& p : parameters.all())
-            if (p.path.find(".codes") == p.path.npos) {
+            if (p.needs_grad) {
                 Numbers all = numbers_of(parameters.master(p));
                 for (double& x : all) x += change * (2 * random.uniform_double() - 1);
                 write_numbers(parameters.master(p), all.data());
@@ -166,7 +166,9 @@ TEST_CASE("latent density: the mean of log q/p of every kind is the KL that it c
             CAPTURE(each.sizes[0]);
             for (bool learned : {false, true}) {
                 LatentOptions o;
-                o.kind = row.kind, o.kappa = each.kappa, o.learn_kappa = learned, o.groups = 1, o.flow_width = 4;
+                o.kind = row.kind, o.kappa = each.kappa, o.learn_kappa = o.flow.actnorm = learned, o.groups = 1,
+                o.flow.width = 4;
+                o.flow.linear = learned ? "lu" : "full";
                 if (learned) o.free_bits = 1, o.free_bits_of = "number";
                 check_kl(Latents(o, each.sizes, each.amplitude, each.change), 3000);
             }
@@ -240,7 +242,9 @@ TEST_CASE(
                                  Case{{16}, 3, 0.6, 0.04}})
             for (bool learned : {false, true}) {
                 LatentOptions o;
-                o.kind = row.kind, o.kappa = each.kappa, o.learn_kappa = learned, o.groups = 1, o.flow_width = 3;
+                o.kind = row.kind, o.kappa = each.kappa, o.learn_kappa = o.flow.actnorm = learned, o.groups = 1,
+                o.flow.width = 3;
+                o.flow.linear = learned ? "lu" : "full";
                 const Latents latents(o, each.sizes, each.amplitude, each.change);
                 if (!latents.latent(0).has_density() || latents.latent(0).code_parts() > 0) continue;
                 CAPTURE(std::string(row.name));

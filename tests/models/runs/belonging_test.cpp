@@ -136,6 +136,7 @@ TEST_CASE(
         CHECK(refusal(kind, run) == "");
         CHECK(bits_of(kind.load(run, true, Device::cpu)->parameters.values()) == bits_of(before->parameters.values()));
         nlohmann::json config = read_json(step + "/config.json");
+        if (before->stacks().none()) continue;
         for (const auto& [key, value] : {std::pair{"width", 65536}, {"inner", 262144}, {"layers", 1024}})
             config[kind.name][key] = value;
         write_file(step + "/config.json", config.dump());
@@ -179,10 +180,11 @@ TEST_CASE("belonging: weights that are not finite are refused wherever a file be
     for (const Family& kind : families()) {
         CAPTURE(std::string(kind.name));
         const TemporaryFolder folder;
-        const std::string run = folder.file("run"), first = run + "/step-000001/model.safetensors", bias = "head.bias";
+        const std::string run = folder.file("run"), first = run + "/step-000001/model.safetensors",
+                          bias = kind.options == Family::of_vectors ? "flow.0.st.bias" : "head.bias";
         train(kind, 1, run);
         fill(first, bias, Element::f32, nan.data());  // the mean of both reads it
-        CHECK_SAYS(refusal(kind, run), "step-000001/model.safetensors: tensor head.bias");
+        CHECK_SAYS(refusal(kind, run), "step-000001/model.safetensors: tensor " + bias);
         CHECK_SAYS(refusal(kind, run), "weights are finite");
         const auto model = kind.load(run + "/step-000002", true, Device::cpu);
         if (model->bert()) {

@@ -316,6 +316,7 @@ TEST_CASE("dropout: every place of every family drops its share, by names of its
         const auto settings = tiny(kind);
         Config keys;
         settings->declare(keys);
+        if (!keys.has("dropout")) continue;
         for (const std::string& objective : kind.objectives)
             if (keys.has("objective")) check(kind, {{"objective", objective}});
         for (const AttentionKind& attention : attention_kinds()) {

@@ -60,7 +60,8 @@ TEST_CASE("resume: every setting of every family, with another value than its de
         defaults->declare(all);
         std::vector<std::pair<std::string, std::string>> changes;  // key and value; none: any other one
         for (const std::string& key : all.keys()) changes.emplace_back(key, "");
-        changes.emplace_back("attention", "A lsh; B softmax | layers 1:: A luna; B performer");
+        if (all.has("attention"))
+            changes.emplace_back("attention", "A lsh; B softmax | layers 1:: A luna; B performer");
         for (const auto& [key, value] : changes) {
             if (key == "attention" && value.empty()) continue;
             INFO(std::string(kind.name), " ", key);
@@ -121,6 +122,7 @@ TEST_CASE(
         const auto settings = tiny(kind);
         Config keys;
         settings->declare(keys);
+        if (!keys.has("ffn")) continue;  // it has no Transformer
         for (const auto& [key, value] :
              {std::pair("norm", "rms"), {"ffn", "swiglu"}, {"bias", "false"}, {"heads", "4"}, {"kv_heads", "2"}})
             keys.set(key, value);
@@ -157,8 +159,8 @@ TEST_CASE("average: of every family, the moving average of the weights; --averag
             Config keys;
             settings->declare(keys);
             for (const auto& [key, value] : {std::pair("attention", "performer"), {"redraw", "2"}, {"ema", "0.8"}})
-                keys.set(key, value);
-            keys.set("precision", precision);
+                if (keys.has(key)) keys.set(key, value);
+            if (keys.has("precision")) keys.set("precision", precision);
             settings->train.save_every = 1;
             settings->train.keep = 7;
             const TemporaryFolder folder;
@@ -212,8 +214,7 @@ TEST_CASE("average: of every family, the last checkpoints up to the one that is 
             const auto settings = tiny(kind);
             Config keys;
             settings->declare(keys);
-            keys.set("attention", attention);
-            keys.set("redraw", "2");
+            if (keys.has("attention")) keys.set("attention", attention), keys.set("redraw", "2");
             settings->train.save_every = 1;
             settings->train.keep = 5;
             const TemporaryFolder folder;
@@ -244,6 +245,8 @@ TEST_CASE("average: of every family, the last checkpoints up to the one that is 
                     message_of<BadInput>([&] { univae->choose_prior("fitted", {}); }),
                     "the mean of several checkpoints (--average) has no fitted prior: leave out --average or --prior");
             last->average_checkpoints(1);
+            // the best checkpoint of a flow is an old one here, which is kept as well
+            if (kind.options == Family::of_vectors) continue;
             CHECK_SAYS(message_of<BadUsage>([&] { mean->average_checkpoints(5); }),
                        "--average 5 needs 5 checkpoints, but " + path +
                            " has only 4 up to step 5; train with keep=5 to keep more");

@@ -322,6 +322,8 @@ TEST_CASE("settings: every one of every family acts where its help says that it 
         Runs runs(kind);
         for (const std::string& key : keys.keys()) {
             INFO(std::string(kind.name), " ", key);
+            // Weights of a flow are stored as vectors, and only matrices decay.
+            if (key == "weight_decay" && kind.options == Family::of_vectors) continue;
             Choice named = named_kinds(choices, help_of(keys, key));
             if (named.kinds.empty()) named.kinds.push_back("");
             int acted = 0, refused = 0;

@@ -163,7 +163,7 @@ TEST_CASE("latents: codebooks follow what is near them, and a point of codes is 
 TEST_CASE("latents: a flow's prior sums to 1, its draws come from it, and the loss has its KL") {
     UniVaeOptions o = tiny_model(LatentKind::flow, false);
     o.latent.size = 2;
-    o.latent.flow_width = 5;
+    o.latent.flow.width = 5;
     Parameters p;
     const UniVae model(p, o);
     p.allocate(1);

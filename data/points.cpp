@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "data/points.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "engine/base/error.h"
+#include "engine/base/named.h"
+#include "input/input.h"
+#include "input/npy.h"
+
+namespace masquerade {
+namespace {
+
+constexpr double pi = 3.14159265358979323846;
+
+// Adds normal noise to x and y (Box & Muller 1958).
+void blur(Sequence& random, double deviation, double* x, double* y) {
+    const double r = deviation * std::sqrt(-2 * std::log(random.uniform_double())),
+                 a = 2 * pi * random.uniform_double();
+    *x += r * std::cos(a);
+    *y += r * std::sin(a);
+}
+
+// Two half circles, each around an end of the other.
+void moons(Sequence& random, double* x, double* y) {
+    const bool upper = random.below(2) == 0;
+    const double a = pi * random.uniform_double();
+    *x = upper ? std::cos(a) - 0.5 : 0.5 - std::cos(a);
+    *y = upper ? std::sin(a) - 0.25 : 0.25 - std::sin(a);
+    blur(random, 0.08, x, y);
+}
+// Circles with the radii 1, 2 and 3.
+void rings(Sequence& random, double* x, double* y) {
+    const double r = 1 + random.below(3), a = 2 * pi * random.uniform_double();
+    *x = r * std::cos(a);
+    *y = r * std::sin(a);
+    blur(random, 0.1, x, y);
+}
+// The eight dark fields of a board with four fields a side, each with area 1: the density is 1/8 or 0.
+void checker(Sequence& random, double* x, double* y) {
+    const std::uint32_t field = random.below(8), row = field / 2, column = 2 * (field % 2) + row % 2;
+    *x = column + random.uniform_double() - 2;
+    *y = row + random.uniform_double() - 2;
+}
+// Two arms of a spiral, one turn and a half long.
+void spiral(Sequence& random, double* x, double* y) {
+    const double turn = std::sqrt(random.uniform_double()), a = 3 * pi * turn, side = random.below(2) ? 1 : -1;
+    *x = side * 3 * turn * std::cos(a);
+    *y = side * 3 * turn * std::sin(a);
+    blur(random, 0.1, x, y);
+}
+
+class ToySource : public VectorSource {
+  public:
+    ToySource(const Toy& toy, std::uint64_t seed) : toy_(toy), seed_(seed) { name = toy.name; }
+    std::vector<double> row(std::uint64_t number, bool held_out) const override {
+        Sequence random(seed_, held_out ? "points.held_out" : "points.train", std::uint32_t(number),
+                        std::uint32_t(number >> 32));
+        std::vector<double> point(2);
+        toy_.draw(random, &point[0], &point[1]);
+        return point;
+    }
+
+  private:
+    const Toy& toy_;
+    const std::uint64_t seed_;
+};
+
+constexpr std::int64_t one_in = 10;  // rows i with i % one_in = one_in - 1 are held out
+
+class FileSource : public VectorSource {
+  public:
+    FileSource(const std::string& path, std::uint64_t seed) : seed_(seed) {
+        const std::string bytes = read_input<BadInput>(path, std::size_t(1) << 36);
+        if (const std::string why = read_npy(bytes, rows_); !why.empty()) throw BadInput(text(path, " ", why));
+        if (rows_.rows < one_in || rows_.columns < 2)
+            throw BadInput(text(path, " has ", rows_.rows, " rows of ", rows_.columns,
+                                " numbers; expected at least 10 rows of at least 2"));
+        for (std::size_t i = 0; i < rows_.numbers.size(); i++)
+            if (!std::isfinite(rows_.numbers[i]))
+                throw BadInput(text(path, ": number ", i % std::size_t(rows_.columns), " of row ",
+                                    i / std::size_t(rows_.columns), " is ", rows_.numbers[i],
+                                    "; expected finite numbers"));
+        name = path, columns = int(rows_.columns);
+        hash_ = hash_of(bytes) >> 2;  // a checkpoint stores only numbers below 2^62
+    }
+    std::vector<double> row(std::uint64_t number, bool held_out) const override {
+        std::int64_t at = std::int64_t(number) * one_in + one_in - 1;
+        if (!held_out) {
+            Sequence random(seed_, "points.train", std::uint32_t(number), std::uint32_t(number >> 32));
+            const std::uint32_t n = random.below(std::uint32_t(rows_.rows - std::int64_t(this->held_out())));
+            at = n / (one_in - 1) * one_in + n % (one_in - 1);
+        }
+        const auto begin = rows_.numbers.begin() + at * rows_.columns;
+        return {begin, begin + rows_.columns};
+    }
+    std::uint64_t held_out() const override { return std::uint64_t(rows_.rows / one_in); }
+    std::uint64_t hash() const override { return hash_; }
+
+  private:
+    const std::uint64_t seed_;
+    Matrix rows_;
+    std::uint64_t hash_ = 0;
+};
+
+}  // namespace
+
+const std::vector<Toy>& toys() {
+    static const std::vector<Toy> all = {{"moons", "two half circles", moons},
+                                         {"rings", "three circles with one centre", rings},
+                                         {"checker", "the dark fields of a board", checker},
+                                         {"spiral", "two arms of a spiral", spiral}};
+    return all;
+}
+
+std::unique_ptr<VectorSource> open_points(const std::string& what, std::uint64_t seed) {
+    for (const Toy& toy : toys())
+        if (what == toy.name) return std::make_unique<ToySource>(toy, seed);
+    if (!std::filesystem::exists(what))
+        throw BadUsage(text("points=", what, " is neither ", joined(names_of(toys())),
+                            " nor a file; expected one of these names or a .npy file with a row for each vector"));
+    return std::make_unique<FileSource>(what, seed);
+}
+
+}  // namespace masquerade

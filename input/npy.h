@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Reads a matrix from a file of NumPy's format .npy.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace masquerade {
+
+struct Matrix {
+    std::int64_t rows = 0, columns = 0;
+    std::vector<double> numbers;  // row by row
+};
+
+// Reads the matrix in `bytes`, the contents of a .npy file: two dimensions, float32 or float64, row by row and
+// little-endian. Returns "", or what is wrong with the file and what is expected.
+std::string read_npy(const std::string& bytes, Matrix& matrix);
+
+}  // namespace masquerade

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// A normalising flow f of vectors with Z numbers, as a series of invertible steps. It defines the density
+//   p(z) = N(f(z); 0, 1) |df/dz|
+// and a sample z = f^-1(n), where n is a sample of N(0, 1). Each step is a linear map u = W z + b, which mixes the
+// numbers, followed by a coupling layer: a small net computes from the first half of u the scale and the shift of the
+// second half. With ActNorm, each step begins with y = s z + b, number by number, and W has no bias.
+//                                                          Dinh et al. 2016; Kingma & Dhariwal 2018
+#pragma once
+#include <string>
+#include <vector>
+
+#include "engine/nn/parameters.h"
+#include "engine/tape/tape.h"
+
+namespace masquerade {
+
+using Numbers = std::vector<double>;
+
+struct FlowOptions {
+    int steps = 3, width = 64;  // width: inner width of the nets
+    bool actnorm = false;
+    std::string linear = "full";  // "full": W is a matrix. "lu": W = P L (U + diag(s)), where P is fixed
+};
+
+class FlowSteps {
+  public:
+    FlowSteps() = default;
+    // Adds the parameters of a flow of Z = `size` numbers, under `path`. Throws BadUsage if Z is too large.
+    FlowSteps(Parameters& parameters, const std::string& path, int size, const FlowOptions& options);
+
+    struct Mapped {
+        Tensor *u, *log_dets, *log_det;  // (B,Z) f(z); log |df/dz| is log_dets (B) + log_det (1)
+    };
+    Mapped operator()(Tape& tape, Tensor* z) const;
+
+    // The same for one vector, on the host in double: returns f(z), and adds log |df/dz| to log_det.
+    Numbers forward(Numbers z, double& log_det) const;
+    Numbers inverse(Numbers u) const;  // f^-1(u)
+
+    // Whether ActNorm's s and b still wait for the first batch. After start(rows), each ActNorm maps these vectors to
+    // numbers with mean 0 and standard deviation 1. A checkpoint stores that this is done.
+    bool waits_for_data() const;
+    void start(std::vector<Numbers> rows) const;
+
+  private:
+    // A linear map whose weight is never rounded to bf16, since rounding would make the flow's inverse inexact. The
+    // weight is declared as a vector, because only matrices are rounded.
+    struct Linear {
+        Tensor *weight, *bias;  // (O * I) the rows of the (O,I) matrix one after another; (O), or null
+        Linear(Parameters& p, const std::string& path, int I, int O, Init init, bool has_bias = true);
+        Tensor* matrix(Tape& tape, const std::string& name) const;
+        Numbers operator()(const Numbers& x) const;
+        int out, in;
+    };
+    struct Step {
+        Tensor *scale, *shift;  // (Z) s and b of ActNorm; or null
+        Linear mix;             // W, or its factors as lu_matrix_forward reads them (engine/ops/ops.h)
+        Tensor* order;          // (Z) P, of flow_linear=lu; or null
+        Linear hidden, st;
+    };
+    Numbers net(const Step& step, Numbers u) const;
+    Numbers forward(const Step& step, Numbers z, double& log_det) const;
+
+    int size_ = 0, from_ = 0;  // from_: index of the first number of the second half
+    std::vector<Step> steps_;
+    Tensor* started_ = nullptr;  // (1) 1 after start(), else 0; null without ActNorm
+};
+
+}  // namespace masquerade

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// A flow as a model of vectors: p(x) = N(f(x); 0, 1) |df/dx|.
+#pragma once
+#include "engine/nn/functions.h"
+#include "models/latent/flow_steps.h"
+
+namespace masquerade {
+
+struct FlowNetOptions {
+    int columns = 2;  // D
+    FlowOptions flow;
+};
+
+class FlowNet {
+  public:
+    FlowNet(Parameters& parameters, const FlowNetOptions& o)
+        : options(o), steps(parameters, "flow", o.columns, o.flow) {}
+
+    // Returns -log p of each row of x(B,D), without the constant() (B), in nats.
+    Tensor* losses(Tape& tape, Tensor* x) const {
+        auto scope = tape.scope("steps");
+        const FlowSteps::Mapped f = steps(tape, x);
+        // flow_kl() subtracts the log density of a normal q, which is 0 here: q has variance 1, and the sample is its mean.
+        const Numbers zeros(std::size_t(2 * x->shape.count()), 0);
+        Tensor* q = tape.constant("q", {x->rows(), 2 * x->columns()}, x->dtype, zeros.data());
+        Tensor* e = tape.constant("e", x->shape, x->dtype, zeros.data());
+        return flow_kl(tape, q, e, f.u, f.log_dets, f.log_det, "losses");
+    }
+    double constant() const { return options.columns * 0.91893853320467274178; }  // D/2 log 2 pi
+
+    const FlowNetOptions options;
+    FlowSteps steps;
+};
+
+}  // namespace masquerade

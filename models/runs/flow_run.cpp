@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+#include "models/runs/flow_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/named.h"
+#include "engine/base/printable.h"
+#include "engine/math/normal.h"
+#include "engine/tape/trace.h"
+#include "engine/tensor/numbers.h"
+#include "models/density/cholesky.h"
+#include "models/runs/writer.h"
+
+namespace masquerade {
+namespace {
+
+constexpr double log_2_pi = 1.83787706640934548356;
+
+Tensor* constant_rows(Tape& tape, const std::vector<Numbers>& rows, const char* name) {
+    Numbers all;
+    for (const Numbers& row : rows) all.insert(all.end(), row.begin(), row.end());
+    const auto B = std::int64_t(rows.size());
+    return tape.constant(name, {B, std::int64_t(all.size()) / B}, arithmetic_of(tape.dtype), all.data());
+}
+
+// Returns the mean of -log p over `asked`, where p is the normal distribution with the mean and the covariance of
+// `known`. Returns infinity if the covariance has no inverse.
+double gaussian_loss(const std::vector<Numbers>& known, const std::vector<Numbers>& asked) {
+    const auto D = known[0].size();
+    const double share = 1 / double(known.size());
+    Numbers mean(D), l(D * D);
+    for (const Numbers& row : known)
+        for (std::size_t i = 0; i < D; i++) mean[i] += share * row[i];
+    for (const Numbers& row : known)
+        for (std::size_t i = 0; i < D; i++)
+            for (std::size_t j = 0; j <= i; j++) l[i * D + j] += share * (row[i] - mean[i]) * (row[j] - mean[j]);
+    if (!cholesky(l.data(), int(D))) return INFINITY;
+    double log_det = 0, sum = 0;
+    for (std::size_t i = 0; i < D; i++) log_det += std::log(l[i * D + i]);
+    invert_lower(l.data(), int(D));
+    for (const Numbers& row : asked)
+        for (std::size_t i = 0; i < D; i++) {
+            double u = 0;
+            for (std::size_t j = 0; j <= i; j++) u += l[i * D + j] * (row[j] - mean[j]);
+            sum += u * u / 2;
+        }
+    return sum / double(asked.size()) + log_det + double(D) * log_2_pi / 2;
+}
+
+class FlowTask : public Task {
+  public:
+    explicit FlowTask(FlowRun& run) : run_(run) {}
+
+    std::string next_batch(std::int64_t step) override {
+        batch_ = run_.rows(next_, std::uint64_t(run_.settings.batch_tokens), false);
+        next_ += batch_.size();
+        shown_.clear();
+        if (step == 0 && run_.model.steps.waits_for_data()) run_.model.steps.start(batch_);
+        return text("rows ", batch_.size());
+    }
+    Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
+        Tensor* losses = run_.model.losses(tape, constant_rows(tape, batch_, "x"));
+        const Numbers shares(batch_.size(), 1 / double(batch_.size()));
+        const double constant = run_.model.constant();
+        Tensor* weights = tape.constant("shares", losses->shape, losses->dtype, shares.data());
+        Tensor* total = add(tape, weighted_sum(tape, losses, weights, "mean"),
+                            tape.constant("constant", {1}, losses->dtype, &constant), "loss");
+        tape.retain(total);
+        return total;
+    }
+    std::int64_t batch_tokens() const override { return std::int64_t(batch_.size()); }
+    std::vector<Metric> validate() override {
+        std::vector<Metric> metrics;
+        for (const Measure& m : held_out()) metrics.push_back({m.key, m.value});
+        return metrics;
+    }
+    std::string show(std::int64_t) override {
+        std::string out = "  held-out vectors\n";
+        for (const Measure& m : held_out())
+            out += fmt::format("    {:20}{:>9.3f}  {:14}{}\n", m.key, m.value, m.unit, m.meaning);
+        return out;
+    }
+    // The number of the next vector, and the hash of the file.
+    std::vector<std::uint64_t> place() const override { return {next_, run_.points().hash()}; }
+    void move_to(const std::vector<std::uint64_t>& place) override {
+        if (place.size() != 2) throw BadInput("the checkpoint does not record the number of the next vector");
+        if (place[1] != run_.points().hash())
+            throw BadInput(text(run_.settings.points, " has changed since the run was started"));
+        next_ = place[0];
+    }
+    void save(const std::string& folder) const override { run_.save_config(folder); }
+
+  private:
+    const std::vector<Measure>& held_out() {
+        if (shown_.empty()) shown_ = run_.measures(std::uint64_t(run_.settings.held_out));
+        return shown_;
+    }
+
+    FlowRun& run_;
+    std::uint64_t next_ = 0;
+    std::vector<Numbers> batch_;
+    std::vector<Measure> shown_;  // those of the current weights; the next batch clears them
+};
+
+// Returns `s` with the number of columns of the weights or, without weights, of the points.
+FlowSettings with_columns(FlowSettings s, const TensorFile* weights) {
+    if (!weights) {
+        s.columns = open_points(s.points, s.train.seed)->columns;
+        return s;
+    }
+    for (const StoredTensor& t : weights->tensors())
+        if (t.name == "flow.0.mix.weight") s.columns = int(std::lround(std::sqrt(double(t.shape.count()))));
+    if (s.columns < 2) throw BadInput(text(weights->path(), " holds no flow: it has no flow.0.mix.weight"));
+    return s;
+}
+
+}  // namespace
+
+FlowSettings::FlowSettings() {
+    batch_tokens = 256;
+    flow.steps = 8;
+    flow.actnorm = true;
+    train.warmup = 100;
+}
+
+void FlowSettings::declare(Config& c) {
+    c.add_path("points", &points, "the vectors: a toy in the plane; a path: a .npy file with a row for each vector",
+               names_of(toys()));
+    c.add("flow_steps", &flow.steps, "number of steps", 1, 64);
+    c.add("flow_width", &flow.width, "inner width of the networks of the steps", 1, 65536);
+    c.add("flow_actnorm", &flow.actnorm,
+          "each step first scales and shifts each number (ActNorm), and the first batch sets scales and shifts");
+    c.add("flow_linear", &flow.linear, "the matrix of a step is full, or a product of LU factors", {"full", "lu"});
+    c.add("batch_rows", &batch_tokens, "vectors of a batch", 2, 1000000);
+    c.add("held_out", &held_out, "maximum number of held-out vectors measured at a checkpoint", 1, 100000000);
+    train.declare(c);
+}
+
+void FlowSettings::adopt(const Stacks&) {
+    throw BadUsage("a flow has no layers that other weights could give: leave out --init");
+}
+
+FlowNetOptions FlowSettings::net(int) const { return {columns, flow}; }
+
+FlowRun::FlowRun(const FlowSettings& s, Vocabulary v, DType storage, Device device, const TensorFile* weights)
+    : RunOf(with_columns(s, weights), std::move(v), storage == DType::bf16 ? DType::f32 : storage, device, weights) {
+    settings.precision = DType::f32;  // a matrix that is rounded to bf16 has no exact inverse
+}
+
+Stacks FlowRun::stacks() const {
+    Stacks none;
+    none.first.layers = 0;
+    return none;
+}
+
+std::unique_ptr<Task> FlowRun::task(const TrainingText&) {
+    points();
+    return std::make_unique<FlowTask>(*this);
+}
+
+const VectorSource& FlowRun::points() {
+    if (points_) return *points_;
+    std::unique_ptr<VectorSource> opened = open_points(settings.points, settings.train.seed);
+    if (opened->columns != settings.columns || (hash_ != 0 && opened->hash() != hash_))
+        throw BadInput(text(settings.points,
+                            " has changed since the run was started: restore the old file, or train on the new one "
+                            "from the start"));
+    points_ = std::move(opened);
+    return *points_;
+}
+
+void FlowRun::complete(TextOrigin& origin) const {
+    if (!points_ || points_->hash() == 0) return;
+    origin.name = "vectors of " + settings.points;
+    origin.file = settings.points;
+    origin.hash = points_->hash();
+}
+
+void FlowRun::loaded(const nlohmann::json& record) {
+    const nlohmann::json::json_pointer hash("/data/hash");
+    if (record.contains(hash) && record.at(hash).is_string())
+        hash_ = std::strtoull(record.at(hash).get_ref<const std::string&>().c_str(), nullptr, 16);
+}
+
+std::string FlowRun::description() const {
+    return text(settings.flow.steps, " steps of width ", settings.flow.width, " on vectors of ", settings.columns,
+                " numbers, ", settings.points);
+}
+
+std::string FlowRun::writing_command(const std::string& folder) const {
+    return "./generate " + shell_word(folder) + " --count 10";
+}
+
+std::vector<Numbers> FlowRun::rows(std::uint64_t first, std::uint64_t count, bool held_out) {
+    const VectorSource& from = points();
+    std::vector<Numbers> all;
+    for (std::uint64_t i = 0; i < count; i++) all.push_back(from.row(first + i, held_out));
+    return all;
+}
+
+Numbers FlowRun::draw(std::uint64_t seed, std::uint32_t line, double temperature) const {
+    const Stream stream = make_stream(seed, "flow.sample", 0);
+    Numbers u;
+    for (int i = 0; i < settings.columns; i++)
+        u.push_back(temperature * normal4(stream.at(line, 0, std::uint32_t(i / 4)))[i % 4]);
+    return model.steps.inverse(std::move(u));
+}
+
+std::vector<Measure> FlowRun::measures(std::uint64_t count) {
+    count = std::min(count, points().held_out());
+    const std::vector<Numbers> asked = rows(0, count, true);
+    Arena arena(parameters.device(), Blocks::kept);
+    Tape tape(arena, parameters.storage());
+    double loss = 0;
+    constexpr std::size_t at_once = 256;
+    for (std::size_t first = 0; first < asked.size(); first += at_once) {
+        const auto begin = asked.begin() + std::ptrdiff_t(first),
+                   end = asked.begin() + std::ptrdiff_t(std::min(asked.size(), first + at_once));
+        tape.begin("evaluate");
+        for (double each : numbers_of(model.losses(tape, constant_rows(tape, {begin, end}, "x"))->view()))
+            loss += each + model.constant();
+        tape.end();
+    }
+    loss /= double(count);
+    const double bit = settings.columns * std::log(2.0);
+    return {{"loss", loss, "nats/vector", "-log p"},
+            {"bits", loss / bit, "bits/number", "-log2 p per number of a vector; below 0 where densities exceed 1"},
+            {"baseline.normal", gaussian_loss(rows(0, 4096, false), asked) / bit, "bits/number",
+             "normal distribution with mean and covariance of 4,096 training vectors"},
+            {"vectors", double(count), "", "held out"}};
+}
+
+Measures FlowRun::measures(const Measuring& how) {
+    if (!how.data.empty()) throw BadUsage(text("--data: ", how.run, " is measured on its held-out vectors"));
+    return {{}, {}, measures(std::uint64_t(how.limit))};
+}
+
+RunWriter FlowRun::writer(const Writing& how) {
+    if (how.search.top_k > 0 || how.search.top_p < 1)
+        throw BadUsage("--top-k and --top-p choose among tokens: a flow has none");
+    if (!how.nearest.empty()) throw BadUsage("--nearest compares sentences: a flow has none");
+    const auto drawn = std::make_shared<Numbers>();  // all samples, for --vectors
+    RunWriter writer;
+    writer.samples = how.count > 0 ? how.count : 10;
+    writer.write = [=](const Strings& lines, std::uint32_t first) {
+        std::string all;
+        for (std::uint32_t i = 0; i < lines.size(); i++) {
+            const Numbers x = draw(how.seed, first + i, how.temperature.value_or(1));
+            if (how.vectors.empty()) all += fmt::format("{:.6g}\n", fmt::join(x, "\t"));
+            drawn->insert(drawn->end(), x.begin(), x.end());
+        }
+        return all;
+    };
+    writer.finish = [=] {
+        if (how.vectors.empty()) return;
+        View view;
+        view.data = drawn->data(), view.dtype = DType::f64;
+        view.shape = {std::int64_t(drawn->size()) / settings.columns, settings.columns};
+        write_npy(how.vectors, view);
+    };
+    return writer;
+}
+
+}  // namespace masquerade
