@@ -75,8 +75,8 @@ std::vector<std::string> sentences_of(const std::string& paragraph) {
     return sentences;
 }
 
-// Returns the parts of a description, each as a list of sentences: first the synopsis (one sentence), then the
-// paragraphs and list items.
+// Returns the parts of a package's description, each as a list of sentences: first the synopsis (one sentence), then
+// the paragraphs and list items.
 std::vector<std::vector<std::string>> parts_of(const std::string& description) {
     std::vector<std::vector<std::string>> parts;
     std::istringstream in(description + "\n.");
@@ -86,7 +86,7 @@ std::vector<std::vector<std::string>> parts_of(const std::string& description) {
         const bool item = sign > 0 && sign + 1 < line.size() && line[sign + 1] == ' ' &&
                           std::string_view("*+-o").find(line[sign]) != std::string_view::npos;
         if (parts.empty())
-            parts.push_back({one_line(line)});  // the synopsis
+            parts.push_back({one_line(line)});  // the first line is the synopsis
         else if (item || one_line(line) == ".") {
             if (const std::string whole = one_line(part); !whole.empty()) parts.push_back(sentences_of(whole));
             part = item ? line.substr(sign + 1) : "";

@@ -36,7 +36,7 @@ bool Merger::run(int size, const std::function<bool()>& goes_on) {
         if (best.count != pair.queued) continue;  // the entry is outdated: the pair was queued again later
         pair.queued = 0;
         if (best.count != pair.count) {
-            queue(best.pair);  // queues the pair again with its current, lower count
+            queue(best.pair);  // the count fell: queues the pair again if its count is still at least min_count_
         } else {
             if (merges++ % between_questions == 0 && !goes_on()) return false;
             merge(best.pair);

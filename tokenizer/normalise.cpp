@@ -104,7 +104,8 @@ void Words::append(char32_t c, Span span) {
 }
 
 // Unicode's condition Final_Sigma: a cased character precedes the sigma, and no cased character follows it.
-// Case_Ignorable characters are skipped on both sides. `after` is the offset behind the sigma.
+// Case_Ignorable characters are skipped on both sides, and so are characters that normalisation drops. `after` is the
+// offset behind the sigma.
 bool Words::sigma_is_final(std::size_t after) const {
     if (!after_cased_) return false;
     for (CodePoint c; after < line_.size(); after += c.step()) {

@@ -122,8 +122,9 @@ Hold hold_of(const Place& place) {
     return none;
 }
 
-// Whether the character belongs to an East Asian script that is written without spaces: ideographs, kana, full-width
-// signs; not Hangul.
+// Whether the character is in a block of East Asian characters that are written without spaces: ideographs, kana,
+// bopomofo, CJK punctuation and symbols, full-width and half-width forms. Hangul syllables are not in these blocks, but
+// some single Hangul letters and the script Yi are.
 bool is_wide(char32_t c) {
     return c >= 0x2E80 &&
            (c < 0xA4D0 || (c >= 0xF900 && c < 0xFB00) || (c >= 0xFE30 && c < 0xFE70) || (c >= 0xFF00 && c < 0xFFF0) ||

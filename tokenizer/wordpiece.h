@@ -98,8 +98,9 @@ class WordPiece {
     bool joins_digits_ = false;              // whether decode() joins single digits to numbers
     std::vector<std::string> never_joined_;  // texts of added tokens, which must not arise when decode() joins words
 
-    // For each character that is always a word by itself: its id + 1, or 0 if it is not a token. All other characters have
-    // 0, too; they are looked up in the tries.
+    // For each character that is always a word by itself: 1 + the id of its token. 0 if there is no such token, if the
+    // token has AddedToken::beyond, or if normalisation changes the character. All other characters have 0, too.
+    // Characters with 0 are looked up in the tries.
     CodePointTable<int> singles_;
 };
 

@@ -31,7 +31,7 @@ enum class Role {
     constant,   // an input that has no gradient
     output,     // an output that has a cotangent, which the backward reads
     statistic,  // an output that has no cotangent; the backward may read its value
-    updated,    // an output that is read before it is written
+    updated,    // an output that the op changes in place: the op reads or keeps some old numbers
 };
 enum class Kind { storage, arithmetic };  // the storage type S and the arithmetic type A of ops.h
 

@@ -149,7 +149,7 @@ HD void gaussian_sample_row_grad(Lanes lanes, const A* dz, const A* x, const A* 
 // receives the Z terms of the sum; if kls is 1, it receives the sum.
 template <class A>
 struct GaussianTerm {
-    A apart, narrow, ratio;  // for the means mu, m and the log variances l, p: mu - m, exp(-p), l - p
+    A apart, narrow, ratio;  // mu - m, exp(-p), l - p, for the means mu, m and the clamped log variances l, p
     HD GaussianTerm(const A* x, const A* prior, int i, int Z) {
         const A p = prior ? clamped_log_variance(prior[Z + i]) : A(0);
         apart = prior ? x[i] - prior[i] : x[i];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The plan of sinkhorn: the lists of list_plan.h, each cut into blocks.
+// The plan of the op sinkhorn. list_plan.h makes a list of keys for each group of query rows; this plan cuts each list
+// into blocks.
 #pragma once
 #include <algorithm>
 #include <vector>

@@ -39,8 +39,9 @@ HD A nearest_level_point(A t, int levels) {
     return A((k < 0 ? 0 : k > last ? last : k) / half - 1);
 }
 
-// Returns q. If A is complex, adds the imaginary part of y, which carries the derivative of y in the complex step. The
-// complex step then finds the gradient that the backward passes to y.
+// Returns q if A is real. If A is complex, returns q plus i times the imaginary part of y. In the complex step, the
+// imaginary part of a number carries its derivative. The result therefore has the derivative of y, as if it were a copy
+// of y. straight_through_backward makes the same assumption (dy = dz).
 template <class A>
 HD A straight_through_point(A y, A q) {
     return q + (y - A(real_of(y)));

@@ -109,8 +109,8 @@ OP(embedding_backward, (View dy, Ints ids, Grad dw))
 OP(rotary_forward, (View x, Ints positions, View rotary_table, int columns, View y),
    "x y(N,W) positions(N) rotary_table(P,D)A")
 OP(rotary_backward, (View dy, Ints positions, View rotary_table, int columns, Grad dx))
-// y(M,O) = x(M,I) w(O,I)^T + b(O), then rotated as by the op rotary, on the CPU while y is in cache;  b may be absent.
-// y, dy: S
+// y(M,O) = rotary(x(M,I) w(O,I)^T + b(O)), where rotary is the op above; b may be absent. If y is f32 or bf16, the CPU
+// rotates y while it is in cache. y, dy: S
 OP(linear_rotary_forward, (View x, View w, View b, Ints positions, View rotary_table, int columns, View y),
    "x(M,I) w(O,I) b?(O)A y(M,O) positions(M) rotary_table(P,D)A dw(O,I)A")
 OP(linear_rotary_backward,

@@ -40,9 +40,9 @@ constexpr std::uint64_t mixed(std::uint64_t first, Numbers... more) {
     return first;
 }
 
-// The mark of a type is a number that becomes part of the hash. It is computed from the size, alignment and kind of
-// the type. A vector has the mark of its element type; the mark of a function combines the marks of its result and
-// parameters.
+// The mark of a type is a number, computed from the size, alignment and kind of the type. The hash in a stamp
+// (LibraryStamp::interface) contains the marks of all functions and types that program and library exchange. A vector
+// has the mark of its element type. The mark of a function combines the marks of its result and parameters.
 template <class T>
 struct Mark {
     static constexpr std::uint64_t of = (sizeof(T) * 256 + alignof(T)) * 16 + std::is_class_v<T> * 4 +

@@ -20,7 +20,7 @@ namespace masquerade {
 // belongs to group g. After the last piece of a group follows one more entry, the end of the group.
 struct StatePlan {
     int waves, groups, pieces, queries, keys;
-    const int* first_group;  // for each wave: its first group of queries; then the number of all groups
+    const int* first_group;  // wave w (see above) has the groups of queries first_group[w] .. first_group[w + 1] - 1
     const int* document;     // for each group of queries: its document
     const int* first_piece;  // for each group: its first piece of keys and queries; then the number of all pieces
     const int* group;        // for each piece: its group of queries

@@ -38,7 +38,9 @@ void pad(Batch& b, int to) {
     const bool all_labelled = b.labels.count == real;
     const int missing = rounded_up(b.labels.count, to) - b.labels.count;
     std::vector<int> lengths = fillers(real, b.documents, all_labelled ? 1 : missing, to), sources(lengths.size(), 0);
-    if (b.source.count() > 0) {  // two stacks: every inert document has source rows; only the last has decoder rows
+    // Two stacks: every inert document gets source rows. If decoder rows must be padded, the last inert document gets
+    // all of these padding rows.
+    if (b.source.count() > 0) {
         sources = fillers(b.source.count(), b.documents, 1, to);
         std::fill(lengths.begin(), lengths.end(), 0);
         lengths.back() = rounded_up(real + (all_labelled ? 0 : missing), to) - real;

@@ -80,8 +80,8 @@ struct Halves {
 // and their labels have weight 0.
 struct Batch : Halves {
     TokenRows source, rows;  // rows of the encoder (if any); rows of the decoder or only stack
-    // For each document, the numbers of its source rows and of its target rows. With one stack, both are rows of
-    // `rows`; with two stacks, they are rows of `source` and of `rows`.
+    // For each document, how many source rows and how many target rows it has. With one stack, `rows` contains all of
+    // these rows. With two stacks, `source` contains the source rows, and `rows` contains the target rows.
     Documents parts;
     // Two stacks: for each source, the number of its rows, and the number of all decoder rows that attend to it.
     // Several documents can share a source (Example::same_source).

@@ -64,7 +64,7 @@ class GaussianMixture {
     // the identity.
     struct Whitened {
         Numbers middle;                // (D) mean of the mixture
-        std::vector<float> inverse;    // (D,D) inverse of the Cholesky factor L
+        std::vector<float> inverse;    // (D,D) inverse of L, the Cholesky factor of the covariance
         std::vector<float> means;      // (M,D) the means m_k, whitened
         std::vector<float> constants;  // (M) log w_k - |m_k|^2 / 2, for the weight w_k and the whitened mean m_k
         // Log of the normaliser of a Gaussian: -log det L - D/2 log 2 pi, where L is the Cholesky factor.

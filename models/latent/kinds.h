@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Functions for the kinds of latents. make_latent<Kind>() makes a latent for the table latent_kinds(). The constants
-// below are its instances for classes that are defined outside kinds.cpp. Several kinds use noise_of() and affine().
+// Functions that the kinds of latents share. make_latent<Kind>() makes a latent of class Kind. The table latent_kinds()
+// in kinds.cpp has a pointer to such a function for each kind. If a class is defined in another file, that file defines
+// the pointer as one of the constants below, for example make_gaussian.
 #pragma once
 #include "engine/tensor/numbers.h"
 #include "models/latent/latent.h"

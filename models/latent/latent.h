@@ -123,7 +123,7 @@ struct LatentKindRow {
     const char *name, *what;
     MakeLatent make;
     enum Trait : unsigned {
-        kappa = 1,          // has a concentration, which can be learned
+        kappa = 1,          // the kind has a concentration kappa, which the option learn_kappa makes a parameter
         kl = 2,             // the KL differs between documents, so the loss contains it
         kl_of_numbers = 4,  // the KL is a sum over the numbers of z, and LatentSample::kls can hold the terms
     };

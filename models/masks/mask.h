@@ -50,7 +50,8 @@ SegmentGraph latent_mask(const Documents& documents);
 // A document in a decoding step with a KV cache. The rows of this step are called fresh, and the rows of earlier steps
 // are called cached. The queries are the fresh rows of all documents, one document after another.
 struct CachedDocument {
-    // Every fresh row sees the rows [seen_begin, seen_end) of key tensor 0: of a latent, a prefix or an encoder.
+    // Every fresh row sees the rows [seen_begin, seen_end) of key tensor 0. This tensor holds latents, a prefix of the
+    // text, or the output of an encoder.
     int seen_begin = 0, seen_end = 0;
     int begin = 0;          // first row of the document in the key tensor token_source (cached_mask())
     int cached = 0;         // number of cached rows
@@ -101,7 +102,7 @@ struct Window {
     int radius = -1;   // rows up to radius * dilation rows away are seen; -1: the whole struct has no effect
     int dilation = 1;  // within the window, only rows at distances that are multiples of this are seen
     int stride = 0;    // rows at distances that are multiples of this are seen, too, however far away; 0: off
-    int globals = 0;   // the first `globals` rows of a segment see all rows and are seen by all rows
+    int globals = 0;   // the window lets the first `globals` rows of a segment see every row, and every row see them
     bool all = false;  // whether the window also restricts which rows of other segments a row sees
 };
 // Returns the graph with this window in all query segments.

@@ -66,7 +66,9 @@ namespace masquerade {
 struct InsertionRule {
     // true: a canvas is the first words of the target, and only its last slot is trained, to predict the next word.
     bool left_to_right = false;
-    bool middle = true;  // whether distance is to the middle of the missing words of a slot; false: it is 0
+    // true: word u = 0 .. n-1 of the n missing words of a slot has the distance |u - (n-1) / 2|, its distance to the
+    // middle of these words. false: all missing words have the distance 0.
+    bool middle = true;
     // (V) If not null, the distance of a word is instead the number of missing words in its slot with a smaller score.
     std::shared_ptr<const std::vector<double>> scores;
     double tau = 1;  // in exp(-distance / tau); infinite: all missing words of a slot have equal shares

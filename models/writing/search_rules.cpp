@@ -72,9 +72,10 @@ void SearchRules::apply(TokenScores& row, const Tokens& written, double shift) c
         for (int id : ends_) row.forbid(id);
 }
 
-// For every token that was already generated, replaces s = score - shift by s * penalty if s < 0, otherwise by s /
-// penalty. A token that occurs several times is penalised only once. Keskar et al. 2019 always divide, which would
-// favour tokens with s < 0; Hugging Face's generate distinguishes the signs as here.
+// Penalises every token that was already generated, and the token `begin` if it is not an end token. For these tokens,
+// s = score - shift becomes s * penalty if s < 0, otherwise s / penalty. A token that occurs several times is penalised
+// only once. Keskar et al. 2019 always divide, which would favour tokens with s < 0. Hugging Face's generate
+// distinguishes the signs as here.
 void SearchRules::penalise_repetition(TokenScores& row, const Tokens& written, double shift) const {
     const double penalty = options_.repetition_penalty;
     auto penalise = [&](int id) {

@@ -156,7 +156,7 @@ class Additions {
     }
 
     // Reads the additional special tokens in tokenizer_config.json or special_tokens_map.json. If with_five is true,
-    // also reads BERT's five special tokens (unk_token and so on), which must have BERT's names.
+    // also reads BERT's five special tokens (keys unk_token and so on). Their texts must be BERT's: "[UNK]" and so on.
     void roles(const TokenizerField& config, bool with_five) {
         for (int i = 0; i < 5; i++) {
             const TokenizerField token = config[role_keys[i]];

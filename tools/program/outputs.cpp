@@ -33,7 +33,8 @@ struct File {
     throw BadUsage(text(given, " ", what, " as well, and would be lost: give ", output.option, " another file"));
 }
 
-// Whether the path is in the run folder and has a name that runs use for their own files. The file need not exist.
+// Whether the path is a file or folder of the run folder `run` whose name runs use for their own files
+// (RunFolder::keeps), or is inside such a folder. The path need not exist.
 bool kept_by(const std::string& run, const std::string& path) {
     std::error_code none;
     const fs::path inside = fs::weakly_canonical(path, none).lexically_relative(fs::canonical(run, none));

@@ -64,7 +64,7 @@ class AttentionState {
 class Companion {
   public:
     virtual ~Companion() = default;
-    virtual std::shared_ptr<Companion> start() const = 0;  // returns the Companion of a new pass
+    virtual std::shared_ptr<Companion> start() const = 0;  // returns a new Companion, for one pass through the layers
     // In a pre-norm encoder, the companion is normalised after the last layer, as x is. declare_norm() declares the
     // parameters of this norm, and norm() applies it.
     virtual void declare_norm(Parameters& parameters, const std::string& path) = 0;

@@ -31,8 +31,9 @@ std::string refuses(const SegmentGraph& graph) {
     return "";
 }
 
-// The query segments of a document that see the same keys form a group, which shares l slots. `keys` lists the key
-// segments that the group sees, each as source, begin and end.
+// The query segments of a document that see the same keys form a group. A group has l slots (LunaOptions::slots), which
+// all its rows share. `keys` lists the key segments that the group sees, each as {source, begin, end}: the rows
+// [begin, end) of key tensor number `source`.
 struct SlotGroup {
     int document = 0;
     std::vector<std::array<int, 3>> keys;

@@ -57,7 +57,8 @@ inline void store_tile(const Vector (&sum)[Rows][Vectors], int P, float* to) {
         for (int v = 0; v < Vectors; v++) store(to + a * P + v * lanes, sum[a][v]);
 }
 
-// Computes one tile of sum_over_keys(): query rows [i, i + Rows), and `Vectors` vectors of the columns of these rows.
+// Computes one tile of the result of sum_over_keys(): the query rows [i, i + Rows), and as many columns as fit in
+// `Vectors` SIMD vectors. `packed` and `to` point to the first of these columns in row 0.
 template <int Rows, int Vectors>
 void sum_tile_over_keys(const KeyRun* run, const KeyRun* end, int i, int P, const float* weights, const float* packed,
                         float* to) {
@@ -76,8 +77,8 @@ void sum_tile_over_keys(const KeyRun* run, const KeyRun* end, int i, int P, cons
     store_tile(sum, P, to + i * P);
 }
 
-// Computes one tile of add_to_keys(): the packed rows of `Keys` consecutive visited keys, and `Vectors` vectors of the
-// columns of these rows.
+// Computes one tile of the result of add_to_keys(): the packed rows of `Keys` consecutive visited keys, and as many
+// columns as fit in `Vectors` SIMD vectors. `from` and `to` point to the first of these columns.
 template <int Keys, int Vectors>
 void add_tile_to_keys(const std::uint16_t* seen_by, unsigned everyone, int count, int P, const float* weights,
                       const float* from, float* to) {
