@@ -44,7 +44,8 @@ struct Labels {
 struct Example {
     TokenRows source;          // rows of the encoder; empty if there is only one stack
     TokenRows rows;            // rows of the only stack, or of the decoder
-    Document document;         // one stack: the lengths of the parts A and B of `rows`; unused for two stacks
+    Document document;         // the lengths of the parts A and B of `rows`; two stacks: empty, except in a conditional
+                               // UniVAE, whose decoder half also reads the source
     std::vector<int> rank;     // a number of every row, for masks that depend on one (two_stream_mask(): its rank,
                                // pseudo_mask(): its weight, a tree: tree_of()); else empty
     Labels labels;             // labels of `rows`
@@ -63,11 +64,19 @@ struct Halves {
     // cls_graph: the mask of the last encoder layer, whose only queries are the rows [CLS]. latent_graph: the mask of
     // decoder layers with a latent, in which every row also sees the latent of its document.
     SegmentGraph cls_graph, latent_graph;
+    // Only in a conditional UniVAE, else empty. read: for each document, the lengths of the two parts of its rows in
+    // Batch::rows, the source and the target. read_which: for each row of Batch::rows, the index of its document if it
+    // is the first row of the source, [CLS], else -1.
+    Documents read;
+    std::vector<int> read_which;
     // Both halves of each document as one sequence, for UniVae::joint(), and what joint() needs to know about these
-    // rows: the indices of the rows [CLS]; for each row, the index of its document if it is [CLS], else -1; the
-    // indices of the decoder half's rows; and the masks of layers without and with a latent.
+    // rows: the indices of the rows [CLS]; for each row, the index of its document if it is [CLS], else -1; the same
+    // numbers for [CLS] of the source in a conditional decoder half; the indices of the decoder half's rows that have a
+    // label; the part of each row, 1 for targets in the decoder half, else 0; and the masks of layers without and with
+    // a latent.
     TokenRows joint;
-    std::vector<int> joint_cls_rows, joint_which, joint_decoder_rows;
+    std::vector<int> joint_cls_rows, joint_which, joint_read_which, joint_decoder_rows;
+    std::vector<char> joint_parts;
     SegmentGraph joint_lower_graph, joint_upper_graph;
     LayerGraphs joint_masks;
     const std::vector<int>& names() const { return cls.document; }  // the name of each document

@@ -42,6 +42,11 @@ SegmentGraph cross_mask(const Documents& documents);
 // of B. The results are bit-identical to those of the rows of B under uniae_mask.
 SegmentGraph latent_mask(const Documents& documents);
 
+// The mask of a conditional UniVAE's joint form. Each document has three parts: the encoder half, of which only the
+// length halves[d].source is read, and the two parts of decoders[d], source and target. The encoder half sees itself,
+// and the other two parts have unilm_mask.
+SegmentGraph conditional_mask(const Documents& halves, const Documents& decoders);
+
 // A document in a decoding step with a KV cache. The rows of this step are called fresh, the rows of earlier steps
 // cached. The queries are the fresh rows of all documents, one document after another.
 struct CachedDocument {

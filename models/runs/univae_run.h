@@ -66,6 +66,10 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     DecodeRequest sample_request(std::uint64_t seed, std::uint32_t line) const {
         return {draw(seed, line, 0), line, 0, model.start_position(draw_length(seed, line))};
     }
+    // Conditional models: returns requests for `count` targets of each source, whose latents are drawn. The first
+    // source is line `first`.
+    std::vector<DecodeRequest> target_requests(const std::vector<Sentence>& sources, int count, std::uint64_t seed,
+                                               std::uint32_t first) const;
 
     // Draws the number of tokens of a sample, which matters only if free_length is true: the length of a random
     // training sentence if a fitted prior knows these lengths, otherwise `some_length`.
