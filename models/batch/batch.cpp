@@ -38,10 +38,10 @@ void pad(Batch& b, int to) {
     const bool all_labelled = b.labels.count == real;
     const int missing = rounded_up(b.labels.count, to) - b.labels.count;
     std::vector<int> lengths = fillers(real, b.documents, all_labelled ? 1 : missing, to), sources(lengths.size(), 0);
+    if (b.source.count() > 0) sources = fillers(b.source.count(), b.documents, 1, to);
     // Two stacks: every inert document gets source rows. If decoder rows must be padded, the last inert document gets
     // all of these padding rows.
-    if (b.source.count() > 0) {
-        sources = fillers(b.source.count(), b.documents, 1, to);
+    if (b.source.count() > 0 && b.read.empty()) {
         std::fill(lengths.begin(), lengths.end(), 0);
         lengths.back() = rounded_up(real + (all_labelled ? 0 : missing), to) - real;
     }
@@ -49,6 +49,7 @@ void pad(Batch& b, int to) {
         const int name = first_filler - int(f);
         for (int i = 0; i < sources[f]; i++) b.source.push(0, 0, 0, name);
         for (int i = 0; i < lengths[f]; i++) b.rows.push(0, 0, 0, name);
+        if (!b.read.empty()) b.read.push_back({lengths[f], 0});
         b.parts.push_back(sources[f] > 0 ? Document{sources[f], lengths[f]} : Document{lengths[f], 0});
     }
     const int inert = all_labelled ? b.rows.count() - real : missing;
@@ -72,6 +73,7 @@ Batch pack(const std::vector<Example>& examples, int pad_to) {
         append(b.rows, e.rows);
         b.rank.insert(b.rank.end(), e.rank.begin(), e.rank.end());
         const bool two_stacks = e.source.count() > 0 || e.same_source;
+        if (two_stacks && e.document.source > 0) b.read.push_back(e.document);
         b.parts.push_back(two_stacks ? Document{e.source.count(), e.rows.count()} : e.document);
     }
     b.labels.count = b.labels.size();

@@ -42,9 +42,11 @@ struct Labels {
 // The rows and labels of one document before packing. A model has either one stack, which reads `rows`, or an encoder,
 // which reads `source`, and a decoder, which reads `rows`. The two halves of UniVAE count as two stacks.
 struct Example {
-    TokenRows source;   // rows of the encoder; empty if there is only one stack
-    TokenRows rows;     // rows of the only stack, or of the decoder
-    Document document;  // one stack: the numbers of source and target rows in `rows`; two stacks: not used
+    TokenRows source;  // rows of the encoder; empty if there is only one stack
+    TokenRows rows;    // rows of the only stack, or of the decoder
+    // One stack: the numbers of source and target rows in `rows`. Two stacks: not used, except in a conditional UniVAE,
+    // whose decoder half also reads the source: the numbers of source and target rows of the decoder half.
+    Document document;
     // If the mask needs a number for each row, these numbers: ranks (two_stream_mask(), tree_of()) or weights
     // (pseudo_mask()). Otherwise empty.
     std::vector<int> rank;
@@ -64,13 +66,21 @@ struct Halves {
     // cls_graph: the mask of the last encoder layer, whose only queries are the rows [CLS]. latent_graph: the mask of
     // decoder layers with a latent, in which every row also sees the latent of its document.
     SegmentGraph cls_graph, latent_graph;
+    // Only in a conditional UniVAE, else empty. read: for each document, the numbers of source and target rows that its
+    // decoder half has in Batch::rows. read_which: for each row of Batch::rows, the index of its document if the row is
+    // the first of the source, [CLS], else -1.
+    Documents read;
+    std::vector<int> read_which;
     // For UniVae::joint(), which runs both halves of each document as one sequence. joint: the rows of all sequences.
     // joint_cls_rows: for each document, the index in `joint` of its row [CLS]. joint_which: for each row of `joint`,
-    // the index of its document if the row is [CLS], else -1. joint_decoder_rows: the indices of the decoder halves'
-    // rows. joint_lower_graph and joint_upper_graph: the masks of layers without and with a latent. joint_masks: masks
-    // that replace these two in some layers.
+    // the index of its document if the row is [CLS], else -1. joint_read_which: the same for the rows [CLS] of sources
+    // in the decoder halves of a conditional UniVAE. joint_decoder_rows: the indices of the decoder halves' rows that
+    // have a label. joint_parts: for each row of `joint`, 1 if it is a target row of a decoder half, else 0.
+    // joint_lower_graph and joint_upper_graph: the masks of layers without and with a latent. joint_masks: masks that
+    // replace these two in some layers.
     TokenRows joint;
-    std::vector<int> joint_cls_rows, joint_which, joint_decoder_rows;
+    std::vector<int> joint_cls_rows, joint_which, joint_read_which, joint_decoder_rows;
+    std::vector<char> joint_parts;
     SegmentGraph joint_lower_graph, joint_upper_graph;
     LayerGraphs joint_masks;
     const std::vector<int>& names() const { return cls.document; }  // the name (a number) of each document

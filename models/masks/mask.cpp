@@ -103,6 +103,19 @@ SegmentGraph latent_mask(const Documents& documents) {
     return build.take();
 }
 
+SegmentGraph conditional_mask(const Documents& halves, const Documents& decoders) {
+    SegmentBuilder build;
+    for (std::size_t d = 0; d < halves.size(); d++) {
+        build.next_document();
+        const int half = build.tokens(halves[d].source), source = build.tokens(decoders[d].source);
+        const int target = build.tokens(decoders[d].target);
+        build.look(Rule::full, half, {half});
+        build.look(Rule::full, source, {source});
+        if (decoders[d].target > 0) build.look(Rule::causal, target, {source, target});
+    }
+    return build.take();
+}
+
 SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source) {
     SegmentBuilder build;
     int query = 0;

@@ -47,6 +47,11 @@ SegmentGraph cross_mask(const Documents& documents);
 // uniae_mask.
 SegmentGraph latent_mask(const Documents& documents);
 
+// The mask of a conditional UniVAE's joint form. Each document has three parts: the encoder half, of which only the
+// length halves[d].source is read, and the two parts of decoders[d], source and target. A row of the encoder half sees
+// the encoder half. The other two parts have unilm_mask.
+SegmentGraph conditional_mask(const Documents& halves, const Documents& decoders);
+
 // A document in a decoding step with a KV cache. The rows of this step are called fresh, and the rows of earlier steps
 // are called cached. The queries are the fresh rows of all documents, one document after another.
 struct CachedDocument {

@@ -11,30 +11,37 @@
 
 namespace masquerade {
 
+// Runs a stack for the rows of a batch and returns the last hidden states of the M rows with a label, (M,C). If the
+// batch has a scored_graph, the last layer runs only for these rows; otherwise all layers run for all N rows. `more`,
+// if given, is called before every layer.
+inline Tensor* run_labelled(Tape& tape, const Backbone& stack, const Batch& batch,
+                            const Backbone::BeforeLayer& more = {}) {
+    const bool last_for_all = batch.scored_graph.queries.empty();
+    const std::vector<char> parts = parts_of_rows(batch.read.empty() ? batch.parts : batch.read);
+    std::vector<char> scored_parts;
+    if (stack.has_parts())
+        for (int row : batch.labels.rows) scored_parts.push_back(parts.at(std::size_t(row)));
+    const auto before = [&](int i, Tensor*& x, Pass& pass) {
+        if (more) more(i, x, pass);
+        pass.graph = &batch.graph_at(i);
+        pass.parts = &parts;
+        if (i < stack.options.layers - 1 || last_for_all) return;
+        pass.parts = &scored_parts;
+        pass.query_rows = tape.ints(batch.labels.rows);
+        pass.query_names = batch.scored.names(tape);
+        pass.graph = &batch.scored_graph;
+    };
+    Tensor* x = stack.run(tape, batch.rows, stack.pass(tape, batch.rows, batch.graph), before);
+    if (last_for_all) x = gather_rows(tape, x, tape.ints(batch.labels.rows), "scored");
+    return stack.finish(tape, x);
+}
+
 class UniLm : public TargetNet {
   public:
     UniLm(Parameters& parameters, const BackboneOptions& options) : backbone(parameters, options) {}
 
-    // If the batch has a scored_graph, the last layer runs only for the M rows with a label. Otherwise all layers run
-    // for all N rows.
     Tensor* hidden(Tape& tape, const Batch& batch) const override {
-        const bool last_for_all = batch.scored_graph.queries.empty();
-        const std::vector<char> parts = parts_of_rows(batch.parts);
-        std::vector<char> scored_parts;
-        if (backbone.has_parts())
-            for (int row : batch.labels.rows) scored_parts.push_back(parts.at(std::size_t(row)));
-        const auto before = [&](int i, Tensor*&, Pass& pass) {
-            pass.graph = &batch.graph_at(i);
-            pass.parts = &parts;
-            if (i < backbone.options.layers - 1 || last_for_all) return;
-            pass.parts = &scored_parts;
-            pass.query_rows = tape.ints(batch.labels.rows);
-            pass.query_names = batch.scored.names(tape);
-            pass.graph = &batch.scored_graph;
-        };
-        Tensor* x = backbone.run(tape, batch.rows, backbone.pass(tape, batch.rows, batch.graph), before);
-        if (last_for_all) x = gather_rows(tape, x, tape.ints(batch.labels.rows), "scored");
-        return backbone.head(tape, backbone.finish(tape, x));
+        return backbone.head(tape, run_labelled(tape, backbone, batch));
     }
     const Backbone& head_stack() const override { return backbone; }
 

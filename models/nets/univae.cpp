@@ -5,6 +5,7 @@
 
 #include "engine/tensor/numbers.h"
 #include "models/masks/mask.h"
+#include "models/nets/unilm.h"
 
 namespace masquerade {
 namespace {
@@ -28,6 +29,10 @@ UniVaeOptions complete(UniVaeOptions o) {
     if (int(o.latent_sizes.size()) != K)
         throw BadUsage(text("latent_size has ", o.latent_sizes.size(), " numbers, for ", K,
                             " latent layers; expected one, or one for each"));
+    if (o.conditional && K == 0)
+        throw BadUsage("conditional=true needs latents, and latent_layers is 0; a run of unilm does without latents");
+    if (o.conditional && !o.mask.empty())
+        throw BadUsage("conditional=true has masks of its own, which no mask in words replaces: leave out mask=");
     return o;
 }
 
@@ -70,11 +75,9 @@ int UniVae::latent_of(int layer) const {
 Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     auto scope = tape.scope("joint");
     std::vector<LatentSample> below;
-    std::vector<char> parts(std::size_t(batch.joint.count()), 0);
-    for (int row : batch.joint_decoder_rows) parts[std::size_t(row)] = 1;
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
         const int l = latent_of(i);
-        pass.parts = &parts;
+        pass.parts = &batch.joint_parts;
         pass.graph = &batch.joint_masks.at(i, l < 0 ? batch.joint_lower_graph : batch.joint_upper_graph);
         if (l < 0) return;
         const LatentLayer& latent = latents[l];
@@ -83,6 +86,8 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
         below.push_back(latent.sample(tape, cls, noise, l, below));
         Tensor* u = latent.out(tape, below.back().z);  // (B,C), the new rows of [CLS]
         x = replace_rows(tape, x, tape.ints(batch.joint_which), u, text("replaced.", l));
+        if (options.conditional)
+            x = replace_rows(tape, x, tape.ints(batch.joint_read_which), u, text("replaced.source.", l));
     };
     Tensor* x = backbone.run(tape, batch.joint, backbone.pass(tape, batch.joint, batch.joint_lower_graph), before);
     return backbone.finish(tape, gather_rows(tape, x, tape.ints(batch.joint_decoder_rows), "decoder_rows"));
@@ -117,9 +122,16 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
 }
 
 // The decoder half of the split form. In each layer with a latent, the keys have one more row per document, Out(z). The
-// decoder half sees nothing else of the encoder half.
+// decoder half sees nothing else of the encoder half. In a conditional model, the row Out(z) of a document replaces the
+// row [CLS] of the source that the decoder half reads.
 Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
+    if (options.conditional)
+        return run_labelled(tape, backbone, batch, [&](int i, Tensor*& x, Pass&) {
+            if (const int l = latent_of(i); l >= 0)
+                x = replace_rows(tape, x, tape.ints(batch.read_which), latents[l].out(tape, z[l]),
+                                 text("replaced.", l));
+        });  // (M,C)
     const auto before = [&](int i, Tensor*&, Pass& pass) {
         const int l = latent_of(i);
         pass.part = 1;

@@ -13,6 +13,11 @@
 // per document in each layer with a latent. The joint form, both halves as one sequence under one mask per layer, is
 // the definition. Tests require that both forms are equal with == in double. With K = 0, the model is a plain language
 // model.
+//
+// A conditional model (Sohn, Lee & Yan 2015) reads pairs of a source and a target. Its encoder half reads both, so that
+// z ~ q(z | source, target). Its decoder half has UniLM's mask on the pair: the target sees the whole source. At the
+// input of each layer with a latent, Out(z) also replaces the row of [CLS] of this source. The prior of z does not
+// depend on the source. Several z make several targets of one source.
 #pragma once
 #include "engine/ops/segments.h"
 #include "models/batch/batch.h"
@@ -33,7 +38,8 @@ struct UniVaeOptions {
     // Position of the decoder's first row. false: max_length; true: the number of tokens of the sentence, so that the
     // decoder knows the length of the sentence.
     bool free_length = false;
-    std::string mask;  // masks in words (LayerMasks) that replace the usual masks; empty: none
+    bool conditional = false;  // whether the decoder half of a pair also reads its source
+    std::string mask;          // masks in words (LayerMasks) that replace the usual masks; empty: none
 };
 
 class UniVae {
@@ -42,16 +48,16 @@ class UniVae {
 
     // Runs the encoder half and returns the samples of the K latents. If `noise` is null, the samples are the means.
     std::vector<LatentSample> encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
-    // Runs the decoder half with the latents z, K tensors (B,Z). Returns the last hidden state of every decoder row,
-    // (N,C).
+    // Runs the decoder half with the latents z, K tensors (B,Z). Returns the last hidden states of the decoder rows that
+    // have a label, (M,C). Unless the model is conditional, every decoder row has a label.
     Tensor* decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const;
-    // Runs both halves as one sequence. Returns the last hidden state of every decoder row, (N,C). If `noise` is null,
-    // the latents are the means.
+    // Runs both halves as one sequence. Returns the last hidden state of every decoder row with a label, (M,C). If
+    // `noise` is null, the latents are the means.
     Tensor* joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
 
     struct Loss {
         Tensor* total;   // (1) in nats per target: reconstruction + kl_weight * KL + LatentSample::loss
-        Tensor* losses;  // (N) reconstruction loss of every decoder row
+        Tensor* losses;  // (M) reconstruction loss of every label
         std::vector<LatentSample> latents;
         Tensor* documents = nullptr;  // (B) 1, or 0 for padding documents; null unless the latents have codebooks (vq)
     };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "data/text.h"
 #include "engine/base/log.h"
@@ -38,10 +39,14 @@ TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
 }
 
 // Returns samples of the model: draws latents from the prior and decodes them by greedy search. A language model has no
-// latents, so its tokens are sampled at temperature 1.
-Strings sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measuring& a, std::uint64_t seed) {
+// latents, so its tokens are sampled at temperature 1. A conditional model generates targets of the sentences in turn.
+Strings sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measuring& a,
+                      const std::vector<Sentence>& sentences, std::uint64_t seed) {
     std::vector<DecodeRequest> requests;
-    for (std::uint32_t i = 0; int(i) < a.samples; i++) requests.push_back(run.sample_request(seed, i));
+    for (std::uint32_t i = 0; int(i) < a.samples; i++) {
+        requests.push_back(run.sample_request(seed, i));
+        if (run.model.options.conditional) requests.back().source = sentences[i % sentences.size()].ids;
+    }
     SearchOptions options;
     options.samples = run.model.options.latent_layers == 0 ? 1 : 0;
     Strings lines;
@@ -149,6 +154,41 @@ void measure_samples(const TrainingText& t, const Strings& samples, const WordPi
                     "a word",
                     "held-out text under a 5-gram model of the samples; of as many training lines",
                     {quality.reverse_perplexity(known, others)}});
+}
+
+// Conditional models: measures how close sampled targets of a source are to its reference, and how different they are
+// from each other.
+void measure_targets(const UniVaeRun& run, UniVaeDecoder& decoder, const std::vector<Sentence>& sentences,
+                     const std::vector<Tokens>& references, const SampleOptions& sampling, std::uint64_t seed,
+                     std::vector<Measure>& rows) {
+    constexpr int each = 5;
+    const std::vector<Tokens> written =
+        decoder.write(run.target_requests(sentences, each, seed, 0), {}, seed, sampling.refine);
+    std::vector<Tokens> repeated, best, pair_a, pair_b;
+    double different = 0, met = 0;
+    for (std::size_t i = 0; i < references.size(); i++) {
+        const auto first = written.begin() + std::ptrdiff_t(i) * each, last = first + each;
+        const auto closeness = [&](const Tokens& t) { return masquerade::bleu({references[i]}, {t}, true).score; };
+        repeated.insert(repeated.end(), each, references[i]);
+        best.push_back(*std::max_element(first, last, [&](const Tokens& a, const Tokens& b) {
+            return closeness(a) < closeness(b);
+        }));
+        different += double(std::set<Tokens>(first, last).size());
+        met += std::find(first, last, references[i]) != last;
+        for (auto a = first; a != last; a++)
+            for (auto b = first; b != last; b++)
+                if (a != b) pair_a.push_back(*a), pair_b.push_back(*b);
+    }
+    const double n = double(references.size());
+    const auto bleu4 = [](const std::vector<Tokens>& of, const std::vector<Tokens>& by) {
+        return compare(of, by).bleu4;
+    };
+    const std::string which = fmt::format("{} targets of each source, z from the prior", each);
+    rows.push_back({"targets_bleu4", bleu4(repeated, written), "", which + ": corpus BLEU-4 with the reference"});
+    rows.push_back({"targets_best_bleu4", bleu4(references, best), "", "the same of the closest of them"});
+    rows.push_back({"targets_exact", 100 * met / n, "%", "sources of which one is equal to the reference"});
+    rows.push_back({"targets_self_bleu4", bleu4(pair_a, pair_b), "", "corpus BLEU-4 of one with another"});
+    rows.push_back({"targets_different", different / n, "", fmt::format("different ones, of {}", each)});
 }
 
 void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder,
@@ -264,6 +304,8 @@ Measures UniVaeRun::measures(const Measuring& how) {
         if (read > 0)
             add({{"exact_of_others", 100 * equal / read, "%",
                   "exact among the lines that are neither cut nor with [UNK]"}});
+        if (model.options.conditional)
+            measure_targets(*this, decoder, sentences, references, how.sampling, how.seed, rows);
     }
     if (latent && density) {
         const LatentUse use = latent_use(model, all, how.seed);
@@ -278,8 +320,8 @@ Measures UniVaeRun::measures(const Measuring& how) {
         measure_swaps(this->sentences(reference_lines(data.train, data.train_targets)), *this, decoder, all, how.seed,
                       rows);
     if (!data.train.empty())
-        measure_samples(data, sampled_lines(*this, decoder, how, how.seed), tokenizer, judged ? &*judged : nullptr,
-                        how.seed, rows);
+        measure_samples(data, sampled_lines(*this, decoder, how, sentences, how.seed), tokenizer,
+                        judged ? &*judged : nullptr, how.seed, rows);
     return {{"samples", "held out"}, {"held_out"}, rows};
 }
 

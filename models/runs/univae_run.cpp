@@ -72,6 +72,8 @@ void UniVaeSettings::declare(Config& c) {
           {"constant", "linear", "cyclical"});
     c.add("word_dropout", &word_dropout, "share of the words that the decoder half reads as [UNK] in training", 0, 1);
     c.add("pairs", &pairs, "read source<TAB>target: encode the source into the latents, and generate the target");
+    c.add("conditional", &model.conditional,
+          "pairs=true: the decoder half reads the source, too, and the latents hold what it does not tell");
     c.add("max_length", &model.max_length,
           "longest sentence with [CLS] and [SEP]; position at which the decoder half starts", 3, 65536);
     c.add("free_length", &model.free_length,
@@ -94,6 +96,8 @@ UniVaeOptions UniVaeSettings::net(int vocabulary_size) const {
     o.mask = mask;
     if (o.backbone.types < 2)
         throw BadUsage("types=1: the decoder half has segment id 1, the encoder half 0; expected types=2 or more");
+    if (o.conditional && !pairs)
+        throw BadUsage("conditional=true needs pairs=true: the decoder half reads the source of a pair");
     o.latent_sizes = numbers_with_commas("latent_size", latent_sizes, 2, 65536);
     o.latent_at = numbers_with_commas("latent_at", latent_at, 1, 1023);
     if (o.latent_sizes.empty())
@@ -111,7 +115,7 @@ std::vector<const char*> UniVaeSettings::reading() const {
             "latent_deviation", "latent_norm",   "kappa",       "learn_kappa",  "free_bits",
             "free_bits_of",     "flow_steps",    "flow_width",  "flow_actnorm", "flow_linear",
             "levels",           "codes",         "groups",      "commitment",   "decay",
-            "max_length",       "free_length"};
+            "max_length",       "free_length",   "conditional"};
 }
 
 std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
@@ -124,7 +128,7 @@ std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
 
 std::string UniVaeRun::fit_prior(const TrainingText& t) {
     const int count = settings.prior_sentences > 0 ? settings.prior_sentences : UniVaeSettings().prior_sentences;
-    UniVaeTask task(*this, sentences(t.train), {});
+    UniVaeTask task(*this, sentences(t.train, model.options.conditional ? t.train_targets : Strings()), {});
     task.fit(step_folder, count);
     return text("fitted a prior of ", prior->codes().components(), " components; saved as ", prior_file(step_folder));
 }
@@ -136,6 +140,7 @@ std::string UniVaeRun::description() const {
 }
 
 std::string UniVaeRun::writing_command(const std::string& folder) const {
+    if (model.options.conditional) return "./generate " + shell_word(folder) + " --count 3 < SOURCES";
     return "./generate " + shell_word(folder) + " --count 10";
 }
 
@@ -169,6 +174,17 @@ Numbers UniVaeRun::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t nu
     return prior ? prior->draw(seed, line, number, prior_temperature) : model.space.prior(seed, line, number);
 }
 
+std::vector<DecodeRequest> UniVaeRun::target_requests(const std::vector<Sentence>& sources, int count,
+                                                      std::uint64_t seed, std::uint32_t first) const {
+    std::vector<DecodeRequest> requests;
+    for (std::size_t i = 0; i < sources.size(); i++)
+        for (int k = 0; k < count; k++) {
+            const auto line = first + std::uint32_t(i), number = std::uint32_t(k);
+            requests.push_back({draw(seed, line, number), line, number, 0, sources[i].ids});
+        }
+    return requests;
+}
+
 int UniVaeRun::draw_length(std::uint64_t seed, std::uint32_t line) const {
     const int drawn = prior ? prior->draw_length(seed, line) : 0;
     return drawn > 0 ? std::min(drawn, model.options.max_length) : some_length;
@@ -198,7 +214,7 @@ std::vector<Sentence> UniVaeRun::sentences(const Strings& lines, const Strings& 
 }
 
 std::vector<Numbers> UniVaeRun::features(const Strings& lines) const {
-    if (model.options.latent_layers == 0) return {};
+    if (model.options.latent_layers == 0 || model.options.conditional) return {};
     const std::vector<Sentence> all = sentences(lines);
     return mean_latents(model, pointers_to(all));
 }

@@ -66,6 +66,10 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     DecodeRequest sample_request(std::uint64_t seed, std::uint32_t line) const {
         return {draw(seed, line, 0), line, 0, model.start_position(draw_length(seed, line))};
     }
+    // Conditional models: returns requests for `count` targets of each source, whose latents are drawn. The first
+    // source is line `first`.
+    std::vector<DecodeRequest> target_requests(const std::vector<Sentence>& sources, int count, std::uint64_t seed,
+                                               std::uint32_t first) const;
 
     // Draws the number of tokens of a sample: the length of a random training sentence if the fitted prior has stored
     // these lengths, otherwise `some_length`. The number matters only if free_length is true.

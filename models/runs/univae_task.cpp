@@ -18,7 +18,7 @@ std::string heading(int from, int to) {
 }  // namespace
 
 std::string UniVaeTask::next_batch(std::int64_t step) {
-    batch_ = latent_objectives()[0].batch(take(), std::uint32_t(step), options_, 64);
+    batch_ = objective_of(run_.model).batch(take(), std::uint32_t(step), options_, 64);
     noise_ = run_.model.space.noise(batch_.names(), run_.settings.train.seed, std::uint32_t(step));
     if (step == 0) run_.model.start(batch_, noise_);
     return batch_.bucket;
@@ -64,12 +64,26 @@ std::string UniVaeTask::show(std::int64_t) {
     std::vector<DecodeRequest> requests;
     SearchOptions options;
     if (K == 0) options.samples = 1;  // a language model has no latents, so its tokens are sampled
-    for (std::size_t i = 0; i < shown; i++) requests.push_back(run_.sample_request(seed, i));
-    out += run_.prior ? "  random samples, from the fitted prior\n" : "  random samples\n";
-    for (const Tokens& t : decoder.write(requests, options, seed)) out += "    " + run_.decode(t) + "\n";
+    const Sentences some = pointers_to(held_out_, shown);
+    const auto text_of = [&](const Tokens& ids) { return run_.decode({ids.begin() + 1, ids.end() - 1}); };
+    const char* which = run_.prior ? ", from the fitted prior\n" : "\n";
+    if (run_.model.options.conditional) {
+        constexpr int each = 3;
+        std::vector<Sentence> sources;
+        for (const Sentence* s : some) sources.push_back(*s);
+        const auto written = decoder.write(run_.target_requests(sources, each, seed, 0), options, seed);
+        out += text("  held-out sources, and random samples of their targets", which);
+        for (std::size_t i = 0; i < written.size(); i++) {
+            if (i % each == 0) out += "    " + text_of(some[i / each]->ids) + "\n";
+            out += "      ~ " + run_.decode(written[i]) + "\n";
+        }
+    } else {
+        for (std::size_t i = 0; i < shown; i++) requests.push_back(run_.sample_request(seed, i));
+        out += text("  random samples", which);
+        for (const Tokens& t : decoder.write(requests, options, seed)) out += "    " + run_.decode(t) + "\n";
+    }
     if (K == 0 || held_out_.empty()) return out;
 
-    const Sentences some = pointers_to(held_out_, shown);
     requests = reconstructions(run_.model, some, 1);
     auto rewritten = [&](int from, int to) {  // decodes after drawing latent layers [from, to) anew from the prior
         std::vector<DecodeRequest> changed = requests;
@@ -79,10 +93,8 @@ std::string UniVaeTask::show(std::int64_t) {
     const int half = std::max(1, K / 2);
     auto plain = rewritten(0, 0), first = rewritten(0, half), last = rewritten(K - 1, K);
     out += "  held-out sentences, and their reconstructions\n";
-    for (std::size_t i = 0; i < some.size(); i++) {
-        Tokens original(some[i]->ids.begin() + 1, some[i]->ids.end() - 1);
-        out += "    " + run_.decode(original) + "\n      = " + run_.decode(plain[i]) + "\n";
-    }
+    for (std::size_t i = 0; i < some.size(); i++)
+        out += "    " + text_of(some[i]->ids) + "\n      = " + run_.decode(plain[i]) + "\n";
     out += heading(0, half);
     for (const Tokens& t : first) out += "      ~ " + run_.decode(t) + "\n";
     if (K > 1) out += heading(K - 1, K);

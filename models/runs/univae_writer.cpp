@@ -67,7 +67,8 @@ LatentSpace::Code code_in(const std::string& line, const LatentSpace& space, std
 
 class FromLatents {
   public:
-    FromLatents(UniVaeRun& run, const Writing& a) : a_(a), run_(run), decoder_(run.model, run.special()) {
+    FromLatents(UniVaeRun& run, const Writing& a)
+        : a_(a), run_(run), conditional_(run.model.options.conditional), decoder_(run.model, run.special()) {
         const int longest = run.model.options.max_length;
         if (a.length > 0 && !run.model.options.free_length)
             throw BadUsage(text("--length needs a model with free_length=true; ", a.run,
@@ -84,6 +85,7 @@ class FromLatents {
                                 " is a language model without latents (latent_layers=0): it can only "
                                 "be sampled, with --count"));
         if (a.codes || a.from_codes) expect_codes();
+        if (conditional_) expect_sources();
         if (!a.from_vectors.empty()) read_vectors();
         options_ = a.options_for(run, language_model);
         // A language model has no latents that make samples differ, so its tokens are sampled by default.
@@ -104,11 +106,15 @@ class FromLatents {
     }
 
     int samples() const {
-        return a_.rewrites() ? 0 : !a_.from_vectors.empty() ? int(vectors_.rows) : a_.count > 0 ? a_.count : 10;
+        return a_.rewrites() || conditional_ ? 0
+               : !a_.from_vectors.empty()    ? int(vectors_.rows)
+               : a_.count > 0                ? a_.count
+                                             : 10;
     }
     std::string write(const Strings& lines, std::uint32_t first) {
-        return a_.codes        ? codes_of(lines)
+        return a_.codes        ? codes_of(lines, first)
                : a_.rewrites() ? rewrite(lines, first)
+               : conditional_  ? targets_of(lines, first)
                                : drawn(std::uint32_t(lines.size()), first);
     }
 
@@ -137,10 +143,49 @@ class FromLatents {
                                 "of its sentence: give --length"));
     }
 
-    // Returns a line for each of `lines`: the code of its text before the first tab, or "" if the line is empty.
-    std::string codes_of(std::vector<std::string> lines) const {
+    void expect_sources() const {
+        for (const auto& [given, option] : {std::pair(a_.from_codes, "--from-codes"),
+                                            {!a_.from_vectors.empty(), "--from-vectors"},
+                                            {a_.interpolate, "--interpolate"},
+                                            {!a_.swap.empty(), "--swap"},
+                                            {a_.length > 0, "--length"}})
+            if (given)
+                throw BadUsage(text(option, ": ", a_.run, " has conditional=true, so every target needs a source; ",
+                                    "expected no option, --count, --reconstruct, --resample or --codes"));
+    }
+
+    // Returns the sentences that are encoded into latents: those before the tab or, in a conditional model, the pairs.
+    std::vector<Sentence> encoded(const Strings& left, const Strings& right, std::uint32_t first) const {
+        for (std::size_t i = 0; conditional_ && i < left.size(); i++)
+            if (!left[i].empty() && right[i].empty())
+                throw BadInput(text("standard input, line ", first + i + 1,
+                                    ": expected source<TAB>target, because the latents of ", a_.run,
+                                    " are those of a pair (conditional=true)"));
+        return run_.sentences(left, conditional_ ? right : Strings());
+    }
+
+    // Returns `count` targets for each source, separated by tabs, or nothing for an empty line.
+    std::string targets_of(Strings lines, std::uint32_t first) {
         for (std::string& line : lines) line.resize(std::min(line.find('\t'), line.size()));
-        const std::vector<Sentence> sentences = run_.sentences(lines);
+        const std::size_t count = std::size_t(std::max(1, a_.count));
+        const auto written =
+            search(run_.target_requests(run_.sentences(lines), int(count), a_.seed, first), a_.sampling.refine);
+        std::string all;
+        for (std::size_t r = 0; r < written.size(); r++)
+            all += (lines[r / count].empty() ? "" : a_.line_of(run_, written[r])) + ((r + 1) % count ? '\t' : '\n');
+        return all;
+    }
+
+    // Returns a line for each of `lines`: the code of the sentence before a tab, or of a conditional model's pair; or
+    // nothing if there is no sentence.
+    std::string codes_of(Strings lines, std::uint32_t first) const {
+        Strings targets;
+        for (std::string& line : lines) {
+            const std::size_t tab = std::min(line.find('\t'), line.size());
+            targets.push_back(line.substr(std::min(tab + 1, line.size())));
+            line.resize(tab);
+        }
+        const std::vector<Sentence> sentences = encoded(lines, targets, first);
         const auto latents = mean_latents(run_.model, pointers_to(sentences));
         std::string all;
         for (std::size_t i = 0; i < lines.size(); i++)
@@ -184,8 +229,8 @@ class FromLatents {
                                                 : space.latent_of(code_in(lines[i], space, first + i + 1)),
                                i, 0, run_.model.start_position(0)});
         else
-            own = reconstructions(run_.model, pointers_to(run_.sentences(left))),
-            others = mean_latents(run_.model, pointers_to(run_.sentences(right)));
+            own = reconstructions(run_.model, pointers_to(encoded(left, right, first)));
+        if (a_.interpolate || !a_.swap.empty()) others = mean_latents(run_.model, pointers_to(run_.sentences(right)));
         const int points = a_.interpolate ? a_.points : a_.each;
         std::vector<DecodeRequest> requests;
         for (std::size_t i = 0; i < lines.size(); i++)
@@ -224,6 +269,7 @@ class FromLatents {
 
     const Writing a_;
     UniVaeRun& run_;
+    const bool conditional_;
     UniVaeDecoder decoder_;
     SearchOptions options_;
     IndexRange slice_;

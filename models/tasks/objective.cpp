@@ -308,13 +308,15 @@ void expect_fitting(const Objective& objective, const Sentence& s, const Objecti
         throw Error(text("sentence ", s.name, " has ", s.ids.size(), " tokens, expected [CLS] ... [SEP]"));
 }
 
-// Word dropout (Bowman et al. 2016): in the rows of UniVAE's decoder half, replaces randomly drawn tokens by [UNK], so
-// that the decoder half must use the latents. [CLS] is never replaced.
-void hide_words(TokenRows& rows, std::uint32_t step, const ObjectiveOptions& o) {
+// Word dropout (Bowman et al. 2016): in the target rows of UniVAE's decoder half, replaces randomly drawn tokens by
+// [UNK], so that the decoder half must use the latents. [CLS] is never replaced.
+void hide_words(Batch& batch, std::uint32_t step, const ObjectiveOptions& o) {
+    TokenRows& rows = batch.rows;
     const Stream stream = make_stream(o.seed, "word_dropout", step);
     for (std::size_t i = 0; i < rows.ids.size(); i++)
-        if (rows.ids[i] != o.cls && uniform(stream.at(std::uint32_t(rows.document[i]), std::uint32_t(rows.positions[i]),
-                                                      0)[0]) < o.word_dropout)
+        if (rows.ids[i] != o.cls && (batch.read.empty() || rows.types[i] == o.target_type) &&
+            uniform(stream.at(std::uint32_t(rows.document[i]), std::uint32_t(rows.positions[i]), 0)[0]) <
+                o.word_dropout)
             rows.ids[i] = o.unknown;
 }
 
@@ -381,7 +383,7 @@ Batch Objective::batch(const std::vector<const Sentence*>& sentences, std::uint3
         }
     }
     Batch b = pack(examples, pad_to);
-    if (options.word_dropout > 0) hide_words(b.rows, step, options);
+    if (options.word_dropout > 0) hide_words(b, step, options);
     give_masks(b, options);
     b.bucket = text(name, ",", b.bucket, ",", b.scored_graph.queries.size());
     return b;

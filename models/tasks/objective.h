@@ -40,6 +40,8 @@
 //
 // UniVAE (models/tasks/univae_objective.cpp):
 //   reconstruct   predicts a sentence, or the target of a pair, from the latents of the sentence    Su 2021
+//   reconstruct-conditional  the encoder half reads a pair; the decoder half has the mask of unilm on the pair, and its
+//                 row [CLS] is replaced by the latents of the pair                        Sohn et al. 2015
 //
 // Labelled examples (models/tasks/question_objective.cpp):
 //   classify      some rows of an example (Sentence::asked) predict its labels (Sentence::target)
@@ -111,7 +113,7 @@ struct ObjectiveOptions {
     // replace the objective's masks in the layers that they name; if they are null, no mask is replaced.
     std::shared_ptr<const LayerMasks> masks, encoder_masks;
 
-    // These options are only for the objective reconstruct.
+    // These options are only for UniVAE's objectives.
     int longest = 0;             // maximum number of tokens of a sentence, with [CLS] and [SEP]
     int last_read = 0;           // index of the last layer of the encoder half; this layer runs only for [CLS]
     bool joint = false;          // whether to pack encoder half and decoder half also as one sequence (UniVae::joint)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // UniVAE's objective. The encoder half reads a sentence, [CLS] a b .. [SEP]. The decoder half reads [CLS] a b ..,
 // without [SEP], and each of its rows predicts the next token; the last row predicts [SEP]. In a pair, the encoder
-// half reads the source, and the decoder half reads and predicts the target.
+// half reads the source, and the decoder half reads and predicts the target. In a conditional model, both halves read
+// the source and the target of the pair.
 #include "models/tasks/univae_objective.h"
 
 #include "models/tasks/objective_parts.h"
@@ -18,25 +19,61 @@ Example halves(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     return source_and_target(s, wanted, o.target_position(n), o);
 }
 
+// The encoder half reads [CLS] source [SEP] target [SEP]. The decoder half reads the source, then the target, and
+// predicts the target as UniLM does: the last row of the source predicts its first token.
+Example condition_and_target(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+    const int n = int(s.ids.size()), m = int(s.target.size());
+    if (n > o.longest || m >= o.longest)
+        throw Error(text("a pair has ", n, " and ", m, " tokens, expected at most ", o.longest, " and ", o.longest - 1,
+                         " (max_length)"));
+    Example e;
+    for (int i = 0; i < n; i++) {
+        e.source.push(s.ids[std::size_t(i)], o.source_type, i, s.name);
+        e.rows.push(s.ids[std::size_t(i)], o.source_type, i, s.name);
+    }
+    for (int t = 0; t < m; t++) {
+        const int token = s.target[std::size_t(t)];
+        e.source.push(token, o.target_type, n + t, s.name);
+        e.labels.push(n - 1 + t, token);
+        if (t + 1 < m) e.rows.push(token, o.target_type, o.target_position(n) + t, s.name);
+    }
+    e.document = {n, m - 1};
+    return e;
+}
+
+// Packs both halves of each document as one sequence.
 void push_joint(Batch& b, const LayerMasks& masks) {
+    std::vector<int> label_of(std::size_t(b.rows.count()), -1);
+    for (int m = 0; m < b.labels.size(); m++) label_of[std::size_t(b.labels.rows[std::size_t(m)])] = m;
+    const bool reads = !b.read.empty();
     int source_row = 0, row = 0;
     for (std::size_t d = 0; d < b.parts.size(); d++) {
         b.joint_cls_rows.push_back(b.joint.count());
         for (int i = 0; i < b.parts[d].source; i++) b.joint.push_from(b.source, source_row++);
-        for (int t = 0; t < b.parts[d].target; t++) {
-            b.joint_decoder_rows.push_back(b.joint.count());
-            b.joint.push_from(b.rows, row++);
-        }
         b.joint_which.push_back(int(d));
         b.joint_which.resize(std::size_t(b.joint.count()), -1);
+        b.joint_parts.resize(std::size_t(b.joint.count()), 0);
+        b.joint_read_which.resize(std::size_t(b.joint.count()), -1);
+        for (int t = 0; t < b.parts[d].target; t++) {
+            if (label_of[std::size_t(row)] >= 0) b.joint_decoder_rows.push_back(b.joint.count());
+            b.joint_read_which.push_back(reads ? b.read_which[std::size_t(row)] : -1);
+            b.joint_parts.push_back(!reads || t >= b.read[d].source);
+            b.joint_which.push_back(-1);
+            b.joint.push_from(b.rows, row++);
+        }
+    }
+    b.bucket += ",joint";
+    if (reads) {
+        b.joint_lower_graph = b.joint_upper_graph = conditional_mask(b.parts, b.read);
+        return;
     }
     b.joint_lower_graph = independent_mask(b.parts);
     b.joint_upper_graph = uniae_mask(b.parts);
     b.joint_masks = masks.graphs(b.parts);
-    b.bucket += ",joint";
 }
 
-void masks_of_halves(Batch& b, const ObjectiveOptions& o) {
+// Sets the masks of the encoder half, and the fields of its rows [CLS].
+void mask_encoder(Batch& b, const ObjectiveOptions& o) {
     for (std::size_t d = 0; d < b.parts.size(); d++) {
         const int cls = int(b.which.size());
         b.cls.push_from(b.source, cls);
@@ -48,6 +85,10 @@ void masks_of_halves(Batch& b, const ObjectiveOptions& o) {
     b.source_graph = full_mask(sources_of(b.parts));
     b.source_masks = o.masks->graphs(sources_of(b.parts));
     b.cls_graph = only_queries(b.source_masks.at(o.last_read, b.source_graph), b.cls_rows);
+}
+
+void masks_of_halves(Batch& b, const ObjectiveOptions& o) {
+    mask_encoder(b, o);
     b.graph = causal_mask(targets_of(b.parts));
     b.latent_graph = latent_mask(b.parts);
     b.masks.of_layer = o.masks->of_layers();
@@ -58,15 +99,30 @@ void masks_of_halves(Batch& b, const ObjectiveOptions& o) {
     if (o.joint) push_joint(b, *o.masks);
 }
 
+void masks_of_pairs(Batch& b, const ObjectiveOptions& o) {
+    mask_encoder(b, o);
+    for (std::size_t d = 0; d < b.read.size(); d++) {
+        b.read_which.push_back(int(d));
+        b.read_which.resize(b.read_which.size() + std::size_t(b.read[d].source + b.read[d].target) - 1, -1);
+    }
+    b.graph = unilm_mask(b.read);
+    b.scored_graph = only_queries(b.graph, b.labels.rows);
+    if (o.joint) push_joint(b, *o.masks);
+}
+
 }  // namespace
 
 const std::vector<Objective>& latent_objectives() {
     static const std::vector<Objective> all = {
         {"reconstruct", "a sentence, or the target of its pair, from the latents of the sentence", Objective::none,
          halves, masks_of_halves},
+        {"reconstruct-conditional", "the target of a pair, from its source and the latents of the pair",
+         Objective::pairs, condition_and_target, masks_of_pairs},
     };
     return all;
 }
+
+const Objective& objective_of(const UniVae& model) { return latent_objectives()[model.options.conditional ? 1 : 0]; }
 
 ObjectiveOptions halves_options(const UniVae& model) {
     const UniVaeOptions& m = model.options;
@@ -81,7 +137,7 @@ ObjectiveOptions halves_options(const UniVae& model) {
 Batch halves_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, int pad_to, bool joint) {
     ObjectiveOptions o = halves_options(model);
     o.joint = joint;
-    return latent_objectives()[0].batch(sentences, 0, o, pad_to);
+    return objective_of(model).batch(sentences, 0, o, pad_to);
 }
 
 }  // namespace masquerade

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Batches for an existing UniVAE, made by its objective (reconstruct).
+// Batches for an existing UniVAE, made by its objective.
 #pragma once
 #include "models/nets/univae.h"
 #include "models/tasks/objective.h"
 
 namespace masquerade {
+
+// Returns the objective of the model: reconstruct-conditional if it is conditional, else reconstruct.
+const Objective& objective_of(const UniVae& model);
 
 // Returns objective options with the fields that follow from the model: the lengths, the last layer of the encoder half
 // and the masks in words.

@@ -8,11 +8,11 @@
 
 namespace masquerade {
 
-UniLmDecoder::UniLmDecoder(const UniLm& model, const ReadingOptions& options)
-    : SourceReader(model.backbone, options.target_type, options.backward, options.causal || options.backward ? 0 : 1),
+UniLmDecoder::UniLmDecoder(const Backbone& stack, const ReadingOptions& options)
+    : SourceReader(stack, options.target_type, options.backward, options.causal || options.backward ? 0 : 1),
       options_(options) {}
 
-void UniLmDecoder::read(const Sentences& sources, int most_rows) {
+void UniLmDecoder::read(const Sentences& sources, int most_rows, const Backbone::BeforeLayer& more) {
     const bool backward = options_.backward;
     Memory& memory = start(most_rows, options_.longest, options_.mask);
     Tape& tape = this->tape();
@@ -38,7 +38,8 @@ void UniLmDecoder::read(const Sentences& sources, int most_rows) {
     edge_graph_ = only_queries(masks_.at(L - 1, graph_), edge_rows_);
 
     tape.begin("read");
-    Tensor* x = stack_.run(tape, rows_, stack_.pass(tape, rows_, graph_), [&](int i, Tensor*&, Pass& layer) {
+    Tensor* x = stack_.run(tape, rows_, stack_.pass(tape, rows_, graph_), [&](int i, Tensor*& rows, Pass& layer) {
+        if (more) more(i, rows, layer);
         layer.state = &memory.layers[i];
         layer.graph = &masks_.at(i, graph_);
         if (i < L - 1) return;

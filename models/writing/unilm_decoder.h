@@ -24,11 +24,15 @@ struct ReadingOptions {
 
 class UniLmDecoder : public SourceReader {
   public:
-    UniLmDecoder(const UniLm& model, const ReadingOptions& options);
+    UniLmDecoder(const Backbone& stack, const ReadingOptions& options);
+    UniLmDecoder(const UniLm& model, const ReadingOptions& options) : UniLmDecoder(model.backbone, options) {}
 
     // After read(), the first step() returns the logits of the targets' first tokens; the second step() feeds these
     // tokens.
-    void read(const Sentences& sources, int most_rows) override;
+    void read(const Sentences& sources, int most_rows) override { read(sources, most_rows, {}); }
+    // Like the function above, but calls `more`, if it is given, before every layer. It may change the rows of the
+    // sources, which lie one source after another.
+    void read(const Sentences& sources, int most_rows, const Backbone::BeforeLayer& more);
 
   private:
     const ReadingOptions options_;

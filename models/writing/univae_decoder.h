@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Generates sentences from latent vectors with the decoder half of a UniVAE. The memory of a sentence is one row,
-// made from a latent, in each of the K layers with a latent.
+// made from a latent, in each of the K layers with a latent. In a conditional model, the memory of a target is its
+// source, read with these latents.
 #pragma once
 #include "models/nets/univae.h"
 #include "models/tasks/univae_prior.h"
-#include "models/writing/cached_writer.h"
+#include "models/writing/unilm_decoder.h"
 
 namespace masquerade {
 
@@ -13,7 +14,8 @@ namespace masquerade {
 struct DecodeRequest {
     Numbers latent;  // the numbers of all latents, the lowest layer first; empty if there are none
     std::uint32_t line = 0, sample = 0;
-    int start = 0;  // position of the first row of the decoder half (UniVae::start_position)
+    int start = 0;       // position of the first row of the decoder half (UniVae::start_position); conditional: ignored
+    Tokens source = {};  // conditional: the source of the pair, [CLS] .. [SEP]
 };
 
 // Returns a request for each sentence: its latents without noise, and its index as `line`.
@@ -42,17 +44,26 @@ class UniVaeDecoder {
                               int refinements = 0);
 
     // Feeds `ids` one by one, whatever the model predicts (teacher forcing). Returns the logits (V) after every token
-    // except the last one. For tests.
+    // except the last one; in a conditional model, `ids` is a target, and the logits of its first token come first. For
+    // tests.
     std::vector<Numbers> forced_logits(const DecodeRequest& request, const Tokens& ids);
 
   private:
-    // Computes the memory from the latents of these requests. At most `most_rows` prefixes can then be generated at
-    // once.
+    // Computes the memory from the latents and the sources of these requests. At most `most_rows` prefixes can then be
+    // generated at once.
     void start(const DecodeRequest* requests, std::size_t count, int most_rows);
+
+    // Returns the latents (count, Z) of latent layer l of these requests.
+    Tensor* latents_of(const DecodeRequest* requests, std::size_t count, int l);
+    void read_sources(const DecodeRequest* requests, std::size_t count, int most_rows);
+    CachedWriter& writer() { return reader_ ? *reader_ : writer_; }
 
     const UniVae& model_;
     Special special_;
     CachedWriter writer_;
+    std::unique_ptr<UniLmDecoder> reader_;  // generates in place of writer_ if the model is conditional, else null
+    std::vector<Sentence> sources_;         // the sources of the requests that reader_ has read
+    std::vector<int> which_;                // for each of their rows, the index of its request if it is [CLS], else -1
 };
 
 }  // namespace masquerade

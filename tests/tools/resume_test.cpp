@@ -99,7 +99,7 @@ PROGRAM_CASE("resume: every option of ./train that shapes a run") {
     for (const char* options :
          {"--data text --seed 7", "--data text --precision f32", "--data text --precision bf16 cased=true",
           "--data text --config settings", "--data text --dev held_out --seed 3", "--dev held_out",
-          "--data text latent=gaussian beta=2 kl_schedule=cyclical"})
+          "--data text latent=gaussian beta=2 kl_schedule=cyclical", "--data pairs pairs=true conditional=true"})
         check(place, of_univae + options);
     place.expect("tokenize", "--train 120 --vocab vocabulary < text");
     check(place, of_univae + "--data text --vocab vocabulary --seed 5");

@@ -251,7 +251,7 @@ void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
                 text.held_out_targets.resize(std::min(text.held_out_targets.size(), text.held_out.size()));
         if (text.held_out.empty()) throw BadInput("there is no held-out sentence to show; give --data FILE");
         of->load_prior();
-        body += latents(*of, text, s, seed);
+        if (!of->model.options.conditional) body += latents(*of, text, s, seed);
     }
     if (kind.options == Family::of_vectors) body += vectors(*load_run<FlowRun>(s.run, false, device), s.limit, seed);
     replace_file(s.out, page(name_of_folder(s.run), body));

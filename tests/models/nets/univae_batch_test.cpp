@@ -2,6 +2,8 @@
 // The batch of UniVAE as numbers written out by hand: rows, positions, targets, weights and the divisor of the loss.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "engine/tensor/numbers.h"
 #include "models/tasks/univae_objective.h"
 
@@ -9,7 +11,7 @@ using namespace masquerade;
 
 namespace {
 
-UniVaeOptions options(bool free_length) {
+UniVaeOptions options(bool free_length, bool conditional = false) {
     UniVaeOptions o;
     o.backbone.vocabulary = 12;
     o.backbone.width = 8;
@@ -23,6 +25,7 @@ UniVaeOptions options(bool free_length) {
     o.latent_layers = 3;
     o.max_length = 6;
     o.free_length = free_length;
+    o.conditional = conditional;
     return o;
 }
 
@@ -34,7 +37,10 @@ struct Model {
     std::vector<Sentence> text = {{{2, 7, 3}, 40, {}}, {{2, 8, 9, 3}, 41, {}}};
     std::vector<const Sentence*> both = {&text[0], &text[1]};
 
-    explicit Model(bool free_length = false) : univae(parameters, options(free_length)) { parameters.allocate(7); }
+    explicit Model(bool free_length = false, bool conditional = false)
+        : univae(parameters, options(free_length, conditional)) {
+        parameters.allocate(7);
+    }
 
     std::vector<std::vector<double>> points(const Batch& batch) {
         tape.begin("encode");
@@ -71,6 +77,31 @@ TEST_CASE("univae batch: of a pair the encoder reads the source, and the decoder
     m.tape.end();
     m.text[1].target.assign(6, 5);
     CHECK_THROWS_AS(halves_batch(m.univae, m.both), Error);
+}
+
+TEST_CASE("univae batch: both halves of a conditional model read the pair, and words of the target alone are hidden") {
+    for (bool free_length : {false, true}) {
+        Model m(free_length, true);
+        m.text[0].target = {3};
+        m.text[1].target = {10, 5, 3};
+        Batch b = halves_batch(m.univae, m.both);
+        CHECK(b.source.ids == Tokens{2, 7, 3, 3, 2, 8, 9, 3, 10, 5, 3});
+        CHECK(b.source.types == Tokens{0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1});
+        CHECK(b.source.positions == Tokens{0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6});
+        CHECK(b.rows.ids == Tokens{2, 7, 3, 2, 8, 9, 3, 10, 5});
+        CHECK(b.rows.types == Tokens{0, 0, 0, 0, 0, 0, 0, 1, 1});
+        const int start = free_length ? 4 : 6;
+        CHECK(b.rows.positions == Tokens{0, 1, 2, 0, 1, 2, 3, start, start + 1});
+        CHECK(b.read_which == Tokens{0, -1, -1, 1, -1, -1, -1, -1, -1});
+        CHECK(b.labels.rows == Tokens{2, 6, 7, 8});
+        CHECK(b.labels.tokens == Tokens{3, 10, 5, 3});
+        ObjectiveOptions hidden = halves_options(m.univae);
+        hidden.word_dropout = 1, hidden.cls = 2, hidden.unknown = 1;
+        b = objective_of(m.univae).batch(m.both, 0, hidden, 16);
+        CHECK(Tokens(b.rows.ids.begin(), b.rows.ids.begin() + 9) == Tokens{2, 7, 3, 2, 8, 9, 3, 1, 1});
+        CHECK(b.rows.count() == 32);  // the last inert document has a row for each of 12 inert labels
+        CHECK(std::count_if(b.read_which.begin(), b.read_which.end(), [](int d) { return d >= 0; }) == 8);
+    }
 }
 
 TEST_CASE("univae batch: two sentences, row by row") {

@@ -53,6 +53,15 @@ std::vector<Sentence> sentences(int count, int longest, int vocabulary, std::uin
     return all;
 }
 
+// The sentences as pairs: the target of each is the sentence after it, without [CLS].
+std::vector<Sentence> pairs(int count, int longest, std::uint64_t seed) {
+    std::vector<Sentence> all = sentences(count + 1, longest, 50, seed);
+    for (int i = 0; i < count; i++)
+        all[std::size_t(i)].target.assign(all[std::size_t(i) + 1].ids.begin() + 1, all[std::size_t(i) + 1].ids.end());
+    all.pop_back();
+    return all;
+}
+
 bool same_bits(const View& a, const View& b) {
     return a.shape == b.shape && a.dtype == b.dtype && std::memcmp(a.data, b.data, a.bytes()) == 0;
 }
@@ -89,8 +98,9 @@ bool cached_equals(const UniVae& model, const std::vector<Sentence>& text, const
         for (const LatentSample& s : latents)
             for (std::int64_t i = 0, Z = s.z->columns(); i < Z; i++)
                 request.latent.push_back(number_at(s.z->view(), std::int64_t(b) * Z + i));
-        auto cached = decoder.forced_logits(request, text[b].ids);
-        equal &= cached.size() + 1 == text[b].ids.size();
+        if (model.options.conditional) request.source = text[b].ids;
+        auto cached = decoder.forced_logits(request, model.options.conditional ? text[b].target : text[b].ids);
+        equal &= int(cached.size()) == batch.labels.begin[b + 1] - batch.labels.begin[b];
         for (std::size_t t = 0; t < cached.size(); t++)
             for (std::int64_t v = 0; v < V; v++)
                 equal &= cached[t][std::size_t(v)] ==
@@ -198,8 +208,9 @@ TEST_CASE("univae: the gradients of the joint and of the split form agree, 1e-12
     for (const LatentOptions& latent : kinds) {
         UniVaeOptions o = small(latent, latent.kind == LatentKind::gaussian, true);
         if (latent.kind == LatentKind::gaussian_chain) o.latent_at = {1, 2, 3}, o.latent_sizes = {4, 8, 6};
+        o.conditional = latent.free_bits > 0 || latent.learn_kappa;
         Model m(o, DType::f64);
-        auto text = sentences(5, 11, 50, 13);
+        auto text = o.conditional ? pairs(5, 11, 13) : sentences(5, 11, 50, 13);
         Batch batch = halves_batch(m.model, pointers_to(text), 1, true);
         LatentNoise noise = m.model.space.noise(batch.names(), 3, 0);
         auto gradient = [&](bool joint) {
@@ -274,6 +285,115 @@ TEST_CASE("univae: what the decoder learns of the sentence passes through z alon
         CHECK(same_bits(h->view(), m.model.decode(m.tape, changed, z)->view()));
         CHECK_FALSE(same_bits(h->view(), m.model.decode(m.tape, changed, z_other)->view()));
     }
+}
+
+namespace {
+
+UniVaeOptions conditional(const LatentOptions& latent, bool pre_norm, bool rotary) {
+    UniVaeOptions o = small(latent, pre_norm, rotary);
+    o.conditional = true;
+    o.free_length = pre_norm;
+    return o;
+}
+
+Tensor* logits_of(Model& m, Tensor* x) { return m.model.backbone.logits(m.tape, m.model.backbone.head(m.tape, x)); }
+
+}  // namespace
+
+TEST_CASE("univae, conditional: joint == split, == in double; cached == split, == in float; for every attention") {
+    int checked = 0;
+    for (const AttentionKind& attention : attention_kinds())
+        for (const LatentOptions& latent : kinds)
+            for (bool pre_norm : {false, true}) {
+                CAPTURE(std::string(attention.name));
+                if (!attention.refuses(unilm_mask({{3, 3}})).empty() || latent.free_bits > 0) continue;
+                UniVaeOptions o = conditional(latent, pre_norm, attention.rotates && pre_norm);
+                o.backbone.attention = attention.name;
+                for (const char* key : {"window", "stride", "reach"}) o.backbone.attention_options[key] = 3;
+                for (const char* key : {"rounds", "buckets", "chunk"}) o.backbone.attention_options[key] = 2;
+                if (pre_norm) o.latent_at = {1, 3};  // above the lower one is a layer without a latent
+                const auto text = pairs(5, 11, 3);
+                for (DType type : {DType::f64, DType::f32}) {
+                    Model m(o, type);
+                    const Batch batch = halves_batch(m.model, pointers_to(text), 1, true);
+                    const LatentNoise noise = m.model.space.noise(batch.names(), 11, 0);
+                    m.tape.begin("a");
+                    const auto latents = m.model.encode(m.tape, batch, &noise);
+                    Tensor* split = logits_of(m, m.model.decode(m.tape, batch, points(latents)));
+                    if (type == DType::f64)
+                        CHECK(same_bits(split->view(), logits_of(m, m.model.joint(m.tape, batch, &noise))->view()));
+                    else
+                        CHECK(cached_equals(m.model, text, batch, latents, split));
+                    checked++;
+                }
+            }
+    CHECK(checked > 40);
+}
+
+TEST_CASE("univae, conditional: the target passes to the decoder through z alone, and the source through its rows") {
+    for (const LatentOptions& latent : kinds) {
+        Model m(conditional(latent, false, true), DType::f64);
+        const auto text = pairs(4, 11, 5);
+        const Batch batch = halves_batch(m.model, pointers_to(text), 1, true);
+        m.tape.begin("a");
+        const auto own = m.model.encode(m.tape, batch, nullptr);
+        const auto z = points(own);
+        Tensor* h = m.model.decode(m.tape, batch, z);
+        // Returns the batch with another token in one row of the encoder half or of the decoder half.
+        const auto changed = [&](bool encoder, int row) {
+            Batch other = batch;
+            int& id = (encoder ? other.source : other.rows).ids[std::size_t(row)];
+            id = 49 - id;
+            return other;
+        };
+        const auto differ = [](const Tensor* a, const Tensor* b, int row) {
+            const std::int64_t C = a->columns();
+            for (std::int64_t c = 0; c < C; c++)
+                if (number_at(a->view(), row * C + c) != number_at(b->view(), row * C + c)) return true;
+            return false;
+        };
+        int first = 0;
+        for (int d = 0; d < 4; d++) {
+            const Document half = batch.parts[std::size_t(d)], read = batch.read[std::size_t(d)];
+            // The last token of the target is [SEP], which the decoder half predicts and does not read.
+            const int in_half = first + half.source - 2;
+            const Batch other = changed(true, in_half);
+            const auto samples = m.model.encode(m.tape, other, nullptr);
+            for (int e = 0; e < 4; e++) CHECK(differ(own[0].y, samples[0].y, e) == (e == d));
+            CHECK(same_bits(h->view(), m.model.decode(m.tape, other, z)->view()));
+            const Tensor* h_other = m.model.decode(m.tape, other, points(samples));
+            CHECK(differ(h, h_other, batch.labels.begin[std::size_t(d)]) ==
+                  (differ(z[0], samples[0].z, d) || differ(z[1], samples[1].z, d)));
+            first += half.source;
+            CHECK(read.source + read.target + 1 == half.source);
+        }
+        for (int row = 0; row < batch.rows.count(); row++) {
+            const Batch other = changed(false, row);
+            CHECK(same_bits(z[0]->view(), points(m.model.encode(m.tape, other, nullptr))[0]->view()));
+            const Tensor* h_other = m.model.decode(m.tape, other, z);
+            for (int label = 0; label < batch.labels.size(); label++) {
+                const int asks = batch.labels.rows[std::size_t(label)];
+                const bool one = batch.rows.document[std::size_t(asks)] == batch.rows.document[std::size_t(row)];
+                const bool source = batch.rows.types[std::size_t(row)] == 0;
+                CHECK(differ(h, h_other, label) == (one && (source || row <= asks)));
+            }
+        }
+        m.tape.end();
+    }
+}
+
+TEST_CASE("univae, conditional: what does not fit is refused") {
+    UniVaeOptions o = conditional(kinds[0], false, true);
+    o.mask = "A full; B causal";
+    CHECK_THROWS_WITH_AS(Model(o, DType::f32), doctest::Contains("leave out mask="), BadUsage);
+    o.mask = "", o.latent_layers = 0;
+    CHECK_THROWS_WITH_AS(Model(o, DType::f32), doctest::Contains("conditional=true needs latents"), BadUsage);
+    Model m(conditional(kinds[0], false, true), DType::f32);
+    const auto alone = sentences(1, 11, 50, 3);
+    CHECK_THROWS_WITH_AS(halves_batch(m.model, pointers_to(alone)), doctest::Contains("needs pairs"), BadInput);
+    UniVaeDecoder decoder(m.model, {});
+    CHECK_THROWS_WITH_AS(decoder.write({{m.model.space.prior(1, 0, 0)}}, {}, 1), doctest::Contains("has no source"),
+                         Error);
 }
 
 // Two layers, the upper one with a latent: [CLS] has read for one layer, a row of the decoder half hears two.
@@ -403,8 +523,9 @@ TEST_CASE("univae: the gradient of the whole model against the complex step, 1e-
             UniVaeOptions o = small(latent, pre_norm, pre_norm);
             o.backbone.dropout = 0.2;
             o.backbone.attention_dropout = 0.2;
+            o.conditional = latent.free_bits > 0 || latent.learn_kappa;
             Model real(o, DType::f64), imaginary(o, DType::c128);
-            auto text = sentences(4, 11, 50, 21);
+            auto text = o.conditional ? pairs(4, 11, 21) : sentences(4, 11, 50, 21);
             Batch batch = halves_batch(real.model, pointers_to(text), 8);
             LatentNoise noise = real.model.space.noise(batch.names(), 2, 1);
             real.tape.begin(batch.bucket, 2, 1, true);

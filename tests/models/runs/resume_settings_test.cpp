@@ -74,6 +74,7 @@ TEST_CASE("resume: every setting of every family, with another value than its de
             if (std::string(kind.name) == "classify" && key != "attention") keys.set("task", "copy");
             if (key == "tokens") keys.set("task", folder_of_files());
             if (key == "latent_projection") keys.set("latent_size", "16");
+            if (key == "conditional") keys.set("pairs", "true");
             if (key == "redraw") keys.set("attention", "performer");
             if (key == "reach") keys.set("attention", "lambda");
             if (key == "sharing" || key == "value_weights") keys.set("attention", "linformer");

@@ -211,6 +211,7 @@ Values context_of(const std::string& key) {
         {"free_bits_of", {{"latent", "gaussian"}, {"free_bits", "2"}}},
         {"kl_schedule", {{"schedule_steps", "4"}}},
         {"commitment", {{"codes", "8"}}},
+        {"conditional", {{"pairs", "true"}}},
         {"positions", {{"rotary", "false"}}},
         {"head_bias", {{"bias", "false"}}},
         {"words", {{"task", "copy"}}},

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// A run of a conditional UniVAE: trained on pairs, it writes several targets of one source, which depend on the line and
+// not on its neighbours, reads pairs where latents are encoded, measures its targets, and refuses what has no source.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <sstream>
+
+#include "models/runs/training.h"
+#include "models/runs/univae_run.h"
+#include "models/runs/writer.h"
+#include "tests/train/tiny_run.h"
+
+using namespace masquerade;
+
+namespace {
+
+Strings parts_of(const std::string& all, char between) {
+    std::istringstream in(all);
+    Strings parts;
+    for (std::string part; std::getline(in, part, between);) parts.push_back(part);
+    return parts;
+}
+
+struct Trained {
+    TemporaryFolder folder;
+    Strings samples;
+    std::unique_ptr<UniVaeRun> run;
+    Trained() {
+        std::string pairs;
+        for (const std::string& line : grammar_questions(3, 100)) pairs += line + "\t" + line.substr(0, 20) + "\n";
+        folder.write("pairs", pairs);
+        NewTraining wanted;
+        wanted.words = {
+            "univae",        "pairs=true",     "conditional=true", "latent=vq",         "codes=16",
+            "width=16",      "heads=2",        "inner=32",         "layers=3",          "latent_layers=2",
+            "warmup=1",      "vocabulary=120", "batch_tokens=200", "latent_size=8",     "latent_deviation=3",
+            "deviation=0.4", "precision=f32",  "max_length=16",    "prior_sentences=60"};
+        wanted.data = folder.file("pairs"), wanted.out = folder.file("run");
+        Training training(wanted);
+        training.options.steps = 2, training.options.minutes = 0;
+        training.trainer().quiet = true;
+        training.trainer().run(never);
+        run = load_run<UniVaeRun>(folder.file("run"));
+    }
+    std::string written(Writing how, const Strings& lines, std::uint32_t first = 0) {
+        how.run = "RUN";
+        return run->writer(how).write(lines, first);
+    }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "conditional run: several targets of a source, whatever its neighbours; pairs are encoded; measures; refusals") {
+    Trained t;
+    const Strings lines = {"how can i clean the old window ?", "", "where is the red bus ?\tthis is not read"};
+    Writing three;
+    three.count = 3;
+    const Strings all = parts_of(t.written(three, lines, 5), '\n');
+    REQUIRE(all.size() == 3);
+    CHECK(all[1] == "\t\t");
+    for (int i : {0, 2}) {
+        const Strings targets = parts_of(all[std::size_t(i)], '\t');
+        REQUIRE(targets.size() == 3);
+        CHECK((targets[0] != targets[1] || targets[1] != targets[2]));
+        Writing one;
+        CHECK(t.written(one, {lines[std::size_t(i)]}, std::uint32_t(5 + i)) == targets[0] + "\n");
+    }
+    CHECK(all[0] != all[2]);
+    CHECK(t.run->writer(three).samples == 0);
+
+    Writing pairs;
+    pairs.reconstruct = true;
+    CHECK_SAYS(message_of<BadInput>([&] {
+                   t.written(pairs, {"", "no target"}, 3);
+               }),
+               "standard input, line 5: expected source<TAB>target");
+    pairs.reconstruct = false, pairs.codes = true;
+    const Strings codes =
+        parts_of(t.written(pairs, {"where is it ?\tred bus", "where is it ?\tthe old window", ""}), '\n');
+    REQUIRE(codes.size() == 3);
+    CHECK(codes[0] != codes[1]);  // the latents are those of the pair
+    CHECK(codes[2].empty());
+
+    for (const auto& [option, set] : std::initializer_list<std::pair<const char*, void (*)(Writing&)>>{
+             {"--swap", [](Writing& w) { w.swap = "0:2"; }},
+             {"--interpolate", [](Writing& w) { w.interpolate = true; }},
+             {"--from-codes", [](Writing& w) { w.from_codes = true; }}}) {
+        Writing how;
+        set(how);
+        CHECK_SAYS(message_of<BadUsage>([&] { t.written(how, {}); }), text(option, ": RUN has conditional=true"));
+    }
+    CHECK(t.run->features({"a line"}).empty());
+
+    Measuring how;
+    how.run = t.folder.file("run"), how.limit = 6, how.importance = 2, how.samples = 7;
+    std::map<std::string, double> found;
+    for (const Measure& m : t.run->measures(how).rows) found[m.key] = m.value;
+    CHECK(found.at("samples") == 7);
+    CHECK(found.at("targets_different") > 1);
+    CHECK(found.at("targets_different") <= 5);
+    CHECK(found.at("targets_self_bleu4") < 100);
+    CHECK(found.at("targets_best_bleu4") >= found.at("targets_bleu4"));
+    CHECK(found.at("nll") > 0);
+    UniVaeSettings alone;
+    alone.model.conditional = true;
+    CHECK_SAYS(message_of<BadUsage>([&] { alone.net(100); }), "conditional=true needs pairs=true");
+}
