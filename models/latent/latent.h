@@ -124,7 +124,11 @@ struct LatentKindRow {
 };
 const std::vector<LatentKindRow>& latent_kinds();
 const LatentKindRow& row_of(LatentKind kind);
-void expect_fitting(const LatentOptions& options);  // throws BadUsage if an option does not suit the kind
+// Returns the kind with this name; throws BadUsage if there is none, with a list of all names.
+const LatentKindRow& find_latent(const std::string& name);
+// Throws BadUsage if an option suits none of these kinds, which are those of the latent layers.
+void expect_fitting(const LatentOptions& options, const std::vector<LatentKind>& kinds);
+inline void expect_fitting(const LatentOptions& options) { expect_fitting(options, {options.kind}); }
 // Returns a constant tensor (n), counted[i] * weight / targets. Losses in nats that are summed with these weights give
 // `weight` times the loss in nats per target.
 Tensor* loss_weights(Tape& tape, Numbers counted, double weight, int targets, const char* name);
@@ -191,6 +195,7 @@ class LatentSpace {
     int begin(int layer) const;  // offset of the layer in a latent vector; begin(layers()) is the vector's length
     int numbers() const { return begin(layers()); }
     std::string sizes() const;  // Z, or a comma-separated list if Z differs between layers
+    bool has_density() const;   // whether all layers have one
 
   private:
     std::vector<std::shared_ptr<const Latent>> latents_;

@@ -30,10 +30,11 @@ namespace masquerade {
 struct UniVaeOptions {
     BackboneOptions backbone;
     LatentOptions latent;
-    int latent_layers = 4;          // K, number of layers with a latent
-    std::vector<int> latent_at;     // layers with a latent at their input, ascending; empty: the upper K layers
-    std::vector<int> latent_sizes;  // Z of each latent; empty: latent.size for all
-    int max_length = 32;            // maximum number of tokens of a sentence, with [CLS] and [SEP]
+    int latent_layers = 4;                 // K, number of layers with a latent
+    std::vector<int> latent_at;            // layers with a latent at their input, ascending; empty: the upper K layers
+    std::vector<int> latent_sizes;         // Z of each latent; empty: latent.size for all
+    std::vector<LatentKind> latent_kinds;  // the kind of each latent; empty: latent.kind for all
+    int max_length = 32;                   // maximum number of tokens of a sentence, with [CLS] and [SEP]
     bool free_length = false;  // position of the first decoder row: the number of tokens of the sentence if true, which
                                // tells the decoder this number; max_length if false
     bool conditional = false;  // whether the decoder half of a pair also reads its source
@@ -68,7 +69,7 @@ class UniVae {
     // Position of the first decoder token for a sentence of n tokens.
     int start_position(int n) const { return options.free_length ? n : options.max_length; }
 
-    const UniVaeOptions options;                    // as given, but latent_at and latent_sizes have K entries
+    const UniVaeOptions options;  // as given, but latent_at, latent_sizes and latent_kinds have K entries
     const std::shared_ptr<const LayerMasks> masks;  // options.mask, parsed
     Backbone backbone;
     std::vector<LatentLayer> latents;

@@ -62,6 +62,7 @@ inline std::string special_value(const std::string& model, const std::string& ke
              {"latent_layers", "1"},
              {"latent_size", "8,6"},
              {"latent_at", "1"},
+             {"latent_kinds", "gaussian,vq"},
              {"recompute", "*layer.*"},
              {"mask", "A full window=3; B causal window=4 | layers 1:: A full; B causal sees A[0]"},
              {"vocabulary", "150"},
