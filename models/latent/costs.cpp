@@ -1,27 +1,36 @@
 // SPDX-License-Identifier: MIT
 // The terms that a latent layer adds to the loss, and the check that the options suit the kind of latent.
+#include <algorithm>
 #include <numeric>
 
 #include "models/latent/latent.h"
 
 namespace masquerade {
 
-void expect_fitting(const LatentOptions& o) {
-    const LatentKindRow& kind = row_of(o.kind);
-    const auto refuse = [&](const char* setting, const char* why) {
-        throw BadUsage(text(setting, ": latent=", kind.name, why));
+void expect_fitting(const LatentOptions& o, const std::vector<LatentKind>& kinds) {
+    std::string names;
+    for (LatentKind kind : kinds) names += (names.empty() ? "" : ",") + std::string(row_of(kind).name);
+    const auto some = [&](unsigned traits) {
+        return std::any_of(kinds.begin(), kinds.end(), [&](LatentKind kind) { return row_of(kind).traits & traits; });
     };
-    if (o.learn_kappa && !kind.has(LatentKindRow::kappa)) refuse("learn_kappa", " has no kappa");
+    const auto refuse = [&](const char* setting, const char* why) {
+        throw BadUsage(text(setting, ": latent=", names, why));
+    };
+    if (kinds.empty()) return;
+    if (o.learn_kappa && !some(LatentKindRow::kappa)) refuse("learn_kappa", " has no kappa");
     if (o.learn_kappa && o.kappa == 0)
         throw BadUsage(
             "learn_kappa=true: a kappa that starts at 0 stays there, as it is learned by its logarithm; expected kappa above 0");
-    if (o.free_bits > 0 && !kind.has(LatentKindRow::kl) && !o.learn_kappa)
+    if (o.free_bits > 0 && !some(LatentKindRow::kl) && !o.learn_kappa)
         refuse("free_bits",
-               kind.has(LatentKindRow::kappa)
+               some(LatentKindRow::kappa)
                    ? " has a constant KL, which costs nothing, unless learn_kappa=true makes it one that does"
                    : " has a constant KL, which costs nothing; leave free_bits out");
-    if (o.free_bits > 0 && o.free_bits_of == "number" && !kind.has(LatentKindRow::kl_of_numbers))
-        refuse("free_bits_of=number", " has no KL that is a sum over numbers");
+    for (LatentKind kind : kinds)  // every KL that the loss contains must be such a sum
+        if (const LatentKindRow& row = row_of(kind);
+            o.free_bits > 0 && o.free_bits_of == "number" && !row.has(LatentKindRow::kl_of_numbers) &&
+            (row.has(LatentKindRow::kl) || (o.learn_kappa && row.has(LatentKindRow::kappa))))
+            refuse("free_bits_of=number", " has no KL that is a sum over numbers");
 }
 
 Tensor* loss_weights(Tape& tape, Numbers counted, double weight, int targets, const char* name) {

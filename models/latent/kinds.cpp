@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/base/named.h"
 #include "engine/tensor/numbers.h"
 #include "models/latent/kinds.h"
 
@@ -138,6 +139,8 @@ const std::vector<LatentKindRow>& latent_kinds() {
     };
     return all;
 }
+
+const LatentKindRow& find_latent(const std::string& name) { return find_named(latent_kinds(), name, "latent kind"); }
 
 const LatentKindRow& row_of(LatentKind kind) {
     for (const LatentKindRow& row : latent_kinds())

@@ -84,6 +84,10 @@ std::string LatentSpace::sizes() const {
     return same ? one : all;
 }
 
+bool LatentSpace::has_density() const {
+    return std::all_of(latents_.begin(), latents_.end(), [](const auto& latent) { return latent->has_density(); });
+}
+
 LatentNoise LatentSpace::noise(const std::vector<int>& names, std::uint64_t seed, std::uint32_t step) const {
     LatentNoise noise;
     Stream stream = make_stream(seed, "latent.noise", step);

@@ -132,7 +132,11 @@ struct LatentKindRow {
 };
 const std::vector<LatentKindRow>& latent_kinds();
 const LatentKindRow& row_of(LatentKind kind);
-void expect_fitting(const LatentOptions& options);  // throws BadUsage if an option does not suit the kind
+// Returns the kind with this name. Throws BadUsage with a list of all names if there is none.
+const LatentKindRow& find_latent(const std::string& name);
+// Throws BadUsage if an option suits none of these kinds, the kinds of the layers with a latent.
+void expect_fitting(const LatentOptions& options, const std::vector<LatentKind>& kinds);
+inline void expect_fitting(const LatentOptions& options) { expect_fitting(options, {options.kind}); }
 // Returns the constant weights (n) counted[i] * weight / targets of n losses in nats. counted[i] says how often loss i
 // counts: once, or 0 times for padding. With these weights, the losses add up to `weight` times the loss per target.
 Tensor* loss_weights(Tape& tape, Numbers counted, double weight, int targets, const char* name);
@@ -200,6 +204,7 @@ class LatentSpace {
     int begin(int layer) const;  // offset of the layer in a latent vector; begin(layers()) is the vector's length
     int numbers() const { return begin(layers()); }
     std::string sizes() const;  // Z, or a comma-separated list if Z differs between layers
+    bool has_density() const;   // whether all layers have one
 
   private:
     std::vector<std::shared_ptr<const Latent>> latents_;

@@ -10,7 +10,7 @@
 namespace masquerade {
 namespace {
 
-// Checks the options, and completes latent_at and latent_sizes to one entry per latent.
+// Checks the options, and completes latent_at, latent_sizes and latent_kinds to one entry per latent.
 UniVaeOptions complete(UniVaeOptions o) {
     const int L = o.backbone.layers, K = o.latent_at.empty() ? o.latent_layers : int(o.latent_at.size());
     if (K < 0 || K > L - (K > 0 ? 1 : 0))
@@ -29,6 +29,10 @@ UniVaeOptions complete(UniVaeOptions o) {
     if (int(o.latent_sizes.size()) != K)
         throw BadUsage(text("latent_size has ", o.latent_sizes.size(), " numbers, for ", K,
                             " latent layers; expected one, or one for each"));
+    if (o.latent_kinds.empty()) o.latent_kinds.assign(K, o.latent.kind);
+    if (int(o.latent_kinds.size()) != K)
+        throw BadUsage(text("latent_kinds has ", o.latent_kinds.size(), " kinds, for ", K,
+                            " latent layers; expected one for each"));
     if (o.conditional && K == 0)
         throw BadUsage("conditional=true needs latents, and latent_layers is 0; a run of unilm does without latents");
     if (o.conditional && !o.mask.empty())
@@ -41,8 +45,11 @@ std::vector<LatentLayer> layers(Parameters& p, const UniVaeOptions& o) {
     for (int l = 0; l < o.latent_layers; l++) {
         LatentOptions own = o.latent;
         own.size = o.latent_sizes[l];
+        own.kind = o.latent_kinds[l];
+        // A latent shares what it shares, such as a learned prior, only with a lower neighbour of the same kind.
+        const bool same = l > 0 && o.latent_kinds[l - 1] == own.kind;
         all.emplace_back(p, text("latent.", l), o.backbone.width, o.backbone.deviation, o.backbone.eps, own,
-                         l > 0 ? all.back().latent.get() : nullptr);
+                         same ? all.back().latent.get() : nullptr);
     }
     return all;
 }
@@ -55,7 +62,7 @@ UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
       backbone(p, o.backbone),
       latents(layers(p, options)),
       space(latents) {
-    expect_fitting(o.latent);
+    expect_fitting(o.latent, options.latent_layers > 0 ? options.latent_kinds : std::vector{o.latent.kind});
     if (o.backbone.positions < 2 * o.max_length)
         throw BadUsage(text("positions is ", o.backbone.positions,
                             ", both halves of a sentence need 2 * max_length = ", 2 * o.max_length));
@@ -160,7 +167,9 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
     for (std::size_t l = 0; l < latents.size(); l++)
         loss.total = latents[l].add_costs(tape, loss.total, loss.latents[l], int(l), documents, targets, kl_weight);
     tape.retain(loss.total);
-    if (loss.latents.empty() || !loss.latents[0].code) return loss;  // no latent has a codebook to update
+    const auto has_code = [](const LatentSample& s) { return s.code != nullptr; };
+    if (std::none_of(loss.latents.begin(), loss.latents.end(), has_code))
+        return loss;  // there is no codebook to update
     loss.documents = loss_weights(tape, documents, targets, targets, "documents");
     tape.retain(loss.documents);
     return loss;

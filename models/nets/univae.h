@@ -33,8 +33,9 @@ struct UniVaeOptions {
     int latent_layers = 4;  // K, number of layers with a latent
     // Layers with a latent at their input, ascending; empty: the upper latent_layers layers.
     std::vector<int> latent_at;
-    std::vector<int> latent_sizes;  // Z of each latent; empty: latent.size for all
-    int max_length = 32;            // maximum number of tokens of a sentence, with [CLS] and [SEP]
+    std::vector<int> latent_sizes;         // Z of each latent; empty: latent.size for all
+    std::vector<LatentKind> latent_kinds;  // the kind of each latent; empty: latent.kind for all
+    int max_length = 32;                   // maximum number of tokens of a sentence, with [CLS] and [SEP]
     // Position of the decoder's first row. false: max_length; true: the number of tokens of the sentence, so that the
     // decoder knows the length of the sentence.
     bool free_length = false;
@@ -72,7 +73,7 @@ class UniVae {
     // Position of the first decoder token for a sentence of n tokens.
     int start_position(int n) const { return options.free_length ? n : options.max_length; }
 
-    const UniVaeOptions options;                    // as given, but latent_at and latent_sizes have an entry per latent
+    const UniVaeOptions options;  // as given, but latent_at, latent_sizes and latent_kinds have an entry per latent
     const std::shared_ptr<const LayerMasks> masks;  // the masks that options.mask describes
     Backbone backbone;
     std::vector<LatentLayer> latents;

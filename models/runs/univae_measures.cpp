@@ -250,7 +250,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
     const std::vector<Sentence> sentences = this->sentences(sources, targets);
     const Sentences all = pointers_to(sentences);
     UniVaeDecoder decoder(model, special());
-    const bool latent = model.options.latent_layers > 0, density = !latent || model.latents[0].latent->has_density();
+    const bool latent = model.options.latent_layers > 0, density = model.space.has_density();
 
     const HeldOut h = held_out_losses(model, all, how.seed);
     const double n = h.sentences, tokens = h.tokens;

@@ -42,6 +42,8 @@ void UniVaeSettings::declare(Config& c) {
           "Z, numbers per latent; one value, or one for each latent layer, as in 16,16,32");
     c.add("latent_at", &latent_at,
           "layers with a latent at their input, as in 2,4,5, in place of latent_layers; empty: the upper layers");
+    c.add("latent_kinds", &kinds_by_layer,
+          "kind of each latent layer, from the lowest, as in gaussian,vq, in place of latent; empty: latent for all");
     c.add("latent_projection", &model.latent.projects,
           "project the row of [CLS] to a latent and back; false: the row is the latent, and latent_size = width");
     c.add("latent_deviation", &model.latent.out_deviation,
@@ -100,6 +102,7 @@ UniVaeOptions UniVaeSettings::net(int vocabulary_size) const {
         throw BadUsage("conditional=true needs pairs=true: the decoder half reads the source of a pair");
     o.latent_sizes = numbers_with_commas("latent_size", latent_sizes, 2, 65536);
     o.latent_at = numbers_with_commas("latent_at", latent_at, 1, 1023);
+    for (const std::string& one : words_of(kinds_by_layer)) o.latent_kinds.push_back(find_latent(one).kind);
     if (o.latent_sizes.empty())
         throw BadUsage("latent_size is empty, expected a number from 2 to 65536, or several with commas between");
     return o;
@@ -115,7 +118,7 @@ std::vector<const char*> UniVaeSettings::reading() const {
             "latent_deviation", "latent_norm",   "kappa",       "learn_kappa",  "free_bits",
             "free_bits_of",     "flow_steps",    "flow_width",  "flow_actnorm", "flow_linear",
             "levels",           "codes",         "groups",      "commitment",   "decay",
-            "max_length",       "free_length",   "conditional"};
+            "max_length",       "free_length",   "conditional", "latent_kinds"};
 }
 
 std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {

@@ -14,8 +14,9 @@ struct UniVaeSettings : RunSettings {
     static constexpr auto options = Family::of_latents;
     static Strings objectives() { return {}; }
     UniVaeOptions model;
-    std::string latent_sizes = "32", latent_at;  // the settings latent_size and latent_at: numbers with commas between
-    double beta = 1;                             // largest weight of the KL in its schedule
+    // The settings latent_size, latent_at and latent_kinds: numbers or names with commas between.
+    std::string latent_sizes = "32", latent_at, kinds_by_layer;
+    double beta = 1;  // largest weight of the KL in its schedule
     std::string kl_schedule = "linear";
     double word_dropout = 0;
     bool pairs = false;

@@ -135,9 +135,11 @@ class FromLatents {
 
     void expect_codes() const {
         const std::string option = a_.codes ? "--codes" : "--from-codes";
-        if (const LatentOptions& latent = run_.model.options.latent; run_.model.space.layer(0).code_parts() == 0)
-            throw BadUsage(text(option, ": ", a_.run, " has latent=", row_of(latent.kind).name,
-                                ", whose latents are no codes; runs with latent=vq or latent=fsq have codes"));
+        for (int l = 0; l < run_.model.space.layers(); l++)
+            if (const Latent& latent = run_.model.space.layer(l); latent.code_parts() == 0)
+                throw BadUsage(text(option, ": ", a_.run, " has latent=", row_of(latent.options.kind).name,
+                                    run_.settings.kinds_by_layer.empty() ? "" : text(" in latent layer ", l),
+                                    ", whose latents are no codes; runs with latent=vq or latent=fsq have codes"));
         if (a_.from_codes && run_.model.options.free_length && a_.length == 0)
             throw BadUsage(text("--from-codes: ", a_.run, " has free_length=true, and a code does not hold the length ",
                                 "of its sentence: give --length"));

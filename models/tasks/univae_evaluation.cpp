@@ -51,11 +51,12 @@ Tensor* neighbours(Tape& tape, const Tensor* z, std::vector<double>& before) {
     return tape.constant("other_z", z->shape, z->dtype, moved.data());
 }
 
-// Returns log q(z | x) - log p(z) for every document. Each latent layer l contributes
-// log q(z_l | z_<l, x) - log p(z_l | z_<l), where z_<l are the latents of the layers below.
+// Returns log q(z | x) - log p(z) for every document. Each continuous latent layer l contributes
+// log q(z_l | z_<l, x) - log p(z_l | z_<l), where z_<l are the samples of the layers below.
 std::vector<double> log_ratios(const UniVae& model, const std::vector<LatentSample>& samples, std::size_t documents) {
     std::vector<double> sums(documents);
     for (std::size_t l = 0; l < samples.size(); l++) {
+        if (model.latents[l].latent->code_parts() > 0) continue;
         const LatentSample& s = samples[l];
         const std::vector<double> z = numbers_of(s.z->view()), y = numbers_of(s.y->view()),
                                   prior = s.prior ? numbers_of(s.prior->view()) : std::vector<double>();
@@ -70,8 +71,9 @@ std::vector<double> log_ratios(const UniVae& model, const std::vector<LatentSamp
 
 // For discrete latents: replaces the latents z by draws from a proposal q. The posterior is a single code, so its
 // samples cannot show how likely x is under other codes. The proposal starts from this code and, with a small
-// probability, replaces each part by a random value, so that every code can be drawn. Returns log q(z) - log p(z) for
-// every document.
+// probability, replaces each part by a random value, so that every code can be drawn. Layers with continuous latents
+// keep their samples, which were drawn given the undisturbed codes below. Returns the contribution of the discrete
+// layers to log q(z) - log p(z) for every document.
 std::vector<double> disturbed(Tape& tape, const UniVae& model, const Batch& batch, std::uint64_t seed,
                               std::uint32_t sample, std::vector<Tensor*>& z) {
     int parts = 0;
@@ -79,6 +81,7 @@ std::vector<double> disturbed(Tape& tape, const UniVae& model, const Batch& batc
     const double change = 1.0 / (1 + parts);
     std::vector<double> sums(std::size_t(batch.documents), 0);
     for (std::size_t l = 0; l < z.size(); l++) {
+        if (model.latents[l].latent->code_parts() == 0) continue;
         std::vector<double> all = numbers_of(z[l]->view());
         for (std::size_t b = 0; b < sums.size(); b++) {
             Sequence random(seed, text("latent.disturbed.", l), sample, std::uint32_t(batch.names()[b]));
@@ -138,9 +141,9 @@ std::vector<double> importance_weighted_nll(const UniVae& model, const std::vect
             tape.begin("importance");
             const std::vector<LatentSample> drawn = model.encode(tape, batch, &noise);
             std::vector<Tensor*> z = points(drawn);
-            const bool codes = !drawn.empty() && model.latents[0].latent->code_parts() > 0;
-            const std::vector<double> ratios =
-                codes ? disturbed(tape, model, batch, seed, std::uint32_t(s), z) : log_ratios(model, drawn, count);
+            std::vector<double> ratios = log_ratios(model, drawn, count);
+            const std::vector<double> of_codes = disturbed(tape, model, batch, seed, std::uint32_t(s), z);
+            for (std::size_t b = 0; b < count; b++) ratios[b] += of_codes[b];
             const std::vector<double> losses = sentence_losses(tape, model, batch, z);
             for (std::size_t b = 0; b < count; b++) weights[b].push_back(-losses[b] - ratios[b]);
             tape.end();

@@ -113,7 +113,7 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
     const Vectors first(means.begin(), means.begin() + std::ptrdiff_t(n));
     std::string out = section("Masks", "The halves of a sentence in layers without a latent, and with one.",
                               mask_svg("independent", 5, 4) + mask_svg("uniae", 5, 4));
-    if (model.latents[0].latent->has_density()) {
+    if (space.has_density()) {
         const LatentUse use = latent_use(model, all, seed);
         std::vector<std::pair<std::string, double>> kl;
         for (double nats : held_out_losses(model, all, seed).layer_kl)

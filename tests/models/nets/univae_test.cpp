@@ -125,6 +125,12 @@ const std::vector<LatentOptions> kinds = [] {
     all.back().size = 16, all.back().projects = false, all.back().norm = true;
     return all;
 }();
+// This kind, and the one after it in the table of kinds.
+std::vector<LatentKind> mixed(LatentKind kind) {
+    const auto& table = latent_kinds();
+    for (std::size_t i = 0;; i++)
+        if (table.at(i).kind == kind) return {kind, table[(i + 1) % table.size()].kind};
+}
 UniVaeOptions small(const LatentOptions& latent, bool pre_norm, bool rotary) {
     UniVaeOptions o = small(latent.kind, pre_norm, rotary);
     o.latent = latent;
@@ -154,6 +160,7 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                         if (!rotary && !*lower && latent.projects) {  // at layers of one's choice, in two sizes
                             o.latent_at = sampled ? std::vector{1, 3} : std::vector{1, 2};
                             o.latent_sizes = {4, 8};
+                            o.latent_kinds = mixed(latent.kind);
                         }
                         CAPTURE(o.mask);
                         Model m(o, DType::f64);
@@ -463,6 +470,20 @@ TEST_CASE("univae: masks in words that bypass the latents, or cannot be written 
     }
 }
 
+TEST_CASE("univae: kinds of latents that do not fit are refused; a setting must suit one of them") {
+    UniVaeOptions o = small(LatentKind::vmf, false, true);
+    o.latent_kinds = {LatentKind::gaussian};
+    CHECK_THROWS_WITH_AS(Model(o, DType::f32), doctest::Contains("latent_kinds has 1 kinds, for 2"), BadUsage);
+    o.latent_kinds = {LatentKind::fsq, LatentKind::vq};
+    o.latent.free_bits = 1;
+    CHECK_THROWS_WITH_AS(Model(o, DType::f32), doctest::Contains("latent=fsq,vq has a constant KL"), BadUsage);
+    o.latent_kinds = {LatentKind::fsq, LatentKind::gaussian};
+    o.latent.free_bits_of = "number";
+    CHECK_NOTHROW(Model(o, DType::f32));
+    o.latent_kinds = {LatentKind::flow, LatentKind::gaussian};
+    CHECK_THROWS_WITH_AS(Model(o, DType::f32), doctest::Contains("no KL that is a sum over numbers"), BadUsage);
+}
+
 TEST_CASE("univae: decoded with a cache == teacher-forced, == in float, for every kind of norm and feed-forward part") {
     UniVaeOptions o = small(LatentKind::vmf, false, true);
     std::vector<BackboneOptions> stacks = with_block_kinds(o.backbone);
@@ -524,6 +545,7 @@ TEST_CASE("univae: the gradient of the whole model against the complex step, 1e-
             o.backbone.dropout = 0.2;
             o.backbone.attention_dropout = 0.2;
             o.conditional = latent.free_bits > 0 || latent.learn_kappa;
+            if (pre_norm && latent.projects && latent.free_bits_of != "number") o.latent_kinds = mixed(latent.kind);
             Model real(o, DType::f64), imaginary(o, DType::c128);
             auto text = o.conditional ? pairs(4, 11, 21) : sentences(4, 11, 50, 21);
             Batch batch = halves_batch(real.model, pointers_to(text), 8);

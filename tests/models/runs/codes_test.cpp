@@ -18,6 +18,18 @@ std::vector<std::string> lines_of(const std::string& all) {
     return lines;
 }
 
+// The number of parts of each layer of a code.
+std::vector<int> parts_of_code(const std::string& line) {
+    std::vector<int> parts = {0};
+    std::istringstream in(line);
+    for (std::string word; in >> word;)
+        if (word == "|")
+            parts.push_back(0);
+        else
+            parts.back()++;
+    return parts;
+}
+
 struct Coded {
     std::vector<std::string> lines = grammar_questions(3, 12);
     UniVaeRun run;
@@ -91,6 +103,22 @@ TEST_CASE("codes: a line that is no code is refused with its number") {
                        coded.written(Coded::reading(), {"", code});
                    }),
                    text("standard input, line 2: ", why));
+}
+
+TEST_CASE("codes: of kinds by layer, all must be discrete") {
+    UniVaeSettings s = Coded::settings(LatentKind::vmf, false);
+    const Strings lines = grammar_questions(3, 12);
+    for (const auto& [kinds, refused] :
+         {std::pair("fsq,vq", ""), {"vq,gaussian", "latent=gaussian in latent layer 1"}}) {
+        s.kinds_by_layer = kinds;
+        UniVaeRun run(s, train_vocabulary(lines, 200));
+        if (*refused)
+            CHECK_SAYS(message_of<BadUsage>([&] { run.writer(Coded::printing()); }), refused);
+        else
+            CHECK(parts_of_code(run.writer(Coded::printing()).write({lines[0]}, 0)) == std::vector<int>{8, 4});
+    }
+    s.kinds_by_layer = "gaussian,vqq";
+    CHECK_SAYS(message_of<BadUsage>([&] { s.net(100); }), "there is no latent kind vqq; there are vmf");
 }
 
 TEST_CASE("codes: with a free length, a code needs the length of its sentence") {

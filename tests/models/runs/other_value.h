@@ -63,6 +63,7 @@ inline std::string special_value(const std::string& model, const std::string& ke
              {"latent_layers", "1"},
              {"latent_size", "8,6"},
              {"latent_at", "1"},
+             {"latent_kinds", "gaussian,vq"},
              {"recompute", model == "flow" ? "steps" : "*layer.*"},
              {"points", "spiral"},
              {"flow_linear", "lu"},

@@ -273,6 +273,44 @@ TEST_CASE("evaluation: the importance-weighted likelihood of codes is the mean o
     }
 }
 
+// A code of two parts below one number: p(x) = the mean over the nine codes of an integral, on a grid.
+TEST_CASE("evaluation: the importance-weighted likelihood of a code and a number is the mean of integrals") {
+    UniVaeOptions o = tiny_model(LatentKind::fsq, false);
+    o.latent_layers = 2;
+    o.latent_sizes = {2, 1};
+    o.latent_kinds = {LatentKind::fsq, LatentKind::gaussian};
+    o.latent.levels = 3;
+    Parameters p;
+    const UniVae model(p, o);
+    p.allocate(3);
+    const std::vector<Sentence> text = random_sentences(2);
+    constexpr int points = 41;
+    const std::vector<const Sentence*> copies(points, &text[1]);
+    const Batch batch = halves_batch(model, copies);
+    Arena arena(Device::cpu, Blocks::kept);
+    Tape tape(arena, DType::f32);
+    double sum = 0;
+    for (int c = 0; c < 9; c++) {
+        std::vector<double> code, number;
+        for (int i = 0; i < points; i++) {
+            code.insert(code.end(), {c % 3 - 1.0, c / 3 - 1.0});
+            number.push_back((i - points / 2) * 0.25);
+        }
+        tape.begin("grid");
+        Tensor* h = model.decode(tape, batch,
+                                 {tape.constant("code", {points, 2}, DType::f32, code.data()),
+                                  tape.constant("number", {points, 1}, DType::f32, number.data())});
+        const Tensor* losses = model.backbone.token_losses(tape, model.backbone.head(tape, h), batch.labels.tokens);
+        for (std::size_t i = 0; i < points; i++) {
+            double nll = 0;
+            for (int t = batch.labels.begin[i]; t < batch.labels.begin[i + 1]; t++) nll += number_at(losses->view(), t);
+            sum += std::exp(-nll - number[i] * number[i] / 2) / std::sqrt(2 * std::acos(-1.0)) * 0.25 / 9;
+        }
+        tape.end();
+    }
+    CHECK(std::abs(importance_weighted_nll(model, {&text[1]}, 3000, 1).at(0) + std::log(sum)) <= 0.08);
+}
+
 // K = 1, Z = 2: p(x) = the integral of p(x|z) N(z; 0, 1), on a grid. More samples do not make the bound worse.
 TEST_CASE("evaluation: the importance-weighted likelihood of two numbers is the integral over them") {
     UniVaeOptions o = tiny_model(LatentKind::gaussian, false);
