@@ -21,9 +21,9 @@ enum class SphereKind { vmf, power_spherical };
 class SphereDistribution {
   public:
     static constexpr double largest_kappa = 1e8;
-    // Throws Error unless dimensions >= 2 and 0 <= kappa <= largest_kappa. `fineness` scales the number of points of the
-    // quadrature and of the quantile table. With 1 instead of 8, construction is eight times as fast, but quantiles are
-    // only within 1e-5 of the exact ones.
+    // Throws Error unless dimensions >= 2 and 0 <= kappa <= largest_kappa. `fineness` scales the number of points of
+    // the quadrature and of the quantile table. With 1 instead of 8, construction is eight times as fast, but quantiles
+    // are only within 1e-5 of the exact ones.
     SphereDistribution(int dimensions, double kappa, SphereKind kind = SphereKind::vmf, int fineness = 8);
 
     int dimensions() const { return dimensions_; }

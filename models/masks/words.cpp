@@ -92,9 +92,9 @@ IndexRange MaskWords::read_slice(const std::string& text, char other) const {
 }
 
 // Slices that overlap or touch are merged, so that no row is seen twice. A slice that is the whole part becomes the key
-// segment `own`, which has all rows of the part; any other slice becomes a new key segment with some of these rows. Sizes
-// of tensors may depend on the number of key segments, so this number must not depend on the length of the document:
-// for each slice that makes no segment, an empty one is made, which no row sees.
+// segment `own`, which has all rows of the part; any other slice becomes a new key segment with some of these rows.
+// Sizes of tensors may depend on the number of key segments, so this number must not depend on the length of the
+// document: for each slice that makes no segment, an empty one is made, which no row sees.
 std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const {
     const KeySegment all = build.graph().keys[std::size_t(own)];
     const int length = all.end - all.begin;

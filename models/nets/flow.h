@@ -20,7 +20,8 @@ class FlowNet {
     Tensor* losses(Tape& tape, Tensor* x) const {
         auto scope = tape.scope("steps");
         const FlowSteps::Mapped f = steps(tape, x);
-        // flow_kl() subtracts the log density of a normal q, which is 0 here: q has variance 1, and the sample is its mean.
+        // flow_kl() subtracts the log density of a normal q, which is 0 here: q has variance 1, and the sample is its
+        // mean.
         const Numbers zeros(std::size_t(2 * x->shape.count()), 0);
         Tensor* q = tape.constant("q", {x->rows(), 2 * x->columns()}, x->dtype, zeros.data());
         Tensor* e = tape.constant("e", x->shape, x->dtype, zeros.data());

@@ -6,8 +6,8 @@
 // input of each of the upper K layers, the encoder half's row of [CLS] is replaced by Out(z), where z is a latent
 // vector of Z numbers and Out is a linear map. This row is the only row of the encoder half that the decoder half sees.
 // All information about the sentence therefore passes through the K vectors z_0 .. z_{K-1}. z_l is drawn from a
-// distribution that In(x) determines, where x is the row of [CLS] at the input of layer k + l and In is a linear map. The
-// K layers with latents can also be chosen freely; in all other layers, the halves do not see each other.
+// distribution that In(x) determines, where x is the row of [CLS] at the input of layer k + l and In is a linear map.
+// The K layers with latents can also be chosen freely; in all other layers, the halves do not see each other.
 //
 // Training uses the split form: an encoder pass through layer L-2, and a decoder pass that has one extra key and value
 // per document in each layer with a latent. The joint form, both halves as one sequence under one mask per layer, is
