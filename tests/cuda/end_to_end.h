@@ -2,6 +2,7 @@
 // Whole models on a device: every family of families(), tiny, trained and asked to write. Named checks, which run on
 // a GPU, on the fake device and with kernels as fibers.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -96,7 +97,11 @@ struct Faults {
 // two buckets, one of them again.
 inline Faults check_training(const Family& kind, DType precision, std::uint32_t steps = 6) {
     Faults faults{text(kind.name, ' ', name_of(precision)), {}};
-    const Tolerance near_enough = tolerance_of(precision);
+    const bool of_vectors = kind.options == Family::of_vectors;
+    Tolerance near_enough = tolerance_of(precision);
+    // The start of ActNorm makes the means of its outputs 0. Gradients of biases are then nothing but rounding errors,
+    // of which AdamW makes whole steps.
+    if (of_vectors) near_enough.loss = std::max(near_enough.loss, 1e-3);
     Training captured(kind, precision, Device::cuda), plain(kind, precision, Device::cuda),
         here(kind, precision, Device::cpu);
     for (std::uint32_t i = 0; i < steps; i++) {
@@ -110,8 +115,9 @@ inline Faults check_training(const Family& kind, DType precision, std::uint32_t 
                       text("the gradient is ", apart, " from the CPU's, expected at most ", near_enough.gradient));
     }
     const std::size_t buckets = captured.buckets.size();
-    const bool one_size = kind.options == Family::of_vectors;  // all batches of a flow are equally large
-    faults.expect(steps < 6 || one_size || (buckets >= 2 && buckets < steps), text("there are ", buckets, " buckets"));
+    // All batches of a flow are equally large.
+    faults.expect(steps < 6 || of_vectors || (buckets >= 2 && buckets < steps),
+                  text("there are ", buckets, " buckets"));
     return faults;
 }
 
