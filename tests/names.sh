@@ -101,6 +101,7 @@ row_train() {
     shows 'train --init, a model of others' train lm $small --data lines.txt --init "$hostile.bert" --out "$hostile.init-bert"
     shows 'train --resume' train --resume "$lm" --steps 4 --threads 1 --device cpu
     is 'train --resume: status' '' "$(cat err.$commands)"
+    shows 'train, points' train flow points="$hostile.txt" --out "$new"
     shows 'train --fit-prior' train --fit-prior "$univae" --threads 1 --device cpu
 }
 row_generate() {
@@ -114,6 +115,9 @@ row_generate() {
     shows 'generate, options of others' generate "$lm" --interpolate
     input=$hostile.txt shows 'generate, neighbours' generate "$univae" --nearest "$hostile.labelled" --vectors "$hostile.npy" --device cpu
     is 'generate, neighbours: status' '' "$(cat err.$commands | grep '^error: ')"
+    shows 'generate, vectors' generate "$univae" --from-vectors "$hostile.npy" --device cpu
+    is 'generate, vectors: status' '' "$(grep '^error: ' err.$commands)"
+    shows 'generate, no vectors' generate "$univae" --from-vectors "$hostile.txt" --device cpu
     shows 'generate, neighbours of none' generate "$lm" --nearest "$hostile.none"
 }
 row_evaluate() {
