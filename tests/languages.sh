@@ -40,6 +40,7 @@ value() { awk -v key="$1" '$1 == key { print $2 }' table; }
 
 families=0
 for model in $("$root/inspect" models | sed -n 's/^\([a-z0-9]\+\) .*/\1/p'); do
+    [ "$model" = flow ] && continue  # reads no text
     settings=
     for setting in $small; do known "$model" "${setting%%=*}" && settings="$settings $setting"; done
     known "$model" pairs && known "$model" latent && settings="$settings pairs=true"

@@ -19,6 +19,7 @@ train lm $small --data lines.txt --out judge > log 2>&1 || cat log
 cp -r "$golden/bert_google" model
 printf 'a\tb\n' > replaced
 echo layers=1 > settings
+cp lines.txt points.npy
 cp run/vocab.txt vocab
 mkdir lists
 echo x > lists/x_Packages
@@ -28,6 +29,7 @@ table='
 train	--out	train unilm --data pairs.tsv --dev held.tsv --config settings --vocab vocab
 train	--out	train unilm --data pairs.tsv --init run
 generate	--vectors	generate run --nearest lines.txt
+generate	--vectors	generate run --from-vectors points.npy
 evaluate	--outputs	evaluate run --data other.tsv --labelled lines.txt
 evaluate	--outputs	evaluate run/latest
 tokenize	--simplify	tokenize --vocab vocab --replace replaced

@@ -171,7 +171,7 @@ train lm layers=1 width=16 heads=2 vocabulary=100 --steps 2 --out by_name > repo
 is 'lm by its own name: status' 0 $?
 is 'lm by its own name' 1 "$(grep -c 'objective lm$' report)"
 refuses 'luna, turned' 2 'attention luna has no place for rotary positions' train mlm attention=luna rotary=true --steps 1 --out refused
-is 'models are listed' 5 "$("$root/inspect" models | grep -c '^[a-z]')"
+is 'models are listed' 6 "$("$root/inspect" models | grep -c '^[a-z]')"
 is 'kinds of attention are listed' 1 "$("$root/inspect" attention | grep -c '^A softmax')"
 
 # ---- lines without a tab are left out, and counted ----

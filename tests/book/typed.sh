@@ -42,22 +42,23 @@ commands() {
 
 # small_form PAGE COMMAND: what is typed instead
 small_form() {
-    local page=$1 part out="" data model words
+    local page=$1 part out="" data model words of_small
     while IFS= read -r part; do
         part=$(sed -E 's/^ +| +$//g; s/^make .* ; //' <<< "$part")
         case $part in
             make* | ./bench* | *compare.py* | '') continue ;;
             ./train*)
                 part=$(sed -E 's/ --(steps|minutes|threads) [0-9]+//g; s/ schedule_(start|steps)=[0-9]+//g' <<< "$part")
-                model="$univae" words=""
+                model="$univae" words="" of_small=$small
+                [[ $part == *" heads="* ]] && of_small=${small/heads=2 /}
                 [[ $part =~ ^./train\ ([a-z0-9]+[a-z0-9-]*)(\ |$) && ${BASH_REMATCH[1]} != univae ]] && model="" words=${BASH_REMATCH[1]}
                 case $part in
                     *--fit-prior*) ;;
                     *train\ flow*) part=${part/ points=vectors.npy/}" held_out=9 --steps 2 --minutes 0" ;;
                     *--init*) part+=" --steps 2 --minutes 0 batch_tokens=200 schedule_start=3 schedule_steps=5" ;;
-                    *latent_layers=0*) part+=" $small --steps 2 --minutes 0" ;;
-                    *latent_projection=false*) part+=" $small $univae latent_size=32 --steps 2 --minutes 0" ;;  # the width
-                    *) part+=" $small $model --steps 2 --minutes 0" ;;
+                    *latent_layers=0*) part+=" $of_small --steps 2 --minutes 0" ;;
+                    *latent_projection=false*) part+=" $of_small $univae latent_size=32 --steps 2 --minutes 0" ;;  # the width
+                    *) part+=" $of_small $model --steps 2 --minutes 0" ;;
                 esac
                 case $part in *--data* | *--fit-prior* | *task=*) ;; *) [[ $words == '' || $words == classify || $words == flow ]] || part+=" --data pairs.tsv" ;; esac ;;
             ./evaluate*)
