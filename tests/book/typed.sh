@@ -80,14 +80,14 @@ furnish() {
     cp -r "$work/corpus" .
     awk 'BEGIN { for (i = 1; i <= 200; i++) print "the red cup of number " i " is made of tin\ttin cup " i }' > pairs.tsv
     cp pairs.tsv FILE
-    cut -f 1 pairs.tsv | tee text.txt text other-text my_sentences.txt > sources.txt
+    cut -f 1 pairs.tsv | tee text.txt text other-text my_sentences.txt sentences.txt trees.txt > sources.txt
     head -n 5 pairs.tsv | tee dev.tsv couplets.dev.tsv corpus/titles.dev.tsv > /dev/null
     cp pairs.tsv couplets.train.tsv && cp pairs.tsv corpus/titles.train.tsv
     head -n 5 text.txt | tee my_held_out.txt lines.txt > endings.txt
     cp "$root/tests/golden/tokenizer/vocab.txt" .
     cp -r "$root/tests/golden/hugging_face/roformer_char" FOLDER
     case $page in
-        *prior.md | *univae* | */flow.md) cp -r "$work/univae" RUN ;;
+        *prior.md | *univae* | */flow.md | */retrieval.md) cp -r "$work/univae" RUN ;;
         *insertion.md) cp -r "$work/insertion" RUN ;;
         *) cp -r "$work/unilm" RUN ;;
     esac
