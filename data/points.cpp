@@ -7,7 +7,6 @@
 #include "engine/base/error.h"
 #include "engine/base/named.h"
 #include "input/input.h"
-#include "input/npy.h"
 
 namespace masquerade {
 namespace {
@@ -72,18 +71,12 @@ constexpr std::int64_t one_in = 10;  // rows i with i % one_in = one_in - 1 are 
 class FileSource : public VectorSource {
   public:
     FileSource(const std::string& path, std::uint64_t seed) : seed_(seed) {
-        const std::string bytes = read_input<BadInput>(path, std::size_t(1) << 36);
-        if (const std::string why = read_npy(bytes, rows_); !why.empty()) throw BadInput(text(path, " ", why));
+        rows_ = read_vectors(path, &hash_);
         if (rows_.rows < one_in || rows_.columns < 2)
             throw BadInput(text(path, " has ", rows_.rows, " rows of ", rows_.columns,
                                 " numbers; expected at least 10 rows of at least 2"));
-        for (std::size_t i = 0; i < rows_.numbers.size(); i++)
-            if (!std::isfinite(rows_.numbers[i]))
-                throw BadInput(text(path, ": number ", i % std::size_t(rows_.columns), " of row ",
-                                    i / std::size_t(rows_.columns), " is ", rows_.numbers[i],
-                                    "; expected finite numbers"));
         name = path, columns = int(rows_.columns);
-        hash_ = hash_of(bytes) >> 2;  // a checkpoint stores only numbers below 2^62
+        hash_ >>= 2;  // a checkpoint stores only numbers below 2^62
     }
     std::vector<double> row(std::uint64_t number, bool held_out) const override {
         std::int64_t at = std::int64_t(number) * one_in + one_in - 1;
@@ -112,6 +105,18 @@ const std::vector<Toy>& toys() {
                                          {"checker", "the dark fields of a board", checker},
                                          {"spiral", "two arms of a spiral", spiral}};
     return all;
+}
+
+Matrix read_vectors(const std::string& path, std::uint64_t* hash) {
+    const std::string bytes = read_input<BadInput>(path, std::size_t(1) << 36);
+    Matrix m;
+    if (const std::string why = read_npy(bytes, m); !why.empty()) throw BadInput(text(path, " ", why));
+    for (std::size_t i = 0; i < m.numbers.size(); i++)
+        if (!std::isfinite(m.numbers[i]))
+            throw BadInput(text(path, ": number ", i % std::size_t(m.columns), " of row ", i / std::size_t(m.columns),
+                                " is ", m.numbers[i], "; expected finite numbers"));
+    if (hash) *hash = hash_of(bytes);
+    return m;
 }
 
 std::unique_ptr<VectorSource> open_points(const std::string& what, std::uint64_t seed) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/base/random.h"
+#include "input/npy.h"
 
 namespace masquerade {
 
@@ -29,6 +30,10 @@ class VectorSource {
     std::string name;
     int columns = 2;  // D
 };
+
+// Reads a matrix of finite numbers from a .npy file, and sets *hash to the hash of the file unless `hash` is null. Throws
+// BadInput if the file is damaged or has other numbers.
+Matrix read_vectors(const std::string& path, std::uint64_t* hash = nullptr);
 
 // Opens a toy by its name or a .npy file with a matrix (N,D), of which one row in ten is held out. Throws BadUsage if
 // `what` is neither, and BadInput if the file is damaged, has fewer than ten rows or two columns, or numbers that are

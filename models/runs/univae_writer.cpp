@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <cmath>
 #include <sstream>
 
+#include "data/points.h"
 #include "input/index_range.h"
 #include "input/input.h"
-#include "input/npy.h"
 #include "input/number.h"
 #include "models/runs/univae_run.h"
 #include "models/runs/writer.h"
@@ -86,7 +85,7 @@ class FromLatents {
                                 "be sampled, with --count"));
         if (a.codes || a.from_codes) expect_codes();
         if (conditional_) expect_sources();
-        if (!a.from_vectors.empty()) read_vectors();
+        if (!a.from_vectors.empty()) open_vectors();
         options_ = a.options_for(run, language_model);
         // A language model has no latents that make samples differ, so its tokens are sampled by default.
         if (language_model && !a.temperature && options_.beams == 1) options_.samples = std::max(1, options_.samples);
@@ -119,18 +118,14 @@ class FromLatents {
     }
 
   private:
-    void read_vectors() {
-        const std::string bytes = read_input<BadInput>(a_.from_vectors, std::size_t(1) << 36);
-        if (const std::string why = read_npy(bytes, vectors_); !why.empty())
-            throw BadInput(text(a_.from_vectors, " ", why));
+    void open_vectors() {
+        vectors_ = read_vectors(a_.from_vectors);
         const int Z = run_.model.space.numbers();
         if (run_.model.options.latent_layers == 0 || vectors_.columns != Z || vectors_.rows == 0)
             throw BadInput(text(a_.from_vectors, " has ", vectors_.rows, " rows of ", vectors_.columns,
                                 " numbers, but ", a_.run, " has latents of ", Z,
                                 "; expected a row of as many for each sentence"));
         if (a_.count > 0) throw BadUsage("--from-vectors writes a sentence for each row: leave out --count");
-        if (std::any_of(vectors_.numbers.begin(), vectors_.numbers.end(), [](double x) { return !std::isfinite(x); }))
-            throw BadInput(text(a_.from_vectors, " holds a number that is not finite"));
     }
 
     void expect_codes() const {
