@@ -125,10 +125,18 @@ struct ShiftTerm {
     HD A operator()(std::int64_t n, int i) const { return n < rows ? dy[n * Z + i] : A(0); }
 };
 
+// The row of the product that an entry of `order` names. An entry of a broken file that names no row gives row 0, so
+// that no kernel reads outside the matrix.
+template <class A>
+HD int row_of_product(A entry, int Z) {
+    const auto r = real_of(entry);
+    return r >= 0 && r < Z ? int(r) : 0;
+}
+
 // Row i of w = P L (U + diag(s)), from the packed factors lu (Z,Z).
 template <class A>
 HD void lu_row(Lanes lanes, const A* lu, A of_order, A* w, int Z) {
-    const int r = int(real_of(of_order));
+    const int r = row_of_product(of_order, Z);
     store(lanes, Z, w, false, [&](int j) {
         A all = j < r ? A(0) : lu[r * Z + j];
         for (int k = 0; k < r && k <= j; k++) all = all + lu[r * Z + k] * lu[k * Z + j];
@@ -142,7 +150,7 @@ HD void lu_row_grad(Lanes lanes, std::int64_t row, const A* dw, A dlog_det, cons
                     bool add, int Z) {
     const int r = int(row);
     int i_of_r = 0;
-    while (int(real_of(order[i_of_r])) != r) i_of_r++;
+    while (i_of_r + 1 < Z && row_of_product(order[i_of_r], Z) != r) i_of_r++;
     store(lanes, Z, dlu, add, [&](int c) {
         A all(0);
         if (c < r) {
@@ -150,7 +158,7 @@ HD void lu_row_grad(Lanes lanes, std::int64_t row, const A* dw, A dlog_det, cons
             return all;
         }
         for (int i = 0; i < Z; i++) {
-            const int below = int(real_of(order[i]));
+            const int below = row_of_product(order[i], Z);
             if (below > r) all = all + lu[below * Z + r] * dw[i * Z + c];
         }
         all = all + dw[i_of_r * Z + c];

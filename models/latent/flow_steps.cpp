@@ -73,7 +73,11 @@ Factors factors_of(Numbers w, std::size_t n) {
 Factors factors_of(const Tensor* weight, const Tensor* order, std::size_t n) {
     if (!order) return factors_of(numbers_of(weight->view()), n);
     Factors f{numbers_of(weight->view()), {}};
-    for (double r : numbers_of(order->view())) f.order.push_back(std::size_t(r));
+    for (double r : numbers_of(order->view())) {
+        if (!(r >= 0 && r < double(n)))
+            throw Error(text(order->path, " holds ", r, "; expected rows of a matrix, which are 0 to ", n - 1));
+        f.order.push_back(std::size_t(r));
+    }
     return f;
 }
 

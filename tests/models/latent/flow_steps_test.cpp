@@ -98,6 +98,30 @@ TEST_CASE("flow steps: of every form, the tape has the host's numbers, the inver
         }
 }
 
+TEST_CASE("flow steps: a permutation that names no row, as in a broken file, is refused on the host") {
+    FlowOptions o;
+    o.width = 4, o.linear = "lu";
+    Parameters p(DType::f64);
+    const FlowSteps f(p, "flow", Z, o);
+    p.allocate(3);
+    const Tensor* order = nullptr;
+    for (const Tensor& t : p.all())
+        if (t.path.find(".mix.order") != std::string::npos) order = &t;
+    REQUIRE(order);
+    const Numbers good = numbers_of(p.master(*order));
+    double ignored = 0;
+    for (const double broken : {-1.0, double(Z), double(NAN)}) {
+        Numbers all = good;
+        all[1] = broken;
+        write_numbers(p.master(*order), all.data());
+        CHECK_THROWS_WITH_AS(f.forward(skewed_rows()[0], ignored), doctest::Contains("expected rows of a matrix"),
+                             Error);
+        CHECK_THROWS_WITH_AS(f.inverse(skewed_rows()[0]), doctest::Contains("mix.order holds"), Error);
+    }
+    write_numbers(p.master(*order), good.data());
+    CHECK_NOTHROW(f.forward(skewed_rows()[0], ignored));
+}
+
 TEST_CASE("flow steps: a run starts ActNorm once, with the same bits on one thread and two, and not at a resume") {
     UniVaeSettings s = tiny_settings(LatentKind::flow);
     s.model.latent.flow.actnorm = true;
