@@ -17,9 +17,12 @@ std::string text(const Parts&... parts) {
 }
 
 // Thrown for a mistake in the code that calls the engine: a wrong shape, type or device, or a missing tensor. The
-// program then exits with status 1.
+// program then exits with status 1. Error(a, b, ...) has the message text(a, b, ...).
 struct Error : std::runtime_error {
     using std::runtime_error::runtime_error;
+    template <class First, class Second, class... More>
+    Error(const First& first, const Second& second, const More&... more)
+        : std::runtime_error(text(first, second, more...)) {}
 };
 
 // Thrown if something outside the program is wrong: a file, a config value, a checkpoint, a full disk. The program

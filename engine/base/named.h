@@ -27,7 +27,7 @@ template <class Table>
 const auto& find_named(const Table& table, const std::string& name, const char* what, const char* of = "") {
     for (const auto& row : table)
         if (row.name == name) return row;
-    throw BadUsage(text("there is no ", what, " ", name, of, "; there are ", joined(names_of(table))));
+    throw BadUsage("there is no ", what, " ", name, of, "; there are ", joined(names_of(table)));
 }
 
 }  // namespace masquerade

@@ -27,7 +27,7 @@ bool flush(int file) { return ::fsync(file) == 0 || errno == EINVAL; }
 }  // namespace
 
 void fail_to(const char* what, const std::string& path) {
-    throw BadInput(text("cannot ", what, " ", path, ": ", std::strerror(errno)));
+    throw BadInput("cannot ", what, " ", path, ": ", std::strerror(errno));
 }
 
 FileWriter::FileWriter(const std::string& path)

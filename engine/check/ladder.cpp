@@ -205,7 +205,7 @@ RowNames Call::rows() const {
 std::size_t Call::find(const std::string& name) const {
     for (std::size_t i = 0; i < op.operands.size(); i++)
         if (op.operands[i].name == name) return i;
-    throw Error(text("the table names no operand ", name));
+    throw Error("the table names no operand ", name);
 }
 
 View Call::operator()(const std::string& name) const {
@@ -232,7 +232,7 @@ Ints Call::ints(const std::string& name) const {
         const void* data = lists_.empty() ? numbers.data() : lists_[i].data();
         return Ints{static_cast<const int*>(data), std::int64_t(numbers.size())};
     }
-    throw Error(text("the table names no indices ", name));
+    throw Error("the table names no indices ", name);
 }
 
 Errors& Findings::of(const std::string& tensor) {

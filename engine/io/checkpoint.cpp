@@ -21,7 +21,7 @@ std::string said_by(const nlohmann::json& object, const char* key, const std::st
     const auto found = object.find(key);
     if (!object.is_object() || found == object.end()) return "";
     if (found->is_string() && !found->get_ref<const std::string&>().empty()) return *found;
-    throw BadInput(text(path, ": ", key, " is ", in_words(*found), "; a text is expected: was it edited?"));
+    throw BadInput(path, ": ", key, " is ", in_words(*found), "; a text is expected: was it edited?");
 }
 
 std::string said_by(const TensorFile& file, const char* key) {
@@ -58,27 +58,27 @@ TensorFile open_model(const RunFolder& folder, std::int64_t step) {
     const std::string config = folder.step_folder(step) + "/config.json", record = folder.file("run.json");
     TensorFile model(folder.step_folder(step) + "/model.safetensors");
     if (const std::string said = said_by(model, "step"); differ(said, std::to_string(step)))
-        throw BadInput(text(model.path(), " holds the weights of step ", clipped(said), "; expected those of step ",
-                            step, ": restore the file, or rename its folder as it was"));
+        throw BadInput(model.path(), " holds the weights of step ", clipped(said), "; expected those of step ", step,
+                       ": restore the file, or rename its folder as it was");
     if (differ(said_by(model, "config"), digits_of(config)))
         throw BadInput(
-            text(config,
-                 " is not the file that was saved with the weights beside it: restore that file, or use another step"));
+            config,
+            " is not the file that was saved with the weights beside it: restore that file, or use another step");
     const std::string ours = std::filesystem::exists(record) ? said_by(read_json(record), "salt", record) : "",
                       saved_in = said_by(read_json(config), "salt", config);
     if (differ(ours, saved_in))
-        throw BadInput(text(config, " was saved in the run ", clipped(saved_in), ", but ", record, " is of the run ",
-                            clipped(ours), "; a run reads only its own steps: move the step back into its run"));
+        throw BadInput(config, " was saved in the run ", clipped(saved_in), ", but ", record, " is of the run ",
+                       clipped(ours), "; a run reads only its own steps: move the step back into its run");
     return model;
 }
 
 TensorFile open_state(const RunFolder& folder, std::int64_t step, const Parameters& parameters) {
     TensorFile state(folder.step_folder(step) + "/state.safetensors");
     if (differ(said_by(state, "model"), hexadecimal(checksum_of(parameters))))
-        throw BadInput(text(state.path(),
-                            " belongs to other weights than model.safetensors beside it: restore the file that was "
-                            "saved with them, use another step, or start a new run with --init ",
-                            folder.step_folder(step)));
+        throw BadInput(state.path(),
+                       " belongs to other weights than model.safetensors beside it: restore the file that was "
+                       "saved with them, use another step, or start a new run with --init ",
+                       folder.step_folder(step));
     return state;
 }
 

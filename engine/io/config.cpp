@@ -51,7 +51,7 @@ auto putter(const T* value) {
 }  // namespace
 
 void Config::declare(Entry entry) {
-    if (find(entry.key)) throw Error(text("setting ", entry.key, " is declared twice"));
+    if (find(entry.key)) throw Error("setting ", entry.key, " is declared twice");
     entries_.push_back(std::move(entry));
 }
 
@@ -122,8 +122,8 @@ const Config::Entry* Config::find(const std::string& key) const {
 const Config::Entry& Config::at(const std::string& key) const {
     if (const Entry* entry = find(key)) return *entry;
     std::string meant = nearest(clipped(key), keys());
-    throw BadUsage(text("unknown setting ", clipped(key),
-                        meant.empty() ? "; there are " + joined(keys()) : "; did you mean " + meant + "?"));
+    throw BadUsage("unknown setting ", clipped(key),
+                   meant.empty() ? "; there are " + joined(keys()) : "; did you mean " + meant + "?");
 }
 
 void Config::follows(const std::string& key, std::function<void()> write) { at(key).follow = std::move(write); }
@@ -131,7 +131,7 @@ void Config::follows(const std::string& key, std::function<void()> write) { at(k
 void Config::set(const std::string& key, const std::string& value) {
     Entry& entry = at(key);
     if (!entry.assign(value))
-        throw BadUsage(text(key, "=", clipped(value), ": ", entry.expected, " is expected (", entry.help, ")"));
+        throw BadUsage(key, "=", clipped(value), ": ", entry.expected, " is expected (", entry.help, ")");
     entry.follow = nullptr;
     for (const Entry& other : entries_)
         if (other.follow) other.follow();
@@ -140,7 +140,7 @@ void Config::set(const std::string& key, const std::string& value) {
 void Config::set(const std::string& pair) {
     std::size_t equals = pair.find('=');
     if (equals == pair.npos || equals == 0)
-        throw BadUsage(text("\"", clipped(pair), "\" is not a setting; key=value is expected"));
+        throw BadUsage("\"", clipped(pair), "\" is not a setting; key=value is expected");
     set(trimmed(pair.substr(0, equals)), trimmed(pair.substr(equals + 1)));
 }
 
@@ -157,22 +157,21 @@ void Config::load(const std::string& path) {
         try {
             set(line);
         } catch (const BadUsage& e) {
-            throw BadInput(text(path, ":", lines.number(), ": ", e.what()));
+            throw BadInput(path, ":", lines.number(), ": ", e.what());
         }
     }
 }
 
 void Config::from_json(const nlohmann::json& object, const std::string& path) {
-    if (!object.is_object())
-        throw BadInput(text(path, ": an object of settings is expected, found ", in_words(object)));
+    if (!object.is_object()) throw BadInput(path, ": an object of settings is expected, found ", in_words(object));
     for (const auto& [key, value] : object.items()) {
         if (!value.is_primitive() || value.is_null())
-            throw BadInput(
-                text(path, ": ", clipped(key), " is ", in_words(value), "; text, a number, true or false is expected"));
+            throw BadInput(path, ": ", clipped(key), " is ", in_words(value),
+                           "; text, a number, true or false is expected");
         try {
             set(key, value.is_string() ? name_in_json(value.get<std::string>()) : value.dump());
         } catch (const BadUsage& e) {
-            throw BadInput(text(path, ": ", e.what()));
+            throw BadInput(path, ": ", e.what());
         }
     }
 }

@@ -32,7 +32,7 @@ FileReader::FileReader(const std::string& path)
     ::close(file_);
     errno = reason;
     if (!known || S_ISDIR(about.st_mode)) fail_to("open", path_);
-    throw BadInput(text("cannot open ", path_, ": it is a pipe or a device, and a regular file is expected"));
+    throw BadInput("cannot open ", path_, ": it is a pipe or a device, and a regular file is expected");
 }
 
 FileReader::~FileReader() { ::close(file_); }
@@ -44,8 +44,7 @@ void FileReader::read(std::uint64_t offset, void* data, std::size_t bytes) const
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) fail_to("read", path_);
         if (done == 0)
-            throw BadInput(
-                text("cannot read ", path_, ": it ends at byte ", offset, ", ", bytes, " more are expected"));
+            throw BadInput("cannot read ", path_, ": it ends at byte ", offset, ", ", bytes, " more are expected");
         at += done;
         offset += std::uint64_t(done);
         bytes -= std::size_t(done);

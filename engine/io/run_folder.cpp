@@ -101,16 +101,15 @@ bool same_step(const std::string& a, const std::string& b) {
 }
 
 [[noreturn]] void refuse_copy(const std::string& place) {
-    throw BadInput(
-        text(place, " is a folder, but its files belong to no step beside it; expected a link to a step: rename it to ",
-             "step-NNNNNN, after the step that its model.safetensors names"));
+    throw BadInput(place,
+                   " is a folder, but its files belong to no step beside it; expected a link to a step: rename it to ",
+                   "step-NNNNNN, after the step that its model.safetensors names");
 }
 
 // Throws BadInput for the first file of a step folder that is missing or incomplete.
 void check_step(const std::string& folder, bool with_state) {
     nlohmann::json config = read_json(folder + "/config.json");
-    if (!config.is_object())
-        throw BadInput(text(folder, "/config.json is ", in_words(config), "; an object is expected"));
+    if (!config.is_object()) throw BadInput(folder, "/config.json is ", in_words(config), "; an object is expected");
     check_safetensors(folder + "/model.safetensors");
     if (with_state) check_safetensors(folder + "/state.safetensors");
 }
@@ -161,16 +160,16 @@ bool RunFolder::keeps(const std::string& name) {
 void RunFolder::expect_free(const std::string& path) {
     const std::string name = (fs::path(path) / "").parent_path().filename().string();
     if (step_of(name) >= 0 || contains(links, name))
-        throw BadInput(text(path, " is the name of a checkpoint in a run folder; choose another --out"));
+        throw BadInput(path, " is the name of a checkpoint in a run folder; choose another --out");
     std::error_code error;
     if (fs::exists(path, error) && !fs::is_directory(path, error))
-        throw BadInput(text("cannot make the folder ", path, ": a file has that name"));
+        throw BadInput("cannot make the folder ", path, ": a file has that name");
     const std::vector<std::string> names = names_in(path);
     const bool begun = contains(names, record_before);
     for (const std::string& other : names)
         if (!is_killed_work(path, other) && !(begun && (is_temporary(other) || contains(before_a_step, other))))
-            throw BadInput(text(path, " holds something already; continue with --resume ", shell_word(path),
-                                ", or choose another --out"));
+            throw BadInput(path, " holds something already; continue with --resume ", shell_word(path),
+                           ", or choose another --out");
 }
 
 RunFolder RunFolder::create(const std::string& path) {
@@ -204,9 +203,9 @@ RunFolder RunFolder::create_next(const std::string& parent, const std::string& m
 RunFolder RunFolder::open(const std::string& path) {
     std::error_code error;
     if (!fs::exists(path, error))
-        throw BadInput(text("there is no run folder ", path, "; ./train makes one and prints its name"));
+        throw BadInput("there is no run folder ", path, "; ./train makes one and prints its name");
     if (!fs::is_directory(path, error))
-        throw BadInput(text(path, " is a file; a run folder, or one of its step folders, is expected"));
+        throw BadInput(path, " is a file; a run folder, or one of its step folders, is expected");
     RunFolder run;
     fs::path given = fs::path(path).lexically_normal();
     if (!given.has_filename()) given = given.parent_path();  // for a path that ends in /, such as "run/"
@@ -250,7 +249,7 @@ void RunFolder::lock() {
     lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock_ < 0) fail_to("open", path_);
     if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        throw BadInput(text("another program is training into ", path_, "; stop it first, or choose another --out"));
+        throw BadInput("another program is training into ", path_, "; stop it first, or choose another --out");
 }
 
 void RunFolder::remove_leftovers() const {
@@ -314,18 +313,18 @@ std::int64_t RunFolder::latest_step() const {
     for (auto step = all.rbegin(); step != all.rend(); ++step) {
         if (!problem_of(step_folder(*step), with_state).empty()) continue;
         // A damaged checkpoint is an error, not a warning: the user must choose which older checkpoint to use.
-        if (leads_to_a_step) throw BadInput(text(problem, ". An earlier one is complete: ", step_folder(*step)));
+        if (leads_to_a_step) throw BadInput(problem, ". An earlier one is complete: ", step_folder(*step));
         warn_once(text("warning: ", problem, "; using ", step_folder(*step)));
         return *step;
     }
     if (all.empty())
-        throw BadInput(text(path_, " holds no checkpoint (", problem, "); was the run stopped before its first?",
-                            fs::exists(file(record_before)) ? " Start it again; --out may name this folder" : ""));
-    throw BadInput(text(path_, " holds no complete checkpoint: ", problem));
+        throw BadInput(path_, " holds no checkpoint (", problem, "); was the run stopped before its first?",
+                       fs::exists(file(record_before)) ? " Start it again; --out may name this folder" : "");
+    throw BadInput(path_, " holds no complete checkpoint: ", problem);
 }
 
 void RunFolder::save_step(std::int64_t step, const std::function<void(const std::string&)>& write_files, bool best) {
-    if (lock_ < 0) throw Error(text(path_, " was opened for reading; a step cannot be saved into it"));
+    if (lock_ < 0) throw Error(path_, " was opened for reading; a step cannot be saved into it");
     const std::string name = step_name(step);
     try {
         const PrivateFolder beside(path_, file(name));
@@ -349,11 +348,10 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
     } catch (const BadInput& e) {
         std::string earlier = target_of(file("latest"));
         if (steps().empty())
-            throw BadInput(
-                text(e.what(), "; there is no earlier checkpoint: make room and start again with the same --out"));
+            throw BadInput(e.what(), "; there is no earlier checkpoint: make room and start again with the same --out");
         if (earlier.empty()) earlier = step_name(steps().back());
-        throw BadInput(text(e.what(), "; the earlier checkpoint ", earlier,
-                            " is intact: make room and continue with --resume ", shell_word(path_)));
+        throw BadInput(e.what(), "; the earlier checkpoint ", earlier,
+                       " is intact: make room and continue with --resume ", shell_word(path_));
     }
     chosen_ = -1;  // from now on, latest_step() returns the step that `latest` links to
     prune(step);

@@ -63,7 +63,7 @@ void RunFolder::append_samples(std::int64_t step, const std::string& lines) cons
 }
 
 void RunFolder::rewind(std::int64_t step) const {
-    if (lock_ < 0) throw Error(text(path_, " was opened for reading; it cannot be rewound"));
+    if (lock_ < 0) throw Error(path_, " was opened for reading; it cannot be rewound");
     link("latest", step_name(step));
     auto keep_lines = [&](const char* name, const std::function<bool(const std::string&)>& keeps) {
         if (std::error_code none; !std::filesystem::exists(file(name), none)) return;

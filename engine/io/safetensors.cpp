@@ -59,8 +59,8 @@ void convert(const std::string& path, const StoredTensor& tensor, T* to) {
         case Element::f32: return convert_elements<float>(tensor.data, count, to);
         case Element::f64: return convert_elements<double>(tensor.data, count, to);
         default:
-            throw BadInput(text(path, ": tensor ", tensor.name, " ", tensor.shape, " holds ", name_of(tensor.element),
-                                "; real numbers are expected: F16, BF16, F32 or F64"));
+            throw BadInput(path, ": tensor ", tensor.name, " ", tensor.shape, " holds ", name_of(tensor.element),
+                           "; real numbers are expected: F16, BF16, F32 or F64");
     }
 }
 
@@ -88,7 +88,7 @@ Element element_of(DType dtype) {
 
 StoredTensor stored(const std::string& name, const View& view) {
     if (view.device != Device::cpu)
-        throw Error(text("tensor ", name, " lies on ", name_of(view.device), "; copy it to the cpu first"));
+        throw Error("tensor ", name, " lies on ", name_of(view.device), "; copy it to the cpu first");
     return {name, element_of(view.dtype), view.shape, view.data};
 }
 
@@ -128,8 +128,8 @@ TensorFile::TensorFile(const std::string& path) : path_(path) {
     if (said.empty()) return;
     std::string found = checksum_found(header.json, tensors_);
     if (said != found)
-        throw BadInput(text(path, " is damaged: its bytes add up to the checksum ", found, ", its header says ", said,
-                            ". Use another checkpoint, or copy it again"));
+        throw BadInput(path, " is damaged: its bytes add up to the checksum ", found, ", its header says ", said,
+                       ". Use another checkpoint, or copy it again");
 }
 
 const StoredTensor* TensorFile::find(const std::string& name) const {
@@ -140,28 +140,28 @@ const StoredTensor* TensorFile::find(const std::string& name) const {
 const StoredTensor& TensorFile::at(const std::string& name) const {
     if (const StoredTensor* tensor = find(name)) {
         if (!tensor->unreadable.empty())
-            throw BadInput(text(path_, ": tensor ", name, " is ", tensor->unreadable,
-                                "; at most 4 dimensions of F16, BF16, F32, F64, integers or BOOL can be read"));
+            throw BadInput(path_, ": tensor ", name, " is ", tensor->unreadable,
+                           "; at most 4 dimensions of F16, BF16, F32, F64, integers or BOOL can be read");
         return *tensor;
     }
     const std::vector<std::string> names = names_of(tensors_);
     std::string meant = nearest(name, names);
-    throw BadInput(text(path_, " has no tensor ", name, " among its ", names.size(),
-                        meant.empty() ? "" : "; the nearest is " + meant));
+    throw BadInput(path_, " has no tensor ", name, " among its ", names.size(),
+                   meant.empty() ? "" : "; the nearest is " + meant);
 }
 
 const StoredTensor& TensorFile::shaped(const std::string& name, const Shape& shape) const {
     const StoredTensor& tensor = at(name);
     if (tensor.shape != shape)
-        throw BadInput(text(path_, ": tensor ", name, " is ", tensor.shape, "; ", shape,
-                            " is expected. Was it made with other settings?"));
+        throw BadInput(path_, ": tensor ", name, " is ", tensor.shape, "; ", shape,
+                       " is expected. Was it made with other settings?");
     return tensor;
 }
 
 const StoredTensor& TensorFile::typed(const StoredTensor& tensor, Element element) const {
     if (tensor.element != element)
-        throw BadInput(text(path_, ": tensor ", tensor.name, " ", tensor.shape, " holds ", name_of(tensor.element),
-                            "; ", name_of(element), " is expected"));
+        throw BadInput(path_, ": tensor ", tensor.name, " ", tensor.shape, " holds ", name_of(tensor.element), "; ",
+                       name_of(element), " is expected");
     return tensor;
 }
 
@@ -176,8 +176,7 @@ void TensorFile::copy_to(const std::string& name, const View& to) const {
 
 void TensorFile::convert_to(const std::string& name, const View& to) const {
     const StoredTensor& tensor = shaped(name, to.shape);
-    if (to.dtype == DType::c128)
-        throw Error(text("tensor ", name, " is read into complex numbers; real ones are expected"));
+    if (to.dtype == DType::c128) throw Error("tensor ", name, " is read into complex numbers; real ones are expected");
     const OnHost here = OnHost::to_write(to);
     with_numbers(here.view(), [&](auto* numbers) { convert(path_, tensor, numbers); });
     here.store();
@@ -194,10 +193,9 @@ void TensorFile::expect_finite(const std::string& name, DType type) const {
         convert(path_, part, row.data());
         for (std::int64_t i = 0; i < part.shape[0]; i++)
             if (const double x = row[std::size_t(i)]; !std::isfinite(type == DType::f64 ? x : double(float(x))))
-                throw BadInput(text(path_, ": tensor ", name, " ", tensor.shape, " holds ", x, " as number ", begin + i,
-                                    " of 0 to ", count - 1, "; weights are finite",
-                                    std::isfinite(x) ? ", and at most 3.4e38 in float" : "",
-                                    ". Use another checkpoint"));
+                throw BadInput(path_, ": tensor ", name, " ", tensor.shape, " holds ", x, " as number ", begin + i,
+                               " of 0 to ", count - 1, "; weights are finite",
+                               std::isfinite(x) ? ", and at most 3.4e38 in float" : "", ". Use another checkpoint");
     }
 }
 

@@ -67,7 +67,7 @@ class HeaderReader {
     template <class... Parts>
     [[noreturn]] void refuse(const Parts&... parts) const {
         // The text is escaped, because a NUL character in a name would end the message.
-        throw BadInput(text(file_.path(), " is not a whole safetensors file: ", printable(text(parts...))));
+        throw BadInput(file_.path(), " is not a whole safetensors file: ", printable(text(parts...)));
     }
 
     const std::string& read_json_text() {
@@ -208,7 +208,7 @@ std::string make_header(const std::vector<StoredTensor>& tensors, const Metadata
     std::set<std::string> names;
     std::uint64_t begin = 0;
     for (const StoredTensor& tensor : tensors) {
-        if (!names.insert(tensor.name).second) throw Error(text("tensor ", tensor.name, " is written twice"));
+        if (!names.insert(tensor.name).second) throw Error("tensor ", tensor.name, " is written twice");
         const std::vector<std::int64_t> shape(tensor.shape.size, tensor.shape.size + tensor.shape.rank);
         const std::uint64_t end = begin + tensor.bytes();
         all.push_back(

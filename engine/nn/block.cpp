@@ -89,7 +89,7 @@ Tensor* Block::attend(Tape& tape, Queries& queries, const Keys& keys, const Pass
         }
         return attention(pass.part)(tape, queries, keys, own);
     }
-    if (pass.state) throw Error(text(path, ": token by token, rows of a pass belong to one part"));
+    if (pass.state) throw Error(path, ": token by token, rows of a pass belong to one part");
     const Queries given = queries;
     Tensor* found[2];
     for (int part : {0, 1}) {
@@ -106,15 +106,15 @@ Tensor* Block::attend(Tape& tape, Queries& queries, const Keys& keys, const Pass
 // Throws BadUsage if `kind`, a kind of attention in this layer, does not support the mask `graph`.
 void Block::expect_support(const AttentionKind& kind, const SegmentGraph& graph) const {
     if (const std::string why = kind.refuses(graph); !why.empty())
-        throw BadUsage(
-            text("attention ", kind.name, shape.in_words ? " of " + path : "", " does not support this mask: ", why));
+        throw BadUsage("attention ", kind.name, shape.in_words ? " of " + path : "",
+                       " does not support this mask: ", why);
 }
 
 // Returns x with the result of cross-attention added. The encoder's rows are not normalised here, because the encoder
 // ends with a norm.
 Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const RowNames& names) const {
     if (!pass.cross_graph || !(pass.state ? pass.state->cross->has_memory() : pass.encoder != nullptr))
-        throw Error(text(path, ": a layer with cross-attention, but the pass brings no encoder or no cross_graph"));
+        throw Error(path, ": a layer with cross-attention, but the pass brings no encoder or no cross_graph");
     const Keys keys{pass.encoder, pass.encoder_positions};
     expect_support(cross_attention(shape.kind), *pass.cross_graph);
     Queries queries{before(tape, *norm_cross_, x, "norm_cross")};

@@ -83,7 +83,7 @@ Tensor* scale_columns(Tape& t, Tensor* x, Tensor* w, const std::string& name) {
 Tensor* reshape(Tape& t, Tensor* x, const Shape& shape, const std::string& name) {
     Tensor* y = t.declare(name, shape, x->dtype);
     if (shape.count() != x->shape.count())
-        throw Error(text("reshape: ", x->path, " ", x->shape, " does not have the numbers of ", shape));
+        throw Error("reshape: ", x->path, " ", x->shape, " does not have the numbers of ", shape);
     return t.run(Record("reshape").reads({x}).makes({y}).by(reshape_record_forward, reshape_record_backward));
 }
 

@@ -38,7 +38,7 @@ void state_attention_record_backward(const Record& r) {
     const auto& a = r.as<StateAttributes>();
     const int S = a.sources;
     if (int(r.in.size()) > a.before())
-        throw Error(text("state_attention ", r.path, ": a state that was given has no gradient"));
+        throw Error("state_attention ", r.path, ": a state that was given has no gradient");
     const Grad dx = r.dx(0);
     const Grads dpack = grads(r, 1, S), dkv = grads(r, 1 + S, S), dgate = grads(r, 1 + 2 * S, a.gates);
     state_attention_backward(r.dy(), r.x(0), views(r, 1, S), views(r, 1 + S, S), views(r, 1 + 2 * S, a.gates), *a.graph,

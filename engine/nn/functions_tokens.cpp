@@ -90,8 +90,8 @@ Tensor* rows_of_parts(Tape& t, Tensor* a, Tensor* b, const std::vector<char>& pa
 
 Tensor* side_by_side(Tape& t, Tensor* x, std::vector<int> first, std::vector<int> second, const std::string& name) {
     if (first.size() != second.size())
-        throw Error(text("side_by_side of ", x->path, ": ", first.size(), " first rows and ", second.size(),
-                         " second ones, expected as many"));
+        throw Error("side_by_side of ", x->path, ": ", first.size(), " first rows and ", second.size(),
+                    " second ones, expected as many");
     std::vector<int> both, to[2];
     for (std::size_t m = 0; m < first.size(); m++)
         for (int half : {0, 1}) {

@@ -66,9 +66,9 @@ void start_values(T* x, const View& view, const Init& init, const Stream& stream
 Tensor* Parameters::add(const std::string& path, const Shape& shape, Init init) {
     Tensor* const known = shares_ ? find(path) : nullptr;
     if (known && known->shape != shape)
-        throw Error(text("parameter ", path, " is ", known->shape, ", and is to be shared as ", shape));
+        throw Error("parameter ", path, " is ", known->shape, ", and is to be shared as ", shape);
     if (known) return known;
-    if (!places_.emplace(path, tensors_.size()).second) throw Error(text("parameter ", path, " is declared twice"));
+    if (!places_.emplace(path, tensors_.size()).second) throw Error("parameter ", path, " is declared twice");
     tensors_.emplace_back();
     Tensor& t = tensors_.back();
     t.path = path;
@@ -162,8 +162,7 @@ View Parameters::vectors(const View& all) const {
 View Parameters::rounded() const { return View{rounded_.data(), storage_, device_, {matrices_}, "rounded"}; }
 
 View Parameters::slice(const View& flat_view, const Tensor& parameter) const {
-    if (find(parameter.path) != &parameter)
-        throw Error(text("parameter ", parameter.path, " belongs to another model"));
+    if (find(parameter.path) != &parameter) throw Error("parameter ", parameter.path, " belongs to another model");
     const std::int64_t start = starts_[places_.at(parameter.path)];
     return View{flat_view.at(start), flat_view.dtype, flat_view.device, parameter.shape, parameter.path.c_str()};
 }

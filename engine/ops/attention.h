@@ -40,16 +40,15 @@ inline std::uint32_t attention_threshold(const AttentionRule& rule) {
 inline void check_attention_tensors(const char* op, const View& q, const Views& kv, const AttentionRule& rule,
                                     const View& lse) {
     if (rule.heads < 1 || q.columns() % rule.heads != 0)
-        throw Error(text(op, ": ", seen("q", q), ", not divisible into ", rule.heads, " heads"));
+        throw Error(op, ": ", seen("q", q), ", not divisible into ", rule.heads, " heads");
     const AttentionHeads all = attention_heads(q, kv, rule.heads);
     for (int s = 0; s < kv.count; s++)
         if (kv[s].columns() != all.kv_columns() || rule.heads % all.of_keys != 0 || kv[s].dtype != q.dtype)
-            throw Error(
-                text(op, ": ", seen("kv", kv[s]), " but ", seen("q", q), " of ", rule.heads,
-                     " heads; kv holds keys and values, of as many heads or a divisor, each as wide as one of q"));
+            throw Error(op, ": ", seen("kv", kv[s]), " but ", seen("q", q), " of ", rule.heads,
+                        " heads; kv holds keys and values, of as many heads or a divisor, each as wide as one of q");
     expect_shape(op, "lse", lse, {q.rows(), rule.heads}, arithmetic_of(q.dtype));
     if (!(rule.dropout >= 0 && rule.dropout < 1))
-        throw Error(text(op, ": dropout is ", rule.dropout, ", expected in [0, 1)"));
+        throw Error(op, ": dropout is ", rule.dropout, ", expected in [0, 1)");
     if (rule.dropout > 0) {
         expect_count(op, "documents of the queries", rule.rows.document, q.rows());
         expect_count(op, "positions of the queries", rule.rows.position, q.rows());
@@ -60,17 +59,17 @@ inline void check_attention_keys(const char* op, const Views& kv, const SegmentG
     for (std::size_t k = 0; k < graph.keys.size(); k++) {
         const KeySegment& key = graph.keys[k];
         if (key.source < 0 || key.source >= kv.count)
-            throw Error(text(op, ": key segment ", k, " is in source ", key.source, " of ", kv.count));
+            throw Error(op, ": key segment ", k, " is in source ", key.source, " of ", kv.count);
         if (key.begin < 0 || key.begin > key.end || key.end > kv[key.source].rows())
-            throw Error(text(op, ": key segment ", k, " is rows ", key.begin, " to ", key.end, " but ",
-                             seen("kv", kv[key.source])));
+            throw Error(op, ": key segment ", k, " is rows ", key.begin, " to ", key.end, " but ",
+                        seen("kv", kv[key.source]));
     }
 }
 
 inline void check_attention_query(const char* op, const View& q, const Views& kv, const SegmentGraph& graph,
                                   int index) {
     const QuerySegment& s = graph.queries[index];
-    auto refuse = [&](const auto&... why) { throw Error(text(op, ": query segment ", index, " ", why...)); };
+    auto refuse = [&](const auto&... why) { throw Error(op, ": query segment ", index, " ", why...); };
     int keys = int(graph.keys.size());
     if (s.begin < 0 || s.begin > s.end || s.end > q.rows())
         refuse("is rows ", s.begin, " to ", s.end, " but ", seen("q", q));
@@ -112,12 +111,12 @@ inline void check_attention(const char* op, const View& q, const Views& kv, cons
 }
 
 inline void check_attention_gradients(const char* op, const Views& kv, const Grads& dkv) {
-    if (dkv.count > kv.count) throw Error(text(op, ": ", dkv.count, " gradients for ", kv.count, " key/value tensors"));
+    if (dkv.count > kv.count) throw Error(op, ": ", dkv.count, " gradients for ", kv.count, " key/value tensors");
     for (int s = 0; s < dkv.count; s++) {
         expect_grad(op, "dkv", dkv[s], kv[s]);
         for (int t = 0; t < s; t++)
             if (dkv[s] && dkv[t] && dkv[s].view.data == dkv[t].view.data && dkv[s].view.count() > 0)
-                throw Error(text(op, ": kv ", kv[s].path, " is listed twice; name it once, with all its segments"));
+                throw Error(op, ": kv ", kv[s].path, " is listed twice; name it once, with all its segments");
     }
 }
 
@@ -126,7 +125,7 @@ inline void find_covered_rows(const char* op, const View& q, const SegmentGraph&
     covered.assign(q.rows(), 0);
     for (const QuerySegment& s : graph.queries)
         for (int row = s.begin; row < s.end; row++) {
-            if (covered[row]) throw Error(text(op, ": two query segments hold row ", row, " of q ", q.path));
+            if (covered[row]) throw Error(op, ": two query segments hold row ", row, " of q ", q.path);
             covered[row] = 1;
         }
 }

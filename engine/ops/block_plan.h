@@ -58,7 +58,7 @@ inline std::int64_t most_blocks(const SegmentGraph& graph, std::int64_t rows, in
 // and the numbers of the ListPlan.
 inline std::vector<int> block_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
                                            std::int64_t queries, int block) {
-    if (const std::string why = block_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
+    if (const std::string why = block_refuses(graph); !why.empty()) throw Error(op, ": ", why);
     const std::vector<int> lists = list_plan_numbers(op, graph, rows, queries);
     const ListPlan plan = list_plan(lists, lists.data());
     std::vector<int> first_block = {0}, group_of;
@@ -71,7 +71,7 @@ inline std::vector<int> block_plan_numbers(const char* op, const SegmentGraph& g
     }
     const std::int64_t bound = most_blocks(graph, rows, block);
     if (std::int64_t(group_of.size()) > bound)
-        throw Error(text(op, ": ", group_of.size(), " blocks, of documents that share rows; expected at most ", bound));
+        throw Error(op, ": ", group_of.size(), " blocks, of documents that share rows; expected at most ", bound);
     group_of.resize(std::size_t(bound), -1);
     std::vector<int> all = {block, int(group_of.size()), most, int(first_block.size()), int(lists.size())};
     for (const std::vector<int>& part : {first_block, group_of, lists}) all.insert(all.end(), part.begin(), part.end());

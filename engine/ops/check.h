@@ -12,12 +12,12 @@ inline std::string seen(const char* role, const View& v) {
 
 inline void expect_same_shape(const char* op, const char* role_a, const View& a, const char* role_b, const View& b) {
     if (a.shape != b.shape || a.dtype != b.dtype)
-        throw Error(text(op, ": ", seen(role_a, a), " but ", seen(role_b, b), "; they must be alike"));
+        throw Error(op, ": ", seen(role_a, a), " but ", seen(role_b, b), "; they must be alike");
 }
 
 inline void expect_shape(const char* op, const char* role, const View& v, const Shape& shape, DType dtype) {
     if (v.shape != shape || v.dtype != dtype)
-        throw Error(text(op, ": ", seen(role, v), ", expected ", shape, " ", name_of(dtype)));
+        throw Error(op, ": ", seen(role, v), ", expected ", shape, " ", name_of(dtype));
 }
 
 // A gradient must be absent, or have the shape and type of its tensor, `like`.
@@ -26,7 +26,7 @@ inline void expect_grad(const char* op, const char* role, const Grad& g, const V
 }
 
 inline void expect_count(const char* op, const char* role, const Ints& ints, std::int64_t count) {
-    if (ints.count != count) throw Error(text(op, ": ", ints.count, " ", role, ", expected ", count));
+    if (ints.count != count) throw Error(op, ": ", ints.count, " ", role, ", expected ", count);
 }
 
 // Each entry of `rows` must be the index of a row of `of`; if `or_none` is true, negative entries are allowed, too.
@@ -35,16 +35,16 @@ inline void expect_rows(const char* op, const char* role, const Ints& rows, cons
     if (of.device != Device::cpu) return;
     for (std::int64_t i = 0; i < rows.count; i++)
         if (rows[i] >= of.rows() || (rows[i] < 0 && !or_none))
-            throw Error(text(op, ": ", role, " ", rows[i], " at place ", i, ", expected in [0, ", of.rows(),
-                             "), the rows of ", of.path));
+            throw Error(op, ": ", role, " ", rows[i], " at place ", i, ", expected in [0, ", of.rows(),
+                        "), the rows of ", of.path);
 }
 
 // The entries of `ints` must never decrease. Entries on CUDA are not checked, because the host cannot read them.
 inline void expect_ascending(const char* op, const char* role, const Ints& ints, const View& of) {
     for (std::int64_t i = 1; i < ints.count && of.device == Device::cpu; i++)
         if (ints[i] < ints[i - 1])
-            throw Error(text(op, ": ", role, " ", ints[i], " at place ", i, " after ", ints[i - 1],
-                             ", expected them ascending"));
+            throw Error(op, ": ", role, " ", ints[i], " at place ", i, " after ", ints[i - 1],
+                        ", expected them ascending");
 }
 // `ints` divides the range [0, end) into parts: part i is [ints[i], ints[i+1]). It must have parts + 1 entries, which
 // ascend from 0 to `end`.
@@ -53,7 +53,7 @@ inline void expect_parts(const char* op, const char* role, const Ints& ints, std
     expect_count(op, role, ints, parts + 1);
     expect_ascending(op, role, ints, of);
     if (of.device == Device::cpu && (ints[0] != 0 || ints[parts] != end))
-        throw Error(text(op, ": ", role, " from ", ints[0], " to ", ints[parts], ", expected from 0 to ", end));
+        throw Error(op, ": ", role, " from ", ints[0], " to ", ints[parts], ", expected from 0 to ", end);
 }
 
 }  // namespace masquerade

@@ -11,8 +11,8 @@ inline void check_rotary(const View& x, const Ints& positions, const View& rotar
     const std::int64_t D = rotary_table.columns();
     expect_rows("rotary", "position", positions, rotary_table);
     if (D % 2 || columns % D || columns > x.columns())
-        throw Error(text("rotary ", x.path, " ", x.shape, ": ", columns, " columns in heads of ", D,
-                         "; heads must be even and fill the columns"));
+        throw Error("rotary ", x.path, " ", x.shape, ": ", columns, " columns in heads of ", D,
+                    "; heads must be even and fill the columns");
 }
 
 inline void check_cross_entropy(const View& h, const View& w, const Ints& targets, const View& weights,
@@ -20,12 +20,12 @@ inline void check_cross_entropy(const View& h, const View& w, const Ints& target
     const char* op = "cross_entropy";
     for (std::int64_t n = 0; n < targets.count && h.device == Device::cpu; n++)
         if (targets[n] < 0 || targets[n] >= w.rows())
-            throw Error(text(op, ": the target of row ", n, " of ", h.path, " is ", targets[n], ", expected in [0, ",
-                             w.rows(), "), the rows of w ", w.path));
+            throw Error(op, ": the target of row ", n, " of ", h.path, " is ", targets[n], ", expected in [0, ",
+                        w.rows(), "), the rows of w ", w.path);
     if (!(smoothing >= 0 && smoothing < 1))
-        throw Error(text(op, " of ", h.path, ": the label smoothing is ", smoothing, ", expected in [0, 1)"));
+        throw Error(op, " of ", h.path, ": the label smoothing is ", smoothing, ", expected in [0, 1)");
     if (!weights && h.rows() > 0 && weighted)
-        throw Error(text(op, " of ", h.path, ": there are no weights, expected them for total, h1, w1 and b1"));
+        throw Error(op, " of ", h.path, ": there are no weights, expected them for total, h1, w1 and b1");
 }
 
 }  // namespace masquerade

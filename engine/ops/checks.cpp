@@ -101,8 +101,8 @@ class Call {
                 letters_[letter - 'A'] = *arguments[i].number;
         for (int i : shapes_.order)
             if (!fits(shapes_.parameters[i], arguments[i]))
-                throw Error(text(op_names[int(op)], ": ", shapes_.parameters[i].name,
-                                 " does not fit:", seen_in(arguments), "; expected ", shapes_.text));
+                throw Error(op_names[int(op)], ": ", shapes_.parameters[i].name, " does not fit:", seen_in(arguments),
+                            "; expected ", shapes_.text);
     }
     Output output(const Shapes::Parameter& p) const {
         const Stated& stated = shapes_.all[p.stated];
@@ -175,9 +175,9 @@ Device device_of(OpNumber op, const Argument* arguments) {
             const View& view = *arguments[i].views[v];
             if (!found || (view && !*found)) found = &view;
             if (view && view.device != found->device)
-                throw Error(text(op_names[int(op)], ": ", found->path, ' ', found->shape, " is on ",
-                                 name_of(found->device), " but ", view.path, ' ', view.shape, " is on ",
-                                 name_of(view.device), "; expected all tensors on one device"));
+                throw Error(op_names[int(op)], ": ", found->path, ' ', found->shape, " is on ", name_of(found->device),
+                            " but ", view.path, ' ', view.shape, " is on ", name_of(view.device),
+                            "; expected all tensors on one device");
         }
     return found ? found->device : Device::cpu;
 }

@@ -108,7 +108,7 @@ struct GroupSums {
 // Checks the arguments beyond the shapes and types that ops.h states. Returns K, the number of rows per slot.
 int check(const char* op, const View& h, const View& w, const View& bias, const Ints& groups, const Ints& slots,
           const Ints& tokens) {
-    if (w.columns() < 1 || h.columns() < 1) throw Error(text(op, ": ", seen("h", h), ", expected columns"));
+    if (w.columns() < 1 || h.columns() < 1) throw Error(op, ": ", seen("h", h), ", expected columns");
     if (bias) {
         expect_count(op, "groups", groups, h.rows());
         expect_rows(op, "group", groups, bias);

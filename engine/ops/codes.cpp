@@ -93,8 +93,7 @@ struct LearnCodes {
 
 void nearest_code_forward(View y, View codes, int groups, View q, View code) {
     if (groups < 1 || codes.rows() < groups)
-        throw Error(
-            text("nearest_code: ", groups, " groups, expected ", seen("codes", codes), " to have rows for each"));
+        throw Error("nearest_code: ", groups, " groups, expected ", seen("codes", codes), " to have rows for each");
     for_latent(y, [&]<class A>(A) {
         for_each_row(y.rows(), row_call<nearest_code_row<A>>(y, codes.as<A>(), code, q, int(y.columns()), groups,
                                                              int(codes.rows()) / groups));
@@ -102,7 +101,7 @@ void nearest_code_forward(View y, View codes, int groups, View q, View code) {
 }
 
 void nearest_level_forward(View t, int levels, View q) {
-    if (levels < 2) throw Error(text("nearest_level: ", levels, " levels, expected 2 at least"));
+    if (levels < 2) throw Error("nearest_level: ", levels, " levels, expected 2 at least");
     for_latent(t, [&]<class A>(A) { store_points<A>({q}, point_call<A, nearest_level_point<A>>(t, levels)); });
 }
 
@@ -130,8 +129,8 @@ void distance_backward(View ddistance, View y, View q, double weight, Grad dy) {
 void learn_codes(View y, View code, View weights, CodeRule rule, View codes, View counts, View sums) {
     expect_shape("learn_codes", "code", code, {y.rows(), rule.groups}, y.dtype);
     if (rule.groups < 1 || codes.rows() < rule.groups || codes.columns() * rule.groups != y.columns())
-        throw Error(text("learn_codes: ", seen("y", y), ", ", seen("codes", codes), ", ", rule.groups,
-                         " groups; expected (B,Z) and (groups M, Z / groups)"));
+        throw Error("learn_codes: ", seen("y", y), ", ", seen("codes", codes), ", ", rule.groups,
+                    " groups; expected (B,Z) and (groups M, Z / groups)");
     for_latent(y, [&]<class A>(A) {
         for_each_row(codes.rows(), LearnCodes<A>{y.as<A>(), code.as<A>(), weights.as<A>(), codes.as<A>(),
                                                  counts.as<A>(), sums.as<A>(), rule, int(y.rows()), int(y.columns()),

@@ -10,8 +10,8 @@ namespace {
 void scale(const View& dtotal, const char* from, const View& share, const char* role, const Grad& to) {
     if (!to) return;
     if (!share)
-        throw Error(text("cross_entropy backward: ", role, ' ', to.view.path, " is wanted, expected ", from,
-                         " from the forward"));
+        throw Error("cross_entropy backward: ", role, ' ', to.view.path, " is wanted, expected ", from,
+                    " from the forward");
     for_type(share.dtype, [&]<class S, class A>(Types<S, A>) {
         store_points<S>(to, point_call<S, times<A>>(one<A>(dtotal), share));
     });

@@ -36,7 +36,7 @@ struct Drop {
 template <class A>
 Drop<A> checked_drop(const char* op, const View& x, const RowNames& rows, const DropoutRule& rule) {
     if (!(rule.rate >= 0 && rule.rate < 1))
-        throw Error(text(op, " ", x.path, ": rate is ", rule.rate, ", expected in [0, 1)"));
+        throw Error(op, " ", x.path, ": rate is ", rule.rate, ", expected in [0, 1)");
     if (rule.rate > 0) {
         expect_count(op, "documents", rows.document, x.rows());
         expect_count(op, "positions", rows.position, x.rows());

@@ -33,8 +33,8 @@ void for_rows(const View& t, const View& x, int heads, double scale, FeatureKind
 
 void check(const char* op, const View& t, const View& x, int heads, FeatureKind kind, const char* role, const View& y) {
     if (heads < 1 || (has_norm(kind) && !x && t.count() > 0))
-        throw Error(text(op, ": ", seen("t", t), ", ", seen("x", x), ", ", heads,
-                         " heads; expected x (N,C), which only relu, rfa, softplus and elu can miss"));
+        throw Error(op, ": ", seen("t", t), ", ", seen("x", x), ", ", heads,
+                    " heads; expected x (N,C), which only relu, rfa, softplus and elu can miss");
     expect_shape(op, role, y, {t.rows(), heads * features_of(kind, int(t.columns() / heads))}, t.dtype);
 }
 

@@ -23,8 +23,7 @@ HD A at_least_point_grad(A dy, A x, A least) {
 int kls_of(const char* op, const View& kl, const View& x) {
     const std::int64_t Z = x.columns() / 2;
     if ((kl.shape != Shape{x.rows()} && kl.shape != Shape{x.rows(), Z}) || kl.dtype != x.dtype)
-        throw Error(
-            text(op, ": kl ", kl.path, " is ", kl.shape, ", expected (", x.rows(), ") or (", x.rows(), ',', Z, ')'));
+        throw Error(op, ": kl ", kl.path, " is ", kl.shape, ", expected (", x.rows(), ") or (", x.rows(), ',', Z, ')');
     return kl.shape.rank == 2 ? int(Z) : 1;
 }
 

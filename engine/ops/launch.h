@@ -33,7 +33,7 @@ void for_type(DType type, F f) {
         case DType::f32: return f(Types<float, float>{});
         case DType::bf16: return f(Types<bfloat16, float>{});
 #ifdef HAS_WARPS
-        default: throw Error(text("no CUDA form for ", name_of(type)));
+        default: throw Error("no CUDA form for ", name_of(type));
 #else
         case DType::f64: return f(Types<double, double>{});
         case DType::c128: return f(Types<complex, complex>{});

@@ -57,19 +57,19 @@ const CudaLibrary& open_cuda_library(const std::string& path) {
     // If a name has no slash, dlopen() would search the system's library folders, not the current folder.
     const std::string exact = path.find('/') == std::string::npos ? "./" + path : path;
     void* handle = dlopen(exact.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) throw BadInput(text("the CUDA library ", path, " cannot be opened: ", loader_error(exact)));
+    if (!handle) throw BadInput("the CUDA library ", path, " cannot be opened: ", loader_error(exact));
     auto entry = reinterpret_cast<CudaEntry>(dlsym(handle, "masquerade_cuda"));
     const CudaLibrary* library = entry ? entry() : nullptr;
     if (!library) {
         dlclose(handle);
-        throw BadInput(text(path, " is no CUDA library of masquerade: it lacks masquerade_cuda(), expected ",
-                            shown(expected), "; run make, or name another in MASQUERADE_CUDA"));
+        throw BadInput(path, " is no CUDA library of masquerade: it lacks masquerade_cuda(), expected ",
+                       shown(expected), "; run make, or name another in MASQUERADE_CUDA");
     }
     const LibraryStamp found = library->stamp;
     if (!same(found, expected)) {
         dlclose(handle);
-        throw BadInput(text("the CUDA library ", path, " was built for another version: ", shown(found), ", expected ",
-                            shown(expected), "; run make cuda (needs nvcc), or remove it"));
+        throw BadInput("the CUDA library ", path, " was built for another version: ", shown(found), ", expected ",
+                       shown(expected), "; run make cuda (needs nvcc), or remove it");
     }
     return *library;
 }

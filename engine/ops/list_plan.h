@@ -51,11 +51,11 @@ inline std::string list_refuses(const SegmentGraph& graph) {
 // `queries` rows, and q, k and v have `rows` rows.
 inline std::vector<int> list_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
                                           std::int64_t queries) {
-    if (const std::string why = list_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
+    if (const std::string why = list_refuses(graph); !why.empty()) throw Error(op, ": ", why);
     for (const KeySegment& key : graph.keys)
         if (key.source != 0 || key.begin < 0 || key.begin > key.end || key.end > rows)
-            throw Error(text(op, ": a key segment is rows ", key.begin, " to ", key.end, " of source ", key.source,
-                             "; expected rows of source 0, which has ", rows));
+            throw Error(op, ": a key segment is rows ", key.begin, " to ", key.end, " of source ", key.source,
+                        "; expected rows of source 0, which has ", rows);
     std::vector<int> first_key = {0}, whole, group, row, query, sees, own(std::size_t(queries), -1),
                      first_of_row(std::size_t(rows) + 1, 0);
     std::vector<char> asks(std::size_t(rows), 0);
@@ -81,14 +81,13 @@ inline std::vector<int> list_plan_numbers(const char* op, const SegmentGraph& gr
             const QuerySegment& q = graph.queries[i];
             if (q.begin < 0 || q.begin > q.end || q.end > queries || q.offset < 0 ||
                 q.offset + q.end - q.begin > self.end - self.begin || count >= 1 << 20)
-                throw Error(text(op, ": query rows ", q.begin, " to ", q.end, " of ", queries, " at place ", q.offset,
-                                 " of rows ", self.begin, " to ", self.end, ", with ", count,
-                                 " keys; expected places within, and fewer than 2^20 keys"));
+                throw Error(op, ": query rows ", q.begin, " to ", q.end, " of ", queries, " at place ", q.offset,
+                            " of rows ", self.begin, " to ", self.end, ", with ", count,
+                            " keys; expected places within, and fewer than 2^20 keys");
             for (int m = q.begin; m < q.end; m++) {
                 const int n = q.offset + m - q.begin, key = begin + place[std::size_t(n)];
                 char& asked = asks[std::size_t(self.begin + n)];
-                if (asked || own[std::size_t(m)] >= 0)
-                    throw Error(text(op, ": two segments ask for row ", self.begin + n));
+                if (asked || own[std::size_t(m)] >= 0) throw Error(op, ": two segments ask for row ", self.begin + n);
                 asked = 1, own[std::size_t(m)] = key, query[std::size_t(key)] = m;
                 sees[std::size_t(key)] = begin + keys.whole + detail::own_keys_seen(graph, keys, q, m);
             }

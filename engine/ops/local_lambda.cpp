@@ -73,12 +73,12 @@ struct Values {
 };
 
 int reach_of(const char* op, const View& e, const Views& v, const SegmentGraph& graph, int heads, const View& y) {
-    if (heads < 1 || y.columns() % heads) throw Error(text(op, ": ", heads, " heads, but ", seen("y", y)));
-    if (e.rows() % 2 == 0) throw Error(text(op, ": ", seen("e", e), ", expected 2 reach + 1 rows"));
+    if (heads < 1 || y.columns() % heads) throw Error(op, ": ", heads, " heads, but ", seen("y", y));
+    if (e.rows() % 2 == 0) throw Error(op, ": ", seen("e", e), ", expected 2 reach + 1 rows");
     for (int s = 0; s < v.count; s++) expect_shape(op, "v", v[s], {v[s].rows(), y.columns()}, y.dtype);
     for (const KeySegment& key : graph.keys)
         if (key.source < 0 || key.source >= v.count || key.begin < 0 || key.end > v[key.source].rows())
-            throw Error(text(op, ": keys ", key.begin, " to ", key.end, " of source ", key.source, " are not in v"));
+            throw Error(op, ": keys ", key.begin, " to ", key.end, " of source ", key.source, " are not in v");
     return int(e.rows() / 2);
 }
 

@@ -23,7 +23,7 @@ inline std::vector<int> near_keys(const SegmentGraph& graph, int rows, int reach
     std::vector<int> near(std::int64_t(rows) * W, -1);
     for (QuerySegment q : graph.queries) {
         if (has_pattern(q)) throw Error("local_lambda: the mask has a window already");
-        if (q.begin < 0 || q.end > rows) throw Error(text("local_lambda: query rows up to ", q.end, " of ", rows));
+        if (q.begin < 0 || q.end > rows) throw Error("local_lambda: query rows up to ", q.end, " of ", rows);
         q.window = reach, q.dilation = 1, q.stride = q.globals = 0, q.window_all = false;
         for (int row = q.begin; row < q.end; row++)
             for (int i = q.sees_begin; i < q.sees_end; i++) {

@@ -217,17 +217,17 @@ struct Backward {
 void check_call(const char* op, const View& q, const View& k, const View& v, const View& rotations, const LshRule& rule,
                 const View& y, const View& lse) {
     if (rule.rounds < 1 || rule.buckets < 2 || rule.buckets % 2 || rule.chunk < 1)
-        throw Error(text(op, ": ", rule.rounds, " rounds, ", rule.buckets, " buckets, chunks of ", rule.chunk,
-                         "; expected an even number of buckets"));
+        throw Error(op, ": ", rule.rounds, " rounds, ", rule.buckets, " buckets, chunks of ", rule.chunk,
+                    "; expected an even number of buckets");
     if (rule.attention.heads < 1 || q.columns() % rule.attention.heads)
-        throw Error(text(op, ": ", seen("q", q), ", not divisible into ", rule.attention.heads, " heads"));
+        throw Error(op, ": ", seen("q", q), ", not divisible into ", rule.attention.heads, " heads");
     expect_same_shape(op, "k", k, "q", q);
     expect_same_shape(op, "v", v, "q", q);
     expect_shape(op, "rotations", rotations, {rule.rounds * rule.buckets / 2, q.columns()}, arithmetic_of(q.dtype));
     expect_shape(op, "y", y, {y.rows(), q.columns()}, q.dtype);
     expect_shape(op, "lse", lse, {y.rows(), rule.attention.heads}, arithmetic_of(q.dtype));
     if (!(rule.attention.dropout >= 0 && rule.attention.dropout < 1))
-        throw Error(text(op, ": dropout is ", rule.attention.dropout, ", expected in [0, 1)"));
+        throw Error(op, ": dropout is ", rule.attention.dropout, ", expected in [0, 1)");
     if (rule.attention.dropout == 0) return;
     expect_count(op, "documents of the queries", rule.attention.rows.document, y.rows());
     expect_count(op, "positions of the queries", rule.attention.rows.position, y.rows());

@@ -340,9 +340,8 @@ struct RowsGrad {
 std::vector<int> check_call(const char* op, const View& q, const View& kv, const SegmentGraph& graph,
                             const SinkhornRule& rule, const View& y) {
     if (rule.heads < 1 || q.columns() % rule.heads || rule.block < 1 || rule.iterations < 1 || !(rule.temperature > 0))
-        throw Error(text(op, ": ", seen("q", q), ", ", rule.heads, " heads, blocks of ", rule.block, ", ",
-                         rule.iterations, " iterations, temperature ", rule.temperature,
-                         "; expected whole heads and positive numbers"));
+        throw Error(op, ": ", seen("q", q), ", ", rule.heads, " heads, blocks of ", rule.block, ", ", rule.iterations,
+                    " iterations, temperature ", rule.temperature, "; expected whole heads and positive numbers");
     std::int64_t queries = 0;
     for (const QuerySegment& s : graph.queries) queries = std::max<std::int64_t>(queries, s.end);
     expect_shape(op, "kv", kv, {q.rows(), 2 * q.columns()}, q.dtype);

@@ -20,9 +20,9 @@ void for_documents(const char* op, const View& z, const View& lse, const View& m
                    const View& base, const View& inner, F f) {
     const std::int64_t B = loss.count(), M = lse.rows(), K = z.columns();
     if (base.rows() != (joint ? B : M) || (!mix && K > 1) || (place && joint))
-        throw Error(text(op, ": ", seen("z", z), ", ", seen("base", base), joint ? ", joint" : "",
-                         mix ? "" : ", no mix", place ? ", a place" : "", "; expected ", joint ? B : M,
-                         " rows of base, a mix for several columns, and no place where joint"));
+        throw Error(op, ": ", seen("z", z), ", ", seen("base", base), joint ? ", joint" : "", mix ? "" : ", no mix",
+                    place ? ", a place" : "", "; expected ", joint ? B : M,
+                    " rows of base, a mix for several columns, and no place where joint");
     expect_parts(op, "first slots", first, B, M, z);
     expect_parts(op, "first choices", begin, M, z.rows(), z);
     for_latent(z, [&]<class A>(A) {

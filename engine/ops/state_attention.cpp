@@ -43,7 +43,7 @@ void state_attention_forward(View x, Views pack, Views kv, Views gate, const Seg
             expect_shape(op, v == &before ? "before" : "after", *v,
                          {numbers[1], std::int64_t(rule.heads) * shape_of(y, rule).numbers()}, arithmetic_of(y.dtype));
     if ((before.data || after.data) && numbers[0] > 1)
-        throw Error(text(op, ": rows of a document that see keys of ", numbers[0], " kinds have no one state"));
+        throw Error(op, ": rows of a document that see keys of ", numbers[0], " kinds have no one state");
     for_types(y.dtype, rule, [&](auto s, auto of_x, auto a) {
         using S = decltype(s);
         using X = decltype(of_x);

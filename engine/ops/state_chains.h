@@ -135,17 +135,15 @@ inline void check_call(const char* op, const View& x, const Views& pack, const V
     const std::int64_t C = y.columns(), R = std::int64_t(rule.heads) * rule.slots,
                        packs = rule.pack == StatePack::pair ? 2 * R : R;
     if (rule.heads < 1 || rule.slots < 1 || rule.piece < 1 || C % rule.heads)
-        throw Error(text(op, ": ", rule.heads, " heads of ", rule.slots, " slots, pieces of ", rule.piece, ", but ",
-                         seen("y", y)));
-    if (!(rule.floor >= 0)) throw Error(text(op, ": floor is ", rule.floor, ", expected at least 0"));
-    if (rule.pack == StatePack::gated && rule.read != StateRead::kernel)
-        throw Error(text(op, ": only a kernel has gates"));
+        throw Error(op, ": ", rule.heads, " heads of ", rule.slots, " slots, pieces of ", rule.piece, ", but ",
+                    seen("y", y));
+    if (!(rule.floor >= 0)) throw Error(op, ": floor is ", rule.floor, ", expected at least 0");
+    if (rule.pack == StatePack::gated && rule.read != StateRead::kernel) throw Error(op, ": only a kernel has gates");
     if (rule.pack == StatePack::pair && !attends)
-        throw Error(text(op, ": only slots that queries attend to have a pair of packs"));
+        throw Error(op, ": only slots that queries attend to have a pair of packs");
     const int gates = rule.pack == StatePack::gated ? kv.count : 0;
     if (pack.count != kv.count || gate.count != gates)
-        throw Error(
-            text(op, ": ", pack.count, " packs and ", gate.count, " gates, expected ", kv.count, " and ", gates));
+        throw Error(op, ": ", pack.count, " packs and ", gate.count, " gates, expected ", kv.count, " and ", gates);
     expect_shape(op, "x", x, {y.rows(), attends ? C : R}, attends ? y.dtype : a);
     for (int s = 0; s < kv.count; s++) {
         const bool tied = !attends || (kv[0].columns() == C && C > 0);

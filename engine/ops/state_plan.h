@@ -102,7 +102,7 @@ inline bool same_keys(const SegmentGraph& g, const QuerySegment& a, const QueryS
 // row.
 inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& graph, const Views& keys, int piece,
                                            bool forward) {
-    if (const std::string why = state_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
+    if (const std::string why = state_refuses(graph); !why.empty()) throw Error(op, ": ", why);
     std::vector<std::vector<int>> owner;
     for (int s = 0; s < keys.count; s++) owner.emplace_back(keys[s].rows(), -1);
     std::vector<std::vector<detail::StateGroup>> waves;
@@ -118,7 +118,7 @@ inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& g
         for (std::size_t k = 0; k < group.row.size(); k++) {
             int& document = owner.at(group.source[k]).at(group.row[k]);
             if (!forward && document >= 0 && document != q.document)
-                throw Error(text(op, ": documents ", document, " and ", q.document, " share key row ", group.row[k]));
+                throw Error(op, ": documents ", document, " and ", q.document, " share key row ", group.row[k]);
             document = q.document;
         }
         group.document = q.document;

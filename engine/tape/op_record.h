@@ -66,8 +66,8 @@ struct Forward<Op, std::tuple<T...>> {
     static void expect_tensors(const Record& r) {
         const int inputs = first_output(r), given = int(r.in.size());
         if (inputs < 0 || (has_list ? given + 1 < inputs : given != inputs))
-            throw Error(text(r.op, ": ", given, " inputs and ", r.out.size(), " outputs, but ", Op::name, " takes ",
-                             Op::parameters));
+            throw Error(r.op, ": ", given, " inputs and ", r.out.size(), " outputs, but ", Op::name, " takes ",
+                        Op::parameters);
     }
 };
 

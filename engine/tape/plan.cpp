@@ -58,8 +58,8 @@ void* Arena::take(std::size_t bytes, int* block) {
     *block = int(next_++);
     if (plan_) {
         if (next_ > plan_->size() || (*plan_)[next_ - 1].bytes != bytes)
-            throw Error(text("arena: block ", next_ - 1, " of ", bytes, " bytes differs from the plan of bucket ",
-                             bucket_, "; a bucket must name everything that sizes depend on"));
+            throw Error("arena: block ", next_ - 1, " of ", bytes, " bytes differs from the plan of bucket ", bucket_,
+                        "; a bucket must name everything that sizes depend on");
         return static_cast<char*>(base_.data()) + (*plan_)[next_ - 1].offset;
     }
     log_.push_back(ArenaBlock{bytes, clock_, clock_, 0});
@@ -81,8 +81,8 @@ void Arena::retain(int block) {
     if (!plan_)
         log_[block].last = end;
     else if ((*plan_)[block].last != end)
-        throw Error(text("arena: block ", block, " was not retained when bucket ", bucket_,
-                         " was planned, and its place is used again; retain it in every step"));
+        throw Error("arena: block ", block, " was not retained when bucket ", bucket_,
+                    " was planned, and its place is used again; retain it in every step");
 }
 
 void Arena::tick() {

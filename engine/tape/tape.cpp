@@ -114,9 +114,8 @@ void Tape::allocate_gradient(Tensor* t) {
 }
 
 void Tape::seed_gradient(Tensor* loss) {
-    if (loss->shape.count() != 1)
-        throw Error(text("backward starts from one number, ", loss->path, " is ", loss->shape));
-    if (!loss->needs_grad) throw Error(text("backward from ", loss->path, ": no parameter lies upstream of it"));
+    if (loss->shape.count() != 1) throw Error("backward starts from one number, ", loss->path, " is ", loss->shape);
+    if (!loss->needs_grad) throw Error("backward from ", loss->path, ": no parameter lies upstream of it");
     arena_.tick();
     allocate_gradient(loss);
     const double one = 1;

@@ -71,7 +71,7 @@ struct Record {
     template <class T>
     const T& as() const {
         if (!attributes || *attributes_type != typeid(T))
-            throw Error(text(op, " ", path, ": its attributes are of another type"));
+            throw Error(op, " ", path, ": its attributes are of another type");
         return *static_cast<const T*>(attributes.get());
     }
 

@@ -15,9 +15,8 @@ void check_finite(const View& view, const char* what, const Record& r, bool back
     for (std::int64_t i = 0; i < view.count(); i++) {
         double x = numbers[i];
         if (std::isfinite(x) || (empty_sums && x == -INFINITY)) continue;
-        throw Error(text("first number that is not finite: ", what, " of ", view.path, "[", i / view.columns(), ",",
-                         i % view.columns(), "] = ", x, ", written by ", r.op, backward ? " backward of " : " ",
-                         r.path));
+        throw Error("first number that is not finite: ", what, " of ", view.path, "[", i / view.columns(), ",",
+                    i % view.columns(), "] = ", x, ", written by ", r.op, backward ? " backward of " : " ", r.path);
     }
 }
 

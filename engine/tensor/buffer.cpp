@@ -41,8 +41,8 @@ Buffer::Buffer(std::size_t bytes, Device device) : bytes_(bytes), device_(device
         there = "the GPU is out of memory: ";
         left = text(", ", facts.bytes_free >> 20, " of ", facts.bytes >> 20, " MiB free");
     }
-    throw BadInput(text(there, bytes >> 20, " MiB wanted in one piece", left,
-                        "; a smaller batch_tokens, width or vocabulary needs less"));
+    throw BadInput(there, bytes >> 20, " MiB wanted in one piece", left,
+                   "; a smaller batch_tokens, width or vocabulary needs less");
 }
 
 Buffer Buffer::zeros(std::size_t bytes, Device device) {

@@ -9,8 +9,8 @@ namespace masquerade {
 
 void copy(const View& from, const View& to) {
     if (from.shape != to.shape || from.dtype != to.dtype)
-        throw Error(text("copy: ", from.path, " is ", from.shape, " ", name_of(from.dtype), " but ", to.path, " is ",
-                         to.shape, " ", name_of(to.dtype), "; they must be alike"));
+        throw Error("copy: ", from.path, " is ", from.shape, " ", name_of(from.dtype), " but ", to.path, " is ",
+                    to.shape, " ", name_of(to.dtype), "; they must be alike");
     copy_bytes(from.data, from.device, to.data, to.device, from.bytes());
 }
 

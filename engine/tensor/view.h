@@ -27,8 +27,7 @@ struct View {
     template <class T>
     T* as() const {
         if (data && dtype != dtype_of<T>)
-            throw Error(
-                text("tensor ", path, " ", shape, " holds ", name_of(dtype), ", read as ", name_of(dtype_of<T>)));
+            throw Error("tensor ", path, " ", shape, " holds ", name_of(dtype), ", read as ", name_of(dtype_of<T>));
         return static_cast<T*>(data);
     }
 };

@@ -105,7 +105,7 @@ double Trainer::train_step() {
     metrics_ = task_.metrics();  // called before tape_.end() releases the tensors of the step
     tape_.end();
     if (!std::isfinite(value) || !std::isfinite(norm_))
-        throw Error(text("step ", step_, ": the loss is ", value, " and the norm of the gradient ", norm_, advice()));
+        throw Error("step ", step_, ": the loss is ", value, " and the norm of the gradient ", norm_, advice());
     tokens_ += task_.batch_tokens();
     step_++;
     return value;
@@ -163,7 +163,7 @@ void Trainer::save() {
     }
     // If the held-out loss is not finite, no checkpoint is saved: it would replace an older one with finite numbers.
     if (!held_out.empty() && !std::isfinite(held_out[0].value))
-        throw Error(text("step ", step_, ": the held-out loss is ", held_out[0].value, advice()));
+        throw Error("step ", step_, ": the held-out loss is ", held_out[0].value, advice());
     // The line is logged before the checkpoint is saved. After a crash between the two, the log has a line too many,
     // which resume() removes; in the other order, the log would lack a line.
     std::string line = fmt::format("{{\"step\":{}", step_);
@@ -206,15 +206,14 @@ void Trainer::resume() {
     };
     if (numbers.size() < 4 || numbers[0] != std::uint64_t(step_) ||
         !std::all_of(numbers.begin(), numbers.end(), counts))
-        throw BadInput(
-            text(state.path(), ": tensor numbers does not belong to step ", step_, "; was the folder renamed?"));
+        throw BadInput(state.path(), ": tensor numbers does not belong to step ", step_, "; was the folder renamed?");
     tokens_ = std::int64_t(numbers[1]);
     if (options_.schedule_start == 0) options_.schedule_start = std::int64_t(numbers[2]);
     if (options_.schedule_steps == 0) options_.schedule_steps = std::int64_t(numbers[3]);
     task_.move_to({numbers.begin() + 4, numbers.end()});
     const std::vector<double> best = state.reals("best");
     if (best.size() != 1 || std::isnan(best[0]))
-        throw BadInput(text(state.path(), ": tensor best has ", best.size(), " numbers, expected one held-out loss"));
+        throw BadInput(state.path(), ": tensor best has ", best.size(), " numbers, expected one held-out loss");
     best_ = best[0];
     folder_.rewind(step_);
     saved_step_ = step_;

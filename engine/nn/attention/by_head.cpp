@@ -114,7 +114,7 @@ class ByHeadAttention : public SoftmaxAttention {
             }
         } else {
             patterns = read_patterns(options.patterns, s.heads, [&](const std::string& why) {
-                throw BadUsage(text("patterns \"", options.patterns, "\": ", why));
+                throw BadUsage("patterns \"", options.patterns, "\": ", why);
             });
         }
         add_groups(patterns);

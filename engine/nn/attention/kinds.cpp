@@ -31,8 +31,8 @@ const AttentionKind& cross_attention(const std::string& name) {
 }
 
 void cannot_write(const AttentionKind& kind) {
-    throw BadUsage(
-        text("attention ", kind.name, " cannot write token by token: the keys that a row sees depend on later rows"));
+    throw BadUsage("attention ", kind.name,
+                   " cannot write token by token: the keys that a row sees depend on later rows");
 }
 
 std::string of_kinds(const std::vector<std::string>& names) { return joined(names) + ": "; }

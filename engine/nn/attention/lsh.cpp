@@ -34,7 +34,7 @@ class LshAttention : public ProjectedAttention {
           query_(part(p, layer, "query", s.width)),
           value_(part(p, layer, "value", s.width)),
           output_(part(p, layer, "output", s.width)) {
-        if (o.buckets % 2) throw BadUsage(text("attention lsh: buckets=", o.buckets, ", expected an even number"));
+        if (o.buckets % 2) throw BadUsage("attention lsh: buckets=", o.buckets, ", expected an even number");
         const std::string path = layer + "." + name + ".rotations";
         random_ = p.add_state(path, {o.rounds * o.buckets / 2, s.width},
                               {Init::made, 0, [s, o, path](std::uint64_t seed, std::uint32_t) {

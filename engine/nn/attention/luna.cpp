@@ -207,7 +207,7 @@ Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const Atten
 // Returns the keys and values of the l slots of every group (groups * l, 2C). Stores the packed rows P of the next
 // layer in the companion, the second stream of the pass.
 Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext& context, const Groups& slots) const {
-    if (!context.companion) throw Error(text("attention luna ", name_, ": the pass brings no packed rows"));
+    if (!context.companion) throw Error("attention luna ", name_, ": the pass brings no packed rows");
     auto& stream = static_cast<PackedRows&>(*context.companion);
     const int l = options_.slots, G = int(slots.groups.size());
     SegmentGraph graph;

@@ -44,8 +44,8 @@ KeyOwners::KeyOwners(const char* op, const AttentionCall& call) {
     }
     document.assign(graph.keys.size(), -1);
     auto refuse = [&](int source, int row) {
-        throw Error(text(op, ": two documents share row ", row, " of kv ", call.kv[source].path,
-                         "; give each a copy, their gradients would have no order"));
+        throw Error(op, ": two documents share row ", row, " of kv ", call.kv[source].path,
+                    "; give each a copy, their gradients would have no order");
     };
     for (int d = 0; d < int(call.documents.size()); d++)
         for (int i = call.documents[d].first; i < call.documents[d].last; i++)

@@ -78,7 +78,7 @@ void begin_graph() {
 }
 
 void launch_graph(const char* name) {
-    if (!capturing()) throw Error(text("no step is being captured that could be launched as ", name));
+    if (!capturing()) throw Error("no step is being captured that could be launched as ", name);
     cudaGraph_t graph = nullptr;
     number++;
     check(cudaStreamEndCapture(cuda_stream(), &graph), "the capture of a step");

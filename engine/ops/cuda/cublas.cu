@@ -44,8 +44,8 @@ struct LtLibrary {
     Function* find(const char* name) const {
         void* function = dlsym(library, name);
         if (!function)
-            throw Error(text("CUDA: ", place, " has no ", name, "; expected cuBLAS ", CUBLAS_VER_MAJOR, ".",
-                             CUBLAS_VER_MINOR, "; name another one in MASQUERADE_CUBLAS"));
+            throw Error("CUDA: ", place, " has no ", name, "; expected cuBLAS ", CUBLAS_VER_MAJOR, ".",
+                        CUBLAS_VER_MINOR, "; name another one in MASQUERADE_CUBLAS");
         return reinterpret_cast<Function*>(function);
     }
 };
@@ -68,8 +68,7 @@ struct Lt : LtLibrary {
 
     Lt() { expect(create(&handle), "starting"); }
     void expect(cublasStatus_t status, const std::string& what) const {
-        if (status != CUBLAS_STATUS_SUCCESS)
-            throw Error(text("CUDA: cuBLASLt: ", what, " failed: ", status_name(status)));
+        if (status != CUBLAS_STATUS_SUCCESS) throw Error("CUDA: cuBLASLt: ", what, " failed: ", status_name(status));
     }
 };
 

@@ -44,7 +44,7 @@ void copy(std::int64_t m, std::int64_t n, const float* from, const float* bias, 
 }
 
 void expect_known(DType type) {
-    if (type != DType::f32 && type != DType::bf16) throw Error(text("no CUDA form for ", name_of(type)));
+    if (type != DType::f32 && type != DType::bf16) throw Error("no CUDA form for ", name_of(type));
 }
 
 // Returns the factor f (rows, columns) in f32. If f is bf16, its numbers are converted into a workspace.

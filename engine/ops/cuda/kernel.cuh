@@ -34,7 +34,7 @@ inline cudaStream_t& cuda_stream() {
 inline void check(cudaError_t status, const std::string& what) {
     if (status == cudaSuccess) return;
     cudaGetLastError();  // clears the error; otherwise the next check would report it again
-    throw Error(text("CUDA: ", what, " failed: ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")"));
+    throw Error("CUDA: ", what, " failed: ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")");
 }
 
 // launch<kernel>(blocks, threads per block, bytes of shared memory, arguments of the kernel ...) launches a kernel on

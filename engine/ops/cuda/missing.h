@@ -10,7 +10,7 @@ template <int op, class Slot>
 struct Missing;
 template <int op, class... Parameters>
 struct Missing<op, void (*)(Parameters...)> {
-    static void call(Parameters...) { throw Error(text("op ", op_names[op], " has no CUDA form yet")); }
+    static void call(Parameters...) { throw Error("op ", op_names[op], " has no CUDA form yet"); }
 };
 
 }  // namespace masquerade

@@ -58,8 +58,8 @@ inline void expect_known(const Multiplication& p) {
     const bool bf16 = p.a.dtype == DType::bf16 && p.b.dtype == DType::bf16 &&
                       (p.c.dtype == DType::f32 || (p.c.dtype == DType::bf16 && !p.bias));
     if ((!f32 && !bf16) || p.m <= 0 || p.n <= 0 || p.k <= 0)
-        throw Error(text("no kernel makes ", name_of(p), "; expected f32 throughout, or bf16 in f32 or, without a ",
-                         "bias, in bf16, and sizes above 0"));
+        throw Error("no kernel makes ", name_of(p), "; expected f32 throughout, or bf16 in f32 or, without a ",
+                    "bias, in bf16, and sizes above 0");
 }
 
 // The size of the tile of C that a block of tiled_multiply() computes. With `fitting`, tiled_multiply() chooses the

@@ -73,7 +73,7 @@ void release(void* data) noexcept { cudaFree(data); }
 
 // Waits for all work on the stream. Throws Error during a capture, because the work has not been launched yet.
 void wait(const char* for_what) {
-    if (capturing()) throw Error(text("CUDA: ", for_what, " while a step is captured as a graph; launch it first"));
+    if (capturing()) throw Error("CUDA: ", for_what, " while a step is captured as a graph; launch it first");
     check(cudaStreamSynchronize(stream()), text("work before ", for_what));
     forget_staged();
 }

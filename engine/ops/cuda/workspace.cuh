@@ -52,7 +52,7 @@ class Workspace {
     static void* instead_of(void* outgrown, std::size_t before,
                             std::size_t bytes) {  // the tests launch no captured step, so old memory is released
         void* data = allocate_aligned(bytes);
-        if (!data) throw Error(text("no ", bytes, " bytes of memory for an op to work in"));
+        if (!data) throw Error("no ", bytes, " bytes of memory for an op to work in");
         std::free(outgrown);
         bytes_of_workspaces() += bytes - before;
         return data;
