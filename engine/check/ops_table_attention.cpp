@@ -34,13 +34,10 @@ Layout documents(int rows, F change) {
         q.end = row += n;
         q.document = g.documents++;
         q.self = int(g.keys.size());
-        g.keys.push_back({0, all.keys[0], all.keys[0] + n, 0});
+        g.see({0, all.keys[0], all.keys[0] + n, 0});
         all.keys[0] += n;
-        q.sees_begin = int(g.sees.size());
-        g.sees.push_back(q.self);
         change(q, all);
-        q.sees_end = int(g.sees.size());
-        g.queries.push_back(q);
+        g.add(q);
     }
     return all;
 }
@@ -70,8 +67,8 @@ Build by_rule(Rule rule) {
 Layout with_latent(int rows) {
     return documents(rows, [](QuerySegment& q, Layout& all) {
         q.rule = Rule::causal;
-        all.graph.sees.back() = int(all.graph.keys.size());
-        all.graph.keys.push_back({1, all.keys[1], all.keys[1] + 1, 0});
+        all.graph.sees.pop_back();
+        all.graph.see({1, all.keys[1], all.keys[1] + 1, 0});
         all.graph.sees.push_back(q.self);
         all.keys[1]++;
     });
@@ -83,18 +80,15 @@ Layout prefix(int rows) {
     halves.documents = all.graph.documents;
     for (const QuerySegment& whole : all.graph.queries) {
         int middle = (whole.begin + whole.end) / 2, first = int(halves.keys.size());
-        halves.keys.push_back({0, whole.begin, middle, 0});
-        halves.keys.push_back({0, middle, whole.end, middle - whole.begin});
         QuerySegment a = whole, b = whole;
         a.end = b.begin = middle;
         a.self = first, b.self = first + 1;
         b.rule = Rule::causal;
-        a.sees_begin = int(halves.sees.size());
+        halves.see({0, whole.begin, middle, 0});
+        halves.add(a);
         halves.sees.push_back(first);
-        a.sees_end = b.sees_begin = int(halves.sees.size());
-        halves.sees.insert(halves.sees.end(), {first, first + 1});
-        b.sees_end = int(halves.sees.size());
-        halves.queries.insert(halves.queries.end(), {a, b});
+        halves.see({0, middle, whole.end, middle - whole.begin});
+        halves.add(b);
     }
     all.graph = halves;
     return all;
@@ -132,8 +126,7 @@ Layout cached(int rows) {
         layout.keys[0] += 5;
         if (q.end - q.begin > 2) q.end--, layout.graph.keys.back().end--;
         const int first = layout.graph.keys.back().begin;
-        layout.graph.sees.push_back(int(layout.graph.keys.size()));
-        layout.graph.keys.push_back({0, first, first + 2, 0});
+        layout.graph.see({0, first, first + 2, 0});
     });
     return all;
 }

@@ -13,12 +13,12 @@ SegmentGraph graph_of_part(const SegmentGraph& graph, const std::vector<char>& p
     some.queries.clear();
     for (const QuerySegment& q : graph.queries)
         for (int i = q.begin, end; i < q.end; i = end) {
-            for (end = i + 1; end < q.end && parts.at(std::size_t(end)) == parts.at(std::size_t(i));) end++;
-            if (parts.at(std::size_t(i)) != part) continue;
+            for (end = i + 1; end < q.end && parts.at(end) == parts.at(i);) end++;
+            if (parts.at(i) != part) continue;
             QuerySegment rows = q;
             rows.begin = i, rows.end = end, rows.offset += i - q.begin;
             if (q.bits_begin >= 0) {
-                const KeySegment& self = graph.keys[std::size_t(q.self)];
+                const KeySegment& self = graph.keys[q.self];
                 rows.bits_begin += (i - q.begin) * (self.end - self.begin);
             }
             some.queries.push_back(rows);

@@ -21,16 +21,16 @@ namespace {
 struct TwoLayers : FeedForward {
     FeedForwardShape shape;
     Linear up, down;
-    TwoLayers(Parameters& p, const std::string& path, const FeedForwardShape& s, int rows)
+    // The result of `up` has `parts` times s.inner columns.
+    TwoLayers(Parameters& p, const std::string& path, const FeedForwardShape& s, int parts = 1)
         : shape(s),
-          up(p, path + ".up", s.width, rows, s.deviation, s.bias),
+          up(p, path + ".up", s.width, parts * s.inner, s.deviation, s.bias),
           down(p, path + ".down", s.inner, s.width, s.deviation, s.bias) {}
 };
 
 // Computes gelu(x W + b) V + c with `up` (W, b) and `down` (V, c).     Hendrycks & Gimpel 2016; Devlin et al. 2018
 struct GeluFeedForward : TwoLayers {
-    GeluFeedForward(Parameters& p, const std::string& path, const FeedForwardShape& s)
-        : TwoLayers(p, path, s, s.inner) {}
+    using TwoLayers::TwoLayers;
     Tensor* operator()(Tape& tape, Tensor* x) const override {
         // Both tensors of `inner` are (N,shape.inner).
         const Activation inner = linear_gelu(tape, x, up.weight, up.bias, shape.gelu, "ffn.up", "ffn.gelu");
@@ -40,35 +40,28 @@ struct GeluFeedForward : TwoLayers {
 
 // Computes max(x W + b, 0)^2 V + c with `up` (W, b) and `down` (V, c).                             So et al. 2021
 struct SquaredReluFeedForward : TwoLayers {
-    SquaredReluFeedForward(Parameters& p, const std::string& path, const FeedForwardShape& s)
-        : TwoLayers(p, path, s, s.inner) {}
+    using TwoLayers::TwoLayers;
     Tensor* operator()(Tape& tape, Tensor* x) const override {
         return down(tape, squared_relu(tape, up(tape, x, "ffn.up"), "ffn.relu2"), "ffn.down");
     }
 };
 
 // Computes (g(x W + b) * (x U + d)) V + c with `down` (V, c), where * multiplies elementwise and `gate` names the
-// activation g. `up` computes x W + b and x U + d side by side; its weight (2F,C) holds W^T, then U^T.
+// activation g. If `kind` is gelu, the gate is the gelu that s.gelu names. `up` computes x W + b and x U + d side by side; its weight (2F,C) holds W^T, then U^T.
 //                                                                                                     Shazeer 2020
 struct GatedFeedForward : TwoLayers {
     GateKind gate;
     GatedFeedForward(Parameters& p, const std::string& path, const FeedForwardShape& s, GateKind kind)
-        : TwoLayers(p, path, s, 2 * s.inner), gate(kind) {}
+        : TwoLayers(p, path, s, 2),
+          gate(kind == GateKind::gelu && s.gelu == GeluKind::tanh ? GateKind::gelu_tanh : kind) {}
     Tensor* operator()(Tape& tape, Tensor* x) const override {
         return down(tape, glu(tape, up(tape, x, "ffn.up"), gate, "ffn.glu"), "ffn.down");
     }
 };
 
-template <class Class>
+template <class Class, auto... gate>
 std::unique_ptr<const FeedForward> make(Parameters& p, const std::string& path, const FeedForwardShape& s) {
-    return std::make_unique<Class>(p, path, s);
-}
-std::unique_ptr<const FeedForward> make_swiglu(Parameters& p, const std::string& path, const FeedForwardShape& s) {
-    return std::make_unique<GatedFeedForward>(p, path, s, GateKind::silu);
-}
-std::unique_ptr<const FeedForward> make_geglu(Parameters& p, const std::string& path, const FeedForwardShape& s) {
-    return std::make_unique<GatedFeedForward>(p, path, s,
-                                              s.gelu == GeluKind::tanh ? GateKind::gelu_tanh : GateKind::gelu);
+    return std::make_unique<Class>(p, path, s, gate...);
 }
 
 Tensor* activate_gelu(Tape& tape, Tensor* x, GeluKind kind) { return gelu(tape, x, kind, "gelu"); }
@@ -80,8 +73,8 @@ Tensor* activate_squared_relu(Tape& tape, Tensor* x, GeluKind) { return squared_
 const std::vector<FeedForwardKind>& feed_forward_kinds() {
     static const std::vector<FeedForwardKind> all = {
         {"gelu", "gelu between two linear layers", make<GeluFeedForward>, activate_gelu},
-        {"swiglu", "a gate by silu, times a linear layer", make_swiglu, activate_silu},
-        {"geglu", "a gate by gelu, times a linear layer", make_geglu, activate_gelu},
+        {"swiglu", "a gate by silu, times a linear layer", make<GatedFeedForward, GateKind::silu>, activate_silu},
+        {"geglu", "a gate by gelu, times a linear layer", make<GatedFeedForward, GateKind::gelu>, activate_gelu},
         {"relu2", "the square of relu between two linear layers", make<SquaredReluFeedForward>, activate_squared_relu}};
     return all;
 }

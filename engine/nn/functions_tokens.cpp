@@ -80,12 +80,11 @@ Tensor* rows_of_parts(Tape& t, Tensor* a, Tensor* b, const std::vector<char>& pa
     std::vector<int> of[2];
     for (std::size_t n = 0; n < parts.size(); n++)
         for (int part : {0, 1}) of[part].push_back(parts[n] == part ? int(n) : -1);
-    const auto held = [&](std::vector<int>& numbers) { return t.ints(t.hold(std::move(numbers))); };
     return t.run(Record("rows_of_parts")
                      .reads({a, b})
                      .makes({t.declare(name, a->shape, a->dtype)})
                      .by(rows_of_parts_record_forward, rows_of_parts_record_backward,
-                         RowsOfPartsAttributes{held(of[1]), held(of[0])}));
+                         RowsOfPartsAttributes{t.ints(std::move(of[1])), t.ints(std::move(of[0]))}));
 }
 
 Tensor* side_by_side(Tape& t, Tensor* x, std::vector<int> first, std::vector<int> second, const std::string& name) {
@@ -99,12 +98,12 @@ Tensor* side_by_side(Tape& t, Tensor* x, std::vector<int> first, std::vector<int
             to[half].push_back(both.back()), to[1 - half].push_back(-1);
         }
     const bool all = std::int64_t(first.size()) == x->rows();
-    const auto held = [&](std::vector<int>& numbers) { return t.ints(t.hold(std::move(numbers))); };
     return t.run(Record("side_by_side")
                      .reads({x})
                      .makes({t.declare(name, {std::int64_t(first.size()), 2 * x->columns()}, x->dtype)})
                      .by(side_by_side_record_forward, side_by_side_record_backward,
-                         SideBySideAttributes{held(both), held(to[0]), held(to[1]), all}));
+                         SideBySideAttributes{t.ints(std::move(both)), t.ints(std::move(to[0])),
+                                              t.ints(std::move(to[1])), all}));
 }
 
 Tensor* twice(Tape& t, Tensor* x, const std::string& name) {

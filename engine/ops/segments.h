@@ -59,6 +59,18 @@ struct SegmentGraph {
     std::vector<int> query_rank, key_rank;  // rank, strict_rank: ranks of all query rows and of all rows of source 0
     std::vector<std::uint32_t> bits;        // Rule::bits: the bits of all segments with this rule
     int documents = 0;
+
+    // Adds a key segment, which the query segment that is added next sees.
+    void see(const KeySegment& key) {
+        sees.push_back(int(keys.size()));
+        keys.push_back(key);
+    }
+    // Adds a query segment. It sees what has been added to `sees` since the last query segment.
+    void add(QuerySegment q) {
+        q.sees_begin = queries.empty() ? 0 : queries.back().sees_end;
+        q.sees_end = int(sees.size());
+        queries.push_back(q);
+    }
 };
 
 }  // namespace masquerade

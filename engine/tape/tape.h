@@ -143,8 +143,10 @@ class Tape {
     // Creates a tensor with the caller's numbers, converted to `type`. The tensor receives no gradient.
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const double* numbers);
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const float* numbers);
-    // Returns the array in memory that ops can read (Inputs::ints). The vector must outlive the step.
+    // Returns the array in memory that ops can read (Inputs::ints). A named vector must outlive the step; a temporary
+    // one is held until its end.
     Ints ints(const std::vector<int>& numbers) { return inputs_.ints(numbers); }
+    Ints ints(std::vector<int>&& numbers) { return ints(hold(std::move(numbers))); }
 
     // Stores a value until the next step begins, and returns a reference to it. Needed for masks and index lists that
     // the backward reads after the calling function has returned.

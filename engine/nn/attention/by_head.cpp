@@ -48,7 +48,7 @@ bool same_pattern(const QuerySegment& a, const QuerySegment& b) {
 // Reads patterns in words. `refuse` throws BadUsage.
 template <class Refuse>
 std::vector<QuerySegment> read_patterns(std::string words, int heads, const Refuse& refuse) {
-    std::vector<QuerySegment> all(std::size_t(heads), QuerySegment{});
+    std::vector<QuerySegment> all(heads);
     std::replace(words.begin(), words.end(), ',', ' ');
     std::istringstream in(words);
     for (std::string each; std::getline(in, each, '|');) {
@@ -101,19 +101,17 @@ struct ByHeadOptions {
 
 class ByHeadAttention : public SoftmaxAttention {
   public:
-    ByHeadAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
-                    const ByHeadOptions& options)
-        : SoftmaxAttention(p, layer, name, s) {
-        std::vector<QuerySegment> patterns(std::size_t(s.heads), QuerySegment{});
+    ByHeadAttention(const AttentionPlace& at, const ByHeadOptions& options) : SoftmaxAttention(at) {
+        std::vector<QuerySegment> patterns(shape_.heads);
         if (options.patterns.empty()) {
-            const int l = stride_or_root(0, s.positions);
-            for (int h = 0; h < s.heads; h++) {
-                QuerySegment& pattern = patterns[std::size_t(h)];
-                pattern.window = 2 * h < s.heads ? l - 1 : 0;
-                pattern.stride = 2 * h < s.heads ? 0 : l;
+            const int l = stride_or_root(0, shape_.positions);
+            for (int h = 0; h < shape_.heads; h++) {
+                QuerySegment& pattern = patterns[h];
+                pattern.window = 2 * h < shape_.heads ? l - 1 : 0;
+                pattern.stride = 2 * h < shape_.heads ? 0 : l;
             }
         } else {
-            patterns = read_patterns(options.patterns, s.heads, [&](const std::string& why) {
+            patterns = read_patterns(options.patterns, shape_.heads, [&](const std::string& why) {
                 throw BadUsage("patterns \"", options.patterns, "\": ", why);
             });
         }
@@ -133,7 +131,7 @@ class ByHeadAttention : public SoftmaxAttention {
         std::vector<Tensor*> each_kv;
         for (std::size_t i = 0; i < kv.size(); i++)
             each_kv.push_back(rows_of_heads(tape, kv[i], text(name_, ".heads.keys.", i)));
-        const std::vector<double> zeros(std::size_t(N * H * D), 0.0);
+        const std::vector<double> zeros(N * H * D, 0.0);
         Tensor* y = tape.constant(name_ + ".heads.none", {N * H, D}, q->dtype, zeros.data());
         for (const Group& group : groups_) {
             std::string name = name_ + ".heads";  // names its heads, so that they have random numbers of their own
@@ -146,11 +144,11 @@ class ByHeadAttention : public SoftmaxAttention {
             Tensor* some = attention(tape, some_q, some_kv, graph_of(group), int(group.queries.size()), context.dropout,
                                      context.rows, name);
             const std::int64_t count = std::int64_t(group.queries.size());
-            std::vector<int> which(std::size_t(N * H), -1);
+            std::vector<int> which(N * H, -1);
             for (std::int64_t n = 0, row = 0; n < N; n++)
-                for (int h : group.queries) which[std::size_t(n * H + h)] = int(row++);
-            y = replace_rows(tape, y, tape.ints(tape.hold(std::move(which))),
-                             reshape(tape, some, {N * count, D}, name + ".rows"), name + ".joined");
+                for (int h : group.queries) which[n * H + h] = int(row++);
+            y = replace_rows(tape, y, tape.ints(std::move(which)), reshape(tape, some, {N * count, D}, name + ".rows"),
+                             name + ".joined");
         }
         return reshape(tape, y, {N, H * D}, name_);
     }
@@ -169,10 +167,10 @@ class ByHeadAttention : public SoftmaxAttention {
         const int G = shape_.key_width() / (shape_.width / shape_.heads), readers = shape_.heads / G;
         for (int g = 0; g < G; g++)
             for (int first = g * readers; first < (g + 1) * readers; first++) {
-                const QuerySegment& pattern = patterns[std::size_t(first)];
+                const QuerySegment& pattern = patterns[first];
                 std::vector<int> same;
                 for (int h = g * readers; h < (g + 1) * readers; h++)
-                    if (same_pattern(patterns[std::size_t(h)], pattern)) same.push_back(h);
+                    if (same_pattern(patterns[h], pattern)) same.push_back(h);
                 if (same[0] != first) continue;
                 auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& one) {
                     return one.readers == int(same.size()) && same_pattern(one.pattern, pattern);
@@ -196,10 +194,10 @@ class ByHeadAttention : public SoftmaxAttention {
                          const std::string& name) const {
         const std::int64_t M = N > 0 ? each->rows() / N : 0, count = std::int64_t(heads.size());
         std::vector<int> rows;
-        rows.reserve(std::size_t(N * count));
+        rows.reserve(N * count);
         for (std::int64_t n = 0; n < N; n++)
             for (int h : heads) rows.push_back(int(n * M + h));
-        Tensor* some = gather_rows(tape, each, tape.ints(tape.hold(std::move(rows))), name + ".rows");
+        Tensor* some = gather_rows(tape, each, tape.ints(std::move(rows)), name + ".rows");
         return reshape(tape, some, {N, count * each->columns()}, name);
     }
 

@@ -8,18 +8,18 @@ namespace {
 
 // Returns the rows of u followed by the rows of x.
 Tensor* stacked(Tape& tape, Tensor* u, Tensor* x, const std::string& name) {
-    std::vector<int> upper(std::size_t(u->rows() + x->rows()), -1), lower = upper;
+    std::vector<int> upper(u->rows() + x->rows(), -1), lower = upper;
     std::iota(upper.begin(), upper.begin() + u->rows(), 0), std::iota(lower.begin() + u->rows(), lower.end(), 0);
-    const std::vector<double> zeros(upper.size() * std::size_t(x->columns()), 0.0);
+    const std::vector<double> zeros(upper.size() * x->columns(), 0.0);
     Tensor* y = tape.constant(name + ".rows", {std::int64_t(upper.size()), x->columns()}, x->dtype, zeros.data());
-    y = replace_rows(tape, y, tape.ints(tape.hold(std::move(lower))), x, name + ".lower");
-    return replace_rows(tape, y, tape.ints(tape.hold(std::move(upper))), u, name);
+    y = replace_rows(tape, y, tape.ints(std::move(lower)), x, name + ".lower");
+    return replace_rows(tape, y, tape.ints(std::move(upper)), u, name);
 }
 
 // Returns the graph in which all keys are rows of one tensor. Source s begins at row first[s] of this tensor.
 SegmentGraph in_one_source(SegmentGraph graph, const std::vector<int>& first) {
     for (KeySegment& key : graph.keys) {
-        key.begin += first.at(std::size_t(key.source)), key.end += first[std::size_t(key.source)];
+        key.begin += first.at(key.source), key.end += first[key.source];
         key.source = 0;
     }
     return graph;
@@ -38,11 +38,11 @@ struct KeptRows : AttentionState {
         for (std::size_t i = 0; i < x.size(); i++) tensors[i].store(rows, x[i]);
     }
     void take_memory(Tape& tape, const std::vector<Tensor*>& x) {
-        std::vector<int> rows(std::size_t(x[0]->rows()));
+        std::vector<int> rows(x[0]->rows());
         std::iota(rows.begin(), rows.end(), own);
         for (std::size_t i = 0; i < x.size(); i++)
             tensors[i].allocate({own + x[i]->rows(), x[i]->columns()}, x[i]->dtype, x[i]->device);
-        store(tape.ints(tape.hold(std::move(rows))), x);
+        store(tape.ints(std::move(rows)), x);
         memory = true;
     }
 };

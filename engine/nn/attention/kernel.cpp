@@ -65,21 +65,20 @@ StateRule rule_of(const AttentionShape& s, const KernelOptions& o) {
 
 class KernelAttention : public StateAttention {
   public:
-    KernelAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
-                    const KernelOptions& o)
-        : StateAttention(p, layer, name, s, rule_of(s, o)),
+    KernelAttention(const AttentionPlace& at, const KernelOptions& o)
+        : StateAttention(at, rule_of(at.shape, o)),
           map_(o.map),
-          query_(part(p, layer, "query", s.width)),
-          key_(part(p, layer, "key", s.width)),
-          value_(part(p, layer, "value", s.width)) {
-        if (rule_.pack == StatePack::gated) gate_ = part(p, layer, "gate", s.heads);
+          query_(at.linear("query")),
+          key_(at.linear("key")),
+          value_(at.linear("value")) {
+        if (rule_.pack == StatePack::gated) gate_ = at.linear("gate", shape_.heads);
         if (map_ == FeatureKind::elu) return;
-        const std::string path = layer + "." + name + ".features";
-        const auto make = [s, o, path](std::uint64_t seed, std::uint32_t draw) {
+        const std::string path = at.path + ".features";
+        const auto make = [s = shape_, o, path](std::uint64_t seed, std::uint32_t draw) {
             return random_features(o.features, s.heads, s.width / s.heads, {}, seed, path, draw);
         };
-        if (map_ == FeatureKind::rfa) sharpness_ = p.add(layer + "." + name + ".sharpness", {s.width}, {Init::ones});
-        random_ = p.add_state(path, {o.features, s.width}, {Init::made, 0, make, o.redraw});
+        if (map_ == FeatureKind::rfa) sharpness_ = at.add("sharpness", {shape_.width}, {Init::ones});
+        random_ = at.parameters.add_state(path, {o.features, shape_.width}, {Init::made, 0, make, o.redraw});
     }
 
   private:

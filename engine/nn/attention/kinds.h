@@ -10,15 +10,26 @@ extern const AttentionKind softmax_kind, window_kind, longformer_kind, strided_k
     by_head_kind, lsh_kind, sinkhorn_kind, luna_kind, luna_causal_kind, linformer_kind, performer_kind, rfa_kind,
     linear_kind, lambda_kind;
 
-// The base class of all kinds of attention. part() makes the linear layers, such as those for queries, keys and
-// values.
+// The place of an attention in a model: the argument with which its constructor declares parameters. Their paths are
+// `path` followed by "." and `what`.
+struct AttentionPlace {
+    Parameters& parameters;
+    std::string path, name;
+    const AttentionShape& shape;
+    // Declares a linear layer from C to `columns` columns or, without `columns`, from C to C.
+    Linear linear(const char* what, int columns) const {
+        return Linear(parameters, path + "." + what, shape.width, columns, shape.deviation, shape.bias);
+    }
+    Linear linear(const char* what) const { return linear(what, shape.width); }
+    Tensor* add(const char* what, const Shape& size, const Init& init) const {
+        return parameters.add(path + "." + what, size, init);
+    }
+};
+
+// The base class of all kinds of attention.
 class ProjectedAttention : public Attention {
   protected:
-    ProjectedAttention(const std::string& name, const AttentionShape& shape) : name_(name), shape_(shape) {}
-    // Makes a linear layer from C to `columns` columns. `what` is the last part of its parameters' path.
-    Linear part(Parameters& p, const std::string& layer, const char* what, int columns) const {
-        return Linear(p, layer + "." + name_ + "." + what, shape_.width, columns, shape_.deviation, shape_.bias);
-    }
+    explicit ProjectedAttention(const AttentionPlace& at) : name_(at.name), shape_(at.shape) {}
     std::string name_;
     AttentionShape shape_;
 };
@@ -49,7 +60,8 @@ constexpr AttentionKind kind_of(const char* name, const char* what, bool rotates
             refuses,
             [](Parameters& p, const std::string& layer, const std::string& part, const AttentionShape& shape) {
                 const auto options = options_of<Options>(shape.options);
-                return std::unique_ptr<const Attention>(std::make_unique<Class>(p, layer, part, shape, options));
+                const AttentionPlace at{p, layer + "." + part, part, shape};
+                return std::unique_ptr<const Attention>(std::make_unique<Class>(at, options));
             },
             settings_of<Options>};
 }

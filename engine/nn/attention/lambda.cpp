@@ -19,12 +19,10 @@ SegmentGraph near_graph(const SegmentGraph& step, int reach) {
     graph.documents = step.documents;
     for (QuerySegment q : step.queries) {
         const bool back = q.rule == Rule::anticausal;
-        q.sees_begin = int(graph.sees.size()), q.self = int(graph.keys.size()), q.along = true, q.offset = 0;
-        graph.keys.push_back({1, q.begin, q.end, back ? 0 : reach});
-        graph.keys.push_back({0, q.begin * reach, q.end * reach, back ? 1 : 0});
-        graph.sees.insert(graph.sees.end(), {q.self, q.self + 1});
-        q.sees_end = q.sees_begin + 2;
-        graph.queries.push_back(q);
+        q.self = int(graph.keys.size()), q.along = true, q.offset = 0;
+        graph.see({1, q.begin, q.end, back ? 0 : reach});
+        graph.see({0, q.begin * reach, q.end * reach, back ? 1 : 0});
+        graph.add(q);
     }
     return graph;
 }
@@ -38,18 +36,15 @@ struct LambdaOptions {
 
 class LambdaAttention : public StateAttention {
   public:
-    LambdaAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
-                    const LambdaOptions& o)
-        : StateAttention(p, layer, name, s,
-                         {s.heads, s.width / s.heads, StatePack::exponential, StateRead::linear,
-                          1 / std::sqrt(double(s.width / s.heads)), 0}),
-          query_(part(p, layer, "query", s.width)),
-          key_(part(p, layer, "key", s.width)),
-          value_(part(p, layer, "value", s.width)),
-          reach_(name == "cross" ? 0 : o.reach) {
+    LambdaAttention(const AttentionPlace& at, const LambdaOptions& o)
+        : StateAttention(at, {at.shape.heads, at.shape.width / at.shape.heads, StatePack::exponential,
+                              StateRead::linear, 1 / std::sqrt(double(at.shape.width / at.shape.heads)), 0}),
+          query_(at.linear("query")),
+          key_(at.linear("key")),
+          value_(at.linear("value")),
+          reach_(name_ == "cross" ? 0 : o.reach) {
         if (reach_ > 0)
-            distances_ =
-                p.add(layer + "." + name + ".distances", {2 * reach_ + 1, s.width}, {Init::normal, s.deviation});
+            distances_ = at.add("distances", {2 * reach_ + 1, shape_.width}, {Init::normal, shape_.deviation});
     }
     // Returns an empty decoding state. If `reach` is not 0, the state also has room for the values of the `reach` most
     // recent tokens of each text.
@@ -114,13 +109,13 @@ Tensor* LambdaAttention::next_near(Tape& tape, const SegmentGraph& graph, const 
             else if (key >= 0)
                 of_before[to] = int(from.size()), from.push_back(key >> 2);
         }
-    const auto held = [&](std::vector<int>& numbers) { return tape.ints(tape.hold(std::move(numbers))); };
     const std::vector<double> nothing(std::int64_t(n) * reach_ * shape_.width, 0.0);
     Tensor* next = tape.constant(name_ + ".near.none", {n * reach_, shape_.width}, tape.dtype, nothing.data());
     if (!from.empty())
-        next = replace_rows(tape, next, held(of_before), embedding(tape, held(from), values[0], name_ + ".near.old"),
+        next = replace_rows(tape, next, tape.ints(std::move(of_before)),
+                            embedding(tape, tape.ints(std::move(from)), values[0], name_ + ".near.old"),
                             name_ + ".near.kept");
-    return replace_rows(tape, next, held(of_own), values.back(), name_ + ".near.next");
+    return replace_rows(tape, next, tape.ints(std::move(of_own)), values.back(), name_ + ".near.next");
 }
 
 }  // namespace

@@ -33,33 +33,32 @@ struct LinformerOptions {
 
 class LinformerAttention : public StateAttention {
   public:
-    LinformerAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
-                       const LinformerOptions& o)
-        : StateAttention(p, layer, name, s,
-                         {s.heads, o.slots, o.value_weights ? StatePack::pair : StatePack::sum, StateRead::attend, 1,
-                          0}),
+    LinformerAttention(const AttentionPlace& at, const LinformerOptions& o)
+        : StateAttention(at, {at.shape.heads, o.slots, o.value_weights ? StatePack::pair : StatePack::sum,
+                              StateRead::attend, 1, 0}),
           of_all_heads_(o.sharing != "none"),
-          weights_(table(p, layer + "." + name, s, o)),
-          query_(part(p, layer, "query", s.width)),
-          key_value_(part(p, layer, "key_value", 2 * s.width)) {}
+          weights_(table(at, o)),
+          query_(at.linear("query")),
+          key_value_(at.linear("key_value", 2 * shape_.width)) {}
 
   private:
-    // Returns the table of weights of a layer. `path` is, for example, "encoder.layer.0.attention". If all layers of a
+    // Returns the table of weights of a layer. at.path is, for example, "encoder.layer.0.attention". If all layers of a
     // stack share one table, the first layer declares it. The last part of the table's path depends on the settings, so
     // that a table saved with other settings is not loaded by mistake.
-    static Tensor* table(Parameters& p, std::string path, const AttentionShape& s, const LinformerOptions& o) {
-        const std::size_t at = path.rfind("layer");
-        if (o.sharing == "layerwise") path.replace(at, path.rfind('.') - at, "linformer");
+    static Tensor* table(const AttentionPlace& at, const LinformerOptions& o) {
+        std::string path = at.path;
+        const std::size_t begin = path.rfind("layer");
+        if (o.sharing == "layerwise") path.replace(begin, path.rfind('.') - begin, "linformer");
         path += text(".", o.sharing == "none" ? "" : "shared_", o.value_weights ? "key_value_" : "", "positions");
-        const Parameters::Shared shared(p, o.sharing == "layerwise");
-        const int heads = o.sharing == "none" ? s.heads : 1;
-        return p.add(path, {s.positions, heads * o.tables() * o.slots}, {Init::normal, 1});
+        const Parameters::Shared shared(at.parameters, o.sharing == "layerwise");
+        const int heads = o.sharing == "none" ? at.shape.heads : 1;
+        return at.parameters.add(path, {at.shape.positions, heads * o.tables() * o.slots}, {Init::normal, 1});
     }
     Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table) const override {
         return query_.rotated(tape, x, positions, rotary_table, shape_.width, name_ + ".query");
     }
     Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const override {
-        if (!positions.data) positions = tape.ints(tape.hold(std::vector<int>(std::size_t(x->rows()), 0)));
+        if (!positions.data) positions = tape.ints(std::vector<int>(x->rows(), 0));
         Tensor* weights = embedding(tape, positions, weights_, name + ".weights");
         if (of_all_heads_) weights = for_each_head(tape, weights, name);
         return {convert(tape, weights, arithmetic_of(tape.dtype), name + ".pack"),
@@ -68,8 +67,8 @@ class LinformerAttention : public StateAttention {
     // Repeats the K numbers of every row for each of the H heads: (N,K) becomes (N,H K).
     Tensor* for_each_head(Tape& tape, Tensor* x, const std::string& name) const {
         std::vector<int> rows;
-        for (int row = 0; row < int(x->rows()); row++) rows.insert(rows.end(), std::size_t(shape_.heads), row);
-        Tensor* all = embedding(tape, tape.ints(tape.hold(std::move(rows))), x, name + ".weights.repeated");
+        for (int row = 0; row < int(x->rows()); row++) rows.insert(rows.end(), shape_.heads, row);
+        Tensor* all = embedding(tape, tape.ints(std::move(rows)), x, name + ".weights.repeated");
         return reshape(tape, all, {x->rows(), shape_.heads * x->columns()}, name + ".weights.heads");
     }
     bool of_all_heads_;

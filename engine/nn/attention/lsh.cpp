@@ -27,22 +27,21 @@ struct LshOptions {
 
 class LshAttention : public ProjectedAttention {
   public:
-    LshAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
-                 const LshOptions& o)
-        : ProjectedAttention(name, s),
+    LshAttention(const AttentionPlace& at, const LshOptions& o)
+        : ProjectedAttention(at),
           options_(o),
-          query_(part(p, layer, "query", s.width)),
-          value_(part(p, layer, "value", s.width)),
-          output_(part(p, layer, "output", s.width)) {
+          query_(at.linear("query")),
+          value_(at.linear("value")),
+          output_(at.linear("output")) {
         if (o.buckets % 2) throw BadUsage("attention lsh: buckets=", o.buckets, ", expected an even number");
-        const std::string path = layer + "." + name + ".rotations";
-        random_ = p.add_state(path, {o.rounds * o.buckets / 2, s.width},
-                              {Init::made, 0, [s, o, path](std::uint64_t seed, std::uint32_t) {
-                                   FeatureDraw independent;
-                                   independent.orthogonal = false;
-                                   return random_features(o.rounds * o.buckets / 2, s.heads, s.width / s.heads,
-                                                          independent, seed, path);
-                               }});
+        const std::string path = at.path + ".rotations";
+        random_ = at.parameters.add_state(path, {o.rounds * o.buckets / 2, shape_.width},
+                                          {Init::made, 0, [s = shape_, o, path](std::uint64_t seed, std::uint32_t) {
+                                               FeatureDraw independent;
+                                               independent.orthogonal = false;
+                                               return random_features(o.rounds * o.buckets / 2, s.heads,
+                                                                      s.width / s.heads, independent, seed, path);
+                                           }});
     }
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override {
         // The rows of the memory have position 0, so they are not rotated.

@@ -101,28 +101,22 @@ Groups slots_of(const SegmentGraph& graph) {
     return s;
 }
 
-// Adds a query segment to `graph`: the rows [begin, end), which see all key segments in `keys`.
-void look(SegmentGraph& graph, int begin, int end, int document, const std::vector<KeySegment>& keys) {
+// Returns a query segment of the rows [begin, end).
+QuerySegment rows_of(int begin, int end, int document) {
     QuerySegment q;
-    q.begin = begin, q.end = end, q.document = document, q.sees_begin = int(graph.sees.size());
-    for (const KeySegment& key : keys) {
-        graph.sees.push_back(int(graph.keys.size()));
-        graph.keys.push_back(key);
-    }
-    q.sees_end = int(graph.sees.size());
-    graph.queries.push_back(q);
+    q.begin = begin, q.end = end, q.document = document;
+    return q;
 }
 
 class LunaAttention : public ProjectedAttention {
   public:
-    LunaAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
-                  const LunaOptions& o)
-        : ProjectedAttention(name, s), options_(o) {
-        const int C = s.width, kv = o.tied ? C : 2 * C;
-        pack_query_ = part(p, layer, "pack_query", C), pack_key_value_ = part(p, layer, "pack_key_value", kv);
-        query_ = part(p, layer, "query", C), key_value_ = part(p, layer, "key_value", kv);
-        output_ = part(p, layer, "output", C);
-        if (o.contextual) norm_ = find_norm(s.norm).make(p, layer + "." + name + ".norm_packed", C, s.eps);
+    LunaAttention(const AttentionPlace& at, const LunaOptions& o) : ProjectedAttention(at), options_(o) {
+        const int kv = o.tied ? shape_.width : 2 * shape_.width;
+        pack_query_ = at.linear("pack_query"), pack_key_value_ = at.linear("pack_key_value", kv);
+        query_ = at.linear("query"), key_value_ = at.linear("key_value", kv);
+        output_ = at.linear("output");
+        if (o.contextual)
+            norm_ = find_norm(shape_.norm).make(at.parameters, at.path + ".norm_packed", shape_.width, shape_.eps);
     }
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override;
     std::unique_ptr<AttentionState> state(const Slots&) const override { return std::make_unique<KeptSlots>(); }
@@ -161,12 +155,12 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
         const int g = slots.of[i];
         int count = 0;
         for (const auto& [source, begin, end] : slots.groups[g].keys) count = std::min(l, count + end - begin);
-        look(unpack, q.begin, q.end, q.document, {});
-        if (count == 0) continue;
-        int& key = read[g];
-        if (key < 0) key = int(unpack.keys.size()), unpack.keys.push_back({0, g * l, g * l + count, 0});
-        unpack.sees.push_back(key);
-        unpack.queries.back().sees_end++;
+        if (count > 0) {
+            int& key = read[g];
+            if (key < 0) key = int(unpack.keys.size()), unpack.keys.push_back({0, g * l, g * l + count, 0});
+            unpack.sees.push_back(key);
+        }
+        unpack.add(rows_of(q.begin, q.end, q.document));
     }
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
     Tensor* q = query_(tape, queries.x, name_ + ".query");
@@ -195,13 +189,12 @@ Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const Atten
             if (known_group) from.push_back(int(known - before.groups.begin()) * l + i);
         }
     }
-    const auto held = [&](std::vector<int>& numbers) { return tape.ints(tape.hold(std::move(numbers))); };
     const bool some = !from.empty(), all = from.size() == which.size();
-    Tensor* kept = some ? gather_rows(tape, before.x, held(from), name_ + ".packed.kept") : nullptr;
+    Tensor* kept = some ? gather_rows(tape, before.x, tape.ints(std::move(from)), name_ + ".packed.kept") : nullptr;
     if (some && all) return kept;
-    Tensor* p = embedding(tape, held(learned), before.learned, name_ + ".packed.learned");
+    Tensor* p = embedding(tape, tape.ints(std::move(learned)), before.learned, name_ + ".packed.learned");
     p = dropout(tape, p, names, context.hidden_dropout, name_ + ".packed.learned.dropout");
-    return some ? replace_rows(tape, p, held(which), kept, name_ + ".packed") : p;
+    return some ? replace_rows(tape, p, tape.ints(std::move(which)), kept, name_ + ".packed") : p;
 }
 
 // Returns the keys and values of the l slots of every group (groups * l, 2C). Stores the packed rows P of the next
@@ -215,13 +208,12 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext
     std::vector<int> document, position;  // for each packed row; dropout derives its random numbers from them
     for (int g = 0; g < G; g++) {
         const SlotGroup& group = slots.groups[g];
-        std::vector<KeySegment> seen;
-        for (const auto& [source, begin, end] : group.keys) seen.push_back({source, begin, end, 0});
-        look(graph, g * l, (g + 1) * l, group.document, seen);
+        for (const auto& [source, begin, end] : group.keys) graph.see({source, begin, end, 0});
+        graph.add(rows_of(g * l, (g + 1) * l, group.document));
         document.resize((g + 1) * l, context.documents ? (*context.documents)[group.document] : 0);
         for (int i = 0; i < l; i++) position.push_back(slots.place[g] * l + i);
     }
-    const RowNames names{tape.ints(tape.hold(std::move(document))), tape.ints(tape.hold(std::move(position)))};
+    const RowNames names{tape.ints(std::move(document)), tape.ints(std::move(position))};
     Tensor* p = pack_queries(tape, slots, context, names);
     const bool contextual = options_.contextual;
     Tensor* x = contextual && shape_.pre_norm ? (*norm_)(tape, p, name_ + ".norm_packed") : p;

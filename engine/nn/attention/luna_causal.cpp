@@ -36,16 +36,15 @@ StateRule rule_of(const AttentionShape& s, const LunaCausalOptions& o) {
 
 class LunaCausalAttention : public StateAttention {
   public:
-    LunaCausalAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
-                        const LunaCausalOptions& o)
-        : StateAttention(p, layer, name, s, rule_of(s, o)),
+    LunaCausalAttention(const AttentionPlace& at, const LunaCausalOptions& o)
+        : StateAttention(at, rule_of(at.shape, o)),
           options_(o),
           rows_(o.slots),
-          slots_(p.add(layer + "." + name + ".slots", {o.slots, s.width}, {Init::normal, 1})),
-          pack_query_(part(p, layer, "pack_query", s.width)),
-          pack_key_(part(p, layer, "pack_key", s.width)),
-          query_(part(p, layer, "query", s.width)),
-          key_value_(part(p, layer, "key_value", o.tied ? s.width : 2 * s.width)) {
+          slots_(at.add("slots", {o.slots, shape_.width}, {Init::normal, 1})),
+          pack_query_(at.linear("pack_query")),
+          pack_key_(at.linear("pack_key")),
+          query_(at.linear("query")),
+          key_value_(at.linear("key_value", o.tied ? shape_.width : 2 * shape_.width)) {
         std::iota(rows_.begin(), rows_.end(), 0);
     }
 

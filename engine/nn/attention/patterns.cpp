@@ -74,10 +74,8 @@ struct LocalOptions : PatternOptions {
 class PatternAttention : public SoftmaxAttention {
   public:
     template <class Options>
-    PatternAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
-                     Options options)
-        : SoftmaxAttention(p, layer, name, s) {
-        options.settle(s.positions);
+    PatternAttention(const AttentionPlace& at, Options options) : SoftmaxAttention(at) {
+        options.settle(shape_.positions);
         pattern_ = options;
     }
 

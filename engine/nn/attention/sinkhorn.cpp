@@ -22,10 +22,6 @@ SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_
     const BlockPlan plan = block_plan(numbers, numbers.data());
     SegmentGraph blocks;
     blocks.documents = graph.documents;
-    const auto see = [&](int source, int begin, int end) {
-        blocks.sees.push_back(int(blocks.keys.size()));
-        blocks.keys.push_back({source, begin, end, 0});
-    };
     for (const QuerySegment& all : graph.queries)
         for (int i = all.begin, end; i < all.end; i = end) {
             const int g = plan.group[plan.own[i]], first = plan.first_key[g],
@@ -33,16 +29,16 @@ SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_
                       to = from + plan.keys_of(u);
             const bool reversed = all.rule == Rule::anticausal;
             // low and high: the first and the last row of the block that belong to the query's own segment
-            const KeySegment& self = graph.keys[std::size_t(all.self)];
+            const KeySegment& self = graph.keys[all.self];
             const int others = plan.first_key[g + 1] - (self.end - self.begin), own = std::max(from, others),
                       low = std::min(plan.row[own], plan.row[to - 1]), high = std::max(plan.row[own], plan.row[to - 1]);
             for (end = i; end < all.end && plan.own[end] >= from && plan.own[end] < to;) end++;
             QuerySegment q;
-            q.begin = i, q.end = end, q.document = all.document, q.sees_begin = int(blocks.sees.size());
+            q.begin = i, q.end = end, q.document = all.document;
             q.rule = all.rule, q.offset = self.begin + all.offset + i - all.begin - low;
             const auto see_own = [&] {
                 q.self = int(blocks.keys.size());
-                see(0, low, high + 1);
+                blocks.see({0, low, high + 1, 0});
             };
             // Adds the block's rows of other segments in the order of the text, one key segment for each run of
             // consecutive rows. If the text runs from right to left, these rows come after the segment's own rows.
@@ -50,12 +46,11 @@ SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_
             for (int k = from, step; k < own; k += step) {
                 const auto key = [&](int n) { return plan.row[reversed ? own - 1 - (n - from) : n]; };
                 for (step = 1; k + step < own && key(k + step) == key(k) + step;) step++;
-                see(0, key(k), key(k) + step);
+                blocks.see({0, key(k), key(k) + step, 0});
             }
             if (!reversed) see_own();
-            if (plan.mixed(u, 0) > 0 && plan.blocks_of(g) > 1) see(1, u * block, (u + 1) * block);
-            q.sees_end = int(blocks.sees.size());
-            blocks.queries.push_back(q);
+            if (plan.mixed(u, 0) > 0 && plan.blocks_of(g) > 1) blocks.see({1, u * block, (u + 1) * block, 0});
+            blocks.add(q);
         }
     return blocks;
 }
@@ -72,9 +67,8 @@ struct SinkhornOptions {
 
 class SinkhornAttention : public SoftmaxAttention {
   public:
-    SinkhornAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
-                      const SinkhornOptions& o)
-        : SoftmaxAttention(p, layer, name, s), rule_{s.heads, o.chunk, o.iterations, o.temperature} {}
+    SinkhornAttention(const AttentionPlace& at, const SinkhornOptions& o)
+        : SoftmaxAttention(at), rule_{shape_.heads, o.chunk, o.iterations, o.temperature} {}
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override {
         std::vector<Tensor*> own, memory;  // each two tensors: queries (N,C), and keys and values (N,2C)
         if (keys.x)

@@ -5,12 +5,11 @@
 
 namespace masquerade {
 
-SoftmaxAttention::SoftmaxAttention(Parameters& p, const std::string& layer, const std::string& name,
-                                   const AttentionShape& s, const NoOptions&)
-    : ProjectedAttention(name, s),
-      query_(part(p, layer, "query", s.width)),
-      key_value_(part(p, layer, "key_value", 2 * s.key_width())),
-      output_(part(p, layer, "output", s.width)) {}
+SoftmaxAttention::SoftmaxAttention(const AttentionPlace& at, const NoOptions&)
+    : ProjectedAttention(at),
+      query_(at.linear("query")),
+      key_value_(at.linear("key_value", 2 * shape_.key_width())),
+      output_(at.linear("output")) {}
 
 Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& keys,
                                      const AttentionContext& context) const {

@@ -9,8 +9,7 @@ namespace masquerade {
 
 class SoftmaxAttention : public ProjectedAttention {
   public:
-    SoftmaxAttention(Parameters& parameters, const std::string& layer, const std::string& name,
-                     const AttentionShape& shape, const NoOptions& = {});
+    SoftmaxAttention(const AttentionPlace& at, const NoOptions& = {});
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override;
     std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 

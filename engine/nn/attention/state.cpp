@@ -12,18 +12,15 @@ SegmentGraph graph_of_step(const SegmentGraph& graph, bool first) {
         for (int row = all.begin; row < all.end; row++) {
             QuerySegment q = all;
             q.begin = row, q.end = row + 1, q.document = step.documents++, q.offset = 0;
-            q.sees_begin = int(step.sees.size());
             for (int i = all.sees_begin; i < all.sees_end; i++) {
                 KeySegment key = graph.keys[graph.sees[i]];
                 const bool self = graph.sees[i] == all.self;
                 if (!self && !first) continue;
                 if (self) key.begin = row, key.end = row + 1, key.source = first ? key.source : 0;
                 if (self) q.self = int(step.keys.size());
-                step.sees.push_back(int(step.keys.size()));
-                step.keys.push_back(key);
+                step.see(key);
             }
-            q.sees_end = int(step.sees.size());
-            step.queries.push_back(q);
+            step.add(q);
         }
     return step;
 }

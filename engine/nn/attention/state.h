@@ -32,9 +32,8 @@ class StateAttention : public ProjectedAttention {
             for (Kept& each : texts) each.copy(tape, b.from_slots, b.to_slots);
         }
     };
-    StateAttention(Parameters& parameters, const std::string& layer, const std::string& name,
-                   const AttentionShape& shape, const StateRule& rule)
-        : ProjectedAttention(name, shape), rule_(rule), output_(part(parameters, layer, "output", shape.width)) {}
+    StateAttention(const AttentionPlace& at, const StateRule& rule)
+        : ProjectedAttention(at), rule_(rule), output_(at.linear("output")) {}
     // Returns keys and values (Nk,2C). If rotary_table is not null, rotates the keys and, if rotary_value is true,
     // also the values.
     Tensor* keys_and_values(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* rotary_table,
