@@ -77,7 +77,7 @@ Case prepared(const Op& op, Sizes sizes) {
     for (Operand& o : c.operands) {
         Sequence random(hash_of(op.name), o.name, std::uint32_t(sizes.rows * 1009 + sizes.columns),
                         std::uint32_t(sizes.other));
-        o.numbers.resize(std::size_t(o.shape.count()));
+        o.numbers.resize(o.shape.count());
         o.draw(o.numbers, random);
     }
     return c;

@@ -74,7 +74,7 @@ struct Contract : Check {
             double worst = 0;
             const double size = std::max(c.operands[i].floor, largest_of(g));
             Sequence random(1, name);
-            std::vector<double> before(static_cast<std::size_t>(g.count()));
+            std::vector<double> before(g.count());
             for (double& r : before) r = (2 * random.uniform_double() - 1) * (size > 0 ? size : 1);
             call.others[i]->fill(before);
             for (std::size_t k = 0; k < before.size(); k++) before[k] = number(to, std::int64_t(k)).real();
@@ -82,7 +82,7 @@ struct Contract : Check {
             call.backward();
             call.add(i, false);
             for (std::int64_t k = 0; k < g.count(); k++)
-                keep_largest(worst, std::fabs(number(to, k).real() - (before[std::size_t(k)] + number(g, k).real())));
+                keep_largest(worst, std::fabs(number(to, k).real() - (before[k] + number(g, k).real())));
             expect(worst <= 4 * bound_of(c.operands[i], type) * size, name, "is not added to what was there");
             expect(call.others[i]->guards_intact(), name, "is written past its ends when added");
             each_gradient([&](std::size_t j, const std::string& other) {

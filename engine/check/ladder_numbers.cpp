@@ -77,14 +77,14 @@ void check_directions(const Op& op, Sizes sizes, Findings& findings) {
             double along = 0, size = o.floor * o.floor;
             for (std::int64_t k = 0; k < x.count(); k++) {
                 const double d = 2 * random.uniform_double() - 1, term = d * number(g, k).real();
-                set_number(x, k, complex(o.numbers[std::size_t(k)], step * d));
+                set_number(x, k, complex(o.numbers[k], step * d));
                 along += term;
                 size += term * term;
             }
             const double error = std::fabs(scalar_of(shifted).imag() / step - along) / std::sqrt(size + 1e-300);
             expect_calculus(findings, o, error, " along a direction" + at(sizes));
         }
-        for (std::int64_t k = 0; k < x.count(); k++) set_number(x, k, o.numbers[std::size_t(k)]);
+        for (std::int64_t k = 0; k < x.count(); k++) set_number(x, k, o.numbers[k]);
     });
 }
 

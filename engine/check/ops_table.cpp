@@ -12,17 +12,17 @@ namespace masquerade::ladder {
 
 std::vector<int> some_below(int count, int bound, std::uint32_t salt) {
     Sequence random(salt, "indices");
-    std::vector<int> all(static_cast<std::size_t>(count));
+    std::vector<int> all(count);
     for (int& x : all) x = int(random.below(std::uint32_t(bound)));
     return all;
 }
 
 std::vector<int> different_below(int count, int bound) {
     Sequence random(std::uint64_t(bound), "order");
-    std::vector<int> all(static_cast<std::size_t>(bound));
-    for (int i = 0; i < bound; i++) all[std::size_t(i)] = i;
+    std::vector<int> all(bound);
+    for (int i = 0; i < bound; i++) all[i] = i;
     shuffle(all, random);
-    all.resize(std::size_t(count));
+    all.resize(count);
     return all;
 }
 
@@ -70,17 +70,24 @@ Case linear_case(Sizes n, bool bias, Kind of_y) {
     return c;
 }
 
-Case layernorm_case(Sizes n) {
+// Adds the parameters and the results of layernorm or, if `residual` is true, of residual_norm, for x(N,C). N and C are
+// the sizes.
+void add_layernorm(Case& c, Sizes n, bool residual) {
     const int N = n.rows, C = n.columns;
-    Case c;
-    // With two columns, dx is close to 0, but it is computed as a difference of terms as large as rstd. Its error is
-    // therefore divided by 3 or more.
-    c.input("x", {N, C}).by_row().sums(C).at_least(3);
     c.input("w", {C}, arithmetic).sums(N);
     c.input("b", {C}, arithmetic).sums(N);
     c.output("y", {N, C}).by_row().sums(C);
+    if (residual) c.statistic("s", {N, C}, Kind::storage).by_row();
     c.statistic("mean", {N}).by_row().sums(C).at_least(1);
     c.statistic("rstd", {N}).by_row().sums(C);
+}
+
+Case layernorm_case(Sizes n) {
+    Case c;
+    // With two columns, dx is close to 0, but it is computed as a difference of terms as large as rstd. Its error is
+    // therefore divided by 3 or more.
+    c.input("x", matrix(n)).by_row().sums(n.columns).at_least(3);
+    add_layernorm(c, n, false);
     set_calls(c, layernorm_forward, layernorm_backward, layernorm, 1e-5);
     return c;
 }
@@ -146,11 +153,17 @@ Case gelu_linear_case(Sizes n, GeluKind kind, bool bias) {
     return c;
 }
 
+// Returns a case with an input x and an output y of the same shape.
+Case same_shape(Sizes n, Kind of_x = Kind::storage, Kind of_y = Kind::storage) {
+    Case c;
+    c.input("x", matrix(n), of_x).by_row();
+    c.output("y", matrix(n), of_y).by_row();
+    return c;
+}
+
 // Converts from storage type to arithmetic type or the reverse. Between equal types, the op is a copy.
 Case convert_case(Sizes n, Kind from, Kind to) {
-    Case c;
-    c.input("x", matrix(n), from).by_row();
-    c.output("y", matrix(n), to).by_row();
+    Case c = same_shape(n, from, to);
     c.forward = by_names(convert_forward);
     c.backward = by_names(convert_backward);
     c.record = [to](const OnTape& a) {
@@ -169,9 +182,7 @@ Case add_case(Sizes n) {
 }
 
 Case dropout_case(Sizes n) {
-    Case c;
-    c.input("x", matrix(n)).by_row();
-    c.output("y", matrix(n)).by_row();
+    Case c = same_shape(n);
     name_rows(c, n.rows);
     DropoutRule rule{0.3f, make_stream(5, "ladder", 2)};
     set_calls(c, dropout_forward, dropout_backward, dropout, rule, rule.rate);
@@ -183,17 +194,11 @@ Case dropout_case(Sizes n) {
 double sixteenth(Sequence& random) { return (double(random.below(65)) - 32) / 16; }
 
 Case residual_norm_case(Sizes n, float rate) {
-    const int N = n.rows, C = n.columns;
     Case c;
-    c.input("x", {N, C}).by_row().drawn(each(sixteenth)).sums(C).at_least(3);
-    c.input("f", {N, C}).by_row().drawn(each(sixteenth)).sums(C).at_least(3);
-    c.input("w", {C}, arithmetic).sums(N);
-    c.input("b", {C}, arithmetic).sums(N);
-    c.output("y", {N, C}).by_row().sums(C);
-    c.statistic("s", {N, C}, Kind::storage).by_row();
-    c.statistic("mean", {N}).by_row().sums(C).at_least(1);
-    c.statistic("rstd", {N}).by_row().sums(C);
-    if (rate > 0) name_rows(c, N);
+    for (const char* name : {"x", "f"})
+        c.input(name, matrix(n)).by_row().drawn(each(sixteenth)).sums(n.columns).at_least(3);
+    add_layernorm(c, n, true);
+    if (rate > 0) name_rows(c, n.rows);
     DropoutRule rule{rate, make_stream(5, "ladder", 2)};
     set_calls(c, residual_norm_forward, residual_norm_backward, residual_norm, rule, rate, 1e-5,
               ResidualNames{"ladder", "s", "y"});
@@ -252,12 +257,10 @@ Case gather_rows_case(Sizes n, bool none) {
 // Rows 0, 3, 6 ... of x are replaced by the rows of u, in random order.
 Case replace_rows_case(Sizes n) {
     const int B = (n.rows + 2) / 3;
-    std::vector<int> order = different_below(B, B), which(static_cast<std::size_t>(n.rows), -1);
-    for (int b = 0; b < B; b++) which[std::size_t(3 * b)] = order[std::size_t(b)];
-    Case c;
-    c.input("x", matrix(n)).by_row();
+    std::vector<int> order = different_below(B, B), which(n.rows, -1);
+    for (int b = 0; b < B; b++) which[3 * b] = order[b];
+    Case c = same_shape(n);
     c.input("u", {B, n.columns}).with_any_rows();
-    c.output("y", matrix(n)).by_row();
     c.ints("which", which);
     set_calls(c, replace_rows_forward, replace_rows_backward, replace_rows);
     return c;
@@ -290,10 +293,8 @@ Case normalise_clamped_case(Sizes n) {
 }
 
 Case scale_columns_case(Sizes n) {
-    Case c;
-    c.input("x", matrix(n)).by_row();
+    Case c = same_shape(n);
     c.input("w", {n.columns}, arithmetic).sums(n.rows);
-    c.output("y", matrix(n)).by_row();
     set_calls(c, scale_columns_forward, scale_columns_backward, scale_columns);
     return c;
 }

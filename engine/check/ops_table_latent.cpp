@@ -89,7 +89,7 @@ Case log_det_case(Sizes n) {
     c.usual.sums(Z, 16).at_least(1);
     c.input("w", {Z, Z}, arithmetic).drawn([Z](std::vector<double>& numbers, Sequence& random) {
         for (int i = 0; i < Z * Z; i++)
-            numbers[std::size_t(i)] = ((i / Z + 1) % Z == i % Z ? -1 : 0) + 0.3 * normal(random) / std::sqrt(Z);
+            numbers[i] = ((i / Z + 1) % Z == i % Z ? -1 : 0) + 0.3 * normal(random) / std::sqrt(Z);
     });
     c.output("log_det", {1}, arithmetic);
     for (const char* name : {"left", "inverse"}) c.statistic(name, {Z, Z});
@@ -120,11 +120,11 @@ Case lu_matrix_case(Sizes n) {
     c.usual.sums(Z, 4).at_least(1);
     c.input("lu", {Z, Z}, arithmetic).drawn([Z](std::vector<double>& numbers, Sequence& random) {
         for (int i = 0; i < Z * Z; i++)
-            numbers[std::size_t(i)] =
+            numbers[i] =
                 i / Z == i % Z ? (i % 3 ? 1 : -1) * (0.5 + random.uniform_double()) : normal(random) / std::sqrt(Z);
     });
     c.constant("order", {Z}, arithmetic).drawn([Z](std::vector<double>& numbers, Sequence&) {
-        for (int i = 0; i < Z; i++) numbers[std::size_t(i)] = (i + 1) % Z;
+        for (int i = 0; i < Z; i++) numbers[i] = (i + 1) % Z;
     });
     c.output("w", {Z, Z}, arithmetic);
     c.output("log_det", {1}, arithmetic);
@@ -145,6 +145,16 @@ Case flow_kl_case(Sizes n) {
     return c;
 }
 
+// Returns an op on a square matrix with `columns` columns. Its time grows with the third power of this size.
+Op of_matrix(const char* name, Case (*make)(Sizes)) {
+    return {name,
+            make,
+            {{1, 4, 1}, {1, 1, 1}, {1, 7, 1}},
+            {{1, 12, 1}},
+            {{1, 1, 1}, {1, 2, 1}, {1, 31, 1}, {1, 33, 1}, {1, 64, 1}},
+            {{1, 129, 1}}};
+}
+
 }  // namespace
 
 std::vector<Op> code_ops() {
@@ -155,19 +165,9 @@ std::vector<Op> code_ops() {
             {"distance", distance_case},
             {"learn_codes", learn_codes_case},
             {"coupling", coupling_case},
-            {"log_det",
-             log_det_case,
-             {{1, 4, 1}, {1, 1, 1}, {1, 7, 1}},
-             {{1, 12, 1}},
-             {{1, 1, 1}, {1, 2, 1}, {1, 31, 1}, {1, 33, 1}, {1, 64, 1}},
-             {{1, 129, 1}}},
+            of_matrix("log_det", log_det_case),
             {"actnorm", actnorm_case},
-            {"lu_matrix",
-             lu_matrix_case,
-             {{1, 4, 1}, {1, 1, 1}, {1, 7, 1}},
-             {{1, 12, 1}},
-             {{1, 1, 1}, {1, 2, 1}, {1, 31, 1}, {1, 33, 1}, {1, 64, 1}},
-             {{1, 129, 1}}},
+            of_matrix("lu_matrix", lu_matrix_case),
             {"flow_kl", flow_kl_case}};
 }
 

@@ -47,7 +47,7 @@ Op state_op(const std::string& use, StatePack pack, StateRead read, const Build&
 // row of the document.
 Layout goes_on(int rows) {
     Layout all = with_latent(rows);
-    for (QuerySegment& q : all.graph.queries) q.along = true, all.graph.keys[std::size_t(q.self)].place = 1;
+    for (QuerySegment& q : all.graph.queries) q.along = true, all.graph.keys[q.self].place = 1;
     return all;
 }
 

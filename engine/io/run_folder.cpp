@@ -372,7 +372,7 @@ void RunFolder::prune(std::int64_t saved) const {
     const std::vector<std::int64_t> all = steps();
     std::int64_t older = std::count_if(all.begin(), all.end(), [&](std::int64_t step) { return step <= saved; });
     for (std::int64_t i = 0; i < std::int64_t(all.size()); i++) {
-        std::int64_t step = all[std::size_t(i)];
+        std::int64_t step = all[i];
         if (step == best || step == saved || (step < saved && i >= older - keep)) continue;
         std::string old = file(".old-" + step_name(step));
         remove_all(old);

@@ -66,7 +66,7 @@ void convert(const std::string& path, const StoredTensor& tensor, T* to) {
 
 template <class T>
 std::vector<T> values_of(const StoredTensor& tensor) {
-    std::vector<T> all(std::size_t(tensor.shape.count()));
+    std::vector<T> all(tensor.shape.count());
     if (!all.empty()) std::memcpy(all.data(), tensor.data, tensor.bytes());
     return all;
 }
@@ -192,7 +192,7 @@ void TensorFile::expect_finite(const std::string& name, DType type) const {
         part.data = static_cast<const char*>(tensor.data) + std::size_t(begin) * bytes_of(tensor.element);
         convert(path_, part, row.data());
         for (std::int64_t i = 0; i < part.shape[0]; i++)
-            if (const double x = row[std::size_t(i)]; !std::isfinite(type == DType::f64 ? x : double(float(x))))
+            if (const double x = row[i]; !std::isfinite(type == DType::f64 ? x : double(float(x))))
                 throw BadInput(path_, ": tensor ", name, " ", tensor.shape, " holds ", x, " as number ", begin + i,
                                " of 0 to ", count - 1, "; weights are finite",
                                std::isfinite(x) ? ", and at most 3.4e38 in float" : "", ". Use another checkpoint");

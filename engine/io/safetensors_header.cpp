@@ -81,7 +81,7 @@ class HeaderReader {
         if (length > file_.size() - 8)
             refuse("its header takes ", length, " bytes from byte 8, but it ends at byte ", file_.size(),
                    ". It was cut off: copy or download it again");
-        header_.json.resize(std::size_t(length));
+        header_.json.resize(length);
         file_.read(8, header_.json.data(), header_.json.size());
         header_.data = 8 + length;
         header_.data_bytes = file_.size() - header_.data;

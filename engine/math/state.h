@@ -147,12 +147,9 @@ HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, c
     meet(lanes);
 }
 
-// The result of reading a state of R slots for a query x. `weights` (R) are the factors of State::values in the result
-// y; in the formulas above, they are p_r / n_r. If StateShape::attends, `scores` (R) are x . K_r / sqrt(D), where K_r
-// is the weighted mean of the keys in slot r; otherwise they are not set.
+// The divisor with which a query x has read a state of R slots.
 template <class A>
 struct Reading {
-    A *weights, *scores;
     // With `kernel`: the divisor sum_r x_r n_r, where x_r are the features of the query and n_r the sums of weights of
     // the slots. For log features x_r, it is sum_r exp(x_r) n_r / exp(largest score).
     A sum;
@@ -164,10 +161,13 @@ HD A divisor(const StateShape& n, const State<A>& state, int r) {
     return n.exponential ? state.total[r] : *state.count;
 }
 
+// Reads a state of R slots for a query x. `weights` (R) become the factors of State::values in the result y; in the
+// formulas above, they are p_r / n_r. If StateShape::attends, `scores` (R) become x . K_r / sqrt(D), where K_r is the
+// weighted mean of the keys in slot r; otherwise they are not set.
 template <class Lanes, class X, class A>
 HD Reading<A> read_state(Lanes lanes, const StateShape& n, const State<A>& state, const X* x, A* weights, A* scores) {
     const int R = n.slots, D = n.columns;
-    Reading<A> reading{weights, scores, A(1), false};
+    Reading<A> reading{A(1), false};
     meet(lanes);
     if (n.attends) {
         for (int r = 0; r < R; r++) {

@@ -37,22 +37,27 @@ inline std::uint32_t attention_threshold(const AttentionRule& rule) {
     return std::uint32_t(double(rule.dropout) * 4294967296.0);
 }
 
-inline void check_attention_tensors(const char* op, const View& q, const Views& kv, const AttentionRule& rule,
-                                    const View& lse) {
+// Checks the rule of a call with `queries` query rows, and the shape of lse.
+inline void check_attention_rule(const char* op, const View& q, const AttentionRule& rule, std::int64_t queries,
+                                 const View& lse) {
     if (rule.heads < 1 || q.columns() % rule.heads != 0)
         throw Error(op, ": ", seen("q", q), ", not divisible into ", rule.heads, " heads");
+    expect_shape(op, "lse", lse, {queries, rule.heads}, arithmetic_of(q.dtype));
+    if (!(rule.dropout >= 0 && rule.dropout < 1))
+        throw Error(op, ": dropout is ", rule.dropout, ", expected in [0, 1)");
+    if (rule.dropout == 0) return;
+    expect_count(op, "documents of the queries", rule.rows.document, queries);
+    expect_count(op, "positions of the queries", rule.rows.position, queries);
+}
+
+inline void check_attention_tensors(const char* op, const View& q, const Views& kv, const AttentionRule& rule,
+                                    const View& lse) {
+    check_attention_rule(op, q, rule, q.rows(), lse);
     const AttentionHeads all = attention_heads(q, kv, rule.heads);
     for (int s = 0; s < kv.count; s++)
         if (kv[s].columns() != all.kv_columns() || rule.heads % all.of_keys != 0 || kv[s].dtype != q.dtype)
             throw Error(op, ": ", seen("kv", kv[s]), " but ", seen("q", q), " of ", rule.heads,
                         " heads; kv holds keys and values, of as many heads or a divisor, each as wide as one of q");
-    expect_shape(op, "lse", lse, {q.rows(), rule.heads}, arithmetic_of(q.dtype));
-    if (!(rule.dropout >= 0 && rule.dropout < 1))
-        throw Error(op, ": dropout is ", rule.dropout, ", expected in [0, 1)");
-    if (rule.dropout > 0) {
-        expect_count(op, "documents of the queries", rule.rows.document, q.rows());
-        expect_count(op, "positions of the queries", rule.rows.position, q.rows());
-    }
 }
 
 inline void check_attention_keys(const char* op, const Views& kv, const SegmentGraph& graph) {

@@ -65,14 +65,14 @@ inline std::vector<int> block_plan_numbers(const char* op, const SegmentGraph& g
     int most = 0;
     for (int g = 0; g < plan.groups; g++) {
         const int blocks = (plan.first_key[g + 1] - plan.first_key[g] + block - 1) / block;
-        group_of.insert(group_of.end(), std::size_t(blocks), g);
+        group_of.insert(group_of.end(), blocks, g);
         first_block.push_back(int(group_of.size()));
         most = std::max(most, blocks);
     }
     const std::int64_t bound = most_blocks(graph, rows, block);
     if (std::int64_t(group_of.size()) > bound)
         throw Error(op, ": ", group_of.size(), " blocks, of documents that share rows; expected at most ", bound);
-    group_of.resize(std::size_t(bound), -1);
+    group_of.resize(bound, -1);
     std::vector<int> all = {block, int(group_of.size()), most, int(first_block.size()), int(lists.size())};
     for (const std::vector<int>& part : {first_block, group_of, lists}) all.insert(all.end(), part.begin(), part.end());
     return all;

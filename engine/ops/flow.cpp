@@ -214,10 +214,8 @@ void coupling_backward(View dy, View dlog_det, View x, View st, Grad dx, Grad ds
 }
 
 void log_det_forward(View w, View log_det, View left, View inverse) {
-    for_latent(w, [&]<class A>(A) {
-        for_each_row(1,
-                     row_call<log_det_of<A>>(w.as<A>(), left.as<A>(), inverse.as<A>(), log_det.as<A>(), int(w.rows())));
-    });
+    for_latent(w,
+               [&]<class A>(A) { for_each_row(1, row_call<log_det_of<A>>(w, left, inverse, log_det, int(w.rows()))); });
 }
 
 void log_det_backward(View dlog_det, View inverse, Grad dw) {
@@ -231,7 +229,7 @@ void actnorm_forward(View x, View s, View b, View y, View log_det) {
     for_latent(x, [&]<class A>(A) {
         const int Z = int(x.columns());
         store_points<A>({y}, point_call<A, actnorm_point<A>>(x, s.as<A>(), b.as<A>(), Z, Number()));
-        for_each_row(1, row_call<sum_of_logs<A>>(s.as<A>(), std::int64_t(1), log_det, Z));
+        for_each_row(1, row_call<sum_of_logs<A>>(s, std::int64_t(1), log_det, Z));
     });
 }
 
@@ -241,8 +239,7 @@ void actnorm_backward(View dy, View dlog_det, View x, View s, Grad dx, Grad ds, 
         const int Z = int(x.columns());
         const ScaleTerm<A> scale{dy.as<A>(), x.as<A>(), dlog_det.as<A>(), s.as<A>(), rows, Z};
         for_each_row_and_sums(rows + 1, Z, row_call<actnorm_row_grad<A>>(dy, s.as<A>(), dx, Number(), rows, Z),
-                              ColumnSum<A, ScaleTerm<A>>{ds.view.as<A>(), ds.add, scale},
-                              ColumnSum<A, ShiftTerm<A>>{db.view.as<A>(), db.add, {scale.dy, rows, Z}});
+                              ColumnSum(ds, scale), ColumnSum(db, ShiftTerm<A>{scale.dy, rows, Z}));
     });
 }
 
@@ -250,7 +247,7 @@ void lu_matrix_forward(View lu, View order, View w, View log_det) {
     for_latent(lu, [&]<class A>(A) {
         const int Z = int(lu.rows());
         for_each_row(Z, row_call<lu_row<A>>(lu.as<A>(), order, w, Z));
-        for_each_row(1, row_call<sum_of_logs<A>>(lu.as<A>(), std::int64_t(Z) + 1, log_det, Z));
+        for_each_row(1, row_call<sum_of_logs<A>>(lu, std::int64_t(Z) + 1, log_det, Z));
     });
 }
 
@@ -273,7 +270,7 @@ void flow_kl_backward(View dkl, View x, View u, Grad dx, Grad du, Grad dlog_dets
     for_latent(u, [&]<class A>(A) {
         for_each_row_and_sums(u.rows(), 1,
                               row_call<flow_kl_row_grad<A>>(dkl, x, u, dx, du, dlog_dets, int(u.columns())),
-                              ColumnSum<A, MinusTerm<A>>{dlog_det.view.as<A>(), dlog_det.add, {dkl.as<A>()}});
+                              ColumnSum(dlog_det, MinusTerm<A>{dkl.as<A>()}));
     });
 }
 

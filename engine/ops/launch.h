@@ -56,13 +56,16 @@ const int* table_of(const std::vector<int>& numbers) {
 #endif
 
 // Describes a sum for each column: to[c] is set to the sum over all rows n of term(n, c) or, if `add` is true, the sum
-// is added to to[c]. If `to` is null, the sum is not computed.
+// is added to to[c]. If `to` is null, the sum is not computed. ColumnSum(dw, term) takes `to` and `add` from a Grad.
 template <class A, class Term>
 struct ColumnSum {
     A* to;
     bool add;
     Term term;
+    ColumnSum(const Grad& sums, const Term& f) : to(sums.view.as<A>()), add(sums.add), term(f) {}
 };
+template <class Term>
+ColumnSum(const Grad&, const Term& f) -> ColumnSum<decltype(f(0, 0)), Term>;
 
 #ifdef HAS_WARPS
 // Calls each stage(lanes, row) for every row, one warp per row. A stage is a function object whose operator() is marked

@@ -50,8 +50,7 @@ struct BiasTerm {
 // dw and db as column sums.
 template <class S, class A, class F>
 void run_backward(std::int64_t rows, F f, const WeightTerm<S, A>& term, const Grad& dw, const Grad& db) {
-    for_each_row_and_sums(rows, term.C, f, ColumnSum<A, WeightTerm<S, A>>{dw.view.as<A>(), dw.add, term},
-                          ColumnSum<A, BiasTerm<S, A>>{db.view.as<A>(), db.add, {term.dy, term.C}});
+    for_each_row_and_sums(rows, term.C, f, ColumnSum(dw, term), ColumnSum(db, BiasTerm<S, A>{term.dy, term.C}));
 }
 
 }  // namespace

@@ -56,24 +56,23 @@ inline std::vector<int> list_plan_numbers(const char* op, const SegmentGraph& gr
         if (key.source != 0 || key.begin < 0 || key.begin > key.end || key.end > rows)
             throw Error(op, ": a key segment is rows ", key.begin, " to ", key.end, " of source ", key.source,
                         "; expected rows of source 0, which has ", rows);
-    std::vector<int> first_key = {0}, whole, group, row, query, sees, own(std::size_t(queries), -1),
-                     first_of_row(std::size_t(rows) + 1, 0);
-    std::vector<char> asks(std::size_t(rows), 0);
+    std::vector<int> first_key = {0}, whole, group, row, query, sees, own(queries, -1), first_of_row(rows + 1, 0);
+    std::vector<char> asks(rows, 0);
     for (std::size_t i = 0; i < graph.queries.size();) {
         const QuerySegment& first = graph.queries[i];
         if (first.begin == first.end) {
             i++;
             continue;
         }
-        const KeySegment& self = graph.keys[std::size_t(first.self)];
+        const KeySegment& self = graph.keys[first.self];
         detail::StateGroup keys = detail::keys_of_group(graph, first);
         // A reversed language model reads from right to left, and the keys of other segments (such as a memory) come
         // later in the text. Their order is therefore reversed, too. The list then has the same order as if the text
         // and its memory were one segment.
         if (first.rule == Rule::anticausal) std::reverse(keys.row.begin(), keys.row.begin() + keys.whole);
         const int begin = first_key.back(), count = int(keys.row.size());
-        std::vector<int> place(std::size_t(self.end - self.begin));  // for each row of `self`: its index in the list
-        for (int k = keys.whole; k < count; k++) place[std::size_t(keys.row[std::size_t(k)] - self.begin)] = k;
+        std::vector<int> place(self.end - self.begin);  // for each row of `self`: its index in the list
+        for (int k = keys.whole; k < count; k++) place[keys.row[k] - self.begin] = k;
         row.insert(row.end(), keys.row.begin(), keys.row.end());
         group.resize(row.size(), int(whole.size()));
         query.resize(row.size(), -1), sees.resize(row.size(), 0);
@@ -85,20 +84,20 @@ inline std::vector<int> list_plan_numbers(const char* op, const SegmentGraph& gr
                             " of rows ", self.begin, " to ", self.end, ", with ", count,
                             " keys; expected places within, and fewer than 2^20 keys");
             for (int m = q.begin; m < q.end; m++) {
-                const int n = q.offset + m - q.begin, key = begin + place[std::size_t(n)];
-                char& asked = asks[std::size_t(self.begin + n)];
-                if (asked || own[std::size_t(m)] >= 0) throw Error(op, ": two segments ask for row ", self.begin + n);
-                asked = 1, own[std::size_t(m)] = key, query[std::size_t(key)] = m;
-                sees[std::size_t(key)] = begin + keys.whole + detail::own_keys_seen(graph, keys, q, m);
+                const int n = q.offset + m - q.begin, key = begin + place[n];
+                char& asked = asks[self.begin + n];
+                if (asked || own[m] >= 0) throw Error(op, ": two segments ask for row ", self.begin + n);
+                asked = 1, own[m] = key, query[key] = m;
+                sees[key] = begin + keys.whole + detail::own_keys_seen(graph, keys, q, m);
             }
         }
         whole.push_back(first.rule == Rule::full);
         first_key.push_back(int(row.size()));
     }
-    for (int r : row) first_of_row[std::size_t(r) + 1]++;
+    for (int r : row) first_of_row[r + 1]++;
     for (std::size_t r = 1; r < first_of_row.size(); r++) first_of_row[r] += first_of_row[r - 1];
     std::vector<int> of_row(row.size()), next = first_of_row;
-    for (std::size_t k = 0; k < row.size(); k++) of_row[std::size_t(next[std::size_t(row[k])]++)] = int(k);
+    for (std::size_t k = 0; k < row.size(); k++) of_row[next[row[k]]++] = int(k);
     std::vector<int> all = {int(whole.size()), int(rows), int(queries), int(row.size())};
     for (const auto* part : {&first_key, &whole, &group, &row, &query, &sees, &own, &first_of_row, &of_row})
         all.insert(all.end(), part->begin(), part->end());

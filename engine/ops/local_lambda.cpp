@@ -76,9 +76,7 @@ int reach_of(const char* op, const View& e, const Views& v, const SegmentGraph& 
     if (heads < 1 || y.columns() % heads) throw Error(op, ": ", heads, " heads, but ", seen("y", y));
     if (e.rows() % 2 == 0) throw Error(op, ": ", seen("e", e), ", expected 2 reach + 1 rows");
     for (int s = 0; s < v.count; s++) expect_shape(op, "v", v[s], {v[s].rows(), y.columns()}, y.dtype);
-    for (const KeySegment& key : graph.keys)
-        if (key.source < 0 || key.source >= v.count || key.begin < 0 || key.end > v[key.source].rows())
-            throw Error(op, ": keys ", key.begin, " to ", key.end, " of source ", key.source, " are not in v");
+    check_attention_keys(op, v, graph);
     return int(e.rows() / 2);
 }
 
@@ -114,7 +112,7 @@ void local_lambda_backward(View dy, View q, View e, Views v, const SegmentGraph&
         const LocalRows<S, A> of = rows_of<S, A>(near, q, e, v, heads);
         for_each_row_and_sums(dy.rows(), int(e.count()),
                               Backward<S, A>{of, dy.as<S>(), weights, asked, dq.view.as<A>(), dq.add},
-                              ColumnSum<A, DistanceTerm<S, A>>{de.view.as<A>(), de.add, {of, asked}});
+                              ColumnSum(de, DistanceTerm<S, A>{of, asked}));
         const int *first = table_of<QueriesTag>(queries), *found = first;
         for (int s = 0; s < v.count; s++) found += v[s].rows();
         for (int s = 0; s < v.count; first += v[s++].rows())

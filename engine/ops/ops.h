@@ -160,7 +160,8 @@ OP(local_lambda_backward,
 // q, k, v (N,C), y (Nq,C): S;  lse (Nq,H), rotations (rounds * buckets / 2, C): A
 //                                                                            Kitaev et al. 2020
 OP(lsh_attention_forward,
-   (View q, View k, View v, View rotations, const SegmentGraph& graph, LshRule rule, View y, View lse))
+   (View q, View k, View v, View rotations, const SegmentGraph& graph, LshRule rule, View y, View lse),
+   "q k v(N,C) rotations(R,C)A y(M,C) lse(M,H)A")
 OP(lsh_attention_backward, (View dy, View q, View k, View v, View rotations, View y, View lse,
                             const SegmentGraph& graph, LshRule rule, Grad dq, Grad dk, Grad dv))
 
@@ -172,7 +173,7 @@ OP(lsh_attention_backward, (View dy, View q, View k, View v, View rotations, Vie
 // rows of a list see different keys, S is causal (sinkhorn.cpp). y is (U block,2C) with U = most_blocks()
 // (block_plan.h). Unused blocks of y are 0.
 //                                                                            Tay et al. 2020, section 3
-OP(sinkhorn_forward, (View q, View kv, const SegmentGraph& graph, SinkhornRule rule, View y))
+OP(sinkhorn_forward, (View q, View kv, const SegmentGraph& graph, SinkhornRule rule, View y), "q(N,C) kv(N,2C) y(U,2C)")
 OP(sinkhorn_backward, (View dy, View q, View kv, const SegmentGraph& graph, SinkhornRule rule, Grad dq, Grad dkv))
 
 // Dot products of each head h with R vectors p_r: y(N,H R)[n, hR+r] = scale sum_d x(N,C)[n, hD+d] p(R,C)[r, hD+d].

@@ -28,7 +28,7 @@ void rms_norm_backward(View dy, View x, View w, View inverse, Grad dx, Grad dw) 
         const WeightTerm<S, A> term{dy.as<S>(), x.as<S>(), inverse.as<A>(), int(x.columns())};
         for_each_row_and_sums(x.rows(), term.C,
                               row_call<rms_norm_row_grad<S, A, Lanes>>(dy, x, w.as<A>(), inverse, dx, term.C),
-                              ColumnSum<A, WeightTerm<S, A>>{dw.view.as<A>(), dw.add, term});
+                              ColumnSum(dw, term));
     });
 }
 

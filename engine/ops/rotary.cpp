@@ -6,6 +6,8 @@
 namespace masquerade::DEVICE {
 namespace {
 
+struct Unrotated {};
+
 template <class S, class A, bool add>
 HD void turn_row(Lanes lanes, const S* x, int position, const A* rotary_table, A direction, S* y, int columns, int D,
                  int C) {
@@ -36,6 +38,14 @@ void rotary_forward(View x, Ints positions, View rotary_table, int columns, View
 
 void rotary_backward(View dy, Ints positions, View rotary_table, int columns, Grad dx) {
     if (dx) turn(dy, positions, rotary_table, columns, -1, dx);
+}
+
+void linear_rotary_backward(View dy, View x, View w, Ints positions, View rotary_table, int columns, Grad dx, Grad dw,
+                            Grad db) {
+    View unrotated = dy;
+    unrotated.data = workspace<Unrotated, char>(std::int64_t(dy.bytes()));
+    rotary_backward(dy, positions, rotary_table, columns, {unrotated});
+    linear_backward(unrotated, x, w, dx, dw, db);
 }
 
 }  // namespace masquerade::DEVICE

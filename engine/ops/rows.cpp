@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ops gather_rows, replace_rows and store_rows, which copy rows from one tensor to another, and max_rows, the
-// maximum over a range of rows.
+// The ops gather_rows, replace_rows and store_rows, which copy rows from one tensor to another, the forward of
+// embedding, and max_rows, the maximum over a range of rows.
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
 
@@ -82,6 +82,11 @@ HD void max_row_grad(Lanes lanes, const S* dy, const S* x, const int* first, S* 
 void gather_rows_forward(View x, Ints rows, View y) {
     expect_rows("gather_rows", "row", rows, x);
     move(rows.count, x, rows.data, nullptr, y, false);
+}
+
+void embedding_forward(Ints ids, View w, View y) {
+    expect_rows("embedding", "id", ids, w);
+    gather_rows_forward(w, ids, y);
 }
 
 void gather_rows_backward(View dy, Ints rows, Grad dx) {

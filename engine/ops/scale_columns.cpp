@@ -35,7 +35,7 @@ void scale_columns_backward(View dy, View x, View w, Grad dx, Grad dw) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         const int C = int(x.columns());
         for_each_row_and_sums(x.rows(), C, row_call<scale_row_grad<S, A>>(dy, w.as<A>(), dx, C),
-                              ColumnSum<A, WeightTerm<S, A>>{dw.view.as<A>(), dw.add, {dy.as<S>(), x.as<S>(), C}});
+                              ColumnSum(dw, WeightTerm<S, A>{dy.as<S>(), x.as<S>(), C}));
     });
 }
 

@@ -12,7 +12,6 @@ struct Forward {
     Chains<S, X, A> chains;
     S* y;
     A* after;
-    template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
         const StateShape& n = chains.n;
         const StatePlan& plan = chains.plan;
@@ -44,10 +43,7 @@ void state_attention_forward(View x, Views pack, Views kv, Views gate, const Seg
                          {numbers[1], std::int64_t(rule.heads) * shape_of(y, rule).numbers()}, arithmetic_of(y.dtype));
     if ((before.data || after.data) && numbers[0] > 1)
         throw Error(op, ": rows of a document that see keys of ", numbers[0], " kinds have no one state");
-    for_types(y.dtype, rule, [&](auto s, auto of_x, auto a) {
-        using S = decltype(s);
-        using X = decltype(of_x);
-        using A = decltype(a);
+    for_types(y.dtype, rule, [&]<class S, class X, class A>(S, X, A) {
         clear<S>(y);
         const auto chains = chains_of<S, X, A>(x, pack, kv, gate, rule, y, numbers);
         start_pieces(chains, before.as<A>());

@@ -28,7 +28,6 @@ struct Backward {
     HD const S* dy_of(int q, int head) const {
         return dy + std::int64_t(chains.plan.query_row[q]) * chains.width() + head * chains.n.columns;
     }
-    template <class Lanes>
     HD void queries(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads);
         A* work = chains.scratch(i);
@@ -42,7 +41,7 @@ struct Backward {
     // Adds the queries of piece p (a stretch of the keys and queries of a chain) to the adjoint (the state of the
     // backward), last query first. Calls on_key(key) for every key of the piece, last key first, as soon as the adjoint
     // contains all queries that see the key.
-    template <class Lanes, class F>
+    template <class F>
     HD void back(Lanes lanes, const State<A>& adjoint, int p, int head, A* work, F on_key) const {
         const StatePlan& plan = chains.plan;
         const int at = p + plan.group[p], none = plan.key[plan.first_piece[plan.group[p]] + plan.group[p]];
@@ -58,7 +57,6 @@ struct Backward {
         }
         take_up(none);
     }
-    template <class Lanes>
     HD void totals(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
         if (p == chains.plan.first_piece[g]) return;  // the group's first piece: no earlier piece needs its total
@@ -66,7 +64,6 @@ struct Backward {
         clear_adjoint(lanes, chains.n, own.count);
         back(lanes, own, p, head, chains.scratch(i), [](int) {});
     }
-    template <class Lanes>
     HD void starts(Lanes lanes, std::int64_t i) const {
         const StatePlan& plan = chains.plan;
         const int g = int(i / chains.heads), head = int(i % chains.heads);
@@ -78,7 +75,6 @@ struct Backward {
             adjoint = own;
         }
     }
-    template <class Lanes>
     HD void keys(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads);
         A* work = chains.scratch(i);
@@ -95,7 +91,6 @@ struct Backward {
     // Computes the gradients of the gates of group g. A key has a gate, a number between 0 and 1. For every query that
     // sees the key, the weights of all earlier keys are multiplied by the gate, and the weights of the key itself by 1
     // - gate.
-    template <class Lanes>
     HD void gates(Lanes lanes, std::int64_t i) const {
         const StatePlan& plan = chains.plan;
         const int g = int(i / chains.heads), head = int(i % chains.heads);
@@ -122,7 +117,6 @@ template <Stage stage, class B>
 struct At {
     B f;
     std::int64_t from;
-    template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
         if constexpr (stage == Stage::queries) f.queries(lanes, from + i);
         if constexpr (stage == Stage::totals) f.totals(lanes, from + i);
@@ -145,16 +139,13 @@ void state_attention_backward(View dy, View x, Views pack, Views kv, Views gate,
         if (gate.count) expect_grad(op, "dgate", dgate[s], gate[s]);
     }
     const std::vector<int> numbers = state_plan_numbers(op, graph, kv, rule.piece, false);
-    for_types(dy.dtype, rule, [&](auto s, auto of_x, auto a) {
-        using S = decltype(s);
-        using X = decltype(of_x);
-        using A = decltype(a);
+    for_types(dy.dtype, rule, [&]<class S, class X, class A>(S, X, A) {
         using B = Backward<S, X, A>;
         if (!dx.add) clear<X>(dx.view);
         const auto chains = chains_of<S, X, A>(x, pack, kv, gate, rule, dy, numbers);
         const StatePlan& plan = chains.plan;
         const std::int64_t H = rule.heads, traces = plan.queries * H * rule.slots * 4;
-        A* kept = workspace<TraceTag, A>(std::size_t(traces + (gate.count ? plan.keys * H : 0)));
+        A* kept = workspace<TraceTag, A>(traces + (gate.count ? plan.keys * H : 0));
         B f{chains, dy.as<S>(), kept, kept + traces, dx.view.as<X>(), dx.add, {}, {}, {}};
         for (int k = 0; k < dkv.count; k++) {
             if (!dpack[k].add) clear<A>(dpack[k].view);

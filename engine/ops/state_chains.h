@@ -64,7 +64,7 @@ struct Chains {
     // Adds the keys of piece p (a stretch of the keys and queries of a chain) to the state. Calls on_query(q) for every
     // query of the piece that sees any key, as soon as the state contains exactly the keys that q sees. If `all` is
     // false, keys that no query of the piece sees are not added.
-    template <class Lanes, class F>
+    template <class F>
     HD void forth(Lanes lanes, const State<A>& state, int p, int head, A* work, bool all, F on_query) const {
         const int at = p + plan.group[p];
         int key = plan.key[at];
@@ -84,7 +84,6 @@ struct Chains {
 template <class S, class X, class A>
 struct Totals {
     Chains<S, X, A> chains;
-    template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
         if (p + 1 == chains.plan.first_piece[g + 1]) return;  // the group's last piece: no later piece needs its total
@@ -99,7 +98,6 @@ template <class S, class X, class A>
 struct Starts {
     Chains<S, X, A> chains;
     const A* before;
-    template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
         const StateShape& n = chains.n;
         const StatePlan& plan = chains.plan;
@@ -169,7 +167,7 @@ Chains<S, X, A> chains_of(const View& x, const Views& pack, const Views& kv, con
         c.of.gate[s] = gate.count ? gate[s].as<A>() : nullptr;
     }
     const std::int64_t states = std::int64_t(c.plan.pieces + c.plan.groups) * rule.heads * c.n.numbers();
-    c.states = workspace<StateTag, A>(std::size_t(states + c.plan.pieces * rule.heads * c.scratch_numbers()));
+    c.states = workspace<StateTag, A>(states + c.plan.pieces * rule.heads * c.scratch_numbers());
     c.scratches = c.states + states;
     return c;
 }

@@ -153,10 +153,8 @@ void forward_reference(View h, View w, View b, Ints targets, const A* weights, d
                        const Shares& shares) {
     const std::int64_t N = h.rows(), C = h.columns(), V = w.rows();
     const SmoothLabel<A> label(smoothing, V);
-    parallel_for(N, 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t n = begin; n < end; n++)
-            cross_entropy_reference(C, V, h.as<A>() + n * C, w.as<A>(), b.as<A>(), targets[n], label, loss + n,
-                                    lse + n);
+    parallel_each(N, [&](std::int64_t n) {
+        cross_entropy_reference(C, V, h.as<A>() + n * C, w.as<A>(), b.as<A>(), targets[n], label, loss + n, lse + n);
     });
     if (!shares) return;
     for (const View& share : {shares.h1, shares.w1, shares.b1})

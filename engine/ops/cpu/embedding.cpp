@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Looks up rows of a table by id. The backward sums the gradients of rows with the same id, always in row order. The
-// bits of the sums therefore do not depend on the number of threads.
+// The backward of embedding, whose forward is in engine/ops/rows.cpp. It sums the gradients of rows with the same id,
+// always in row order. The bits of the sums therefore do not depend on the number of threads.
 #include "engine/ops/check.h"
 #include "engine/ops/cpu/workspace.h"
 #include "engine/ops/launch.h"
@@ -32,11 +32,6 @@ void sum_rows(const S* dy, const int* rows, std::int64_t count, std::int64_t C, 
 }
 
 }  // namespace
-
-void embedding_forward(Ints ids, View w, View y) {
-    expect_rows("embedding", "id", ids, w);
-    gather_rows_forward(w, ids, y);
-}
 
 void embedding_backward(View dy, Ints ids, Grad dw) {
     if (!dw) return;

@@ -56,13 +56,11 @@ template <class S>
 void column_sums(const View& x, const Grad& sums) {
     const auto term = [from = x.as<S>(), O = x.columns()](std::int64_t m, int o) { return float(from[m * O + o]); };
     for_each_row_and_sums(
-        x.rows(), int(x.columns()), [](OneLane, std::int64_t) {},
-        ColumnSum<float, decltype(term)>{sums.view.as<float>(), sums.add, term});
+        x.rows(), int(x.columns()), [](OneLane, std::int64_t) {}, ColumnSum(sums, term));
 }
 
-// Tags of workspaces (workspace.h) for gradients that only the backward needs.
+// Tag of the workspace (workspace.h) for da, which only the backward needs.
 struct GeluOutputGrad {};
-struct UnrotatedGrad {};
 
 }  // namespace
 
@@ -122,14 +120,6 @@ void linear_rotary_forward(View x, View w, View b, Ints positions, View rotary_t
         (y.dtype == DType::f32 ? turn<float> : turn<bfloat16>)(y, positions, rotary_table, turned);
     };
     forward(x, w, b, y, Epilogue(turn_part));
-}
-
-void linear_rotary_backward(View dy, View x, View w, Ints positions, View rotary_table, int columns, Grad dx, Grad dw,
-                            Grad db) {
-    View unrotated = dy;
-    unrotated.data = workspace<UnrotatedGrad, char>(dy.bytes());
-    rotary_backward(dy, positions, rotary_table, columns, Grad{unrotated, false});
-    linear_backward(unrotated, x, w, dx, dw, db);
 }
 
 }  // namespace masquerade::cpu

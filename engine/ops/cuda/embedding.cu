@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Looks up rows of a table by id. The backward sums the gradients of rows with the same id. It first sorts the rows
-// by id with a stable sort, so that each sum runs in row order. In f32, the sums therefore have the same bits as on
-// the CPU.
+// The backward of embedding, whose forward is in engine/ops/rows.cpp. It sums the gradients of rows with the same id. It
+// first sorts the rows by id with a stable sort, so that each sum runs in row order. In f32, the sums therefore have the
+// same bits as on the CPU.
 #include "engine/ops/check.h"
 #include "engine/ops/cuda/workspace.cuh"
 #include "engine/ops/launch.h"
@@ -170,11 +170,6 @@ struct SumRows {
 };
 
 }  // namespace
-
-void embedding_forward(Ints ids, View w, View y) {
-    expect_rows("embedding", "id", ids, w);
-    gather_rows_forward(w, ids, y);
-}
 
 void embedding_backward(View dy, Ints ids, Grad dw) {
     if (!dw) return;

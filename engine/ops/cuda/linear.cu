@@ -10,9 +10,8 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Tags of workspaces (workspace.cuh) for gradients that only the backward needs.
+// Tag of the workspace (workspace.cuh) for da, which only the backward needs.
 struct GeluOutputGrad {};
-struct UnrotatedGrad {};
 
 }  // namespace
 
@@ -47,14 +46,6 @@ void linear_rotary_forward(View x, View w, View b, Ints positions, View rotary_t
     check_rotary(y, positions, rotary_table, columns);
     linear_forward(x, w, b, y);
     rotary_forward(y, positions, rotary_table, columns, y);
-}
-
-void linear_rotary_backward(View dy, View x, View w, Ints positions, View rotary_table, int columns, Grad dx, Grad dw,
-                            Grad db) {
-    View unrotated = dy;
-    unrotated.data = workspace<UnrotatedGrad, char>(std::int64_t(dy.bytes()));
-    rotary_backward(dy, positions, rotary_table, columns, Grad{unrotated, false});
-    linear_backward(unrotated, x, w, dx, dw, db);
 }
 
 }  // namespace masquerade::DEVICE
