@@ -16,7 +16,7 @@ struct Choices {
     std::vector<int> begin = {0};  // index of each label's first target, then the number of all targets
     std::vector<int> tokens;       // the targets of all labels, one label after another
     std::vector<double> shares;    // the weight of each target in the loss
-    int size() const { return int(tokens.size()); }
+    int size() const { return tokens.size(); }
     void push(int token, double share) {
         tokens.push_back(token);
         shares.push_back(share);
@@ -31,7 +31,7 @@ struct Labels {
     std::vector<int> begin = {0};   // real document b has the labels begin[b] .. begin[b+1]-1
     int count = 0;                  // number of real labels; the padding labels follow them
     Choices choices;
-    int size() const { return int(tokens.size()); }
+    int size() const { return tokens.size(); }
     void push(int row, int token, double weight = 1) {
         rows.push_back(row);
         tokens.push_back(token);

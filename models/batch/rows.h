@@ -13,7 +13,7 @@ namespace masquerade {
 // row's document and position.
 struct TokenRows {
     std::vector<int> ids, types, positions, document;
-    int count() const { return int(ids.size()); }
+    int count() const { return ids.size(); }
     RowNames names(Tape& tape) const { return {tape.ints(document), tape.ints(positions)}; }
     // Removes the last row.
     void pop() {

@@ -10,11 +10,11 @@
 
 #include "engine/base/error.h"
 #include "engine/math/lanes.h"
-#include "engine/math/normal.h"
 #include "engine/math/scalar.h"
 #include "engine/ops/cpu/parallel.h"
 #include "engine/ops/ops.h"
 #include "models/density/cholesky.h"
+#include "models/latent/normals.h"
 
 namespace masquerade {
 
@@ -70,20 +70,11 @@ std::size_t chosen(const Numbers& weights, const Stream& stream, std::uint32_t l
     return k;
 }
 
-Numbers normals(std::size_t count, const Stream& stream, std::uint32_t line) {
-    Numbers e;
-    for (std::uint32_t block = 0; e.size() < count; block++) {
-        FourNormals n = normal4(stream.at(line, 1, block));
-        for (int j = 0; j < 4; j++) e.push_back(n[j]);
-    }
-    return e;
-}
-
 }  // namespace
 
 Numbers GaussianMixture::draw(const Stream& stream, std::uint32_t line, double temperature) const {
     const std::size_t D = dimensions_, k = chosen(weights_, stream, line);
-    const Numbers e = normals(D, stream, line);
+    const Numbers e = normals(stream, line, 1, D);
     Numbers x(means_.begin() + k * D, means_.begin() + (k + 1) * D);
     for (std::size_t i = 0; i < D; i++)
         for (std::size_t j = 0; j <= i; j++) x[i] += temperature * factor_[i * D + j] * e[j];
@@ -124,7 +115,7 @@ Numbers GaussianMixture::draw_rest(Numbers x, int from, int to, const Stream& st
     for (double& each : logs) sum += each = std::exp(each - top);
     for (double& each : logs) each /= sum;
     const std::size_t k = chosen(logs, stream, line);
-    const Numbers e = normals(rest, stream, line);
+    const Numbers e = normals(stream, line, 1, rest);
     for (std::size_t i = known; i < D; i++) {
         double& number = x[place[i]] = means_[k * D + place[i]];
         for (std::size_t j = 0; j < known; j++) number += l[i * D + j] * y[k * known + j];

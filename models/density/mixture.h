@@ -53,7 +53,7 @@ class GaussianMixture {
     Numbers draw_rest(Numbers x, int from, int to, const Stream& stream, std::uint32_t line,
                       double temperature = 1) const;
 
-    int components() const { return int(weights_.size()); }
+    int components() const { return weights_.size(); }
     int dimensions() const { return dimensions_; }
     const Numbers& weights() const { return weights_; }
     const Numbers& means() const { return means_; }

@@ -8,6 +8,7 @@
 #include "engine/io/checksum.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
+#include "input/number.h"
 
 namespace masquerade {
 namespace {
@@ -24,13 +25,9 @@ constexpr std::int64_t most_held_out = 2000;  // maximum of held-out codes; enou
 std::vector<std::uint32_t> numbers_in(const std::string& lengths) {
     std::vector<std::uint32_t> all;
     std::istringstream in(lengths);
-    for (std::string word; in >> word;) {
-        const bool number =
-            word.size() < 11 && word.find_first_not_of("0123456789") == word.npos && std::stoull(word) <= UINT32_MAX;
-        if (!number)
+    for (std::string word; in >> word;)
+        if (!read_number(word, all.emplace_back()))
             throw BadInput(text("lengths hold ", clipped(word), ", expected whole numbers from 0 to ", UINT32_MAX));
-        all.push_back(std::stoull(word));
-    }
     return all;
 }
 

@@ -20,7 +20,7 @@ double normal_share(double x) { return 0.5 * std::erfc(-x * std::sqrt(0.5)); }
 class Points : public Latent {
   public:
     using Latent::Latent;
-    double constant_kl() const override { return code_parts() * std::log(double(code_choices())); }
+    double constant_kl() const override { return code_parts() * std::log(code_choices()); }
     double log_ratio(const double*, const double*, const double*) const override { return constant_kl(); }
     void project(double* z) const override {
         std::vector<int> parts(code_parts(), 0);
@@ -42,7 +42,7 @@ class Points : public Latent {
 class Levels : public Points {
   public:
     using Points::Points;
-    double out_deviation() const override { return 1.4 / std::sqrt(double(options.size)); }
+    double out_deviation() const override { return 1.4 / std::sqrt(options.size); }
     LatentSample sample(Tape& tape, Tensor* y, const LatentNoise*, int,
                         const std::vector<LatentSample>&) const override {
         Tensor* t = tanh(tape, y, "tanh");  // (B,Z): Z numbers per document

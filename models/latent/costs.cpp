@@ -55,7 +55,7 @@ Tensor* LatentLayer::add_costs(Tape& tape, Tensor* total, const LatentSample& s,
         const std::size_t Z = s.kls->columns();
         for (double w : documents) each.insert(each.end(), Z, w);
         Tensor* flat = reshape(tape, s.kls, {std::int64_t(each.size())}, kl + ".numbers");
-        add_to_total(at_least(tape, flat, o.free_bits / double(Z), kl + ".free"), each, kl_weight, kl);
+        add_to_total(at_least(tape, flat, o.free_bits / Z, kl + ".free"), each, kl_weight, kl);
     } else if (o.free_bits_of == "batch") {  // the lower limit applies to the mean KL of the batch
         const double count = std::accumulate(documents.begin(), documents.end(), 0.0);
         Tensor* shares = loss_weights(tape, documents, targets / count, targets, "document_shares");

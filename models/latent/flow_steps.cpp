@@ -101,16 +101,14 @@ FlowSteps::FlowSteps(Parameters& p, const std::string& path, int size, const Flo
     const bool lu = o.linear == "lu";
     for (int s = 0; s < o.steps; s++) {
         const std::string name = text(path, ".", s);
-        const auto rotation = [size, name](std::uint64_t seed, std::uint32_t) {
+        const auto rotation = [=](std::uint64_t seed, std::uint32_t) {
             Numbers w = random_features(size, 1, size, {true, true, 1}, seed, name);
-            for (double& x : w) x /= std::sqrt(double(size));
+            for (double& x : w) x /= std::sqrt(size);
             return w;
         };
-        const auto factors = [size, rotation](std::uint64_t seed, std::uint32_t draw) {
-            return factors_of(rotation(seed, draw), std::size_t(size)).lu;
-        };
-        const auto order = [size, rotation](std::uint64_t seed, std::uint32_t draw) {
-            const Factors f = factors_of(rotation(seed, draw), std::size_t(size));
+        const auto factors = [=](std::uint64_t seed, std::uint32_t) { return factors_of(rotation(seed, 0), size).lu; };
+        const auto order = [=](std::uint64_t seed, std::uint32_t) {
+            const Factors f = factors_of(rotation(seed, 0), size);
             return Numbers(f.order.begin(), f.order.end());
         };
         Tensor *scale = nullptr, *shift = nullptr;
@@ -122,14 +120,14 @@ FlowSteps::FlowSteps(Parameters& p, const std::string& path, int size, const Flo
                          lu ? Init{Init::made, 0, factors} : Init{Init::made, 0, rotation}, !o.actnorm);
         steps_.push_back({scale, shift, mix,
                           lu ? p.add_state(name + ".mix.order", {size}, {Init::made, 0, order}) : nullptr,
-                          Linear(p, name + ".hidden", size, o.width, {Init::normal, 1 / std::sqrt(double(size))}),
+                          Linear(p, name + ".hidden", size, o.width, {Init::normal, 1 / std::sqrt(size)}),
                           Linear(p, name + ".st", o.width, size / 2 * 2, {Init::zeros})});
     }
     if (o.actnorm) started_ = p.add_state(path + ".started", {1}, {Init::zeros});
 }
 
 FlowSteps::Mapped FlowSteps::operator()(Tape& tape, Tensor* z) const {
-    Numbers first(std::size_t(size_), 0);
+    Numbers first(size_, 0);
     std::fill_n(first.begin(), from_, 1.0);
     Tensor* half = tape.constant("first_half", {size_}, z->dtype, first.data());
     Mapped to{z, nullptr, nullptr};
@@ -172,7 +170,7 @@ Numbers FlowSteps::forward(const Step& step, Numbers u, double& log_det) const {
     if (step.scale) {
         const OnHost scale(step.scale->view()), shift(step.shift->view());
         for (int k = 0; k < size_; k++) {
-            u[std::size_t(k)] = scale[k] * u[std::size_t(k)] + shift[k];
+            u[k] = scale[k] * u[k] + shift[k];
             log_det += std::log(std::fabs(scale[k]));
         }
     }
@@ -187,7 +185,7 @@ Numbers FlowSteps::forward(const Step& step, Numbers u, double& log_det) const {
     const Numbers st = net(step, u);
     for (std::size_t k = 0; k < st.size() / 2; k++) {
         const double s = 2 * std::tanh(st[k] / 2);
-        double& b = u[std::size_t(from_) + k];
+        double& b = u[from_ + k];
         b = b * std::exp(s) + st[st.size() / 2 + k];
         log_det += s;
     }
@@ -205,17 +203,17 @@ Numbers FlowSteps::inverse(Numbers u) const {
         const Step& step = steps_[i];
         const Numbers st = net(step, u);
         for (std::size_t k = 0; k < st.size() / 2; k++) {
-            double& b = u[std::size_t(from_) + k];
+            double& b = u[from_ + k];
             b = (b - st[st.size() / 2 + k]) * std::exp(-2 * std::tanh(st[k] / 2));
         }
         if (step.mix.bias) {
             const OnHost bias(step.mix.bias->view());
-            for (std::size_t k = 0; k < u.size(); k++) u[k] -= bias[std::int64_t(k)];
+            for (std::size_t k = 0; k < u.size(); k++) u[k] -= bias[k];
         }
         u = factors_of(step.mix.weight, step.order, u.size()).solve(u);
         if (!step.scale) continue;
         const OnHost scale(step.scale->view()), shift(step.shift->view());
-        for (int k = 0; k < size_; k++) u[std::size_t(k)] = (u[std::size_t(k)] - shift[k]) / scale[k];
+        for (int k = 0; k < size_; k++) u[k] = (u[k] - shift[k]) / scale[k];
     }
     return u;
 }
@@ -227,9 +225,8 @@ void FlowSteps::start(std::vector<Numbers> rows) const {
         Numbers scale, shift;
         for (int k = 0; k < size_; k++) {
             double mean = 0, variance = 0;
-            for (const Numbers& row : rows) mean += row[std::size_t(k)] / double(rows.size());
-            for (const Numbers& row : rows)
-                variance += (row[std::size_t(k)] - mean) * (row[std::size_t(k)] - mean) / double(rows.size());
+            for (const Numbers& row : rows) mean += row[k] / rows.size();
+            for (const Numbers& row : rows) variance += (row[k] - mean) * (row[k] - mean) / rows.size();
             scale.push_back(variance > 1e-12 ? 1 / std::sqrt(variance) : 1);  // 1: the column is constant
             shift.push_back(-mean * scale.back());
         }

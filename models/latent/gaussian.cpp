@@ -54,7 +54,7 @@ class GaussianChain : public Gaussian {
     GaussianChain(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before)
         : Gaussian(p, path, o, before), before_(p ? static_cast<const GaussianChain*>(before) : nullptr) {
         if (!before_) return;
-        const double deviation = 1 / std::sqrt(double(before->options.size));
+        const double deviation = 1 / std::sqrt(before->options.size);
         from_z_ = Linear(*p, path + ".prior.z", before->options.size, o.size, deviation);
         if (before_->before_) from_r_ = Linear(*p, path + ".prior.r", before->options.size, o.size, deviation);
         out_ = Linear(*p, path + ".prior.out", o.size, 2 * o.size, 0.02);

@@ -13,7 +13,6 @@
 #include <cmath>
 
 #include "engine/base/named.h"
-#include "engine/tensor/numbers.h"
 #include "models/latent/kinds.h"
 
 namespace masquerade {

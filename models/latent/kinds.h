@@ -24,10 +24,9 @@ inline Tensor* noise_of(Tape& tape, const Tensor* y, const LatentNoise* noise, i
 // Returns y(O) = w(O,I) x(I) + b for one document, computed on the CPU in double. b may be null.
 inline Numbers affine(const Tensor* weight, const Tensor* bias, const Numbers& x) {
     const OnHost w(weight->view());
-    Numbers y = bias ? numbers_of(bias->view()) : Numbers(std::size_t(weight->shape.count()) / x.size(), 0);
+    Numbers y = bias ? numbers_of(bias->view()) : Numbers(weight->shape.count() / x.size());
     for (std::int64_t o = 0; o < std::int64_t(y.size()); o++)
-        for (std::size_t i = 0; i < x.size(); i++)
-            y[std::size_t(o)] += w[o * std::int64_t(x.size()) + std::int64_t(i)] * x[i];
+        for (std::size_t i = 0; i < x.size(); i++) y[o] += w[o * std::int64_t(x.size()) + std::int64_t(i)] * x[i];
     return y;
 }
 

@@ -3,11 +3,11 @@
 
 #include <cmath>
 
-#include "engine/math/normal.h"
+#include "models/latent/normals.h"
 
 namespace masquerade {
 
-double Latent::out_deviation() const { return 1.0 / std::sqrt(double(options.size)); }
+double Latent::out_deviation() const { return 1 / std::sqrt(options.size); }
 
 void Latent::between(const double* a, const double* b, double t, double* z) const {
     for (int i = 0; i < options.size; i++) z[i] = (1 - t) * a[i] + t * b[i];
@@ -95,14 +95,12 @@ LatentNoise LatentSpace::noise(const std::vector<int>& names, std::uint64_t seed
     noise.w_by_log_kappa = noise.w;
     for (std::size_t l = 0; l < latents_.size(); l++) {
         const int Z = latents_[l]->options.size;
-        noise.e.emplace_back(names.size() * Z);
+        std::vector<float>& e = noise.e.emplace_back();
         for (std::size_t b = 0; b < names.size(); b++) {
             const SphereDistribution::Sample along = latents_[l]->radial(uniform(stream.at(names[b], l, 0)[0]));
             noise.w[l][b] = along.w, noise.w_by_log_kappa[l][b] = along.by_log_kappa;
-            for (int i = 0; i < Z; i += 4) {
-                FourNormals n = normal4(stream.at(names[b], l, 1 + i / 4));
-                for (int k = 0; k < 4 && i + k < Z; k++) noise.e[l][b * Z + i + k] = n[k];
-            }
+            const Numbers drawn = normals(stream, names[b], l, Z, 1);
+            e.insert(e.end(), drawn.begin(), drawn.end());
         }
     }
     return noise;
@@ -120,10 +118,8 @@ Numbers LatentSpace::redrawn(Numbers z, int from, int to, std::uint64_t seed, st
         if (to <= first || from >= first + Z) continue;
         double* own = z.data() + first;
         const Numbers kept(own, own + Z);
-        for (int i = 0; i < Z; i += 4) {
-            FourNormals n = normal4(stream.at(line, l, i / 4));
-            for (int k = 0; k < 4 && i + k < Z; k++) own[i + k] = n[k];
-        }
+        const Numbers drawn = normals(stream, line, l, Z);
+        std::copy(drawn.begin(), drawn.end(), own);
         latents_[l]->draw(own);
         for (int i = 0; i < Z; i++)
             if (first + i < from || first + i >= to) own[i] = kept[i];

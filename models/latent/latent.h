@@ -199,8 +199,8 @@ class LatentSpace {
     // Interpolates layer by layer between a (t = 0) and b (t = 1).
     Numbers interpolate(const Numbers& a, const Numbers& b, double t) const;
 
-    int layers() const { return int(latents_.size()); }
-    const Latent& layer(int l) const { return *latents_[std::size_t(l)]; }
+    int layers() const { return latents_.size(); }
+    const Latent& layer(int l) const { return *latents_[l]; }
     int begin(int layer) const;  // offset of the layer in a latent vector; begin(layers()) is the vector's length
     int numbers() const { return begin(layers()); }
     std::string sizes() const;  // Z, or a comma-separated list if Z differs between layers

@@ -56,8 +56,8 @@ int rows_of(const Documents& documents) {
 std::vector<char> parts_of_rows(const Documents& documents) {
     std::vector<char> parts;
     for (const Document& d : documents) {
-        parts.resize(parts.size() + std::size_t(d.source), 0);
-        parts.resize(parts.size() + std::size_t(d.target), 1);
+        parts.resize(parts.size() + d.source, 0);
+        parts.resize(parts.size() + d.target, 1);
     }
     return parts;
 }

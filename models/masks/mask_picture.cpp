@@ -80,7 +80,7 @@ Picture picture_of(const SegmentGraph& graph, const std::vector<std::string>& qu
 }
 
 std::string as_text(const Picture& p) {
-    const int room = page - row_label, count = int(p.keys.size()), width = std::min(3, room / std::max(1, count));
+    const int room = page - row_label, count = p.keys.size(), width = std::min(3, room / std::max(1, count));
     if (width < 1)
         throw BadUsage(text("a picture of ", count, " keys does not fit ", page, " columns; at most ", room));
     std::string picture = header(p.keys, width);

@@ -96,7 +96,7 @@ IndexRange MaskWords::read_slice(const std::string& text, char other) const {
 // Sizes of tensors may depend on the number of key segments, so this number must not depend on the length of the
 // document: for each slice that makes no segment, an empty one is made, which no row sees.
 std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const {
-    const KeySegment all = build.graph().keys[std::size_t(own)];
+    const KeySegment all = build.graph().keys[own];
     const int length = all.end - all.begin;
     std::vector<std::pair<int, int>> slices;
     bool whole = false;  // whether the words name the whole part
@@ -207,12 +207,12 @@ std::vector<LayerWords> layer_words(const std::string& setting, const std::strin
     return all;
 }
 
-LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : of_layers_(std::size_t(layers), -1) {
+LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : of_layers_(layers, -1) {
     for (const LayerWords& each : layer_words("mask", words, layers)) {
         const MaskWords mask(each.words);
         if (rows != StackRows::both) mask.expect_two_stacks();
         if (rows != StackRows::both && !mask.names(rows == StackRows::decoder)) continue;
-        for (int i = each.from; i < each.to; i++) of_layers_[std::size_t(i)] = int(masks_.size());
+        for (int i = each.from; i < each.to; i++) of_layers_[i] = int(masks_.size());
         masks_.push_back(mask);
     }
 }

@@ -10,7 +10,7 @@ namespace masquerade {
 AttentionWords::AttentionWords(const std::string& words, int layers) {
     const auto refuse = [&](const std::string& why) { throw BadUsage(text("attention \"", words, "\": ", why)); };
     const AttentionKind* const softmax = &find_attention("softmax");
-    of_layers_.assign(std::size_t(layers), {softmax, softmax});
+    of_layers_.assign(layers, {softmax, softmax});
     for (const LayerWords& each : layer_words("attention", words, layers)) {
         std::array<const AttentionKind*, 2> kinds = {};
         std::istringstream parts(each.words);
@@ -22,13 +22,13 @@ AttentionWords::AttentionWords(const std::string& words, int layers) {
             named_.push_back(&find_attention(found.back()));
             for (int p : {0, 1}) {
                 if (name == (p == 0 ? "B" : "A")) continue;
-                if (kinds[std::size_t(p)]) refuse("expected A and B, each once, or a kind alone");
-                kinds[std::size_t(p)] = named_.back();
+                if (kinds[p]) refuse("expected A and B, each once, or a kind alone");
+                kinds[p] = named_.back();
             }
         }
         for (int i = each.from; i < each.to; i++)
             for (std::size_t p : {0, 1})
-                if (kinds[p]) of_layers_[std::size_t(i)][p] = kinds[p];
+                if (kinds[p]) of_layers_[i][p] = kinds[p];
     }
     if (named_.empty()) refuse("expected a kind, as in \"softmax | layers 0:2: window\"");
 }

@@ -26,7 +26,7 @@ class AttentionWords {
     AttentionWords(const std::string& words, int layers);
     // Returns the kind of attention that a layer uses for the rows of one part of a document. `part` is 0 for the
     // source A (or the encoder), and 1 for the target B (or the decoder).
-    const AttentionKind& of(int layer, int part) const { return *of_layers_.at(std::size_t(layer))[std::size_t(part)]; }
+    const AttentionKind& of(int layer, int part) const { return *of_layers_.at(layer)[part]; }
     // Returns the kinds that the words name.
     const std::vector<const AttentionKind*>& named() const { return named_; }
 

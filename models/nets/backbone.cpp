@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "models/nets/backbone.h"
 
-#include <algorithm>
-
 namespace masquerade {
 
 Backbone::Backbone(Parameters& p, const BackboneOptions& o) : Backbone(p, o, Place{}) {}

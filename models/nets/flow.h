@@ -22,7 +22,7 @@ class FlowNet {
         const FlowSteps::Mapped f = steps(tape, x);
         // flow_kl() subtracts the log density of a normal q, which is 0 here: q has variance 1, and the sample is its
         // mean.
-        const Numbers zeros(std::size_t(2 * x->shape.count()), 0);
+        const Numbers zeros(2 * x->shape.count(), 0);
         Tensor* q = tape.constant("q", {x->rows(), 2 * x->columns()}, x->dtype, zeros.data());
         Tensor* e = tape.constant("e", x->shape, x->dtype, zeros.data());
         return flow_kl(tape, q, e, f.u, f.log_dets, f.log_det, "losses");

@@ -75,7 +75,7 @@ class InsertionTransformer : public TargetNet {
         const std::vector<int>* documents = nullptr;  // for each of the M slots, the index of its document
     };
     Slots slots(Tape& tape, Tensor* x, const Batch& batch) const {
-        const int K = options.mixture, N = int(x->rows());
+        const int K = options.mixture, N = x->rows();
         std::vector<int> right, first = batch.labels.begin, documents;
         // A label of the last row, N - 1, can only be a padding label, so any row can be its right neighbour.
         for (int row : batch.labels.rows) right.push_back(row + 1 < N ? row + 1 : 0);

@@ -20,7 +20,7 @@ inline Tensor* run_labelled(Tape& tape, const Backbone& stack, const Batch& batc
     const std::vector<char> parts = parts_of_rows(batch.read.empty() ? batch.parts : batch.read);
     std::vector<char> scored_parts;
     if (stack.has_parts())
-        for (int row : batch.labels.rows) scored_parts.push_back(parts.at(std::size_t(row)));
+        for (int row : batch.labels.rows) scored_parts.push_back(parts.at(row));
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
         if (more) more(i, x, pass);
         pass.graph = &batch.graph_at(i);

@@ -163,7 +163,7 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
                                loss_weights(tape, batch.labels.weights, 1, targets, "token_weights"), "reconstruction",
                                &loss.losses);
     tape.retain(loss.losses);
-    const std::vector<double>& documents = batch.document_weights;
+    const Numbers& documents = batch.document_weights;
     for (std::size_t l = 0; l < latents.size(); l++)
         loss.total = latents[l].add_costs(tape, loss.total, loss.latents[l], int(l), documents, targets, kl_weight);
     tape.retain(loss.total);

@@ -1,74 +1,50 @@
 // SPDX-License-Identifier: MIT
 #include "models/runs/classify_run.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "engine/base/named.h"
 #include "engine/tensor/numbers.h"
+#include "models/runs/numbered_task.h"
+#include "models/runs/origin.h"
 #include "models/runs/sentence_task.h"
 
 namespace masquerade {
 namespace {
 
-class ClassifyTask : public Task {
+class ClassifyTask : public NumberedTask {
   public:
-    explicit ClassifyTask(ClassifyRun& run) : run_(run) {}
+    explicit ClassifyTask(ClassifyRun& run) : NumberedTask(run, "example"), run_(run) {}
 
     std::string next_batch(std::int64_t) override {
-        const std::vector<Solved> some = run_.examples(next_, UINT64_MAX, false);
-        batch_ = run_.batch(some, next_, 64);
-        next_ += some.size();
-        shown_.clear();
+        const std::vector<Solved> some = run_.examples(next(), UINT64_MAX, false);
+        batch_ = run_.batch(some, next(), 64);
+        advance(some.size());
         return batch_.bucket;
     }
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override { return run_.model.loss(tape, batch_).total; }
     std::int64_t batch_tokens() const override { return batch_.rows.count(); }
-    std::vector<std::string> warnings() const override {
-        return cut_warning(std::int64_t(run_.source->cut()), std::int64_t(run_.source->files), "files",
+    Strings warnings() const override {
+        return cut_warning(run_.source->cut(), run_.source->files, "files",
                            run_.settings.task.reads_words() ? "tokens" : "bytes",
                            {"max_length", run_.settings.task.max_length});
     }
-    std::vector<Metric> validate() override {
-        std::vector<Metric> metrics;
-        for (const Measure& m : held_out()) metrics.push_back({m.key, m.value});
-        return metrics;
-    }
-    std::string show(std::int64_t) override {
-        std::string out = "  held-out examples\n";
-        for (const Measure& m : held_out())
-            out += fmt::format("    {:20}{:>9.3f}  {:14}{}\n", m.key, m.value, m.unit, m.meaning);
-        return out;
-    }
-    // The number of the next example, and a hash of the names and sizes of the task's files.
-    std::vector<std::uint64_t> place() const override { return {next_, run_.source->hash()}; }
-    void move_to(const std::vector<std::uint64_t>& place) override {
-        if (place.size() != 2) throw BadInput("the checkpoint does not record the number of the next example");
-        if (place[1] != run_.source->hash())
-            throw BadInput(text("the files of ", run_.settings.task.task, " have changed since the run was started"));
-        next_ = place[0];
-    }
-    void save(const std::string& folder) const override { run_.save_config(folder); }
 
   private:
-    // Returns the measures on held-out examples. Their number is 200,000 divided by the maximum length of an example,
-    // but at least 100 and at most the setting held_out. The measures are computed only once per checkpoint: the next
-    // batch clears them.
-    const std::vector<Measure>& held_out() {
-        if (shown_.empty())
-            shown_ = run_.measures(
-                std::uint64_t(std::min(std::max(200000 / run_.source->longest, 100), run_.settings.held_out)));
-        return shown_;
+    std::uint64_t hash() const override { return run_.source->hash(); }
+    std::string changed() const override {
+        return text("the files of ", run_.settings.task.task, " have changed since the run was started");
+    }
+    // The number of examples is 200,000 divided by the maximum length of an example, but at least 100 and at most the
+    // setting held_out.
+    std::vector<Measure> measured() const override {
+        return run_.measures(std::min(std::max(200000 / run_.source->longest, 100), run_.settings.held_out));
     }
 
     ClassifyRun& run_;
-    std::uint64_t next_ = 0;
     Batch batch_;
-    std::vector<Measure> shown_;
 };
 
 }  // namespace
@@ -141,11 +117,7 @@ void ClassifyRun::complete(TextOrigin& origin) const {
     origin.hash = source->contents();
 }
 
-void ClassifyRun::loaded(const nlohmann::json& record) {
-    const nlohmann::json::json_pointer hash("/data/hash");
-    if (record.contains(hash) && record.at(hash).is_string())
-        files_hash_ = std::strtoull(record.at(hash).get_ref<const std::string&>().c_str(), nullptr, 16);
-}
+void ClassifyRun::loaded(const nlohmann::json& record) { files_hash_ = file_hash(record); }
 
 void ClassifyRun::expect_same_files() const {
     if (files_hash_ != 0 && files_hash_ != source->contents())
@@ -221,7 +193,7 @@ std::vector<Measure> ClassifyRun::measures(std::uint64_t count) {
 
 Measures ClassifyRun::measures(const Measuring& how) {
     if (!how.data.empty()) throw BadUsage(text("--data: ", how.run, " is measured on examples of its task"));
-    return {{}, {}, measures(std::uint64_t(how.limit))};
+    return {{}, {}, measures(how.limit)};
 }
 
 }  // namespace masquerade

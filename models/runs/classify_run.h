@@ -24,10 +24,10 @@ struct ClassifySettings : RunSettings {
     const char* family() const override { return name; }
     const char* architecture() const override { return "Classifier"; }
     void declare(Config& config) override;
-    std::vector<std::string> words() const override {
+    Strings words() const override {
         return task.reads_words() ? WordList() : open_examples(task, train.seed)->vocabulary;
     }
-    std::vector<std::string> answers() const override {
+    Strings answers() const override {
         return task.reads_words() ? open_examples(task, train.seed)->vocabulary : WordList();
     }
     bool takes_any_stack() const override { return true; }

@@ -5,16 +5,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "engine/base/named.h"
 #include "engine/base/printable.h"
-#include "engine/math/normal.h"
 #include "engine/tape/trace.h"
 #include "engine/tensor/numbers.h"
 #include "models/density/cholesky.h"
+#include "models/latent/normals.h"
+#include "models/runs/numbered_task.h"
+#include "models/runs/origin.h"
 #include "models/runs/writer.h"
 
 namespace masquerade {
@@ -25,15 +25,15 @@ constexpr double log_2_pi = 1.83787706640934548356;
 Tensor* constant_rows(Tape& tape, const std::vector<Numbers>& rows, const char* name) {
     Numbers all;
     for (const Numbers& row : rows) all.insert(all.end(), row.begin(), row.end());
-    const auto B = std::int64_t(rows.size());
-    return tape.constant(name, {B, std::int64_t(all.size()) / B}, arithmetic_of(tape.dtype), all.data());
+    const std::int64_t B = rows.size(), D = rows[0].size();
+    return tape.constant(name, {B, D}, arithmetic_of(tape.dtype), all.data());
 }
 
 // Returns the mean of -log p over `asked`, where p is the normal distribution with the mean and the covariance of
 // `known`. Returns infinity if the covariance has no inverse.
 double gaussian_loss(const std::vector<Numbers>& known, const std::vector<Numbers>& asked) {
     const auto D = known[0].size();
-    const double share = 1 / double(known.size());
+    const double share = 1.0 / known.size();
     Numbers mean(D), l(D * D);
     for (const Numbers& row : known)
         for (std::size_t i = 0; i < D; i++) mean[i] += share * row[i];
@@ -50,23 +50,22 @@ double gaussian_loss(const std::vector<Numbers>& known, const std::vector<Number
             for (std::size_t j = 0; j <= i; j++) u += l[i * D + j] * (row[j] - mean[j]);
             sum += u * u / 2;
         }
-    return sum / double(asked.size()) + log_det + double(D) * log_2_pi / 2;
+    return sum / asked.size() + log_det + D * log_2_pi / 2;
 }
 
-class FlowTask : public Task {
+class FlowTask : public NumberedTask {
   public:
-    explicit FlowTask(FlowRun& run) : run_(run) {}
+    explicit FlowTask(FlowRun& run) : NumberedTask(run, "vector"), run_(run) {}
 
     std::string next_batch(std::int64_t step) override {
-        batch_ = run_.rows(next_, std::uint64_t(run_.settings.batch_tokens), false);
-        next_ += batch_.size();
-        shown_.clear();
+        batch_ = run_.rows(next(), run_.settings.batch_tokens, false);
+        advance(batch_.size());
         if (step == 0 && run_.model.steps.waits_for_data()) run_.model.steps.start(batch_);
         return text("rows ", batch_.size());
     }
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
         Tensor* losses = run_.model.losses(tape, constant_rows(tape, batch_, "x"));
-        const Numbers shares(batch_.size(), 1 / double(batch_.size()));
+        const Numbers shares(batch_.size(), 1.0 / batch_.size());
         const double constant = run_.model.constant();
         Tensor* weights = tape.constant("shares", losses->shape, losses->dtype, shares.data());
         Tensor* total = add(tape, weighted_sum(tape, losses, weights, "mean"),
@@ -74,38 +73,17 @@ class FlowTask : public Task {
         tape.retain(total);
         return total;
     }
-    std::int64_t batch_tokens() const override { return std::int64_t(batch_.size()); }
-    std::vector<Metric> validate() override {
-        std::vector<Metric> metrics;
-        for (const Measure& m : held_out()) metrics.push_back({m.key, m.value});
-        return metrics;
-    }
-    std::string show(std::int64_t) override {
-        std::string out = "  held-out vectors\n";
-        for (const Measure& m : held_out())
-            out += fmt::format("    {:20}{:>9.3f}  {:14}{}\n", m.key, m.value, m.unit, m.meaning);
-        return out;
-    }
-    // The number of the next vector, and the hash of the file.
-    std::vector<std::uint64_t> place() const override { return {next_, run_.points().hash()}; }
-    void move_to(const std::vector<std::uint64_t>& place) override {
-        if (place.size() != 2) throw BadInput("the checkpoint does not record the number of the next vector");
-        if (place[1] != run_.points().hash())
-            throw BadInput(text(run_.settings.points, " has changed since the run was started"));
-        next_ = place[0];
-    }
-    void save(const std::string& folder) const override { run_.save_config(folder); }
+    std::int64_t batch_tokens() const override { return batch_.size(); }
 
   private:
-    const std::vector<Measure>& held_out() {
-        if (shown_.empty()) shown_ = run_.measures(std::uint64_t(run_.settings.held_out));
-        return shown_;
+    std::uint64_t hash() const override { return run_.points().hash(); }
+    std::string changed() const override {
+        return text(run_.settings.points, " has changed since the run was started");
     }
+    std::vector<Measure> measured() const override { return run_.measures(run_.settings.held_out); }
 
     FlowRun& run_;
-    std::uint64_t next_ = 0;
     std::vector<Numbers> batch_;
-    std::vector<Measure> shown_;  // those of the current weights; the next batch clears them
 };
 
 // Returns `s` with the number of columns of the weights or, without weights, of the points.
@@ -115,7 +93,7 @@ FlowSettings with_columns(FlowSettings s, const TensorFile* weights) {
         return s;
     }
     for (const StoredTensor& t : weights->tensors())
-        if (t.name == "flow.0.mix.weight") s.columns = int(std::lround(std::sqrt(double(t.shape.count()))));
+        if (t.name == "flow.0.mix.weight") s.columns = std::lround(std::sqrt(t.shape.count()));
     if (s.columns < 2) throw BadInput(text(weights->path(), " holds no flow: it has no flow.0.mix.weight"));
     return s;
 }
@@ -132,11 +110,7 @@ FlowSettings::FlowSettings() {
 void FlowSettings::declare(Config& c) {
     c.add_path("points", &points, "the vectors: a toy in the plane; a path: a .npy file with a row for each vector",
                names_of(toys()));
-    c.add("flow_steps", &flow.steps, "number of steps", 1, 64);
-    c.add("flow_width", &flow.width, "inner width of the networks of the steps", 1, 65536);
-    c.add("flow_actnorm", &flow.actnorm,
-          "each step first scales and shifts each number (ActNorm), and the first batch sets scales and shifts");
-    c.add("flow_linear", &flow.linear, "the matrix of a step is full, or a product of LU factors", {"full", "lu"});
+    declare_flow(c, flow, "");
     c.add("batch_rows", &batch_tokens, "vectors of a batch", 2, 1000000);
     c.add("held_out", &held_out, "maximum number of held-out vectors measured at a checkpoint", 1, 100000000);
     train.declare(c);
@@ -182,11 +156,7 @@ void FlowRun::complete(TextOrigin& origin) const {
     origin.hash = points_->hash();
 }
 
-void FlowRun::loaded(const nlohmann::json& record) {
-    const nlohmann::json::json_pointer hash("/data/hash");
-    if (record.contains(hash) && record.at(hash).is_string())
-        hash_ = std::strtoull(record.at(hash).get_ref<const std::string&>().c_str(), nullptr, 16);
-}
+void FlowRun::loaded(const nlohmann::json& record) { hash_ = file_hash(record); }
 
 std::string FlowRun::description() const {
     return text(settings.flow.steps, " steps of width ", settings.flow.width, " on vectors of ", settings.columns,
@@ -205,10 +175,8 @@ std::vector<Numbers> FlowRun::rows(std::uint64_t first, std::uint64_t count, boo
 }
 
 Numbers FlowRun::draw(std::uint64_t seed, std::uint32_t line, double temperature) const {
-    const Stream stream = make_stream(seed, "flow.sample", 0);
-    Numbers u;
-    for (int i = 0; i < settings.columns; i++)
-        u.push_back(temperature * normal4(stream.at(line, 0, std::uint32_t(i / 4)))[i % 4]);
+    Numbers u = normals(make_stream(seed, "flow.sample", 0), line, 0, settings.columns);
+    for (double& each : u) each *= temperature;
     return model.steps.inverse(std::move(u));
 }
 
@@ -220,14 +188,13 @@ std::vector<Measure> FlowRun::measures(std::uint64_t count) {
     double loss = 0;
     constexpr std::size_t at_once = 256;
     for (std::size_t first = 0; first < asked.size(); first += at_once) {
-        const auto begin = asked.begin() + std::ptrdiff_t(first),
-                   end = asked.begin() + std::ptrdiff_t(std::min(asked.size(), first + at_once));
+        const auto begin = asked.begin() + first, end = asked.begin() + std::min(asked.size(), first + at_once);
         tape.begin("evaluate");
         for (double each : numbers_of(model.losses(tape, constant_rows(tape, {begin, end}, "x"))->view()))
             loss += each + model.constant();
         tape.end();
     }
-    loss /= double(count);
+    loss /= count;
     const double bit = settings.columns * std::log(2.0);
     return {{"loss", loss, "nats/vector", "-log p"},
             {"bits", loss / bit, "bits/number", "-log2 p per number of a vector; below 0 where densities exceed 1"},
@@ -238,7 +205,7 @@ std::vector<Measure> FlowRun::measures(std::uint64_t count) {
 
 Measures FlowRun::measures(const Measuring& how) {
     if (!how.data.empty()) throw BadUsage(text("--data: ", how.run, " is measured on its held-out vectors"));
-    return {{}, {}, measures(std::uint64_t(how.limit))};
+    return {{}, {}, measures(how.limit)};
 }
 
 RunWriter FlowRun::writer(const Writing& how) {

@@ -23,7 +23,7 @@ struct FlowSettings : RunSettings {
     const char* architecture() const override { return "Flow"; }
     void declare(Config& config) override;
     // Every run has a vocabulary. That of a flow is never read.
-    std::vector<std::string> words() const override { return {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "number"}; }
+    Strings words() const override { return {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "number"}; }
     void adopt(const Stacks& stacks) override;
     FlowNetOptions net(int vocabulary) const;
 };

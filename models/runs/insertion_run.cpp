@@ -35,30 +35,32 @@ std::string spelled(const InsertionRun& run, int token) {
     return word.rfind("##", 0) == 0 ? word.substr(2) : word;
 }
 
-Numbers by_length(const InsertionRun& run, const TrainingText&) {
+template <class Of>
+Numbers for_each_token(const InsertionRun& run, Of of) {
     Numbers n;
-    for (int token = 0; token < run.tokenizer.vocabulary().size(); token++) {
-        const std::string word = spelled(run, token);
-        n.push_back(-std::count_if(word.begin(), word.end(), starts_code_point));
-    }
+    for (int token = 0; token < run.tokenizer.vocabulary().size(); token++) n.push_back(of(token));
     return n;
+}
+
+Numbers by_length(const InsertionRun& run, const TrainingText&) {
+    return for_each_token(run, [&](int token) {
+        const std::string word = spelled(run, token);
+        return -std::count_if(word.begin(), word.end(), starts_code_point);
+    });
 }
 
 Numbers by_alphabet(const InsertionRun& run, const TrainingText&) {
     std::map<std::string, int> rank;
-    for (int token = 0; token < run.tokenizer.vocabulary().size(); token++) rank[spelled(run, token)];
+    const auto rank_of = [&](int token) -> int& { return rank[spelled(run, token)]; };
+    for_each_token(run, rank_of);  // makes an entry for each word
     int next = 0;
     for (auto& [word, r] : rank) r = next++;
-    Numbers n;
-    for (int token = 0; token < run.tokenizer.vocabulary().size(); token++) n.push_back(rank[spelled(run, token)]);
-    return n;
+    return for_each_token(run, rank_of);
 }
 
 Numbers by_chance(const InsertionRun& run, const TrainingText&) {
-    Numbers n;
-    for (int token = 0; token < run.tokenizer.vocabulary().size(); token++)
-        n.push_back(Sequence(run.settings.train.seed, "order", std::uint32_t(token)).uniform());
-    return n;
+    const std::uint64_t seed = run.settings.train.seed;
+    return for_each_token(run, [&](int token) { return Sequence(seed, "order", token).uniform(); });
 }
 
 Numbers from_file(const InsertionRun& run, const TrainingText&) {
@@ -233,7 +235,7 @@ std::vector<Written> InsertionRun::insert(const Sentences& sources, const Search
     how.finalization = sequence ? Finalization::sequence : Finalization::slot;
     check(how);
     how.longest = std::min(options.maximum, settings.max_target) - 1;
-    std::vector<int> forbidden = special_tokens();
+    Tokens forbidden = special_tokens();
     forbidden.insert(forbidden.end(), options.forbidden.begin(), options.forbidden.end());
     ObjectiveOptions objective = objective_options();
     objective.insertion.canvases = 1;
@@ -284,15 +286,12 @@ RunWriter InsertionRun::writer(const Writing& how) {
         throw BadUsage(
             "--count needs a model that samples text; insertion writes a target for each line of standard input");
     insert({}, options, {});  // checks the options now, before input lines are read
-    return {0, [=](Strings lines, std::uint32_t first) {
+    return {0, [=](const Strings& lines, std::uint32_t first) {
+                const Split split = at_tabs(lines);
                 std::vector<Canvas> starts;
-                for (std::string& line : lines) {
-                    const std::size_t tab = std::min(line.find('\t'), line.size());
-                    const bool canvas = how.from_canvas && tab < line.size();
-                    starts.push_back(canvas ? canvas_of(line.substr(tab + 1)) : Canvas());
-                    line.resize(tab);
-                }
-                std::vector<Sentence> sources = sentences(lines);
+                for (const std::string& words : split.right)
+                    starts.push_back(how.from_canvas ? canvas_of(words) : Canvas());
+                std::vector<Sentence> sources = sentences(split.left);
                 for (std::size_t i = 0; i < sources.size(); i++) sources[i].name = first + i;
                 std::string all;
                 for (const Written& w : insert(pointers_to(sources), options, std::move(starts))) {

@@ -58,7 +58,7 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
   private:
     // A copy of InsertionTransformer::scores, which has a number for each of the V tokens: their order of insertion.
     // Null until objective_options() makes it.
-    mutable std::shared_ptr<const std::vector<double>> scores_;
+    mutable std::shared_ptr<const Numbers> scores_;
 };
 
 }  // namespace masquerade

@@ -13,8 +13,8 @@ struct Measure {
     std::string key;
     double value;
     std::string unit, meaning;
-    std::vector<double> beside = {};    // the same measure of other texts, such as held-out text; one column per text
-    std::vector<double> interval = {};  // low and high end of a 95 % interval or of several random draws; may be empty
+    Numbers beside = {};    // the same measure of other texts, such as held-out text; one column per text
+    Numbers interval = {};  // low and high end of a 95 % interval or of several random draws; may be empty
 };
 
 struct Measures {

@@ -14,7 +14,7 @@ namespace masquerade {
 namespace {
 
 // Scales a vector to length 1. A vector of zeros stays as it is: its cosine with any other vector is 0.
-void scale_to_unit(std::vector<double>& v) {
+void scale_to_unit(Numbers& v) {
     const double length = std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0));
     for (double& x : v) x /= length > 0 ? length : 1;
 }
@@ -27,15 +27,15 @@ class Neighbours {
                                 run.common().family(),
                                 " that has no vectors of sentences; univae with latents, unilm and seq2seq have them"));
         if (how.nearest.empty()) return;
-        for (std::string& line : read_text(how.nearest).source)
-            if (line = source_of(line); !line.empty()) corpus_.push_back(std::move(line));
+        for (std::string& line : at_tabs(read_text(how.nearest).source).left)
+            if (!line.empty()) corpus_.push_back(std::move(line));
         corpus_vectors_ = run.features(corpus_);
-        for (std::vector<double>& v : corpus_vectors_) scale_to_unit(v);
+        for (Numbers& v : corpus_vectors_) scale_to_unit(v);
     }
 
-    std::string write(Strings lines) {
-        for (std::string& line : lines) line = source_of(line);
-        std::vector<std::vector<double>> vectors = run_.features(lines);
+    std::string write(const Strings& given) {
+        const Strings lines = at_tabs(given).left;
+        std::vector<Numbers> vectors = run_.features(lines);
         std::string all;
         for (std::size_t i = 0; i < lines.size(); i++) {
             if (!how_.vectors.empty()) rows_.insert(rows_.end(), vectors[i].begin(), vectors[i].end());
@@ -57,11 +57,9 @@ class Neighbours {
     }
 
   private:
-    static std::string source_of(const std::string& line) { return line.substr(0, line.find('\t')); }
-
     // Returns the nearest sentences, best first, each followed by a tab and its cosine. Sentences with equal cosines
     // keep the order of the corpus.
-    std::string nearest_to(const std::vector<double>& v) const {
+    std::string nearest_to(const Numbers& v) const {
         std::vector<std::pair<double, std::size_t>> all;  // minus the cosine, and the index of the sentence in corpus_
         for (std::size_t i = 0; i < corpus_.size(); i++)
             all.emplace_back(-std::inner_product(v.begin(), v.end(), corpus_vectors_[i].begin(), 0.0), i);
@@ -75,9 +73,9 @@ class Neighbours {
 
     const Run& run_;
     const Writing how_;
-    std::vector<std::string> corpus_;
-    std::vector<std::vector<double>> corpus_vectors_;  // scaled to length 1
-    std::vector<double> rows_;                         // the vectors of the input lines, one after another
+    Strings corpus_;
+    std::vector<Numbers> corpus_vectors_;  // scaled to length 1
+    Numbers rows_;                         // the vectors of the input lines, one after another
     std::int64_t columns_ = 0;
 };
 

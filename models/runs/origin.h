@@ -3,6 +3,7 @@
 #pragma once
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "data/training_text.h"
@@ -47,6 +48,14 @@ inline TextOrigin origin_of(const std::string& run_json, const std::string& path
     } catch (const std::exception&) {
         throw BadInput(text(path, " is not a run's record (no complete \"data\"); was it edited?"));
     }
+}
+
+// Returns the hash of the file that the run reads itself (Run::complete), from the contents of run.json; 0 if there is
+// none.
+inline std::uint64_t file_hash(const nlohmann::json& record) {
+    const nlohmann::json::json_pointer hash("/data/hash");
+    if (!record.contains(hash) || !record.at(hash).is_string()) return 0;
+    return std::strtoull(record.at(hash).get_ref<const std::string&>().c_str(), nullptr, 16);
 }
 
 }  // namespace masquerade

@@ -105,6 +105,16 @@ void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
     c.add("norm_eps", &b.eps, "epsilon of the norms", 0, 1);
 }
 
+void RunSettings::declare_flow(Config& c, FlowOptions& flow, const std::string& prefix) {
+    c.add("flow_steps", &flow.steps, prefix + "number of steps", 1, 64);
+    c.add("flow_width", &flow.width, prefix + "inner width of the networks of the steps", 1, 65536);
+    c.add("flow_actnorm", &flow.actnorm,
+          prefix +
+              "each step first scales and shifts each number (ActNorm), and the first batch sets scales and shifts");
+    c.add("flow_linear", &flow.linear, prefix + "the matrix of a step is full, or a product of LU factors",
+          {"full", "lu"});
+}
+
 void RunSettings::adopt_reading(RunSettings& theirs) {
     cased = theirs.cased;
     Config ours, other;
@@ -142,9 +152,8 @@ Run::Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Devi
                             " special tokens and nothing else; expected tokens of the text as well"));
 }
 
-std::vector<int> Run::special_tokens() const {
-    const Vocabulary& v = tokenizer.vocabulary();
-    std::vector<int> all;
+Tokens special_ids(const Vocabulary& v) {
+    Tokens all;
     for (int id : {v.pad(), v.unk(), v.cls(), v.sep(), v.mask()})
         if (id >= 0) all.push_back(id);
     return all;
@@ -175,12 +184,12 @@ void Run::average_checkpoints(int count) {
                             steps.size(), " up to step ", step, "; train with keep=", count, " to keep more"));
     steps.erase(steps.begin(), steps.end() - count);
     averaged = count > 1;
-    std::vector<double> sum(parameters.length());
+    Numbers sum(parameters.length());
     // State tensors are not averaged, because the mean of, for example, several draws of random features is not a valid
     // draw. They keep the values of the checkpoint that is read last, which is the loaded one.
     for (std::int64_t s : steps) {
         read_weights(open_model(folder, s), parameters);
-        const std::vector<double> one = numbers_of(parameters.values());
+        const Numbers one = numbers_of(parameters.values());
         for (std::size_t i = 0; i < sum.size(); i++) sum[i] += one[i] / count;
     }
     const View mean{sum.data(), DType::f64, Device::cpu, {parameters.length()}, "mean"};

@@ -12,6 +12,7 @@
 #include "engine/io/checkpoint.h"
 #include "engine/io/run_folder.h"
 #include "engine/train/trainer.h"
+#include "models/latent/flow_steps.h"
 #include "models/nets/backbone.h"
 #include "tokenizer/wordpiece.h"
 
@@ -56,9 +57,9 @@ struct RunSettings {
     // Adds all settings to `config`, which stores pointers to them. The settings must therefore outlive `config`.
     virtual void declare(Config& config) = 0;
     virtual TextKind wants(TextKind usual) const { return usual; }  // kind of text to read; `usual`: Family::reads
-    virtual std::vector<std::string> words() const { return {}; }   // the vocabulary, if the task fixes it; else empty
+    virtual Strings words() const { return {}; }                    // the vocabulary, if the task fixes it; else empty
     // The labels of a task, which are added as tokens to the vocabulary of --init or --vocab; empty: none.
-    virtual std::vector<std::string> answers() const { return {}; }
+    virtual Strings answers() const { return {}; }
     // Whether the initial weights may have tokens that the task lacks. If they do, the head is initialised at random.
     virtual bool takes_any_stack() const { return false; }
     virtual LineLimit source_limit() const { return {}; }
@@ -76,12 +77,17 @@ struct RunSettings {
     // settings that rarely differ from their defaults, except in checkpoints of other programs.
     static void declare_backbone(Config& config, BackboneOptions& backbone);
     static void declare_foreign(Config& config, BackboneOptions& backbone);
+    // Declares the settings of a flow. `prefix` begins their help.
+    static void declare_flow(Config& config, FlowOptions& flow, const std::string& prefix);
 
   protected:
     void declare_mask(Config& config);
     void declare_tokenizer(Config& config);
     void declare_training(Config& config);
 };
+
+// Returns the ids of [PAD], [UNK], [CLS], [SEP] and [MASK], without those that the vocabulary lacks.
+Tokens special_ids(const Vocabulary& vocabulary);
 
 class Run {
   public:
@@ -95,7 +101,7 @@ class Run {
     virtual void complete(TextOrigin& /*origin*/) const {}
     // Returns a feature vector for each line, as the input of a classifier: the latents of the line without noise, or
     // the last hidden state averaged over the tokens of the line. Returns an empty list if the run has no features.
-    virtual std::vector<std::vector<double>> features(const Strings& /*lines*/) const { return {}; }
+    virtual std::vector<Numbers> features(const Strings& /*lines*/) const { return {}; }
     // Evaluates the run on held-out text (models/runs/measures.h).
     virtual Measures measures(const Measuring& how) = 0;
     // Returns a generator of lines or samples (models/runs/writer.h). Throws BadUsage if the run cannot generate.
@@ -126,8 +132,7 @@ class Run {
     virtual std::string writing_command(const std::string& folder) const = 0;
 
     std::string decode(const Tokens& tokens) const { return tokenizer.decode(tokens); }
-    // Returns the ids of [PAD], [UNK], [CLS], [SEP] and [MASK], without those that the vocabulary lacks.
-    std::vector<int> special_tokens() const;
+    Tokens special_tokens() const { return special_ids(tokenizer.vocabulary()); }
 
     WordPiece tokenizer;
     Parameters parameters;

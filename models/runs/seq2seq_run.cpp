@@ -38,7 +38,7 @@ std::string Seq2SeqRun::description() const {
 }
 
 // The features of a line are the mean of the encoder's last hidden states.
-std::vector<std::vector<double>> Seq2SeqRun::features(const std::vector<std::string>& lines) const {
+std::vector<Numbers> Seq2SeqRun::features(const Strings& lines) const {
     const auto read = [&](const Sentence& s) { return source_of(s); };
     const auto give_masks = [&](Batch& batch) {
         batch.graph = full_mask(batch.parts);

@@ -43,7 +43,7 @@ class FromRun : public Start {
 
 // Logs a warning about the unused tensors of a checkpoint. Parts of BERT that none of our models needs, such as the
 // pooler, cause no warning.
-void warn_of_unknown(const std::string& path, std::vector<std::string> names) {
+void warn_of_unknown(const std::string& path, Strings names) {
     const auto known = [](const std::string& name) {
         for (const char* part :
              {"pooler.", "cls.seq_relationship.", "position_ids", "cls.predictions.decoder.", "embed_positions."})
@@ -193,19 +193,14 @@ WordPiece Start::tokenizer() const {
 void Start::extend(const RunSettings& settings, const std::string& task) {
     const WordPiece reader = all_tokens();
     const Vocabulary& known = reader.vocabulary();
-    std::vector<std::string> words = settings.words();
-    const std::vector<std::string> answers = settings.answers();
-    if (words.empty())
-        for (int id = 0; id < known.size(); id++) words.push_back(known.token(id));
-    for (const std::string& answer : answers)
-        if (known.id(answer) < 0) words.push_back(answer);
-    Vocabulary wanted(words);
+    const Strings words = settings.words(), answers = settings.answers();
+    Vocabulary wanted = words.empty() ? with_more(known, answers) : Vocabulary(words);
     for (int id = 0; id < known.size(); id++) {
         const std::string& token = known.token(id);
         if (wanted.id(token) >= 0) continue;
         if (!settings.takes_any_stack())
             throw BadInput(text("the vocabulary is not that of task ", task, ": ", source(), " has the token ",
-                                clipped(token), ", which is none of the ", words.size(),
+                                clipped(token), ", which is none of the ", wanted.size(),
                                 " words of the task; --init expects weights ",
                                 "whose tokens are all words of the task"));
         new_head_ = true;
@@ -217,31 +212,30 @@ void Start::extend(const RunSettings& settings, const std::string& task) {
 void Start::keep(const TrainingText& t) {
     const WordPiece reader = all_tokens();
     const Vocabulary& v = reader.vocabulary();
-    std::set<int> used;
-    for (int id : {v.pad(), v.unk(), v.cls(), v.sep(), v.mask()})
-        if (id >= 0) used.insert(id);
+    const Tokens special = special_ids(v);
+    std::set<int> used(special.begin(), special.end());
     for (const AddedToken& token : reader.added()) used.insert(token.id);
     for (const auto* lines : {&t.train, &t.train_targets, &t.held_out, &t.held_out_targets})
         for (const std::string& line : *lines)
             for (int id : reader.encode(line)) used.insert(id);
-    std::vector<std::string> tokens;
+    Strings tokens;
     for (int id : used) tokens.push_back(v.token(id));
     chosen_ = wanted_tokens(reader, Vocabulary(std::move(tokens)));
 }
 
 void Start::copy_known(const View& from, const View& to) const {
-    const std::vector<double> known = numbers_of(from);
-    std::vector<double> all = numbers_of(to);
-    const auto size = [](const std::vector<double>& v) {
-        return std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0) / double(v.size()));
+    const Numbers known = numbers_of(from);
+    Numbers all = numbers_of(to);
+    const auto size = [](const Numbers& v) {
+        return std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0) / v.size());
     };
     const double drawn = size(all), larger = drawn > 0 ? size(known) / drawn : 1;
     for (double& x : all) x *= larger;
     const WordPiece reader = all_tokens();
-    const std::size_t E = known.size() / std::size_t(reader.vocabulary().size());
+    const std::size_t E = known.size() / reader.vocabulary().size();
     for (std::size_t id = 0; id * E < known.size(); id++)
         if (const int to_id = extended_->id(reader.vocabulary().token(int(id))); to_id >= 0)
-            std::copy_n(known.data() + id * E, E, all.data() + std::size_t(to_id) * E);
+            std::copy_n(known.data() + id * E, E, all.data() + to_id * E);
     write_numbers(to, all.data());
 }
 

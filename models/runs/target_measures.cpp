@@ -41,36 +41,26 @@ void write_outputs(const std::string& path, const std::vector<const Strings*>& c
 // baseline, whose lines are outputs[1], outputs[2] and so on.
 void measure_outputs(const std::vector<Strings>& outputs, const Strings& references, bool characters,
                      std::vector<Measure>& rows) {
-    struct Scores {
-        Rouge rouge;
-        double bleu;
-        Form form;
-    };
     const TextUnits units = characters ? TextUnits::characters : TextUnits::words;
-    std::vector<Scores> all;
-    for (const Strings& lines : outputs)
-        all.push_back({rouge(references, lines, units), bleu(references, lines, units).score, form(references, lines)});
-    const struct {
-        const char* key;
-        double (*of)(const Scores&);
-        const char *unit, *meaning;
-    } measures[] = {
-        {"rouge1", [](const Scores& s) { return s.rouge.rouge1.f1; }, "%", "F1, mean over the pairs"},
-        {"rouge2", [](const Scores& s) { return s.rouge.rouge2.f1; }, "%", "F1"},
-        {"rougeL", [](const Scores& s) { return s.rouge.rougeL.f1; }, "%", "F1"},
-        {"bleu", [](const Scores& s) { return s.bleu; }, "",
-         characters ? "corpus BLEU-4 over characters" : "corpus BLEU-4, 13a"},
-        {"exact", [](const Scores& s) { return s.form.exact; }, "%", "equal to their reference"},
-        {"same_length", [](const Scores& s) { return s.form.same_length; }, "%", "as many characters as it"},
-        {"without_repeats", [](const Scores& s) { return s.form.without_repeats; }, "%", "no character twice"},
-        {"length_ratio", [](const Scores& s) { return s.form.length_ratio; }, "",
-         "characters over its characters, mean"},
-    };
-    for (const auto& m : measures) {
-        Measure row{m.key, m.of(all[0]), m.unit, m.meaning};
-        for (std::size_t i = 1; i < all.size(); i++) row.beside.push_back(m.of(all[i]));
-        rows.push_back(row);
+    std::vector<Measure> measures;
+    for (const Strings& lines : outputs) {
+        const Rouge r = rouge(references, lines, units);
+        const Form f = form(references, lines);
+        const std::vector<Measure> ours = {
+            {"rouge1", r.rouge1.f1, "%", "F1, mean over the pairs"},
+            {"rouge2", r.rouge2.f1, "%", "F1"},
+            {"rougeL", r.rougeL.f1, "%", "F1"},
+            {"bleu", bleu(references, lines, units).score, "",
+             characters ? "corpus BLEU-4 over characters" : "corpus BLEU-4, 13a"},
+            {"exact", f.exact, "%", "equal to their reference"},
+            {"same_length", f.same_length, "%", "as many characters as it"},
+            {"without_repeats", f.without_repeats, "%", "no character twice"},
+            {"length_ratio", f.length_ratio, "", "characters over its characters, mean"},
+        };
+        for (std::size_t m = 0; m < measures.size(); m++) measures[m].beside.push_back(ours[m].value);
+        if (measures.empty()) measures = ours;
     }
+    rows.insert(rows.end(), measures.begin(), measures.end());
 }
 
 }  // namespace
@@ -90,7 +80,7 @@ Measures TargetRun::measures(const Measuring& how) {
         t.held_out_targets = std::move(given.target);
     }
     const bool pairs = !t.held_out_targets.empty();
-    const std::size_t n = std::min(t.held_out.size(), std::size_t(how.limit));
+    const std::size_t n = std::min<std::size_t>(t.held_out.size(), how.limit);
     t.held_out.resize(n);
     if (pairs) t.held_out_targets.resize(n);
     if (n == 0) throw BadInput("there is no held-out line to evaluate on; give --data FILE");

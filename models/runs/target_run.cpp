@@ -31,8 +31,8 @@ ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const O
         all.tokens += scored.count;
         tape.end();
     });
-    all.per_token = sum / double(std::max<std::int64_t>(all.tokens, 1));
-    all.per_document = sum / double(std::max<std::int64_t>(all.documents, 1));
+    all.per_token = sum / std::max<std::int64_t>(all.tokens, 1);
+    all.per_document = sum / std::max<std::int64_t>(all.documents, 1);
     return all;
 }
 
@@ -80,7 +80,7 @@ class TargetTask : public SentenceTask {
         const auto written = run_.write(some, {}, run_.common().train.seed);
         std::string out = "  held-out sources, what is written for them, and their own targets\n";
         for (std::size_t i = 0; i < some.size(); i++) {
-            const std::vector<int>& ids = some[i]->ids;
+            const Tokens& ids = some[i]->ids;
             out += "    " + shortened(run_.decode({ids.begin() + 1, ids.end() - 1}), 68) + "\n";
             out += "      > " + run_.decode(written[i].at(0).tokens) + "\n";
             out += "      = " + run_.decode({some[i]->target.begin(), some[i]->target.end() - 1}) + "\n";
@@ -192,19 +192,19 @@ std::vector<Sentence> TargetRun::endings(const Strings& lines) const {
 
 Example TargetRun::source_of(const Sentence& s) const {
     Example e;
-    const int n = int(s.ids.size());
-    for (int t = 0; t < n; t++) e.rows.push(s.ids[std::size_t(t)], common().how.source_type, t, s.name);
+    const int n = s.ids.size();
+    for (int t = 0; t < n; t++) e.rows.push(s.ids[t], common().how.source_type, t, s.name);
     e.document = {n, 0};
     return e;
 }
 
-std::vector<std::vector<double>> TargetRun::mean_states(const std::vector<std::string>& lines, const Backbone& stack,
-                                                        const std::function<Example(const Sentence&)>& example,
-                                                        const std::function<void(Batch&)>& give_masks,
-                                                        const std::function<Tensor*(Tape&, const Batch&)>& read) const {
-    const std::size_t C = std::size_t(stack.options.width);
-    std::vector<std::vector<double>> means;
-    const auto make = [&](const std::vector<const Sentence*>& some) {
+std::vector<Numbers> TargetRun::mean_states(const Strings& lines, const Backbone& stack,
+                                            const std::function<Example(const Sentence&)>& example,
+                                            const std::function<void(Batch&)>& give_masks,
+                                            const std::function<Tensor*(Tape&, const Batch&)>& read) const {
+    const std::size_t C = stack.options.width;
+    std::vector<Numbers> means;
+    const auto make = [&](const Sentences& some) {
         std::vector<Example> examples;
         for (const Sentence* s : some) examples.push_back(example(*s));
         Batch batch = pack(examples, 0);
@@ -304,22 +304,6 @@ std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
                                         sentences(t.held_out, t.held_out_targets));
 }
 
-namespace {
-
-// Keeps only the source of each line source<TAB>target. Returns whether any line has a tab.
-bool keep_sources(Strings& lines) {
-    bool tabs = false;
-    for (std::string& line : lines) {
-        const std::size_t tab = line.find('\t');
-        if (tab == line.npos) continue;
-        line.resize(tab);
-        tabs = true;
-    }
-    return tabs;
-}
-
-}  // namespace
-
 RunWriter TargetRun::writer(const Writing& how) {
     const SearchOptions options = how.options_for(*this, true);
     // before: the text before each input line is generated. after: each input line is continued. If both are false,
@@ -329,10 +313,11 @@ RunWriter TargetRun::writer(const Writing& how) {
     if (how.count > 0 && !before && !after)
         throw BadUsage(
             "--count needs a model that samples text; this one writes a target for each line of standard input");
-    return {how.count, [=, noted = false](Strings lines, std::uint32_t first) mutable {
-                if (!before && !after && keep_sources(lines) && !std::exchange(noted, true))
+    return {how.count, [=, noted = false](const Strings& lines, std::uint32_t first) mutable {
+                const Strings left = before || after ? lines : at_tabs(lines).left;
+                if (left != lines && !std::exchange(noted, true))
                     log_line("note: standard input: if a line has a tab, only the source before the tab is read");
-                std::vector<Sentence> sources = before ? endings(lines) : after ? beginnings(lines) : sentences(lines);
+                std::vector<Sentence> sources = before ? endings(left) : after ? beginnings(left) : sentences(left);
                 const std::size_t least = before || after ? 1 : 3;  // a source with fewer tokens gives an empty line
                 Sentences some;
                 for (std::size_t i = 0; i < sources.size(); i++) {

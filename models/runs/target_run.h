@@ -116,17 +116,16 @@ class TargetRun : public Run {
 
   protected:
     // Generates one line per source for ./evaluate. May append measures of the generation to `rows`.
-    virtual std::vector<std::string> write_lines(const std::vector<const Sentence*>& sources,
-                                                 const SearchOptions& options, std::uint64_t seed,
-                                                 std::vector<Measure>& rows) const;
+    virtual Strings write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t seed,
+                                std::vector<Measure>& rows) const;
     // Returns the rows of a sentence's tokens, with [CLS] and [SEP], as a source.
     Example source_of(const Sentence& s) const;
     // Returns the mean hidden state of each line. `example` makes the rows of a line, give_masks() sets the masks of a
     // batch, and read() returns the hidden states of its N rows, (N,C). `stack` is the stack that computes them.
-    std::vector<std::vector<double>> mean_states(const std::vector<std::string>& lines, const Backbone& stack,
-                                                 const std::function<Example(const Sentence&)>& example,
-                                                 const std::function<void(Batch&)>& give_masks,
-                                                 const std::function<Tensor*(Tape&, const Batch&)>& read) const;
+    std::vector<Numbers> mean_states(const Strings& lines, const Backbone& stack,
+                                     const std::function<Example(const Sentence&)>& example,
+                                     const std::function<void(Batch&)>& give_masks,
+                                     const std::function<Tensor*(Tape&, const Batch&)>& read) const;
     TargetRun(const TargetSettings& settings, Vocabulary vocabulary, DType storage, Device device);
     virtual void reads(const TrainingText& /*text*/) {}  // called before training on `text`
     // Returns a reader of endings that can generate the given number of tokens before each ending; null if

@@ -41,7 +41,7 @@ nlohmann::json changed(RunSettings& settings, const Strings& words) {
 // Returns the tokenizer of the initial weights or of --vocab. Returns nothing if the user gives neither.
 std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initial, HuggingFace brought,
                                          const Config& config, const RunSettings& settings, const TrainingText& text) {
-    const std::vector<std::string> answers = settings.answers();
+    const Strings answers = settings.answers();
     if (settings.keep_tokens && !initial)
         throw BadUsage("keep_tokens makes the vocabulary of --init smaller, but there is no --init");
     if (initial) {
@@ -61,11 +61,7 @@ std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initi
                                       ") >new-vocab.txt"));
     const WordPiece reader = training_tokenizer(std::move(brought));
     if (answers.empty()) return reader;
-    std::vector<std::string> tokens;
-    for (int id = 0; id < reader.vocabulary().size(); id++) tokens.push_back(reader.vocabulary().token(id));
-    for (const std::string& answer : answers)
-        if (reader.vocabulary().id(answer) < 0) tokens.push_back(answer);
-    return with_tokens(reader, Vocabulary(std::move(tokens)));
+    return with_tokens(reader, with_more(reader.vocabulary(), answers));
 }
 
 }  // namespace

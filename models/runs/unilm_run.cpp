@@ -110,7 +110,7 @@ std::vector<Hypotheses> UniLmRun::write(const Sentences& sources, SearchOptions 
 }
 
 // The hidden states are computed under the mask of the first objective.
-std::vector<std::vector<double>> UniLmRun::features(const std::vector<std::string>& lines) const {
+std::vector<Numbers> UniLmRun::features(const Strings& lines) const {
     const Objective& objective = *mixture.parts.at(0).objective;
     const ObjectiveOptions options = objective_options();
     const Backbone& stack = model.backbone;

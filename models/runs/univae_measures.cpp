@@ -91,18 +91,15 @@ void measure_samples(const TrainingText& t, const Strings& samples, const WordPi
                      std::uint64_t seed, std::vector<Measure>& rows) {
     const Strings& others = reference_lines(t.held_out, t.held_out_targets);
     const Strings train = as_read(reference_lines(t.train, t.train_targets), tokenizer),
-                  held_out = as_read({others.begin(),
-                                      others.begin() + std::ptrdiff_t(std::min(samples.size(), others.size()))},
-                                     tokenizer);
+                  held_out =
+                      as_read({others.begin(), others.begin() + std::min(samples.size(), others.size())}, tokenizer);
     SampleQuality quality(train);
     const TextQuality s = quality.measure(samples, held_out.size()), h = quality.measure(held_out, held_out.size());
     rows.push_back(
         {"samples", double(samples.size()), "", "lines; words are BERT's, lower-cased", {double(held_out.size())}});
     if (judge) {
         const Strings some = judge->whole(samples), beside = judge->whole(held_out);
-        const auto share = [](const auto& part, const auto& all) {
-            return 100 * double(part.size()) / double(all.size());
-        };
+        const auto share = [](const auto& part, const auto& all) { return 100 * double(part.size()) / all.size(); };
         if (some.empty() || beside.empty())
             log_line(
                 "note: --judge: the language model can read no line without [UNK] and within its max_length, so "
@@ -116,35 +113,28 @@ void measure_samples(const TrainingText& t, const Strings& samples, const WordPi
                              share(some, samples), share(beside, held_out)),
                  {judge->perplexity(beside, quality)}});
     }
-    const struct {
-        const char* key;
-        double (*of)(const TextQuality&);
-        const char *unit, *meaning;
-    } measures[] = {
-        {"samples_perplexity", [](const TextQuality& q) { return q.perplexity.all; }, "a word",
-         "under a 5-gram model of the training text"},
-        {"samples_perplexity_known", [](const TextQuality& q) { return q.perplexity.known; }, "a word",
-         "the same, unknown words left out"},
-        {"samples_unknown", [](const TextQuality& q) { return 100 * q.perplexity.unknown; }, "%",
-         "words seen less than twice in training"},
-        {"samples_distinct1", [](const TextQuality& q) { return 100 * q.distinct1; }, "%", "different words"},
-        {"samples_distinct2", [](const TextQuality& q) { return 100 * q.distinct2; }, "%", "different pairs of words"},
-        {"samples_repeated", [](const TextQuality& q) { return 100 * q.repeated; }, "%",
-         "lines equal to an earlier one"},
-        {"samples_copied", [](const TextQuality& q) { return 100 * q.copied; }, "%", "lines equal to a training line"},
-        {"samples_match", [](const TextQuality& q) { return 100 * q.match; }, "%",
-         "of a line: its longest run of training text"},
-        {"samples_length", [](const TextQuality& q) { return q.length; }, "words", "a line"},
+    const auto add = [&](const std::string& key, double of_samples, double of_held_out, const char* unit,
+                         const std::string& what) {
+        rows.push_back({key, of_samples, unit, what, {of_held_out}});
     };
-    for (const auto& m : measures) rows.push_back({m.key, m.of(s), m.unit, m.meaning, {m.of(h)}});
+    const auto percent = [&](const char* key, double TextQuality::*of, const char* what) {
+        add(key, 100 * s.*of, 100 * h.*of, "%", what);
+    };
+    const Perplexity &p = s.perplexity, &beside = h.perplexity;
+    add("samples_perplexity", p.all, beside.all, "a word", "under a 5-gram model of the training text");
+    add("samples_perplexity_known", p.known, beside.known, "a word", "the same, unknown words left out");
+    add("samples_unknown", 100 * p.unknown, 100 * beside.unknown, "%", "words seen less than twice in training");
+    percent("samples_distinct1", &TextQuality::distinct1, "different words");
+    percent("samples_distinct2", &TextQuality::distinct2, "different pairs of words");
+    percent("samples_repeated", &TextQuality::repeated, "lines equal to an earlier one");
+    percent("samples_copied", &TextQuality::copied, "lines equal to a training line");
+    percent("samples_match", &TextQuality::match, "of a line: its longest run of training text");
+    add("samples_length", s.length, h.length, "words", "a line");
     for (std::size_t bin = 0; bin < std::max(s.lengths.size(), h.lengths.size()); bin++) {
         const auto share = [&](const TextQuality& q) { return bin < q.lengths.size() ? 100 * q.lengths[bin] : 0; };
         const std::size_t least = (std::size_t(1) << bin) / 2, most = least == 0 ? 0 : 2 * least - 1;
-        rows.push_back({fmt::format("samples_length.{}", least),
-                        share(s),
-                        "%",
-                        least == most ? "lines of so many words" : fmt::format("... to {}", most),
-                        {share(h)}});
+        add(text("samples_length.", least), share(s), share(h), "%",
+            least == most ? "lines of so many words" : text("... to ", most));
     }
     Strings known;
     for (std::size_t i : drawn(train.size(), samples.size(), Sequence(seed, "samples.beside")))
@@ -167,28 +157,29 @@ void measure_targets(const UniVaeRun& run, UniVaeDecoder& decoder, const std::ve
     std::vector<Tokens> repeated, best, pair_a, pair_b;
     double different = 0, met = 0;
     for (std::size_t i = 0; i < references.size(); i++) {
-        const auto first = written.begin() + std::ptrdiff_t(i) * each, last = first + each;
+        const auto first = written.begin() + i * each, last = first + each;
         const auto closeness = [&](const Tokens& t) { return masquerade::bleu({references[i]}, {t}, true).score; };
         repeated.insert(repeated.end(), each, references[i]);
         best.push_back(*std::max_element(first, last, [&](const Tokens& a, const Tokens& b) {
             return closeness(a) < closeness(b);
         }));
-        different += double(std::set<Tokens>(first, last).size());
+        different += std::set<Tokens>(first, last).size();
         met += std::find(first, last, references[i]) != last;
         for (auto a = first; a != last; a++)
             for (auto b = first; b != last; b++)
                 if (a != b) pair_a.push_back(*a), pair_b.push_back(*b);
     }
-    const double n = double(references.size());
+    const double n = references.size();
     const auto bleu4 = [](const std::vector<Tokens>& of, const std::vector<Tokens>& by) {
         return compare(of, by).bleu4;
     };
     const std::string which = fmt::format("{} targets of each source, z from the prior", each);
-    rows.push_back({"targets_bleu4", bleu4(repeated, written), "", which + ": corpus BLEU-4 with the reference"});
-    rows.push_back({"targets_best_bleu4", bleu4(references, best), "", "the same of the closest of them"});
-    rows.push_back({"targets_exact", 100 * met / n, "%", "sources of which one is equal to the reference"});
-    rows.push_back({"targets_self_bleu4", bleu4(pair_a, pair_b), "", "corpus BLEU-4 of one with another"});
-    rows.push_back({"targets_different", different / n, "", fmt::format("different ones, of {}", each)});
+    rows.insert(rows.end(),
+                {{"targets_bleu4", bleu4(repeated, written), "", which + ": corpus BLEU-4 with the reference"},
+                 {"targets_best_bleu4", bleu4(references, best), "", "the same of the closest of them"},
+                 {"targets_exact", 100 * met / n, "%", "sources of which one is equal to the reference"},
+                 {"targets_self_bleu4", bleu4(pair_a, pair_b), "", "corpus BLEU-4 of one with another"},
+                 {"targets_different", different / n, "", text("different ones, of ", each)}});
 }
 
 void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder,
@@ -224,9 +215,9 @@ std::vector<bool> measure_whole(const UniVaeRun& run, const Strings& sources, co
     double cut = 0, unknown = 0;
     std::vector<bool> whole;
     for (const Lost& l : lost) cut += l.end, unknown += l.words, whole.push_back(l.nothing());
-    rows.push_back({"cut", 100 * cut / double(lost.size()), "%",
+    rows.push_back({"cut", 100 * cut / lost.size(), "%",
                     fmt::format("lines of more than {} tokens, of which the rest was cut off", longest)});
-    rows.push_back({"unknown", 100 * unknown / double(lost.size()), "%", "lines with [UNK]"});
+    rows.push_back({"unknown", 100 * unknown / lost.size(), "%", "lines with [UNK]"});
     return whole;
 }
 
@@ -277,7 +268,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
         double letters = 0, nll_of_whole = 0;
         for (std::size_t i = 0; i < lines.size(); i++)
             if (whole[i])
-                letters += 1 + double(std::count_if(lines[i].begin(), lines[i].end(), starts_code_point)),
+                letters += 1 + std::count_if(lines[i].begin(), lines[i].end(), starts_code_point),
                     nll_of_whole += nlls[i];
         add({{"nll", nll / n, "nats/sentence",
               latent ? fmt::format("-log p(x), {} importance samples", how.importance) : "-log p(x), exact"},

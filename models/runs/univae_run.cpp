@@ -58,12 +58,7 @@ void UniVaeSettings::declare(Config& c) {
         "free_bits_of", &model.latent.free_bits_of,
         "free_bits applies to each sentence, to each number of a latent (an equal share), or to the mean of the batch",
         {"sentence", "number", "batch"});
-    c.add("flow_steps", &model.latent.flow.steps, "flow: number of steps", 1, 64);
-    c.add("flow_width", &model.latent.flow.width, "flow: inner width of its networks", 1, 65536);
-    c.add("flow_actnorm", &model.latent.flow.actnorm,
-          "flow: each step first scales and shifts each number (ActNorm), and the first batch sets scales and shifts");
-    c.add("flow_linear", &model.latent.flow.linear, "flow: the matrix of a step is full, or a product of LU factors",
-          {"full", "lu"});
+    declare_flow(c, model.latent.flow, "flow: ");
     c.add("levels", &model.latent.levels, "fsq: number of levels of each number", 2, 65536);
     c.add("codes", &model.latent.codes, "vq: number of codes in a codebook", 1, 1000000);
     c.add("groups", &model.latent.groups, "vq: number of parts of a latent, each with its own codebook", 1, 65536);
@@ -182,7 +177,7 @@ std::vector<DecodeRequest> UniVaeRun::target_requests(const std::vector<Sentence
     std::vector<DecodeRequest> requests;
     for (std::size_t i = 0; i < sources.size(); i++)
         for (int k = 0; k < count; k++) {
-            const auto line = first + std::uint32_t(i), number = std::uint32_t(k);
+            const std::uint32_t line = first + i, number = k;
             requests.push_back({draw(seed, line, number), line, number, 0, sources[i].ids});
         }
     return requests;

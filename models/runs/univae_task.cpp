@@ -9,17 +9,9 @@
 #include "models/tasks/univae_evaluation.h"
 
 namespace masquerade {
-namespace {
-std::string heading(int from, int to) {
-    std::string layers = from + 1 == to ? "layer " + std::to_string(from)
-                                        : "layers " + std::to_string(from) + "-" + std::to_string(to - 1);
-    return "  the same, latent " + layers + " replaced\n";
-}
-}  // namespace
-
 std::string UniVaeTask::next_batch(std::int64_t step) {
-    batch_ = objective_of(run_.model).batch(take(), std::uint32_t(step), options_, 64);
-    noise_ = run_.model.space.noise(batch_.names(), run_.settings.train.seed, std::uint32_t(step));
+    batch_ = objective_of(run_.model).batch(take(), step, options_, 64);
+    noise_ = run_.model.space.noise(batch_.names(), run_.settings.train.seed, step);
     if (step == 0) run_.model.start(batch_, noise_);
     return batch_.bucket;
 }
@@ -90,15 +82,17 @@ std::string UniVaeTask::show(std::int64_t) {
         for (DecodeRequest& r : changed) run_.model.space.replace(r.latent, run_.draw(seed, r.line, 1), from, to);
         return decoder.write(changed, {}, seed);
     };
-    const int half = std::max(1, K / 2);
-    auto plain = rewritten(0, 0), first = rewritten(0, half), last = rewritten(K - 1, K);
+    const auto plain = rewritten(0, 0);
     out += "  held-out sentences, and their reconstructions\n";
     for (std::size_t i = 0; i < some.size(); i++)
         out += "    " + text_of(some[i]->ids) + "\n      = " + run_.decode(plain[i]) + "\n";
-    out += heading(0, half);
-    for (const Tokens& t : first) out += "      ~ " + run_.decode(t) + "\n";
-    if (K > 1) out += heading(K - 1, K);
-    for (std::size_t i = 0; K > 1 && i < last.size(); i++) out += "      ~ " + run_.decode(last[i]) + "\n";
+    const auto show_rewritten = [&](int from, int to) {
+        const std::string layers = from + 1 == to ? text("layer ", from) : text("layers ", from, "-", to - 1);
+        out += text("  the same, latent ", layers, " replaced\n");
+        for (const Tokens& t : rewritten(from, to)) out += "      ~ " + run_.decode(t) + "\n";
+    };
+    show_rewritten(0, std::max(1, K / 2));
+    if (K > 1) show_rewritten(K - 1, K);
     return out;
 }
 

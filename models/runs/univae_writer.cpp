@@ -114,7 +114,7 @@ class FromLatents {
         return a_.codes        ? codes_of(lines, first)
                : a_.rewrites() ? rewrite(lines, first)
                : conditional_  ? targets_of(lines, first)
-                               : drawn(std::uint32_t(lines.size()), first);
+                               : drawn(lines.size(), first);
     }
 
   private:
@@ -152,41 +152,30 @@ class FromLatents {
     }
 
     // Returns the sentences that are encoded into latents: those before the tab or, in a conditional model, the pairs.
-    std::vector<Sentence> encoded(const Strings& left, const Strings& right, std::uint32_t first) const {
-        for (std::size_t i = 0; conditional_ && i < left.size(); i++)
-            if (!left[i].empty() && right[i].empty())
+    std::vector<Sentence> encoded(const Split& split, std::uint32_t first) const {
+        for (std::size_t i = 0; conditional_ && i < split.left.size(); i++)
+            if (!split.left[i].empty() && split.right[i].empty())
                 throw BadInput(text("standard input, line ", first + i + 1,
                                     ": expected source<TAB>target, because the latents of ", a_.run,
                                     " are those of a pair (conditional=true)"));
-        return run_.sentences(left, conditional_ ? right : Strings());
+        return run_.sentences(split.left, conditional_ ? split.right : Strings());
     }
 
     // Returns `count` targets for each source, separated by tabs, or nothing for an empty line.
-    std::string targets_of(Strings lines, std::uint32_t first) {
-        for (std::string& line : lines) line.resize(std::min(line.find('\t'), line.size()));
-        const std::size_t count = std::size_t(std::max(1, a_.count));
-        const auto written =
-            search(run_.target_requests(run_.sentences(lines), int(count), a_.seed, first), a_.sampling.refine);
-        std::string all;
-        for (std::size_t r = 0; r < written.size(); r++)
-            all += (lines[r / count].empty() ? "" : a_.line_of(run_, written[r])) + ((r + 1) % count ? '\t' : '\n');
-        return all;
+    std::string targets_of(const Strings& lines, std::uint32_t first) {
+        const Strings sources = at_tabs(lines).left;
+        auto requests = run_.target_requests(run_.sentences(sources), std::max(1, a_.count), a_.seed, first);
+        return written(sources, std::move(requests), a_.sampling.refine);
     }
 
     // Returns a line for each of `lines`: the code of the sentence before a tab, or of a conditional model's pair; or
     // nothing if there is no sentence.
-    std::string codes_of(Strings lines, std::uint32_t first) const {
-        Strings targets;
-        for (std::string& line : lines) {
-            const std::size_t tab = std::min(line.find('\t'), line.size());
-            targets.push_back(line.substr(std::min(tab + 1, line.size())));
-            line.resize(tab);
-        }
-        const std::vector<Sentence> sentences = encoded(lines, targets, first);
-        const auto latents = mean_latents(run_.model, pointers_to(sentences));
+    std::string codes_of(const Strings& lines, std::uint32_t first) const {
+        const Split split = at_tabs(lines);
+        const auto latents = mean_latents(run_.model, pointers_to(encoded(split, first)));
         std::string all;
         for (std::size_t i = 0; i < lines.size(); i++)
-            all += (lines[i].empty() ? "" : text_of(run_.model.space.code_of(latents[i]))) + '\n';
+            all += (split.left[i].empty() ? "" : text_of(run_.model.space.code_of(latents[i]))) + '\n';
         return all;
     }
 
@@ -200,23 +189,17 @@ class FromLatents {
             latent.assign(row, row + vectors_.columns);
             run_.model.space.project(latent);
         }
-        std::string written;
-        for (const Hypotheses& hypotheses : search(std::move(requests), a_.sampling.refine))
-            written += a_.line_of(run_, hypotheses) + '\n';
-        return written;
+        return written(Strings(count, "no empty line"), std::move(requests), a_.sampling.refine);
     }
 
     // Returns one line of results for each of `lines`; `first` is the number of the first line.
     std::string rewrite(const Strings& lines, std::uint32_t first) {
-        Strings left, right;
-        for (const std::string& line : lines) {
-            std::size_t tab = line.find('\t');
-            left.push_back(line.substr(0, tab));
-            right.push_back(tab == std::string::npos ? "" : line.substr(tab + 1));
-            if ((a_.interpolate || !a_.swap.empty()) && right.back().empty() && !left.back().empty())
-                throw BadInput(text("standard input, line ", first + left.size(),
-                                    ": expected two sentences with a tab between them"));
-        }
+        const Split split = at_tabs(lines);
+        const bool two = a_.interpolate || !a_.swap.empty();
+        for (std::size_t i = 0; two && i < lines.size(); i++)
+            if (split.right[i].empty() && !split.left[i].empty())
+                throw BadInput(
+                    text("standard input, line ", first + i + 1, ": expected two sentences with a tab between them"));
         const LatentSpace& space = run_.model.space;
         std::vector<DecodeRequest> own;
         std::vector<Numbers> others;
@@ -226,8 +209,8 @@ class FromLatents {
                                                 : space.latent_of(code_in(lines[i], space, first + i + 1)),
                                i, 0, run_.model.start_position(0)});
         else
-            own = reconstructions(run_.model, pointers_to(encoded(left, right, first)));
-        if (a_.interpolate || !a_.swap.empty()) others = mean_latents(run_.model, pointers_to(run_.sentences(right)));
+            own = reconstructions(run_.model, pointers_to(encoded(split, first)));
+        if (two) others = mean_latents(run_.model, pointers_to(run_.sentences(split.right)));
         const int points = a_.interpolate ? a_.points : a_.each;
         std::vector<DecodeRequest> requests;
         for (std::size_t i = 0; i < lines.size(); i++)
@@ -248,20 +231,21 @@ class FromLatents {
                 }
                 requests.push_back(std::move(r));
             }
-        std::string all;
-        const std::vector<Hypotheses> written = search(std::move(requests), 0);
-        for (std::size_t r = 0; r < written.size(); r++) {
-            const std::string result = left[r / points].empty() ? "" : a_.line_of(run_, written[r]);
-            all += result + ((r + 1) % points ? '\t' : '\n');
-        }
-        return all;
+        return written(split.left, std::move(requests), 0);
     }
 
-    // If --length is given, all requests get the start position for this length (only possible with free_length).
-    std::vector<Hypotheses> search(std::vector<DecodeRequest> requests, int refinements) {
+    // Decodes as many requests for each line, and returns the results of a line with tabs between them, or nothing for
+    // an empty line. If --length is given, all requests get the start position for this length (only possible with
+    // free_length).
+    std::string written(const Strings& lines, std::vector<DecodeRequest> requests, int refinements) {
         for (DecodeRequest& r : requests)
             if (a_.length > 0) r.start = run_.model.start_position(a_.length + 2);
-        return decoder_.search(std::move(requests), options_, a_.seed, refinements);
+        const auto found = decoder_.search(std::move(requests), options_, a_.seed, refinements);
+        const std::size_t each = lines.empty() ? 1 : found.size() / lines.size();
+        std::string all;
+        for (std::size_t r = 0; r < found.size(); r++)
+            all += (lines[r / each].empty() ? "" : a_.line_of(run_, found[r])) + ((r + 1) % each ? '\t' : '\n');
+        return all;
     }
 
     const Writing a_;

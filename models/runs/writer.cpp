@@ -50,6 +50,16 @@ SearchOptions Searching::options_for(const Run& writes, bool count_draws) const 
     return options;
 }
 
+Split at_tabs(const Strings& lines) {
+    Split split;
+    for (const std::string& line : lines) {
+        const std::size_t tab = std::min(line.find('\t'), line.size());
+        split.left.push_back(line.substr(0, tab));
+        split.right.push_back(line.substr(std::min(tab + 1, line.size())));
+    }
+    return split;
+}
+
 std::string Searching::line_of(const Run& writes, const Hypotheses& hypotheses) const {
     std::string line;
     for (const Hypothesis& h : hypotheses) {

@@ -65,6 +65,12 @@ struct RunWriter {
     std::function<void()> finish = [] {};  // called after the last line
 };
 
+// The parts of input lines before and after their first tab. A line without a tab has an empty right part.
+struct Split {
+    Strings left, right;
+};
+Split at_tabs(const Strings& lines);
+
 // Returns a writer that can do two things, as `how` says: find the sentences of a corpus that are nearest to each input
 // line, and save the vectors of the input lines. The vectors of sentences and lines come from Run::features(). Throws
 // BadUsage if the run has no features.

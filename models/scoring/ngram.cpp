@@ -23,13 +23,13 @@ auto find(Level& level, std::u32string_view gram) {
 
 }  // namespace
 
-Ngram::Ngram(int order, int vocabulary, const std::vector<std::vector<int>>& sentences) : vocabulary_(vocabulary) {
+Ngram::Ngram(int order, int vocabulary, const std::vector<Tokens>& sentences) : vocabulary_(vocabulary) {
     if (order < 1 || vocabulary < 0)
         throw Error(text("an n-gram model of order ", order, " over ", vocabulary,
                          " symbols; the order is at least 1, the symbols at least 0"));
     levels_.resize(order + 1);
     levels_[0].grams = {{{}, 0, 1.0 / (vocabulary + 1)}};
-    for (const std::vector<int>& sentence : sentences) text_ += marked(sentence);
+    for (const Tokens& sentence : sentences) text_ += marked(sentence);
     count();
     for (std::size_t n = 1; n < levels_.size(); n++) {
         set_discounts(levels_[n]);
@@ -38,7 +38,7 @@ Ngram::Ngram(int order, int vocabulary, const std::vector<std::vector<int>>& sen
 }
 
 // Returns the symbols of a sentence between begin() and end().
-std::u32string Ngram::marked(const std::vector<int>& sentence) const {
+std::u32string Ngram::marked(const Tokens& sentence) const {
     std::u32string all(1, begin());
     for (int symbol : sentence) {
         check(symbol, vocabulary_ - 1);
@@ -113,13 +113,13 @@ double Ngram::of_last(std::u32string_view gram) const {
     return gamma * levels_[0].grams[0].probability;
 }
 
-double Ngram::probability(const std::vector<int>& context, int symbol) const {
+double Ngram::probability(const Tokens& context, int symbol) const {
     for (int before : context) check(before, begin());
     check(symbol, end());
     return of_last(std::u32string(context.begin(), context.end()) + char32_t(symbol));
 }
 
-Numbers Ngram::log_probabilities(const std::vector<int>& sentence) const {
+Numbers Ngram::log_probabilities(const Tokens& sentence) const {
     const std::u32string text = marked(sentence);
     Numbers logs;
     for (std::size_t n = 2; n <= text.size(); n++) logs.push_back(std::log(of_last({text.data(), n})));

@@ -21,7 +21,7 @@ class Ngram {
   public:
     // Sentences are given without begin() and end(), which the constructor adds. If there are no sentences, all symbols
     // are equally likely.
-    Ngram(int order, int vocabulary, const std::vector<std::vector<int>>& sentences);
+    Ngram(int order, int vocabulary, const std::vector<Tokens>& sentences);
 
     Ngram(const Ngram&) = delete;
     Ngram& operator=(const Ngram&) = delete;
@@ -32,10 +32,10 @@ class Ngram {
 
     // Returns p(symbol | context), which is above 0. A context may start with begin(). Only the last order() - 1
     // symbols of a context matter.
-    double probability(const std::vector<int>& context, int symbol) const;
+    double probability(const Tokens& context, int symbol) const;
 
     // Returns log p, in nats, of each symbol of a sentence given the preceding symbols, followed by log p of end().
-    Numbers log_probabilities(const std::vector<int>& sentence) const;
+    Numbers log_probabilities(const Tokens& sentence) const;
 
     // The discounts D for n-grams of the given order: for the count 1, for the count 2, and for counts of 3 or more.
     // They are estimated from the numbers of n-grams with the counts 1, 2, 3 and 4. If one of these numbers is 0, or if
@@ -56,7 +56,7 @@ class Ngram {
         Discounts discounts = {0.5, 1, 1.5};
     };
 
-    std::u32string marked(const std::vector<int>& sentence) const;
+    std::u32string marked(const Tokens& sentence) const;
     void count();
     static void set_discounts(Level& level);
     static void set_probabilities(Level& above, Level& level);

@@ -17,7 +17,7 @@ using Vectors = std::vector<Numbers>;
 
 double dot(const Numbers& a, const Numbers& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
 
-int largest(const Numbers& scores) { return int(std::max_element(scores.begin(), scores.end()) - scores.begin()); }
+int largest(const Numbers& scores) { return std::max_element(scores.begin(), scores.end()) - scores.begin(); }
 
 // Standardises every dimension to mean 0 and variance 1 over the training lines. Appends a 1 to each vector; the weight
 // of this 1 is the bias.
@@ -70,7 +70,7 @@ LabelledSplit split_labels(const Strings& labels, int most, std::uint64_t seed, 
 
 double linear_probe(const Vectors& vectors, const LabelledSplit& split) {
     const Vectors x = standardised(vectors, split);
-    const std::size_t D = x[0].size(), C = std::size_t(split.classes);
+    const std::size_t D = x[0].size(), C = split.classes;
     Vectors w(C, Numbers(D)), m = w, v = w;
     Numbers scores(C);
     const auto score = [&](std::size_t i) {
@@ -140,7 +140,7 @@ double naive_bayes(const std::vector<Sentence>& sentences, const LabelledSplit& 
 }
 
 double cluster_information(const Vectors& vectors, const LabelledSplit& split, std::uint64_t seed) {
-    const std::size_t n = vectors.size(), C = std::size_t(split.classes);
+    const std::size_t n = vectors.size(), C = split.classes;
     Vectors centres;
     // The first centres: different vectors, drawn at random.
     for (std::size_t i : drawn(n, n, Sequence(seed, "clusters")))

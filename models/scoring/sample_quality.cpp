@@ -13,22 +13,22 @@ namespace {
 
 constexpr int line_end = -1;
 
-std::vector<std::vector<int>> read_all(WordTable& table, const Strings& lines) {
-    std::vector<std::vector<int>> all;
+std::vector<Tokens> read_all(WordTable& table, const Strings& lines) {
+    std::vector<Tokens> all;
     for (const std::string& line : lines) all.push_back(table.read(line));
     return all;
 }
 
-double words_per_line(const std::vector<std::vector<int>>& lines) {
+double words_per_line(const std::vector<Tokens>& lines) {
     double sum = 0;
-    for (const std::vector<int>& line : lines) sum += line.size();
+    for (const Tokens& line : lines) sum += line.size();
     return lines.empty() ? 0 : sum / lines.size();
 }
 
 }  // namespace
 
-TrainingRuns::TrainingRuns(const std::vector<std::vector<int>>& lines) {
-    for (const std::vector<int>& line : lines) {
+TrainingRuns::TrainingRuns(const std::vector<Tokens>& lines) {
+    for (const Tokens& line : lines) {
         text_.insert(text_.end(), line.begin(), line.end());
         text_.push_back(line_end);
     }
@@ -45,7 +45,7 @@ TrainingRuns::TrainingRuns(const std::vector<std::vector<int>>& lines) {
 
 // Returns the length of the longest run of the training text with which line[first ..] begins. Such a run starts at one
 // of the two positions that would be the neighbours of line[first ..] in the sorted array places_.
-std::size_t TrainingRuns::longest_at(const std::vector<int>& line, std::size_t first) const {
+std::size_t TrainingRuns::longest_at(const Tokens& line, std::size_t first) const {
     auto shared = [&](std::uint32_t place) {
         std::size_t n = 0;
         while (first + n < line.size() && text_[place + n] == line[first + n]) n++;
@@ -59,7 +59,7 @@ std::size_t TrainingRuns::longest_at(const std::vector<int>& line, std::size_t f
     return after != places_.begin() ? std::max(most, shared(*(after - 1))) : most;
 }
 
-std::size_t TrainingRuns::longest(const std::vector<int>& line) const {
+std::size_t TrainingRuns::longest(const Tokens& line) const {
     std::size_t most = 0;
     for (std::size_t first = 0; first + most < line.size(); first++) most = std::max(most, longest_at(line, first));
     return most;
@@ -78,8 +78,8 @@ TextQuality SampleQuality::measure(const Strings& lines, std::size_t compared) {
     q.distinct1 = distinct(compared_lines, 1);
     q.distinct2 = distinct(compared_lines, 2);
     if (!compared_lines.empty())
-        q.repeated = 1 - double(std::set<Tokens>(compared_lines.begin(), compared_lines.end()).size()) /
-                             double(compared_lines.size());
+        q.repeated =
+            1 - double(std::set<Tokens>(compared_lines.begin(), compared_lines.end()).size()) / compared_lines.size();
     double copied = 0, matched = 0, not_empty = 0;
     for (const Tokens& line : read) {
         copied += std::binary_search(training_.begin(), training_.end(), line);

@@ -11,15 +11,15 @@ namespace masquerade {
 // training text.
 class TrainingRuns {
   public:
-    explicit TrainingRuns(const std::vector<std::vector<int>>& lines);
+    explicit TrainingRuns(const std::vector<Tokens>& lines);
 
     // Returns the length of the longest run of words of `line` that also occurs within one line of the training text.
-    std::size_t longest(const std::vector<int>& line) const;
+    std::size_t longest(const Tokens& line) const;
 
   private:
-    std::size_t longest_at(const std::vector<int>& line, std::size_t first) const;
+    std::size_t longest_at(const Tokens& line, std::size_t first) const;
 
-    std::vector<int> text_;  // the words of every training line, each line followed by line_end
+    Tokens text_;  // the words of every training line, each line followed by line_end
     // Suffix array: positions in text_, sorted by the words from there to the line's end.
     std::vector<std::uint32_t> places_;
 };
@@ -51,7 +51,7 @@ class SampleQuality {
 
   private:
     WordTable table_;
-    std::vector<std::vector<int>> training_;  // the training lines, sorted for binary search
+    std::vector<Tokens> training_;  // the training lines, sorted for binary search
     WordModel model_;
     TrainingRuns runs_;
 };

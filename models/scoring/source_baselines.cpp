@@ -41,7 +41,7 @@ NearestSource::NearestSource(const Strings& sources) {
 }
 
 NearestSource::Bag NearestSource::read(std::string_view line) {
-    std::vector<int> words = table_.read(line);
+    Tokens words = table_.read(line);
     std::sort(words.begin(), words.end());
     Bag bag;
     for (int word : words) {

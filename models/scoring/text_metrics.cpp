@@ -190,7 +190,7 @@ Form form(const Strings& references, const Strings& hypotheses) {
         same += r.size() == h.size();
         without += !repeats(h);
         if (r.empty()) continue;
-        ratios += double(h.size()) / double(r.size());
+        ratios += double(h.size()) / r.size();
         compared++;
     }
     const double pairs = references.size();

@@ -8,16 +8,16 @@
 namespace masquerade {
 namespace {
 
-std::vector<int> bytes_of(const std::string& word) {
-    std::vector<int> bytes;
+Tokens bytes_of(const std::string& word) {
+    Tokens bytes;
     for (char c : word) bytes.push_back(static_cast<unsigned char>(c));
     return bytes;
 }
 
 }  // namespace
 
-std::vector<int> WordTable::read(std::string_view line) {
-    std::vector<int> numbers;
+Tokens WordTable::read(std::string_view line) {
+    Tokens numbers;
     for (Words words(line, characters_); words.next();) {
         auto [at, is_new] = numbers_.try_emplace(words.text(), size());
         if (is_new) words_.push_back(&at->first);
@@ -26,17 +26,17 @@ std::vector<int> WordTable::read(std::string_view line) {
     return numbers;
 }
 
-WordModel::WordModel(const WordTable& table, const std::vector<std::vector<int>>& lines) : table_(table) {
+WordModel::WordModel(const WordTable& table, const std::vector<Tokens>& lines) : table_(table) {
     std::vector<int> count(table.size());
-    for (const std::vector<int>& line : lines)
+    for (const Tokens& line : lines)
         for (int word : line) count[word]++;
-    std::vector<std::vector<int>> symbols, spellings;
+    std::vector<Tokens> symbols, spellings;
     for (int word = 0; word < table.size(); word++) {
         symbols_.push_back(count[word] >= 2 ? unknown_++ : -1);
         if (count[word] > 0) spellings.push_back(bytes_of(table[word]));
     }
     std::replace(symbols_.begin(), symbols_.end(), -1, unknown_);
-    for (const std::vector<int>& line : lines) symbols.push_back(symbols_of(line));
+    for (const Tokens& line : lines) symbols.push_back(symbols_of(line));
     words_.emplace(order, unknown_ + 1, symbols);
     spelling_.emplace(spelling_order, 256, spellings);
     double known_words = 0;
@@ -45,8 +45,8 @@ WordModel::WordModel(const WordTable& table, const std::vector<std::vector<int>>
     log_spare_ = std::log1p(-known_words);
 }
 
-std::vector<int> WordModel::symbols_of(const std::vector<int>& line) const {
-    std::vector<int> symbols;
+Tokens WordModel::symbols_of(const Tokens& line) const {
+    Tokens symbols;
     for (int word : line) symbols.push_back(symbol_of(word));
     return symbols;
 }
@@ -56,16 +56,16 @@ double WordModel::spelled(int word) const {
     return std::accumulate(logs.begin(), logs.end(), 0.0);
 }
 
-Numbers WordModel::log_probabilities(const std::vector<int>& line) const {
+Numbers WordModel::log_probabilities(const Tokens& line) const {
     Numbers logs = words_->log_probabilities(symbols_of(line));
     for (std::size_t i = 0; i < line.size(); i++)
         if (!known(line[i])) logs[i] += spelled(line[i]) - log_spare_;
     return logs;
 }
 
-Perplexity perplexity(const WordModel& model, const std::vector<std::vector<int>>& lines) {
+Perplexity perplexity(const WordModel& model, const std::vector<Tokens>& lines) {
     double sum = 0, known_sum = 0, words = 0, unknown = 0;
-    for (const std::vector<int>& line : lines) {
+    for (const Tokens& line : lines) {
         Numbers logs = model.log_probabilities(line);
         for (std::size_t i = 0; i < logs.size(); i++) {
             const bool known = i == line.size() || model.known(line[i]);

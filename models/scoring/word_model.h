@@ -33,8 +33,8 @@ class WordTable {
     WordTable& operator=(const WordTable&) = delete;
 
     // Returns the numbers of the words of a line. Adds words that are new to the table.
-    std::vector<int> read(std::string_view line);
-    int size() const { return int(words_.size()); }
+    Tokens read(std::string_view line);
+    int size() const { return words_.size(); }
     const std::string& operator[](int word) const { return *words_[word]; }
 
   private:
@@ -49,15 +49,15 @@ class WordModel {
 
     // Fits the model to `lines`, which are word numbers of `table`. Words may be added to the table later. The table
     // must outlive the model.
-    WordModel(const WordTable& table, const std::vector<std::vector<int>>& lines);
+    WordModel(const WordTable& table, const std::vector<Tokens>& lines);
 
     // Returns log P, in nats, of each word of a line given the preceding words, followed by log P of the line's end.
-    Numbers log_probabilities(const std::vector<int>& line) const;
+    Numbers log_probabilities(const Tokens& line) const;
     bool known(int word) const { return symbol_of(word) != unknown_; }
 
   private:
     int symbol_of(int word) const { return std::size_t(word) < symbols_.size() ? symbols_[word] : unknown_; }
-    std::vector<int> symbols_of(const std::vector<int>& line) const;
+    Tokens symbols_of(const Tokens& line) const;
     double spelled(int word) const;  // log probability of the spelling of a word
 
     const WordTable& table_;
@@ -72,6 +72,6 @@ struct Perplexity {
     double known = 0;    // exp of the mean of -log P over the known words and line ends
     double unknown = 0;  // share of the words that are unknown, 0..1
 };
-Perplexity perplexity(const WordModel& model, const std::vector<std::vector<int>>& lines);
+Perplexity perplexity(const WordModel& model, const std::vector<Tokens>& lines);
 
 }  // namespace masquerade

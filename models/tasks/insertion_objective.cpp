@@ -6,46 +6,46 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "models/tasks/objective_parts.h"
 
 namespace masquerade {
 namespace {
 
-using Words = std::vector<int>;
+using Places = std::vector<int>;  // indices of words
 
 // A canvas (some words of a text, in their order), and the missing words for each of its slots, the places before,
 // between and after the words of the canvas.
 struct Drawn {
-    Words canvas;
-    std::vector<Words> missing;
+    Tokens canvas;
+    std::vector<Tokens> missing;
 };
 
 // Returns the words with the indices `places` as the canvas, and all other words as missing. `places` must ascend.
-Drawn keep(const Words& words, const std::vector<int>& places) {
+Drawn keep(const Tokens& words, const Places& places) {
     Drawn d;
     d.missing.emplace_back();
-    std::size_t next = 0;
+    auto next = places.begin();
     for (int i = 0; i < int(words.size()); i++)
-        if (next < places.size() && places[next] == i) {
-            d.canvas.push_back(words[std::size_t(i)]);
+        if (next != places.end() && *next == i) {
+            d.canvas.push_back(words[i]);
             d.missing.emplace_back();
-            next++;
+            ++next;
         } else {
-            d.missing.back().push_back(words[std::size_t(i)]);
+            d.missing.back().push_back(words[i]);
         }
     return d;
 }
 
 // Draws which of n words stay in the canvas, and returns their indices in ascending order. The number k of these words
 // is drawn uniformly from 0 .. n. If first_ones is true, they are the first k words, else a uniformly drawn subset.
-std::vector<int> kept_places(int n, bool first_ones, Sequence& random) {
-    const int k = int(random.below(std::uint32_t(n + 1)));
-    std::vector<int> places(static_cast<std::size_t>(n));
-    for (int i = 0; i < n; i++) places[std::size_t(i)] = i;
-    for (int i = 0; i < k && !first_ones; i++)
-        std::swap(places[std::size_t(i)], places[std::size_t(i) + random.below(std::uint32_t(n - i))]);
-    places.resize(std::size_t(k));
+Places kept_places(int n, bool first_ones, Sequence& random) {
+    const int k = random.below(n + 1);
+    Places places(n);
+    std::iota(places.begin(), places.end(), 0);
+    for (int i = 0; i < k && !first_ones; i++) std::swap(places[i], places[i + random.below(n - i)]);
+    places.resize(k);
     std::sort(places.begin(), places.end());
     return places;
 }
@@ -54,8 +54,8 @@ std::vector<int> kept_places(int n, bool first_ones, Sequence& random) {
 // token, adds the share to that target.
 void want(Choices& choices, int token, double share) {
     for (int j = choices.begin.back(); j < choices.size(); j++)
-        if (choices.tokens[std::size_t(j)] == token) {
-            choices.shares[std::size_t(j)] += share;
+        if (choices.tokens[j] == token) {
+            choices.shares[j] += share;
             return;
         }
     choices.push(token, share);
@@ -63,21 +63,21 @@ void want(Choices& choices, int token, double share) {
 
 // Returns the targets of all slots, with shares that add up to 1 over all slots. If by_words is true, the weight of a
 // slot is proportional to the number of its missing words; otherwise all slots with missing words have equal weights.
-Choices choices_of(const std::vector<Words>& missing, const InsertionRule& rule, bool by_words) {
+Choices choices_of(const std::vector<Tokens>& missing, const InsertionRule& rule, bool by_words) {
     double lacking = 0, slots = 0, weights = 0;
-    for (const Words& words : missing) lacking += double(words.size()), slots += !words.empty();
-    const auto weight = [&](const Words& words) {
+    for (const Tokens& words : missing) lacking += words.size(), slots += !words.empty();
+    const auto weight = [&](const Tokens& words) {
         if (words.empty()) return rule.sequence && lacking > 0 ? 0 : rule.end_weight;
-        return by_words ? slots * double(words.size()) / lacking : 1.0;
+        return by_words ? slots * words.size() / lacking : 1.0;
     };
-    for (const Words& words : missing) weights += weight(words);
+    for (const Tokens& words : missing) weights += weight(words);
     Choices choices;
     for (std::size_t l = 0; l < missing.size(); l++) {
-        const Words& words = missing[l];
+        const Tokens& words = missing[l];
         if (rule.left_to_right) {
             if (l + 1 == missing.size()) choices.push(words.empty() ? rule.end : words[0], 1);
         } else if (const double w = weights > 0 ? weight(words) / weights : 0; w > 0) {
-            const std::vector<double> shares = order_weights(words, rule);
+            const Numbers shares = order_weights(words, rule);
             for (std::size_t u = 0; u < words.size(); u++) want(choices, words[u], w * shares[u]);
             if (words.empty()) choices.push(rule.end, w);
         }
@@ -93,7 +93,7 @@ Sequence draws(const char* what, const Sentence& s, std::uint32_t step, const Ob
 template <InsertionForm form>
 Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Sequence random = draws("insertion", s, step, o);
-    const Words words(s.target.begin(), s.target.end() - 1);
+    const Tokens words(s.target.begin(), s.target.end() - 1);
     const Drawn d = keep(words, kept_places(int(words.size()), o.insertion.left_to_right, random));
     Example e = canvas_example(form, s.ids, d.canvas, s.name, o);
     e.labels.choices = choices_of(d.missing, o.insertion, false);
@@ -104,13 +104,12 @@ Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
 // the source.
 Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Sequence random = draws("kermit", s, step, o);
-    const int whole = int(random.below(3));  // the side without missing words: 1 the source, 2 the target, 0 neither
-    const Words sides[] = {{s.ids.begin() + 1, s.ids.end() - 1}, {s.target.begin(), s.target.end() - 1}};
-    const int x = int(sides[0].size()), y = int(sides[1].size()), first = whole == 1 ? x : 0;
-    const std::vector<int> drawn = kept_places(x + y - (whole == 1 ? x : whole == 2 ? y : 0), false, random);
-    std::vector<int> places[2];
-    for (int i = 0; i < (whole == 1 ? x : 0); i++) places[0].push_back(i);
-    for (int i = 0; i < (whole == 2 ? y : 0); i++) places[1].push_back(i);
+    const int whole = random.below(3);  // the side without missing words: 1 the source, 2 the target, 0 neither
+    const Tokens sides[] = {{s.ids.begin() + 1, s.ids.end() - 1}, {s.target.begin(), s.target.end() - 1}};
+    const int x = sides[0].size(), y = sides[1].size(), first = whole == 1 ? x : 0;
+    const Places drawn = kept_places(x + y - (whole == 1 ? x : whole == 2 ? y : 0), false, random);
+    Places places[] = {Places(whole == 1 ? x : 0), Places(whole == 2 ? y : 0)};
+    for (Places& all : places) std::iota(all.begin(), all.end(), 0);
     for (int place : drawn) {
         const int side = first + place < x ? 0 : 1;
         places[side].push_back(first + place - (side ? x : 0));
@@ -132,15 +131,14 @@ SegmentGraph source_alone_mask(const Documents& documents) {
 
 }  // namespace
 
-std::vector<double> order_weights(const std::vector<int>& words, const InsertionRule& rule) {
-    std::vector<double> w;
-    const auto score = [&](int word) { return rule.scores->at(std::size_t(word)); };
+Numbers order_weights(const Tokens& words, const InsertionRule& rule) {
+    Numbers w;
+    const auto score = [&](int word) { return rule.scores->at(word); };
     for (std::size_t u = 0; u < words.size(); u++) {
-        double distance = rule.middle ? std::abs(double(words.size() - 1) / 2 - double(u)) : 0;
-        if (rule.scores)
-            distance = double(
-                std::count_if(words.begin(), words.end(), [&](int other) { return score(other) < score(words[u]); }));
-        w.push_back(distance);
+        const auto before = [&](int other) { return score(other) < score(words[u]); };
+        w.push_back(rule.scores   ? std::count_if(words.begin(), words.end(), before)
+                    : rule.middle ? std::abs(double(words.size() - 1) / 2 - u)
+                                  : 0);
     }
     const double nearest = w.empty() ? 0 : *std::min_element(w.begin(), w.end());
     double sum = 0;
@@ -149,16 +147,15 @@ std::vector<double> order_weights(const std::vector<int>& words, const Insertion
     return w;
 }
 
-Example canvas_example(InsertionForm form, const std::vector<int>& source, const std::vector<int>& canvas, int name,
+Example canvas_example(InsertionForm form, const Tokens& source, const Tokens& canvas, int name,
                        const ObjectiveOptions& o) {
     Example e;
-    const int n = int(source.size()), c = o.insertion.canvas;
+    const int n = source.size(), c = o.insertion.canvas;
     const int row_name = name ^ c << 26;  // gives each canvas of a target its own name, and so its own dropout mask
     const bool two = form == InsertionForm::two_stacks, either = form == InsertionForm::either_side;
     e.same_source = two && c > 0;
     TokenRows& reads = two ? e.source : e.rows;
-    for (int i = 0; i < n && !e.same_source; i++)
-        reads.push(source[std::size_t(i)], o.source_type, i, two ? name : row_name);
+    for (int i = 0; i < n && !e.same_source; i++) reads.push(source[i], o.source_type, i, two ? name : row_name);
     const int first = e.rows.count(), start = two ? 0 : o.target_position(n);
     const auto push = [&](int id) { e.rows.push(id, o.target_type, start + e.rows.count() - first, row_name); };
     if (!either) push(o.insertion.begin);

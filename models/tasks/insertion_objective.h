@@ -16,11 +16,11 @@ enum class InsertionForm {
 // Makes an example with the rows of a source and of a canvas (the words that are already there), and with a label for
 // each slot (a place before, between or after them). `source` includes [CLS] and [SEP], `canvas` does not. The caller
 // must then set the targets of the labels (Labels::choices). `name` is the document's name, a number.
-Example canvas_example(InsertionForm form, const std::vector<int>& source, const std::vector<int>& canvas, int name,
+Example canvas_example(InsertionForm form, const Tokens& source, const Tokens& canvas, int name,
                        const ObjectiveOptions& options);
 
 // `words` are the missing words of one slot. Returns the share of each word in the slot's loss; the shares add up to 1.
 //                                                                            Stern et al. 2019, equations 10, 11 and 14
-std::vector<double> order_weights(const std::vector<int>& words, const InsertionRule& rule);
+Numbers order_weights(const Tokens& words, const InsertionRule& rule);
 
 }  // namespace masquerade

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "models/tasks/objective.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <sstream>
@@ -18,7 +17,7 @@ bool is_special(int id, const ObjectiveOptions& o) {
 
 int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& o) {
     int other = 0;
-    do other = int(random.below(std::uint32_t(o.vocabulary)));
+    do other = int(random.below(o.vocabulary));
     while (is_special(other, o) && o.vocabulary > int(o.special.size()));  // ends even if all tokens are special
     return u < o.kept ? id : u < o.kept + o.random ? other : o.mask;
 }
@@ -30,8 +29,8 @@ using Places = std::vector<int>;
 // Returns a sentence or a pair as one sequence, with each token's segment id and position.
 TokenRows tokens_of(const Sentence& s, const ObjectiveOptions& o) {
     TokenRows all;
-    const int n = int(s.ids.size()), start = o.target_position(n);
-    for (int i = 0; i < n; i++) all.push(s.ids[std::size_t(i)], o.source_type, i, s.name);
+    const int n = s.ids.size(), start = o.target_position(n);
+    for (int i = 0; i < n; i++) all.push(s.ids[i], o.source_type, i, s.name);
     for (std::size_t t = 0; t < s.target.size(); t++) all.push(s.target[t], o.target_type, start + int(t), s.name);
     return all;
 }
@@ -40,7 +39,7 @@ TokenRows tokens_of(const Sentence& s, const ObjectiveOptions& o) {
 Places ordinary(const TokenRows& all, const ObjectiveOptions& o) {
     Places places;
     for (int i = 0; i < all.count(); i++)
-        if (!is_special(all.ids[std::size_t(i)], o)) places.push_back(i);
+        if (!is_special(all.ids[i], o)) places.push_back(i);
     return places;
 }
 
@@ -50,10 +49,9 @@ std::vector<Places> words_of(const Example& e, const ObjectiveOptions& o) {
     const TokenRows& all = e.rows;
     std::vector<Places> words;
     for (int place : ordinary(all, o)) {
-        if (!e.rank.empty() && e.rank[std::size_t(place)] < -1) continue;
+        if (!e.rank.empty() && e.rank[place] < -1) continue;
         const bool follows = !words.empty() && words.back().back() == place - 1;
-        if (!follows || !o.continues || !o.continues->at(std::size_t(all.ids[std::size_t(place)])))
-            words.emplace_back();
+        if (!follows || !o.continues || !o.continues->at(all.ids[place])) words.emplace_back();
         words.back().push_back(place);
     }
     return words;
@@ -62,7 +60,7 @@ std::vector<Places> words_of(const Example& e, const ObjectiveOptions& o) {
 // Draws each word with the probability `share`. If this draws no word, draws one word uniformly.
 std::vector<Places> drawn_words(const std::vector<Places>& words, double share, Sequence& random) {
     std::vector<Places> hidden;
-    const Places& sure = words[random.below(std::uint32_t(words.size()))];  // drawn if the loop draws no word
+    const Places& sure = words[random.below(words.size())];  // drawn if the loop draws no word
     for (const Places& word : words)
         if (random.uniform_double() < share) hidden.push_back(word);
     if (hidden.empty()) hidden.push_back(sure);
@@ -86,56 +84,62 @@ template <class Length>
 std::vector<Places> drawn_spans(std::vector<Places> words, Length length_of, Sequence& random,
                                 const ObjectiveOptions& o) {
     double tokens = 0;
-    for (const Places& word : words) tokens += double(word.size());
+    for (const Places& word : words) tokens += word.size();
     std::vector<Places> spans;
     for (int missing = std::max(1, int(o.hidden * tokens + 0.5)); missing > 0;) {
         const int length = length_of();
-        const std::size_t first = random.below(std::uint32_t(words.size()));
+        const std::size_t first = random.below(words.size());
         std::size_t last = first;
         Places& span = spans.emplace_back();
         do {
             span.insert(span.end(), words[last].begin(), words[last].end());
             missing -= int(words[last++].size());
         } while (int(last - first) < length && last < words.size() && words[last][0] == span.back() + 1 && missing > 0);
-        words.erase(words.begin() + std::ptrdiff_t(first), words.begin() + std::ptrdiff_t(last));
+        words.erase(words.begin() + first, words.begin() + last);
     }
     return spans;
 }
 
-// Hides some tokens of an example, and adds labels so that the rows of these tokens predict them. If spans are hidden,
-// all tokens of a span are treated alike: all become [MASK], all become random tokens, or all stay.
-void hide(Example& e, Sequence& random, const ObjectiveOptions& o) {
-    const std::vector<Places> words = words_of(e, o);
-    if (words.empty()) return;
-    const bool spans = o.masking == Masking::spans;
-    const auto length = [&] { return span_length(random, o); };
-    std::vector<Places> hidden = spans ? drawn_spans(words, length, random, o) : drawn_words(words, o.hidden, random);
-    std::sort(hidden.begin(), hidden.end());
-    for (const Places& together : hidden) {
+// Hides the tokens with these indices, and adds labels so that their rows predict them. If `alike` is true, all tokens
+// of a span become [MASK], all become random tokens, or all stay.
+void hide(Example& e, const std::vector<Places>& spans, bool alike, Sequence& random, const ObjectiveOptions& o) {
+    for (const Places& span : spans) {
         double u = 0;
-        for (int place : together) {
-            int& id = e.rows.ids[std::size_t(place)];
+        for (int place : span) {
+            int& id = e.rows.ids[place];
             e.labels.push(place, id);
-            if (!spans || place == together[0]) u = random.uniform_double();
+            if (!alike || place == span[0]) u = random.uniform_double();
             id = hidden_as(id, u, random, o);
         }
     }
 }
 
-Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    Example e;
-    e.rows = tokens_of(s, o);
-    e.document = {e.rows.count(), 0};
-    Sequence random(o.seed, "mlm", std::uint32_t(s.name), step);
-    hide(e, random, o);
+// Returns the example with some of its words or spans hidden.
+Example with_hidden(Example e, Sequence random, const ObjectiveOptions& o) {
+    const std::vector<Places> words = words_of(e, o);
+    if (words.empty()) return e;
+    const bool spans = o.masking == Masking::spans;
+    const auto length = [&] { return span_length(random, o); };
+    std::vector<Places> hidden = spans ? drawn_spans(words, length, random, o) : drawn_words(words, o.hidden, random);
+    std::sort(hidden.begin(), hidden.end());
+    hide(e, hidden, spans, random, o);
     return e;
 }
 
-Example k_bert(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    Example e = tree_of(s, o);
-    Sequence random(o.seed, "k-bert", std::uint32_t(s.name), step);
-    hide(e, random, o);
+// Returns an example of all tokens. The first `source` rows are the source of the document.
+Example whole(const Sentence& s, int source, const ObjectiveOptions& o) {
+    Example e;
+    e.rows = tokens_of(s, o);
+    e.document = {source, e.rows.count() - source};
     return e;
+}
+
+Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    return with_hidden(whole(s, s.size(), o), Sequence(o.seed, "mlm", s.name, step), o);
+}
+
+Example k_bert(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    return with_hidden(tree_of(s, o), Sequence(o.seed, "k-bert", s.name, step), o);
 }
 
 // Makes an example in which every row from `first` on predicts the next token. The last token is only predicted, so it
@@ -143,7 +147,7 @@ Example k_bert(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o)
 Example next_tokens(const TokenRows& all, const Document& document, int first) {
     Example e;
     e.rows = all;
-    for (int i = first; i + 1 < all.count(); i++) e.labels.push(i, all.ids[std::size_t(i) + 1]);
+    for (int i = first; i + 1 < all.count(); i++) e.labels.push(i, all.ids[i + 1]);
     e.rows.pop();
     e.document = document;
     return e;
@@ -158,31 +162,25 @@ Example lm_target(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
 }
 
 Example unilm(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
-    const int source = int(s.ids.size());
+    const int source = s.ids.size();
     return next_tokens(tokens_of(s, o), {source, int(s.target.size()) - 1}, source - 1);
 }
 
 // [SEP] of the target can be hidden, too, so that the model learns where a target ends.
 Example unilm_masked(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    Example e;
-    e.rows = tokens_of(s, o);
-    e.document = {int(s.ids.size()), int(s.target.size())};
-    Sequence random(o.seed, "unilm-masked", std::uint32_t(s.name), step);
+    Example e = whole(s, s.ids.size(), o);
+    Sequence random(o.seed, "unilm-masked", s.name, step);
     std::vector<Places> tokens;
     for (int place = e.document.source; place < e.rows.count(); place++) tokens.push_back({place});
-    for (const Places& one : drawn_words(tokens, o.hidden_target, random)) {
-        int& id = e.rows.ids[std::size_t(one[0])];
-        e.labels.push(one[0], id);
-        id = hidden_as(id, random.uniform_double(), random, o);
-    }
+    hide(e, drawn_words(tokens, o.hidden_target, random), false, random, o);
     return e;
 }
 
 Example prefix_lm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    Sequence random(o.seed, "prefix-lm", std::uint32_t(s.name), step);
-    const int n = int(s.size()), prefix = 1 + int(random.below(std::uint32_t(n - 1)));
+    Sequence random(o.seed, "prefix-lm", s.name, step);
+    const int n = s.size(), prefix = 1 + int(random.below(n - 1));
     TokenRows all = tokens_of(s, o);
-    for (int i = 0; i < n; i++) all.types[std::size_t(i)] = i < prefix ? o.source_type : o.target_type;
+    for (int i = 0; i < n; i++) all.types[i] = i < prefix ? o.source_type : o.target_type;
     return next_tokens(all, {prefix, n - 1 - prefix}, prefix - 1);
 }
 
@@ -191,9 +189,8 @@ Example lm_reverse(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) 
     const TokenRows all = tokens_of(s, o);
     Example e;
     for (int i = 1; i < all.count(); i++) {
-        const auto at = std::size_t(i);
-        e.rows.push(all.ids[at], all.types[at], all.positions[at], s.name);
-        e.labels.push(i - 1, all.ids[at - 1]);
+        e.rows.push_from(all, i);
+        e.labels.push(i - 1, all.ids[i - 1]);
     }
     e.document = {e.rows.count(), 0};
     return e;
@@ -203,24 +200,22 @@ Example lm_reverse(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) 
 // [MASK]. A query row has the position and the rank of its token, and sees the content rows of smaller rank. Tokens
 // that are not predicted are context and have rank -1.
 Example plm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    Example e;
-    e.rows = tokens_of(s, o);
+    Example e = whole(s, s.size(), o);
     const int n = e.rows.count();
-    e.rank.assign(std::size_t(n), -1);
-    Sequence random(o.seed, "plm", std::uint32_t(s.name), step);
-    std::vector<int> asked = ordinary(e.rows, o);
+    e.rank.assign(n, -1);
+    Sequence random(o.seed, "plm", s.name, step);
+    Places asked = ordinary(e.rows, o);
     shuffle(asked, random);
-    asked.resize(
-        std::min(asked.size(), std::max<std::size_t>(1, std::size_t(o.predicted * double(asked.size()) + 0.5))));
-    for (std::size_t r = 0; r < asked.size(); r++) e.rank[std::size_t(asked[r])] = int(r);
+    const int most = asked.size(), predicted = o.predicted * most + 0.5;
+    asked.resize(std::min(most, std::max(1, predicted)));
+    for (std::size_t r = 0; r < asked.size(); r++) e.rank[asked[r]] = int(r);
     std::sort(asked.begin(), asked.end());
     for (int place : asked) {
-        const auto at = std::size_t(place);
-        e.labels.push(e.rows.count(), e.rows.ids[at]);
-        e.rank.push_back(e.rank[at]);
-        e.rows.push(o.mask, e.rows.types[at], e.rows.positions[at], s.name);
+        e.labels.push(e.rows.count(), e.rows.ids[place]);
+        e.rank.push_back(e.rank[place]);
+        e.rows.push(o.mask, e.rows.types[place], e.rows.positions[place], s.name);
     }
-    e.document = {n, e.rows.count() - n};
+    e.document.target = e.rows.count() - n;
     return e;
 }
 
@@ -229,34 +224,31 @@ Example plm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
 // is context, and predicts the token from the context alone. The pseudo mask predicts the token from the context and
 // from the spans that precede the token's span in the order of prediction.                           Bao et al. 2020
 Example pmlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    Example e;
-    e.rows = tokens_of(s, o);
-    const int n = e.rows.count();
-    e.document = {n, 0};
-    Sequence random(o.seed, "pmlm", std::uint32_t(s.name), step);
+    Example e = whole(s, s.size(), o);
+    const TokenRows all = e.rows;
+    const int n = all.count();
+    Sequence random(o.seed, "pmlm", s.name, step);
     const auto length = [&] { return random.uniform_double() < o.blocks ? 2 + int(random.below(5)) : 1; };
     std::vector<Places> tokens;
-    for (int place : ordinary(e.rows, o)) tokens.push_back({place});
-    std::vector<int> span(std::size_t(n), 0);  // for each token, the number of its span, from 1; 0: it is not hidden
+    for (int place : ordinary(all, o)) tokens.push_back({place});
+    std::vector<int> span(n);  // for each token, the number of its span, from 1; 0: it is not hidden
     int number = 0;
     if (!tokens.empty())
         for (const Places& each : drawn_spans(tokens, length, random, o)) {
             number++;
-            for (int place : each) span[std::size_t(place)] = number;
+            for (int place : each) span[place] = number;
         }
-    const TokenRows all = e.rows;
-    e.rank.assign(std::size_t(n), 0);
+    e.rank.assign(n, 0);
     const auto push = [&](int id, int place, int weight) {
-        const auto at = std::size_t(place);
-        e.rows.push(id, all.types[at], all.positions[at], s.name);
+        e.rows.push(id, all.types[place], all.positions[place], s.name);
         e.rank.push_back(weight);
     };
     const auto each_hidden = [&](auto use) {
         for (int place = 0; place < n; place++)
-            if (span[std::size_t(place)] > 0) use(place, all.ids[std::size_t(place)], span[std::size_t(place)]);
+            if (span[place] > 0) use(place, all.ids[place], span[place]);
     };
     each_hidden([&](int place, int id, int) {
-        e.rows.ids[std::size_t(place)] = o.mask;
+        e.rows.ids[place] = o.mask;
         e.labels.push(place, id);
     });
     each_hidden([&](int place, int id, int of) { push(id, place, of); });
@@ -270,16 +262,13 @@ Example pmlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
 
 Example plm_shuffled(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     const TokenRows all = tokens_of(s, o);
-    std::vector<int> order(std::size_t(all.count()) - 1);
-    std::iota(order.begin(), order.end(), 1);  // [CLS] stays first
-    Sequence random(o.seed, "plm-shuffled", std::uint32_t(s.name), step);
+    Places order(all.count() - 1);
+    std::iota(order.begin(), order.end(), 1);
+    Sequence random(o.seed, "plm-shuffled", s.name, step);
     shuffle(order, random);
     TokenRows shuffled;
-    shuffled.push(all.ids[0], all.types[0], all.positions[0], s.name);
-    for (int place : order) {
-        const auto at = std::size_t(place);
-        shuffled.push(all.ids[at], all.types[at], all.positions[at], s.name);
-    }
+    shuffled.push_from(all, 0);  // [CLS] stays first
+    for (int place : order) shuffled.push_from(all, place);
     return next_tokens(shuffled, {all.count() - 1, 0}, 0);
 }
 
@@ -315,8 +304,7 @@ void hide_words(Batch& batch, std::uint32_t step, const ObjectiveOptions& o) {
     const Stream stream = make_stream(o.seed, "word_dropout", step);
     for (std::size_t i = 0; i < rows.ids.size(); i++)
         if (rows.ids[i] != o.cls && (batch.read.empty() || rows.types[i] == o.target_type) &&
-            uniform(stream.at(std::uint32_t(rows.document[i]), std::uint32_t(rows.positions[i]), 0)[0]) <
-                o.word_dropout)
+            uniform(stream.at(rows.document[i], rows.positions[i], 0)[0]) < o.word_dropout)
             rows.ids[i] = o.unknown;
 }
 
@@ -336,9 +324,9 @@ Example tree_of(const Sentence& s, const ObjectiveOptions& o) {
     // If token `open` is an opening bracket of this kind (0: [ ], 2: ( )), returns the index after its closing bracket.
     // Returns -1 if it is not, if nothing stands between the two brackets, or if another bracket or [SEP] comes first.
     const auto closed = [&](int open, int kind) {
-        if (open >= n || o.brackets[kind] < 0 || all.ids[std::size_t(open)] != o.brackets[kind]) return -1;
+        if (open >= n || o.brackets[kind] < 0 || all.ids[open] != o.brackets[kind]) return -1;
         for (int i = open + 1; i < n; i++) {
-            const int id = all.ids[std::size_t(i)];
+            const int id = all.ids[i];
             if (id == o.brackets[kind + 1]) return i > open + 1 ? i + 1 : -1;
             const bool last = i + 1 == int(s.ids.size()) || i + 1 == n;  // token i is [SEP]
             if (last || std::count(o.brackets, o.brackets + 4, id) > 0) return -1;
@@ -349,13 +337,12 @@ Example tree_of(const Sentence& s, const ObjectiveOptions& o) {
     int removed = 0, entities = 0, facts = 0;  // removed: number of brackets and words of facts before token i
     const auto push = [&](int from, int to, int position, int rank) {
         for (int i = from; i < to; i++) {
-            const auto at = std::size_t(i);
-            e.rows.push(all.ids[at], all.types[at], position + i - from, s.name);
+            e.rows.push(all.ids[i], all.types[i], position + i - from, s.name);
             e.rank.push_back(rank);
         }
     };
     for (int i = 0; i < n;) {
-        const int words = closed(i, 0), position = all.positions[std::size_t(i)] - removed;
+        const int words = closed(i, 0), position = all.positions[i] - removed;
         if (words < 0 || closed(words, 2) < 0) {
             push(i, i + 1, position, -1);
             i++;
@@ -371,8 +358,8 @@ Example tree_of(const Sentence& s, const ObjectiveOptions& o) {
     return e;
 }
 
-Batch Objective::batch(const std::vector<const Sentence*>& sentences, std::uint32_t step,
-                       const ObjectiveOptions& options, int pad_to) const {
+Batch Objective::batch(const Sentences& sentences, std::uint32_t step, const ObjectiveOptions& options,
+                       int pad_to) const {
     std::vector<Example> examples;
     for (const Sentence* s : sentences) {
         expect_fitting(*this, *s, options);

@@ -72,7 +72,7 @@ struct InsertionRule {
     // middle of these words. false: all missing words have the distance 0.
     bool middle = true;
     // (V) If not null, the distance of a word is instead the number of missing words in its slot with a smaller score.
-    std::shared_ptr<const std::vector<double>> scores;
+    std::shared_ptr<const Numbers> scores;
     double tau = 1;  // in exp(-distance / tau); infinite: all missing words of a slot have equal shares
     // true: the end token is predicted only in complete canvases; false: in every slot without missing words
     bool sequence = false;
@@ -89,9 +89,9 @@ enum class Masking { tokens, words, spans };
 
 struct ObjectiveOptions {
     InsertionRule insertion;
-    int vocabulary = 0;        // V, number of tokens in the vocabulary
-    std::vector<int> special;  // tokens that are never hidden and never drawn at random
-    int mask = -1;             // id of [MASK], which some objectives need; -1: not in the vocabulary
+    int vocabulary = 0;  // V, number of tokens in the vocabulary
+    Tokens special;      // tokens that are never hidden and never drawn at random
+    int mask = -1;       // id of [MASK], which some objectives need; -1: not in the vocabulary
     // mlm: probability that a token or word is hidden. mlm with spans, and pmlm: share of the tokens that are hidden.
     double hidden = 0.15;
     // Probabilities that a hidden token stays visible, and that it becomes a random token; otherwise it becomes [MASK].
@@ -154,8 +154,7 @@ struct Objective {
     // Makes a batch. If pad_to > 1, pads rows and labels to multiples of pad_to and documents to a multiple of 8.
     // Throws BadInput if the objective needs pairs and a sentence has no target. Throws BadUsage if the objective needs
     // [MASK] and the vocabulary has none.
-    Batch batch(const std::vector<const Sentence*>& sentences, std::uint32_t step, const ObjectiveOptions& options,
-                int pad_to = 1) const;
+    Batch batch(const Sentences& sentences, std::uint32_t step, const ObjectiveOptions& options, int pad_to = 1) const;
     // Sets all masks of the batch. If labelled rows are not scattered and there is no encoder, also sets
     // Batch::scored_graph.
     void give_masks(Batch& batch, const ObjectiveOptions& options) const;
@@ -193,14 +192,12 @@ struct ObjectiveMixture {
 // use(tape, batch, first) for each batch; `first` is the index of the batch's first sentence. The tape has the device
 // and the storage type of `stack`.
 template <class Make, class Use>
-void each_batch(const Backbone& stack, const std::vector<const Sentence*>& sentences, std::size_t at_a_time, Make make,
-                Use use) {
+void each_batch(const Backbone& stack, const Sentences& sentences, std::size_t at_a_time, Make make, Use use) {
     Arena arena(stack.device(), Blocks::kept);
     Tape tape(arena, stack.storage());
     for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
-        const auto begin = sentences.begin() + std::ptrdiff_t(first);
-        const Batch batch =
-            make(std::vector(begin, begin + std::ptrdiff_t(std::min(at_a_time, sentences.size() - first))));
+        const auto begin = sentences.begin() + first;
+        const Batch batch = make(Sentences(begin, begin + std::min(at_a_time, sentences.size() - first)));
         use(tape, batch, first);
     }
 }

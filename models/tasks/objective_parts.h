@@ -22,8 +22,7 @@ Example tree_of(const Sentence& sentence, const ObjectiveOptions& options);
 
 // Makes an example for teacher forcing. The encoder reads the sentence. The decoder reads [CLS] and `wanted` without
 // its last token, at the positions from `start` on. Each decoder row predicts the next token of `wanted`.
-Example source_and_target(const Sentence& sentence, const std::vector<int>& wanted, int start,
-                          const ObjectiveOptions& options);
+Example source_and_target(const Sentence& sentence, const Tokens& wanted, int start, const ObjectiveOptions& options);
 
 // one_stack and two_stacks set the masks of a batch for one stack, or for an encoder and a decoder. `mask` makes the
 // self-attention mask of the only stack, or of the decoder, from the lengths of the documents.

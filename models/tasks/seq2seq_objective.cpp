@@ -6,7 +6,7 @@
 
 namespace masquerade {
 
-Example source_and_target(const Sentence& s, const std::vector<int>& wanted, int start, const ObjectiveOptions& o) {
+Example source_and_target(const Sentence& s, const Tokens& wanted, int start, const ObjectiveOptions& o) {
     Example e;
     for (std::size_t i = 0; i < s.ids.size(); i++) e.source.push(s.ids[i], o.source_type, int(i), s.name);
     for (std::size_t t = 0; t < wanted.size(); t++) {
@@ -27,7 +27,7 @@ Example seq2seq(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
 int span_start(int n, int length, Sequence& random) {
     const int last = n - length + 1;
     const double u = random.uniform_double();
-    const int any = 1 + int(random.below(std::uint32_t(last)));
+    const int any = 1 + int(random.below(last));
     return u < 0.2 ? 1 : u < 0.4 ? last : any;
 }
 
@@ -38,13 +38,12 @@ Example mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     const int n = int(s.ids.size()) - 2;
     for (std::size_t i = 0; i < s.ids.size(); i++) e.source.push(s.ids[i], o.source_type, int(i), s.name);
     if (n < 1) return e;
-    Sequence random(o.seed, "mass", std::uint32_t(s.name), step);
+    Sequence random(o.seed, "mass", s.name, step);
     const int length = std::clamp(int(o.span * n + 0.5), 1, n), start = span_start(n, length, random);
     for (int place = start; place < start + length; place++) {
-        const auto at = std::size_t(place);
-        e.labels.push(e.rows.count(), s.ids[at]);
-        e.rows.push(s.ids[at - 1], o.target_type, place - 1, s.name);
-        e.source.ids[at] = hidden_as(s.ids[at], random.uniform_double(), random, o);
+        e.labels.push(e.rows.count(), s.ids[place]);
+        e.rows.push(s.ids[place - 1], o.target_type, place - 1, s.name);
+        e.source.ids[place] = hidden_as(s.ids[place], random.uniform_double(), random, o);
     }
     return e;
 }

@@ -13,18 +13,17 @@ struct HeldOut {
     double mean_path = 0;             // reconstruction loss with the posterior's mean instead of a sample
     double other = 0;                 // reconstruction loss with the z of another sentence; NaN if there is no other
     double kl_per_token = 0, kl = 0;  // KL per target token, and per sentence
-    std::vector<double> layer_kl;     // for each latent layer, its KL per sentence
+    Numbers layer_kl;                 // for each latent layer, its KL per sentence
     double elbo = 0;                  // lower bound of log p(x) per sentence: -(reconstruction loss + KL)
     std::int64_t sentences = 0, tokens = 0;  // numbers of sentences and of target tokens
     // at_place[i]: sum of the losses of the i-th target token of all sentences; reach[i]: number of these losses.
-    std::vector<double> at_place, reach;
+    Numbers at_place, reach;
 };
-HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed);
+HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, std::uint64_t seed);
 
 // Estimates -log p(x) of every sentence by importance sampling (Burda et al. 2015). The estimate is minus the log of
 // the mean of p(x|z) p(z) / q(z|x) over samples z of q. Its expected value is an upper bound of -log p(x), and the
 // bound is tighter for more samples. If the model has no latents, the result is exact.
-std::vector<double> importance_weighted_nll(const UniVae& model, const std::vector<const Sentence*>& sentences,
-                                            int samples, std::uint64_t seed);
+Numbers importance_weighted_nll(const UniVae& model, const Sentences& sentences, int samples, std::uint64_t seed);
 
 }  // namespace masquerade

@@ -11,8 +11,8 @@ namespace masquerade {
 namespace {
 
 Example halves(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
-    const int n = int(s.ids.size());
-    const std::vector<int> wanted = s.target.empty() ? std::vector<int>(s.ids.begin() + 1, s.ids.end()) : s.target;
+    const int n = s.ids.size();
+    const Tokens wanted = s.target.empty() ? Tokens(s.ids.begin() + 1, s.ids.end()) : s.target;
     if (n > o.longest) throw Error(text("a sentence has ", n, " tokens, expected 2 to max_length = ", o.longest));
     if (int(wanted.size()) >= o.longest)
         throw Error(text("a target has ", wanted.size(), " tokens, expected less than max_length = ", o.longest));
@@ -22,17 +22,17 @@ Example halves(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
 // The encoder half reads [CLS] source [SEP] target [SEP]. The decoder half reads the source, then the target, and
 // predicts the target as UniLM does: the last row of the source predicts its first token.
 Example condition_and_target(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
-    const int n = int(s.ids.size()), m = int(s.target.size());
+    const int n = s.ids.size(), m = s.target.size();
     if (n > o.longest || m >= o.longest)
         throw Error(text("a pair has ", n, " and ", m, " tokens, expected at most ", o.longest, " and ", o.longest - 1,
                          " (max_length)"));
     Example e;
     for (int i = 0; i < n; i++) {
-        e.source.push(s.ids[std::size_t(i)], o.source_type, i, s.name);
-        e.rows.push(s.ids[std::size_t(i)], o.source_type, i, s.name);
+        e.source.push(s.ids[i], o.source_type, i, s.name);
+        e.rows.push(s.ids[i], o.source_type, i, s.name);
     }
     for (int t = 0; t < m; t++) {
-        const int token = s.target[std::size_t(t)];
+        const int token = s.target[t];
         e.source.push(token, o.target_type, n + t, s.name);
         e.labels.push(n - 1 + t, token);
         if (t + 1 < m) e.rows.push(token, o.target_type, o.target_position(n) + t, s.name);
@@ -43,20 +43,20 @@ Example condition_and_target(const Sentence& s, std::uint32_t, const ObjectiveOp
 
 // Packs both halves of each document as one sequence.
 void push_joint(Batch& b, const LayerMasks& masks) {
-    std::vector<int> label_of(std::size_t(b.rows.count()), -1);
-    for (int m = 0; m < b.labels.size(); m++) label_of[std::size_t(b.labels.rows[std::size_t(m)])] = m;
+    std::vector<int> label_of(b.rows.count(), -1);
+    for (int m = 0; m < b.labels.size(); m++) label_of[b.labels.rows[m]] = m;
     const bool reads = !b.read.empty();
     int source_row = 0, row = 0;
     for (std::size_t d = 0; d < b.parts.size(); d++) {
         b.joint_cls_rows.push_back(b.joint.count());
         for (int i = 0; i < b.parts[d].source; i++) b.joint.push_from(b.source, source_row++);
-        b.joint_which.push_back(int(d));
-        b.joint_which.resize(std::size_t(b.joint.count()), -1);
-        b.joint_parts.resize(std::size_t(b.joint.count()), 0);
-        b.joint_read_which.resize(std::size_t(b.joint.count()), -1);
+        b.joint_which.push_back(d);
+        b.joint_which.resize(b.joint.count(), -1);
+        b.joint_parts.resize(b.joint.count(), 0);
+        b.joint_read_which.resize(b.joint.count(), -1);
         for (int t = 0; t < b.parts[d].target; t++) {
-            if (label_of[std::size_t(row)] >= 0) b.joint_decoder_rows.push_back(b.joint.count());
-            b.joint_read_which.push_back(reads ? b.read_which[std::size_t(row)] : -1);
+            if (label_of[row] >= 0) b.joint_decoder_rows.push_back(b.joint.count());
+            b.joint_read_which.push_back(reads ? b.read_which[row] : -1);
             b.joint_parts.push_back(!reads || t >= b.read[d].source);
             b.joint_which.push_back(-1);
             b.joint.push_from(b.rows, row++);
@@ -75,12 +75,12 @@ void push_joint(Batch& b, const LayerMasks& masks) {
 // Sets the masks of the encoder half, and the fields of its rows [CLS].
 void mask_encoder(Batch& b, const ObjectiveOptions& o) {
     for (std::size_t d = 0; d < b.parts.size(); d++) {
-        const int cls = int(b.which.size());
+        const int cls = b.which.size();
         b.cls.push_from(b.source, cls);
         b.cls_rows.push_back(cls);
         b.document_weights.push_back(int(d) < b.documents ? 1 : 0);
-        b.which.push_back(int(d));
-        b.which.resize(std::size_t(cls + b.parts[d].source), -1);
+        b.which.push_back(d);
+        b.which.resize(cls + b.parts[d].source, -1);
     }
     b.source_graph = full_mask(sources_of(b.parts));
     b.source_masks = o.masks->graphs(sources_of(b.parts));
@@ -102,8 +102,8 @@ void masks_of_halves(Batch& b, const ObjectiveOptions& o) {
 void masks_of_pairs(Batch& b, const ObjectiveOptions& o) {
     mask_encoder(b, o);
     for (std::size_t d = 0; d < b.read.size(); d++) {
-        b.read_which.push_back(int(d));
-        b.read_which.resize(b.read_which.size() + std::size_t(b.read[d].source + b.read[d].target) - 1, -1);
+        b.read_which.push_back(d);
+        b.read_which.resize(b.read_which.size() + b.read[d].source + b.read[d].target - 1, -1);
     }
     b.graph = unilm_mask(b.read);
     b.scored_graph = only_queries(b.graph, b.labels.rows);
@@ -134,7 +134,7 @@ ObjectiveOptions halves_options(const UniVae& model) {
     return o;
 }
 
-Batch halves_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, int pad_to, bool joint) {
+Batch halves_batch(const UniVae& model, const Sentences& sentences, int pad_to, bool joint) {
     ObjectiveOptions o = halves_options(model);
     o.joint = joint;
     return objective_of(model).batch(sentences, 0, o, pad_to);

@@ -15,7 +15,6 @@ ObjectiveOptions halves_options(const UniVae& model);
 
 // Makes a batch with an encoder half and a decoder half (struct Halves) for each sentence or pair. If `joint` is true,
 // also packs both halves as one sequence, for UniVae::joint().
-Batch halves_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, int pad_to = 1,
-                   bool joint = false);
+Batch halves_batch(const UniVae& model, const Sentences& sentences, int pad_to = 1, bool joint = false);
 
 }  // namespace masquerade

@@ -5,14 +5,13 @@
 
 namespace masquerade {
 
-std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::vector<const Sentence*>& sentences) {
-    std::vector<std::vector<double>> all(sentences.size());
+std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentences) {
+    std::vector<Numbers> all(sentences.size());
     each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t first) {
         tape.begin("encode");
         for (const LatentSample& s : model.encode(tape, batch, nullptr)) {
-            const std::vector<double> z = numbers_of(s.z->view());  // (B,Z): Z numbers per sentence
-            for (std::size_t i = 0, Z = std::size_t(s.z->columns()); i < z.size(); i++)
-                all[first + i / Z].push_back(z[i]);
+            const Numbers z = numbers_of(s.z->view());  // (B,Z): Z numbers per sentence
+            for (std::size_t i = 0; i < z.size(); i++) all[first + i / s.z->columns()].push_back(z[i]);
         }
         tape.end();
     });
@@ -23,15 +22,14 @@ LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentence
     if (model.options.latent_layers == 0)
         throw BadUsage("a language model without latents (latent_layers=0) has no prior to fit");
     if (sentences.empty()) throw BadInput("there is no training sentence to fit a prior to");
-    std::vector<const Sentence*> chosen;
-    for (std::size_t i : drawn(sentences.size(), std::size_t(std::max(1, most)), Sequence(seed, "prior.sentences")))
+    Sentences chosen;
+    for (std::size_t i : drawn(sentences.size(), std::max(1, most), Sequence(seed, "prior.sentences")))
         chosen.push_back(&sentences[i]);
     std::vector<float> codes;  // one latent vector after another, model.space.numbers() values each
-    for (const std::vector<double>& code : mean_latents(model, chosen))
-        codes.insert(codes.end(), code.begin(), code.end());
+    for (const Numbers& code : mean_latents(model, chosen)) codes.insert(codes.end(), code.begin(), code.end());
     const Shape shape = {std::int64_t(chosen.size()), std::int64_t(codes.size() / chosen.size())};
     std::vector<int> lengths;
-    for (const Sentence* s : chosen) lengths.push_back(int(s->ids.size()));
+    for (const Sentence* s : chosen) lengths.push_back(s->ids.size());
     return LatentPrior::fit(model.space, view_of(codes, shape, "prior.codes"), seed, lengths);
 }
 

@@ -10,14 +10,14 @@ namespace masquerade {
 // Makes batches of 64 sentences and calls use(tape, batch, first) for each batch; `first` is the index of the batch's
 // first sentence.
 template <class Use>
-void each_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, Use use) {
+void each_batch(const UniVae& model, const Sentences& sentences, Use use) {
     each_batch(
         model.backbone, sentences, 64, [&](const auto& some) { return halves_batch(model, some); }, use);
 }
 
 // Returns the latent vector of each sentence without noise (z = mu). A vector holds the latents of all latent layers,
 // the lowest layer first. Reconstructions are decoded from these vectors.
-std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::vector<const Sentence*>& sentences);
+std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentences);
 
 // Fits a prior to the latent vectors of at most `most` sentences, which are drawn with `seed`. The result is
 // bit-identical for any number of threads. Throws BadInput if there is no sentence, and BadUsage if the model has no

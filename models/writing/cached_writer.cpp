@@ -40,14 +40,14 @@ SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<Cac
     return with_window(cached_mask(documents, token_source), window);
 }
 
-Tensor* CachedWriter::run(const std::vector<Row>& rows, const std::vector<int>& ids) {
+Tensor* CachedWriter::run(const std::vector<Row>& rows, const Tokens& ids) {
     const int written = slots_.written();
     rows_ = TokenRows();
     std::vector<CachedDocument> alone, with_memory;
     Documents cross;
     for (const Memory::Source& s : memory_.sources) cross.push_back({s.end - s.begin, 0});
     for (std::size_t i = 0; i < rows.size(); i++) {
-        const Memory::Source& s = memory_.sources[std::size_t(rows[i].source)];
+        const Memory::Source& s = memory_.sources[rows[i].source];
         rows_.push(ids[i], type_, backward_ ? s.position - written : s.position + written, s.name);
         const int first = slots_.first_row(i);
         alone.push_back({0, 0, first, written, 1});
@@ -76,15 +76,15 @@ Tensor* CachedWriter::run(const std::vector<Row>& rows, const std::vector<int>& 
     const Step step = slots_.step(tape_);
     pass.step = &step;
     return stack_.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
-        layer.state = &memory_.layers[std::size_t(i)];
+        layer.state = &memory_.layers[i];
         layer.graph = &masks_.at(i, has_memory(i) ? graph_ : alone_graph_);
         if (reads_encoder) layer.cross_graph = &cross_masks_.at(i, cross_graph_);
     });
 }
 
 namespace {
-std::vector<int> ids_of(const std::vector<NextToken::Row>& rows) {
-    std::vector<int> ids;
+Tokens ids_of(const std::vector<NextToken::Row>& rows) {
+    Tokens ids;
     for (const NextToken::Row& row : rows) ids.push_back(row.token);
     return ids;
 }
@@ -108,7 +108,7 @@ View CachedWriter::feed_masks(const std::vector<Row>& rows) {
         tape_.begin("ask");
     }
     slots_.copy_prefixes(tape_, memory_.layers);
-    return logits_of(run(rows, std::vector<int>(rows.size(), memory_.mask)));
+    return logits_of(run(rows, Tokens(rows.size(), memory_.mask)));
 }
 
 const float* CachedWriter::step(const std::vector<Row>& rows) {

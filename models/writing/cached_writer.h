@@ -58,7 +58,7 @@ class CachedWriter : public NextToken {
 
   private:
     // Runs the stack for one more row of every prefix, with the tokens `ids`, and returns its output (rows, C).
-    Tensor* run(const std::vector<Row>& rows, const std::vector<int>& ids);
+    Tensor* run(const std::vector<Row>& rows, const Tokens& ids);
     View feed_masks(const std::vector<Row>& rows);
     View logits_of(Tensor* x) { return stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view(); }
     SegmentGraph written_graph(const MaskWords& words, std::vector<CachedDocument> documents, int token_source) const;

@@ -71,7 +71,7 @@ std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canv
         best_end = std::max(best_end, s.place + end);
         if (!canvas.closed.empty() && canvas.closed[l]) continue;
         const bool ends = s.end >= std::log(o.sure_end) && end >= s.content;
-        if (s.content > -INFINITY && (o.finalization == Finalization::sequence || !ends)) slots.push_back(int(l));
+        if (s.content > -INFINITY && (o.finalization == Finalization::sequence || !ends)) slots.push_back(l);
     }
     const auto score = [&](int l) { return joint(scores[l]); };
     std::stable_sort(slots.begin(), slots.end(), [&](int a, int b) { return score(a) > score(b); });
@@ -145,7 +145,7 @@ int fewest_rounds(int n) {
     return rounds;
 }
 
-std::string draw_rounds(const Written& written, const std::vector<std::string>& words) {
+std::string draw_rounds(const Written& written, const Strings& words) {
     constexpr std::size_t most = 80, margin = 5;
     const auto columns = [](const std::string& s) -> std::size_t {
         return std::count_if(s.begin(), s.end(), starts_code_point);

@@ -74,6 +74,6 @@ int fewest_rounds(int n);
 
 // Returns a text that shows the canvas after each round, with the tokens of the round in [brackets]. `words` has the
 // text of each token. Lines are wrapped at 80 columns; a word that is longer gets a line of its own.
-std::string draw_rounds(const Written& written, const std::vector<std::string>& words);
+std::string draw_rounds(const Written& written, const Strings& words);
 
 }  // namespace masquerade

@@ -10,7 +10,7 @@
 namespace masquerade {
 namespace {
 
-double log_sum_exp(const std::vector<double>& x) {
+double log_sum_exp(const Numbers& x) {
     const double top = *std::max_element(x.begin(), x.end());
     double sum = 0;
     for (double each : x) sum += std::exp(each - top);
@@ -90,11 +90,11 @@ std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<co
     const auto numbers = [](Tensor* t) { return t ? std::optional<OnHost>(OnHost(t->view())) : std::nullopt; };
     const auto bias = numbers(s.bias), mix = numbers(s.mix), place = numbers(s.place);
     std::vector<std::vector<SlotScore>> all(canvases.size());
-    std::vector<double> a(K), terms(K), logits(K * V);
+    Numbers a(K), terms(K), logits(K * V);
     for (std::size_t g = 0; g < canvases.size(); g++) {
         const std::size_t from = (*s.first)[g], to = (*s.first)[g + 1];
         const auto over_slots = [&](auto of) {
-            std::vector<double> x;
+            Numbers x;
             for (std::size_t m = from; m < to; m++) x.push_back(of(m));
             return log_sum_exp(x);
         };

@@ -30,7 +30,7 @@ void PrefixSlots::follow(Tape& tape, const std::vector<NextToken::Row>& rows, co
         while (taken[free]) free++;
         taken[free] = 1;
         slot[i] = free;
-        if (written_ > 0) from_slots_.push_back(slot_of_[std::size_t(rows[i].parent)]), to_slots_.push_back(free);
+        if (written_ > 0) from_slots_.push_back(slot_of_[rows[i].parent]), to_slots_.push_back(free);
     }
     used_ = slot_of_ = slot;
     copy(tape, layers);

@@ -16,7 +16,7 @@ class TokenScores {
     // Copies logits (V) and computes their log-sum-exp. Further calls reuse the memory.
     void read(const float* logits, int V);
 
-    int size() const { return int(scores_.size()); }
+    int size() const { return scores_.size(); }
     // Returns the log-sum-exp of the unchanged logits. It is not finite if a logit is NaN or +infinity, or if all
     // logits are -infinity.
     double log_sum() const { return log_sum_; }
@@ -50,7 +50,7 @@ class TokenScores {
 
     // Used by draw(): exp((score - largest score) / temperature) of every token, and the sum over each block of tokens.
     std::vector<float> shares_;  // (V): a number per token
-    std::vector<double> share_of_block_;
+    Numbers share_of_block_;
 };
 
 }  // namespace masquerade

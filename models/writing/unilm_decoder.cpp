@@ -51,7 +51,7 @@ void UniLmDecoder::read(const Sentences& sources, int most_rows, const Backbone:
     // (sources, V): V logits for each source.
     const OnHost logits(stack_.logits(tape, stack_.head(tape, stack_.finish(tape, x)))->view());
     memory.next.resize(logits.view().count());
-    for (std::size_t i = 0; i < memory.next.size(); i++) memory.next[i] = float(logits[std::int64_t(i)]);
+    for (std::size_t i = 0; i < memory.next.size(); i++) memory.next[i] = float(logits[i]);
     tape.end();
 }
 

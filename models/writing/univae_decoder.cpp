@@ -68,7 +68,7 @@ void UniVaeDecoder::read_sources(const DecodeRequest* requests, std::size_t coun
         if (requests[b].source.size() < 2) throw Error("decode: the model is conditional, and a request has no source");
         sources_[b].ids = requests[b].source;
         sources_[b].name = int(requests[b].line);
-        which_.push_back(int(b));
+        which_.push_back(b);
         which_.resize(which_.size() + requests[b].source.size() - 1, -1);
     }
     Tape& tape = reader_->tape();

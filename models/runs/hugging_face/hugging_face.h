@@ -34,7 +34,7 @@ struct HuggingFaceTensor {
 
 struct HuggingFaceWeights {
     std::vector<HuggingFaceTensor> tensors;  // all tensors of the folder, file by file
-    std::vector<std::string> unused;         // names of tensors from which nothing was read, such as the pooler
+    Strings unused;                          // names of tensors from which nothing was read, such as the pooler
     // Whether the folder has a head. If it has none (a BertModel), the parameters of the head keep their initial
     // values.
     bool head = true;

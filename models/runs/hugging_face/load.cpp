@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
 #include <climits>
 #include <cstring>
 #include <filesystem>
@@ -217,19 +216,19 @@ class Loader {
     void take(const HuggingFaceName& name) const {
         const auto [found, rows] = find(name);
         const View to = name.rows.of(parameters_.master(parameter_of(name)));
-        if (found.empty()) return write_numbers(to, std::vector<double>(std::size_t(name.zeros)).data());
+        if (found.empty()) return write_numbers(to, Numbers(name.zeros).data());
         const TensorFile& file = *files_.holder(found);
         file.expect_finite(found, to.dtype);
         const bool chosen = by_token(name) && !(choice_.keep.empty() && choice_.compounds.empty());
         if (!chosen && !name.half_split && rows.parts == 1) return file.convert_to(found, to);
         const Shape& shape = file.at(found).shape;
-        std::vector<double> all(std::size_t(shape.count()));
+        Numbers all(shape.count());
         const View whole{all.data(), DType::f64, Device::cpu, shape, found.c_str()};
         file.convert_to(found, whole);
         if (chosen) return write_numbers(to, choose_rows(choice_, all, int(shape[0])).data());
         const View some = rows.of(whole);
         if (!name.half_split) return write_numbers(to, some.as<double>());
-        std::vector<double> ordered(std::size_t(some.count()));
+        Numbers ordered(some.count());
         reorder_heads(some, ordered.data(), model_.width / model_.heads, false);
         write_numbers(to, ordered.data());
     }

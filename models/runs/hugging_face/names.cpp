@@ -111,7 +111,7 @@ std::vector<HuggingFaceName> hugging_face_names(const BackboneOptions& o) {
 }
 
 void reorder_heads(const View& from, void* to, int head_size, bool to_half_split) {
-    const std::size_t bytes = from.bytes() / std::size_t(from.rows());
+    const std::size_t bytes = from.bytes() / from.rows();
     for (std::int64_t row = 0; row < from.rows(); row++) {
         const std::int64_t i = row % head_size;
         const std::int64_t there = row - i + i / 2 + (i % 2) * (head_size / 2);  // the row in the half-split order

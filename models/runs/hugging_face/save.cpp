@@ -16,10 +16,10 @@ namespace {
 // Returns the table of position embeddings that RoFormer's files contain, (P,D): each row has the sines of the rotary
 // table, then the cosines.
 std::vector<float> sines_and_cosines(int P, int D) {
-    const std::vector<double> rotary_table = make_rotary_table(P, D);
+    const Numbers rotary_table = make_rotary_table(P, D);
     std::vector<float> table(rotary_table.size());
-    for (std::size_t row = 0; row < table.size(); row += std::size_t(D))
-        for (std::size_t i = 0, half = std::size_t(D) / 2; i < half; i++) {
+    for (std::size_t row = 0; row < table.size(); row += D)
+        for (std::size_t i = 0, half = D / 2; i < half; i++) {
             table[row + i] = float(rotary_table[row + 2 * i + 1]);
             table[row + half + i] = float(rotary_table[row + 2 * i]);
         }

@@ -31,25 +31,25 @@ void TokenChoice::check(int rows, int told) const {
     }
 }
 
-std::vector<double> choose_rows(const TokenChoice& choice, const std::vector<double>& from, int rows) {
-    const std::size_t E = from.size() / std::size_t(rows);
-    std::vector<double> to;
+Numbers choose_rows(const TokenChoice& choice, const Numbers& from, int rows) {
+    const std::size_t E = from.size() / rows;
+    Numbers to;
     for (std::size_t id = 0; id < std::size_t(choice.kept(rows)); id++) {
-        const double* row = from.data() + E * (choice.keep.empty() ? id : std::size_t(choice.keep[id]));
+        const double* row = from.data() + E * (choice.keep.empty() ? id : choice.keep[id]);
         to.insert(to.end(), row, row + E);
     }
-    for (const std::vector<int>& compound : choice.compounds) {
-        const std::vector<int> parts = compound.empty() ? std::vector<int>{choice.unk} : compound;
+    for (const Tokens& compound : choice.compounds) {
+        const Tokens parts = compound.empty() ? Tokens{choice.unk} : compound;
         for (std::size_t i = 0; i < E; i++) {
             double sum = 0;
-            for (int id : parts) sum += to[E * std::size_t(id) + i];
-            to.push_back(sum / double(parts.size()));
+            for (int id : parts) sum += to[E * id + i];
+            to.push_back(sum / parts.size());
         }
     }
     return to;
 }
 
-ChosenTokens simplified_tokens(const Vocabulary& vocabulary, const std::vector<std::string>& first) {
+ChosenTokens simplified_tokens(const Vocabulary& vocabulary, const Strings& first) {
     Simplified simple = simplify(vocabulary, first);
     ChosenTokens chosen{std::move(simple.vocabulary), {}};
     chosen.choice.keep = std::move(simple.keep_tokens);
@@ -61,12 +61,12 @@ ChosenTokens wanted_tokens(const WordPiece& model, const Vocabulary& wanted) {
     ChosenTokens chosen{wanted, {}};
     TokenChoice& choice = chosen.choice;
     const Vocabulary& known = model.vocabulary();
-    std::vector<int> place(std::size_t(known.size()), -1);  // for each old id, the new id; -1: the token is not kept
+    std::vector<int> place(known.size(), -1);  // for each old id, the new id; -1: the token is not kept
     choice.unk = wanted.unk();
     int id = 0;
     for (; id < wanted.size() && known.id(wanted.token(id)) >= 0; id++) {
         choice.keep.push_back(known.id(wanted.token(id)));
-        place[std::size_t(choice.keep.back())] = id;
+        place[choice.keep.back()] = id;
     }
     const int first_new = id;
     for (; id < wanted.size(); id++) {
@@ -75,9 +75,9 @@ ChosenTokens wanted_tokens(const WordPiece& model, const Vocabulary& wanted) {
             throw BadInput(text("line ", id + 1, " of the wanted vocabulary is \"", token,
                                 "\", a token of the model, after the new token \"", wanted.token(first_new),
                                 "\" in line ", first_new + 1, "; put all new tokens last"));
-        std::vector<int> parts;
+        Tokens parts;
         for (int piece : model.encode(continues(token) ? token.substr(2) : token))
-            if (piece != known.unk() && place[std::size_t(piece)] >= 0) parts.push_back(place[std::size_t(piece)]);
+            if (piece != known.unk() && place[piece] >= 0) parts.push_back(place[piece]);
         choice.compounds.push_back(std::move(parts));
     }
     return chosen;
@@ -115,7 +115,7 @@ ChosenTokens fitted_tokens(const WordPiece& reader, int rows, const std::string&
 ChosenTokens pad_first(const WordPiece& reader, int rows) {
     const Vocabulary known = first_tokens(reader.vocabulary(), rows);
     const int pad = known.pad() >= 0 ? known.pad() : known.unk();
-    std::vector<std::string> tokens = {special_tokens[0]};
+    Strings tokens = {special_tokens[0]};
     ChosenTokens chosen{{}, {}};
     chosen.choice.keep = {pad};
     chosen.choice.pad = pad;
@@ -139,9 +139,20 @@ void expect_trainable(const Vocabulary& v, const std::string& source, const std:
                             "; training needs it in the first line. This makes one that has it there: ", mend));
 }
 
-Vocabulary first_tokens(const Vocabulary& vocabulary, int rows) {
-    std::vector<std::string> tokens;
+namespace {
+Strings tokens_of(const Vocabulary& vocabulary, int rows) {
+    Strings tokens;
     for (int id = 0; id < std::min(rows, vocabulary.size()); id++) tokens.push_back(vocabulary.token(id));
+    return tokens;
+}
+}  // namespace
+
+Vocabulary first_tokens(const Vocabulary& vocabulary, int rows) { return Vocabulary(tokens_of(vocabulary, rows)); }
+
+Vocabulary with_more(const Vocabulary& vocabulary, const Strings& more) {
+    Strings tokens = tokens_of(vocabulary, vocabulary.size());
+    for (const std::string& token : more)
+        if (vocabulary.id(token) < 0) tokens.push_back(token);
     return Vocabulary(std::move(tokens));
 }
 

@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "data/sentences.h"
 #include "tokenizer/hugging_face/hugging_face.h"
-#include "tokenizer/wordpiece.h"
 
 namespace masquerade {
 
 struct TokenChoice {
-    std::vector<int> keep;  // keep[i] is the old id of the token with the new id i; empty: all tokens are kept
+    Tokens keep;  // keep[i] is the old id of the token with the new id i; empty: all tokens are kept
     // Further tokens of the new model, which follow the kept tokens. compounds[i] lists kept tokens by their new ids.
     // The embedding of further token i is the mean of their embeddings or, if the list is empty, that of [UNK].
-    std::vector<std::vector<int>> compounds;
+    std::vector<Tokens> compounds;
     int unk = -1;  // new id of [UNK], for empty lists in `compounds`; -1: there is no [UNK]
     int pad = -1;  // old id of the token whose embedding [PAD] gets; -1: pad_token_id of config.json
 
@@ -28,7 +28,7 @@ struct TokenChoice {
 
 // Returns the embedding of the new model, (V,E), computed from the embedding `from` of the old model, (rows,E). Rows of
 // kept tokens are copied unchanged. Also works for a bias with one number per token, E = 1.
-std::vector<double> choose_rows(const TokenChoice& choice, const std::vector<double>& from, int rows);
+Numbers choose_rows(const TokenChoice& choice, const Numbers& from, int rows);
 
 struct ChosenTokens {
     Vocabulary vocabulary;  // vocabulary of the new model
@@ -38,7 +38,7 @@ struct ChosenTokens {
 // Chooses the tokens that simplify() of tokenizer/vocabulary_notes.h keeps, as load_vocab(simplified=True,
 // startswith=first) of bert4keras does.
 ChosenTokens simplified_tokens(const Vocabulary& vocabulary,
-                               const std::vector<std::string>& first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"});
+                               const Strings& first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"});
 
 // Chooses the tokens of `wanted`, in this order. `model` is the tokenizer of the old model. Tokens that the old model
 // lacks must come last; otherwise, throws BadInput. The tokenizer splits each of these new tokens into pieces. The
@@ -47,6 +47,8 @@ ChosenTokens wanted_tokens(const WordPiece& model, const Vocabulary& wanted);
 
 // Returns the first `rows` tokens of a vocabulary, which are the tokens of a model whose embedding has `rows` rows.
 Vocabulary first_tokens(const Vocabulary& vocabulary, int rows);
+// Returns all tokens of a vocabulary, then those of `more` that it lacks.
+Vocabulary with_more(const Vocabulary& vocabulary, const Strings& more);
 
 // Makes a tokenizer for training from one that was read from a file. For the new tokenizer, the characters "[SEP]" in a
 // text are plain text, not the special token.

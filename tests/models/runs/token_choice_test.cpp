@@ -10,10 +10,8 @@ using namespace masquerade;
 
 namespace {
 
-using Tokens = std::vector<std::string>;
-
-Tokens tokens_of(const Vocabulary& v) {
-    Tokens tokens;
+Strings tokens_of(const Vocabulary& v) {
+    Strings tokens;
     for (int id = 0; id < v.size(); id++) tokens.push_back(v.token(id));
     return tokens;
 }
@@ -52,31 +50,31 @@ TEST_CASE("token choice: what cannot be chosen") {
 }
 
 TEST_CASE("token choice: bert4keras' simplified vocabulary") {
-    const Vocabulary v(Tokens{"[PAD]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "中", "##中",
-                              "中文", "..", "ab"});
+    const Vocabulary v(Strings{"[PAD]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "中", "##中",
+                               "中文", "..", "ab"});
     ChosenTokens usual = simplified_tokens(v);
-    CHECK(tokens_of(usual.vocabulary) == Tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##b", "中", "ab"});
+    CHECK(tokens_of(usual.vocabulary) == Strings{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##b", "中", "ab"});
     CHECK(usual.choice.keep == std::vector<int>{0, 2, 3, 4, 6, 7, 8, 12});
     CHECK(usual.choice.unk == 1);
     CHECK(tokens_of(simplified_tokens(v, {"[PAD]", "[MASK]", "[UNK]"}).vocabulary) ==
-          Tokens{"[PAD]", "[MASK]", "[UNK]", "a", "##b", "中", "ab"});
+          Strings{"[PAD]", "[MASK]", "[UNK]", "a", "##b", "中", "ab"});
 }
 
 TEST_CASE("token choice: a wanted vocabulary, new tokens as the mean of their pieces") {
-    const WordPiece model(Vocabulary(Tokens{"[PAD]", "[UNK]", "[CLS]", "a", "b", "##b", "c", "##c"}));
+    const WordPiece model(Vocabulary(Strings{"[PAD]", "[UNK]", "[CLS]", "a", "b", "##b", "c", "##c"}));
     ChosenTokens c =
-        wanted_tokens(model, Vocabulary(Tokens{"[PAD]", "b", "[UNK]", "a", "##b", "abb", "##ab", "x", "ac"}));
+        wanted_tokens(model, Vocabulary(Strings{"[PAD]", "b", "[UNK]", "a", "##b", "abb", "##ab", "x", "ac"}));
     CHECK(c.choice.keep == std::vector<int>{0, 4, 1, 3, 5});
     CHECK(c.choice.unk == 2);
     REQUIRE(c.choice.compounds.size() == 4);
     // abb is a ##b ##b, ##ab is a ##b, x is unknown, ac is a ##c, and ##c is not kept
     CHECK(chosen(c.choice, {0, 1, 2, 10, 20, 40, 3, 4}, 8, 1) == std::vector<double>{0, 20, 1, 10, 40, 30, 25, 1, 10});
     CHECK_SAYS(message_of<BadInput>([&] {
-                   wanted_tokens(model, Vocabulary(Tokens{"[PAD]", "new", "a"}));
+                   wanted_tokens(model, Vocabulary(Strings{"[PAD]", "new", "a"}));
                }),
                "line 3 of the wanted vocabulary is \"a\", a token of the model, after the new token \"new\" "
                "in line 2");
-    CHECK(tokens_of(first_tokens(model.vocabulary(), 3)) == Tokens{"[PAD]", "[UNK]", "[CLS]"});
+    CHECK(tokens_of(first_tokens(model.vocabulary(), 3)) == Strings{"[PAD]", "[UNK]", "[CLS]"});
     CHECK(first_tokens(model.vocabulary(), 30).size() == 8);
 }
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// The part of a training task that is the same for all families whose examples are numbered and are not sentences.
+#pragma once
+#include <fmt/format.h>
+
+#include "models/runs/measures.h"
+#include "models/runs/run.h"
+
+namespace masquerade {
+
+class NumberedTask : public Task {
+  public:
+    // `unit` is what messages call an example.
+    NumberedTask(Run& run, const char* unit) : all_(run), unit_(unit) {}
+
+    std::vector<Metric> validate() override {
+        std::vector<Metric> metrics;
+        for (const Measure& m : held_out()) metrics.push_back({m.key, m.value});
+        return metrics;
+    }
+    std::string show(std::int64_t) override {
+        std::string out = text("  held-out ", unit_, "s\n");
+        for (const Measure& m : held_out())
+            out += fmt::format("    {:20}{:>9.3f}  {:14}{}\n", m.key, m.value, m.unit, m.meaning);
+        return out;
+    }
+    // The number of the next example, and the hash of the files.
+    std::vector<std::uint64_t> place() const override { return {next_, hash()}; }
+    void move_to(const std::vector<std::uint64_t>& place) override {
+        if (place.size() != 2) throw BadInput(text("the checkpoint does not record the number of the next ", unit_));
+        if (place[1] != hash()) throw BadInput(changed());
+        next_ = place[0];
+    }
+    void save(const std::string& folder) const override { all_.save_config(folder); }
+
+  protected:
+    virtual std::uint64_t hash() const = 0;
+    virtual std::string changed() const = 0;            // the message if the hash has changed
+    virtual std::vector<Measure> measured() const = 0;  // on held-out examples
+    void advance(std::size_t count) {
+        next_ += count;
+        shown_.clear();
+    }
+    std::uint64_t next() const { return next_; }
+
+  private:
+    const std::vector<Measure>& held_out() {
+        if (shown_.empty()) shown_ = measured();
+        return shown_;
+    }
+
+    Run& all_;
+    const char* const unit_;
+    std::uint64_t next_ = 0;
+    std::vector<Measure> shown_;  // those of the current weights
+};
+
+}  // namespace masquerade
