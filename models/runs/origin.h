@@ -1,61 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Functions that convert the origin of a run's text to the entry "data" of run.json, and back.
 #pragma once
-#include <fmt/format.h>
-
-#include <cstdlib>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "data/training_text.h"
-#include "engine/base/error.h"
-#include "input/input.h"
 
 namespace masquerade {
 
-inline nlohmann::json json_of(const TextOrigin& o) {
-    nlohmann::json json = {{"name", json_name(o.name)},
-                           {"file", json_name(o.file)},
-                           {"held_out_file", json_name(o.held_out_file)},
-                           {"held_out_hash", fmt::format("{:016x}", o.held_out_hash)},
-                           {"lines", o.lines},
-                           {"hash", fmt::format("{:016x}", o.hash)},
-                           {"pairs", o.pairs}};
-    const PairOptions& m = o.made;
-    if (m.any())
-        json["made"] = {
-            {"task", m.task}, {"length", m.length}, {"words", m.words}, {"level", m.level}, {"seed", m.seed}};
-    return json;
-}
-
+nlohmann::json json_of(const TextOrigin& origin);
 // Reads the origin from `run_json`, the contents of run.json. `path` is only used in error messages.
-inline TextOrigin origin_of(const std::string& run_json, const std::string& path) {
-    const auto run = parse_input<BadInput>(run_json, path);
-    try {
-        const nlohmann::json& d = run.at("data");
-        PairOptions made;
-        if (d.contains("made")) {
-            const nlohmann::json& m = d["made"];
-            made = {m.at("task"), m.at("length"), m.at("words"), m.at("level"), m.at("seed")};
-        }
-        return {name_in_json(d.at("name")),
-                name_in_json(d.at("file")),
-                name_in_json(d.at("held_out_file")),
-                d.at("lines"),
-                std::stoull(d.at("hash").get<std::string>(), nullptr, 16),
-                d.value("pairs", false),
-                std::stoull(d.value("held_out_hash", "0"), nullptr, 16),
-                made};
-    } catch (const std::exception&) {
-        throw BadInput(text(path, " is not a run's record (no complete \"data\"); was it edited?"));
-    }
-}
+TextOrigin origin_of(const std::string& run_json, const std::string& path);
 
 // Returns the hash of the file that the run reads itself (Run::complete), from the contents of run.json; 0 if there is
 // none.
-inline std::uint64_t file_hash(const nlohmann::json& record) {
-    const nlohmann::json::json_pointer hash("/data/hash");
-    if (!record.contains(hash) || !record.at(hash).is_string()) return 0;
-    return std::strtoull(record.at(hash).get_ref<const std::string&>().c_str(), nullptr, 16);
-}
+std::uint64_t file_hash(const nlohmann::json& record);
 
 }  // namespace masquerade

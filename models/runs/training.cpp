@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "engine/base/log.h"
 #include "engine/base/named.h"
 #include "engine/base/version.h"
 #include "engine/io/checkpoint.h"
 #include "engine/ops/cpu/gemm.h"
+#include "input/input.h"
 #include "models/runs/origin.h"
 #include "models/runs/start.h"
 #include "tokenizer/hugging_face/hugging_face.h"
@@ -70,9 +72,9 @@ Training::Training(const std::string& run_folder, const Strings& changes, Device
     : folder(RunFolder::resume(run_folder)) {
     kind = &family_of_run(folder.path());
     run = kind->load(folder.path(), true, device);
-    record_ = {{"device", name_of(device)}};
+    record_ = std::make_shared<nlohmann::json>(nlohmann::json{{"device", name_of(device)}});
     if (nlohmann::json made = changed(run->settings_to_change(), changes); !made.empty())
-        record_["settings"] = std::move(made);
+        (*record_)["settings"] = std::move(made);
     text = read_again(origin_of(run->run_json, folder.file("run.json")));
     task = run->task(text);
     options = run->common().train;
@@ -127,15 +129,16 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
     }
     task = run->task(text);
     run->complete(text.origin);
-    record_ = {{"model", kind->name},
-               {"version", version},
-               {"seed", settings->train.seed},
-               {"settings", config.to_json()},
-               {"data", json_of(text.origin)},
-               {"device", name_of(wanted.device)},
-               {"dtype", name_of(settings->precision)}};
-    if (start) record_["init"] = json_name(initial);
-    if (start) record_["init_weights"] = fmt::format("{:016x}", checksum_of(run->parameters));
+    nlohmann::json record = {{"model", kind->name},
+                             {"version", version},
+                             {"seed", settings->train.seed},
+                             {"settings", config.to_json()},
+                             {"data", json_of(text.origin)},
+                             {"device", name_of(wanted.device)},
+                             {"dtype", name_of(settings->precision)}};
+    if (start) record["init"] = json_name(initial);
+    if (start) record["init_weights"] = fmt::format("{:016x}", checksum_of(run->parameters));
+    record_ = std::make_shared<nlohmann::json>(std::move(record));
     options = run->common().train;
 }
 
@@ -145,14 +148,14 @@ Trainer& Training::trainer() {
     if (!resumed()) {
         trainer_->begin = [this] {
             folder = out_.empty() ? RunFolder::create_next("runs", kind->name) : RunFolder::create(out_);
-            run->start(folder, std::move(record_));
+            run->start(folder, std::move(*record_));
         };
         return *trainer_;
     }
     trainer_->resume();
     nlohmann::json record = parse_input<BadInput>(run->run_json, folder.file("run.json"));
-    record_["step"] = trainer_->step();
-    record["resumed"].push_back(record_);
+    (*record_)["step"] = trainer_->step();
+    record["resumed"].push_back(*record_);
     folder.write("run.json", record.dump(2) + "\n");
     return *trainer_;
 }

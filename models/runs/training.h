@@ -9,7 +9,7 @@
 //   training.options.steps = 1000;
 //   training.trainer().run([] { return false; });
 #pragma once
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "models/runs/run.h"
 
@@ -51,7 +51,7 @@ class Training {
     std::string initial, was_given;  // path of the initial weights, and which parts were copied; empty: there are none
 
   private:
-    nlohmann::json record_;  // contents of run.json of a new run, or the entry that a resumed run adds to run.json
+    std::shared_ptr<nlohmann::json> record_;  // run.json of a new run, or the entry that a resumed run adds to it
     std::string out_;
     std::optional<Trainer> trainer_;
 };

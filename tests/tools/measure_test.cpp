@@ -13,7 +13,6 @@ TEST_CASE("measure: median, least and most, in any order") {
     CHECK(spread_of({4, 1, 2, 8}).median == 3);
     CHECK(spread_of({7}).median == 7);
     CHECK(spread_of({7}).least == spread_of({7}).most);
-    CHECK_THROWS_AS(spread_of({}), std::logic_error);
 }
 
 TEST_CASE("measure: short work is repeated, and the time is that of one call") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What ./bench measures on a GPU, on a device whose memory is closed to the host and whose ops are the CPU's:
 // everything but the speed.
+#include <nlohmann/json.hpp>
+
 #include "tests/cuda/fake_device.h"
 #include "tests/tools/small_mark.h"
 #include "tools/bench/bench.h"

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "engine/base/named.h"
 #include "engine/nn/attention/attention.h"
@@ -20,7 +21,7 @@ namespace {
 SegmentGraph graph_of(const AttentionSizes& s) {
     const int half = s.length / 2;
     const Document one = s.mask == "prefix" ? Document{half, s.length - half} : Document{s.length, 0};
-    const Documents documents(std::size_t(s.documents), one);
+    const Documents documents(s.documents, one);
     if (s.mask == "full") return full_mask(documents);
     return s.mask == "causal" ? causal_mask(documents) : unilm_mask(documents);
 }
@@ -60,7 +61,7 @@ void run(Bench& bench, AttentionCase o) {
     if (o.lengths.empty()) o.lengths = {128, 512, 2048};
     if (o.heads == 0) o.heads = 12;
     if (o.tokens == 0) o.tokens = bench.common.device == Device::cuda ? 16384 : 2048;
-    bench.begin();
+    bench.begin(Json::object());
     for (DType type : {DType::bf16, DType::f32})
         for (int length : o.lengths)
             for (const char* mask : {"full", "causal", "prefix"})
@@ -106,7 +107,7 @@ std::int64_t visible_pairs(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries)
         for (int i = q.begin; i < q.end; i++)
             for (int s = q.sees_begin; s < q.sees_end; s++)
-                each_run(graph, q, i, graph.sees[std::size_t(s)], [&](int begin, int end) { pairs += end - begin; });
+                each_run(graph, q, i, graph.sees[s], [&](int begin, int end) { pairs += end - begin; });
     return pairs;
 }
 

@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "engine/base/memory.h"
 #include "engine/base/wrap.h"
@@ -69,7 +70,7 @@ std::string first_line_of(const std::string& command) {
 }
 
 OwnedTensor make_tensor(const Shape& shape, DType type, Device device, const std::vector<float>& numbers) {
-    Buffer memory(std::size_t(shape.count()) * bytes_of(type), device);
+    Buffer memory(shape.count() * bytes_of(type), device);
     const View view{memory.data(), type, device, shape, "owned tensor"};
     if (!numbers.empty()) write_numbers(view, numbers.data());
     return {std::move(memory), view};
@@ -85,18 +86,18 @@ void forget_peak() {
 }
 
 Bench::Bench(const std::string& name, const Options& o, const Common& c)
-    : options(o), common(c), all_(json_of(name, c)) {
+    : options(o), common(c), all_(std::make_shared<Json>(json_of(name, c))) {
 #ifndef __OPTIMIZE__
     log_line("warning: a debug build: its speed says nothing");
 #endif
 }
 
 void Bench::begin(const Json& facts, const std::string& lines, const std::string& columns) {
-    all_.update(facts);
-    const Json& m = all_["machine"];
+    all_->update(facts);
+    const Json& m = (*all_)["machine"];
     auto word = [&](const char* name) { return m[name].get<std::string>(); };
     std::string head;
-    if (common.device == Device::cuda) head += fmt::format("GPU         {}\n", all_["device"].get<std::string>());
+    if (common.device == Device::cuda) head += fmt::format("GPU         {}\n", (*all_)["device"].get<std::string>());
     head += fmt::format("machine     {}, {} threads, {}, load {:.1f}\nprogram     masquerade {}, commit {}\n",
                         word("processor"), threads(), word("instructions"), m["load"].get<double>(), version,
                         word("commit"));
@@ -119,7 +120,7 @@ void Bench::measure(Json row, Json about, const std::function<double()>& seconds
     for (int i = 0; i < options.repeats; i++) {
         progress(fmt::format("{}: {} of {}", name, i + 1, options.repeats));
         runs.push_back(seconds());
-        const Json turn = asks ? ask("turn") : Json();
+        const Json turn = asks ? ask("turn", Json::object()) : Json();
         if (turn.is_null()) peer = nullptr;
         for (const auto& [key, value] : turn.items()) {
             if (key == "seconds")
@@ -142,7 +143,7 @@ void Bench::measure(Json row, Json about, const std::function<double()>& seconds
 }
 
 void Bench::add(const Json& row, const std::string& line) {
-    all_["rows"].push_back(row);
+    (*all_)["rows"].push_back(row);
     save();
     show(line);
 }
@@ -162,17 +163,17 @@ std::string Bench::line_beside(const Json& row, const Json& one) {
 }
 
 void Bench::end(bool complete) {
-    all_["complete"] = complete;
+    (*all_)["complete"] = complete;
     save();
-    if (options.json) say("show", {{"text", all_.dump(2) + '\n'}});
+    if (options.json) say("show", {{"text", all_->dump(2) + '\n'}});
     if (!options.turns)
         show(fmt::format("\nonly this engine was measured; tools/bench/compare.py {} compares it with other software\n",
-                         all_["case"].get<std::string>()));
+                         (*all_)["case"].get<std::string>()));
 }
 
 void Bench::progress(const std::string& line) const {
     if (stop_requested()) throw Stopped{};
-    const std::size_t width = std::size_t(terminal_width() - 1);
+    const std::size_t width = terminal_width() - 1;
     if (is_terminal(stderr)) fmt::print(stderr, "\r{:<{}}\r{}", "", width, line.substr(0, width));
 }
 
@@ -198,7 +199,7 @@ void Bench::show(const std::string& text) const {
 }
 
 void Bench::save() const {
-    if (!options.save.empty()) replace_file(options.save, all_.dump(2) + '\n');
+    if (!options.save.empty()) replace_file(options.save, all_->dump(2) + '\n');
 }
 
 }  // namespace masquerade

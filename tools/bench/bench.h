@@ -7,7 +7,8 @@
 #pragma once
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,7 @@ class Bench {
 
     // Begins the output with facts about the machine and the case. `facts` is added to the JSON, and `text` is
     // printed. If `columns` is not empty, it replaces the usual head of the table.
-    void begin(const Json& facts = Json::object(), const std::string& text = "", const std::string& columns = "");
+    void begin(const Json& facts, const std::string& text = "", const std::string& columns = "");
     // Measures one row (a piece of work). `row` has the name, the amount of work per call with its unit, and further
     // facts. seconds() runs the work and returns the seconds of one call. `about` is sent to the peer (the other
     // software) together with the row; null means that no peer can do this work. more(row) may add values to the row,
@@ -72,18 +73,18 @@ class Bench {
     // If standard error is a terminal, shows a line there until the next output. Throws Stopped after Ctrl-C.
     void progress(const std::string& line) const;
 
-    const Json& json() const { return all_; }
+    const Json& json() const { return *all_; }
 
     const Options options;
     const Common common;
 
   private:
     void say(const char* what, Json message) const;
-    Json ask(const char* what, Json message = Json::object()) const;  // returns the answer; null if there is no peer
+    Json ask(const char* what, Json message) const;  // returns the answer; null if there is no peer
     std::string line_beside(const Json& row, const Json& one);
     void save() const;
 
-    Json all_;
+    std::shared_ptr<Json> all_;
     std::string peer_version_;  // the version of the peer that was printed last; only a change is printed again
 };
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "engine/base/named.h"
 #include "engine/base/random.h"
@@ -27,7 +28,7 @@ struct BeamMark {
 constexpr BeamMark beam_marks[] = {{"unilm-default", 3, 256, 4000}, {"unilm-base", 12, 768, 30522}};
 
 struct CaseOptions {
-    std::vector<std::string> models = {"univae-default", "univae-base", "unilm-default"};
+    Strings models = {"univae-default", "univae-base", "unilm-default"};
     std::vector<int> sentences = {1, 64, 512}, sources = {1, 16, 64};
     int beams = 4;
 };
@@ -51,10 +52,10 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
     const int values = model.space.numbers(), tokens = options.max_length - 2;
     for (int batch : batches) {
         std::vector<DecodeRequest> requests;
-        requests.resize(std::size_t(batch));
+        requests.resize(batch);
         for (std::size_t i = 0; i < requests.size(); i++) {
-            requests[i].latent.assign(std::size_t(values), 1 / std::sqrt(double(options.latent.size)));
-            requests[i].line = std::uint32_t(i);
+            requests[i].latent.assign(values, 1 / std::sqrt(double(options.latent.size)));
+            requests[i].line = i;
             requests[i].start = model.start_position(tokens + 2);
         }
         // The timing does not need to wait for the GPU: tokens are chosen on the host, so the GPU has finished when
@@ -92,16 +93,16 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
     UniLmDecoder decoder(model, reading);
     parameters.allocate(common.seed);
 
-    std::vector<Sentence> texts(static_cast<std::size_t>(sources));
+    std::vector<Sentence> texts(sources);
     std::vector<SearchSource> about_texts(texts.size());
     Sequence random(common.seed, "sources");
     for (std::size_t i = 0; i < texts.size(); i++) {
-        texts[i].name = int(i);
+        texts[i].name = i;
         texts[i].ids.assign(source_tokens, cls);
         for (std::size_t k = 1; k < source_tokens; k++)
-            texts[i].ids[k] = first_ordinary + int(random.below(std::uint32_t(mark.vocabulary - first_ordinary)));
+            texts[i].ids[k] = first_ordinary + random.below(mark.vocabulary - first_ordinary);
         texts[i].ids.back() = sep;
-        about_texts[i].line = std::uint32_t(i);
+        about_texts[i].line = i;
         about_texts[i].begin = sep;
         about_texts[i].ends = {sep};
     }
@@ -118,7 +119,7 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
     Json about = Json::object();  // for the peer (transformers): weights, sources, and the targets of this engine
     const SharedFolder folder;
     if (bench.options.turns) {
-        std::vector<std::string> tokens(std::begin(special_tokens), std::end(special_tokens));
+        Strings tokens(std::begin(special_tokens), std::end(special_tokens));
         while (int(tokens.size()) < mark.vocabulary) tokens.push_back(text("w", tokens.size()));
         save_hugging_face(folder.file(""), model.backbone, parameters, Vocabulary(tokens));
         about = {{"folder", folder.file("")}, {"forbidden", options.forbidden}, {"end", sep}};
@@ -136,7 +137,7 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
 }
 
 void run(Bench& bench, const CaseOptions& o) {
-    bench.begin();
+    bench.begin(Json::object());
     for (const std::string& model : o.models) {
         if (model.rfind("univae", 0) == 0) greedy(bench, model, o.sentences);
         for (const BeamMark& mark : beam_marks)
@@ -149,7 +150,7 @@ void run(Bench& bench, const CaseOptions& o) {
 
 RunCase decode_case(Options& app) {
     auto o = std::make_shared<CaseOptions>();
-    std::vector<std::string> names = names_of(beam_marks);
+    Strings names = names_of(beam_marks);
     for (const std::string& name : train_mark_names())
         if (name.rfind("univae", 0) == 0) names.push_back(name);
     app.value("--models", o->models, "NAME,...",

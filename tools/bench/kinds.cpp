@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 
@@ -32,13 +33,13 @@ Json row_of(const AttentionKind& kind, const SegmentGraph& graph, const Attentio
     const std::shared_ptr<Companion> companion = kind.companion ? kind.companion(p, "slots", shape) : nullptr;
     Tensor* head = p.add("head", {2, shape.width}, {Init::normal, 0.02});
     p.allocate(1);
-    std::vector<int> zeros(std::size_t(N), 0), places = zeros;
+    std::vector<int> zeros(N, 0), places = zeros;
     std::iota(places.begin(), places.end(), 0);
-    const std::vector<double> ones(std::size_t(N), 1.0 / N);
+    const std::vector<double> ones(N, 1.0 / N);
     Arena arena(device);
     Tape tape(arena, type);
     const auto step = [&](int number) {
-        run_step(tape, "one", 1, std::uint32_t(number), false, [&] {
+        run_step(tape, "one", 1, number, false, [&] {
             const std::shared_ptr<Companion> stream = companion ? companion->start() : nullptr;
             Queries queries{rows};
             AttentionContext context{{tape.ints(zeros), tape.ints(places)}, &graph};

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -17,10 +16,9 @@ struct Spread {
     double median, least, most;
 };
 
-// Returns the median, the smallest and the largest value. The median of an even number of values is the mean of the
-// middle two.
+// Returns the median, the smallest and the largest of one value or more. The median of an even number of values is the
+// mean of the middle two.
 inline Spread spread_of(std::vector<double> values) {
-    if (values.empty()) throw std::logic_error("spread_of: there are no values");
     std::sort(values.begin(), values.end());
     const std::size_t n = values.size();
     return {(values[(n - 1) / 2] + values[n / 2]) / 2, values.front(), values.back()};

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "data/text.h"
@@ -92,7 +93,7 @@ std::string ids_alike(const BenchText& text, const WordPiece& tokenizer) {
         const std::size_t begin = ids.size();
         ids.push_back(0);
         encoder.append(line, ids);
-        ids[begin] = int(ids.size() - begin - 1);
+        ids[begin] = ids.size() - begin - 1;
     }
     return std::string(reinterpret_cast<const char*>(ids.data()), 4 * ids.size());
 }

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "engine/base/wrap.h"
 #include "engine/ops/ops.h"
@@ -97,7 +98,7 @@ void run(Bench& bench, CaseOptions o) {
     const Device device = bench.common.device;
     if (o.precision.empty()) o.precision = device == Device::cuda ? "bf16" : "f32";
     if (o.marks.empty()) o.marks = train_mark_names(device);
-    bench.begin();
+    bench.begin(Json::object());
     for (const std::string& mark : o.marks)
         for (DType storage : {DType::f32, DType::bf16})
             if (o.precision == "both" || o.precision == name_of(storage))
@@ -141,7 +142,7 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
             parts;
 
     // A large product y = x w^T of square matrices shows how fast the device multiplies.
-    const std::vector<float> halves(std::size_t(side * side), 0.5f);
+    const std::vector<float> halves(side * side, 0.5f);
     const OwnedTensor x = make_tensor({side, side}, storage, device, halves),
                       w = make_tensor({side, side}, storage, device, halves),
                       y = make_tensor({side, side}, storage, device);

@@ -43,7 +43,7 @@ class MarkTask : public Task {
     // Returns the multiply-adds of attention in one step, forward and backward, over the pairs of rows that the mask
     // permits. Call it after a step.
     virtual double attention_multiply_adds() const = 0;
-    virtual Json noise() const { return nullptr; }  // noise of the latest step; null if the model uses no noise
+    virtual Json noise() const;  // noise of the latest step; null if the model uses no noise
 
     Parameters parameters;
     double backward_end = 0;  // steady_seconds() when the backward ended

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tools/bench/train.h"
 
+#include <nlohmann/json.hpp>
+
 #include "engine/base/random.h"
 #include "models/runs/univae_run.h"
 
@@ -34,13 +36,13 @@ constexpr Row rows[] = {{"bert-small", Kind::bert, small, 32, 0, true, false},
                         {"unilm-base-16k", Kind::bert, base, 256, 0, false, true}};
 
 std::vector<int> tokens_of(Sequence& random, int count, int first, int vocabulary) {
-    std::vector<int> ids(static_cast<std::size_t>(count));
-    for (int& id : ids) id = first + int(random.below(std::uint32_t(vocabulary - first)));
+    std::vector<int> ids(count);
+    for (int& id : ids) id = first + random.below(vocabulary - first);
     return ids;
 }
 
 std::vector<int> sentence(Sequence& random, int vocabulary) {
-    const int length = shortest + int(random.below(longest - shortest + 1));
+    const int length = shortest + random.below(longest - shortest + 1);
     std::vector<int> ids = tokens_of(random, length, first_word, vocabulary);
     ids.front() = cls;
     ids.back() = sep;
@@ -51,7 +53,7 @@ std::vector<int> sentence(Sequence& random, int vocabulary) {
 
 int TrainMark::tokens() const {
     int n = 0;
-    for (const auto& ids : sentences) n += int(ids.size()) - (univae ? 1 : 0);
+    for (const auto& ids : sentences) n += ids.size() - univae;
     return n;
 }
 
@@ -72,8 +74,8 @@ Json TrainMark::sizes() const {
             {"max_length", model.max_length}};
 }
 
-std::vector<std::string> train_mark_names(std::optional<Device> device) {
-    std::vector<std::string> names;
+Strings train_mark_names(std::optional<Device> device) {
+    Strings names;
     for (const Row& row : rows)
         if (!device || (*device == Device::cuda ? row.on_gpu : row.on_cpu)) names.push_back(row.name);
     return names;
@@ -111,7 +113,7 @@ TrainMark train_mark(const std::string& name, std::uint64_t seed) {
     }
     while (row->sentences == 0 || int(m.sentences.size()) < row->sentences) {
         std::vector<int> ids = sentence(random, b.vocabulary);
-        room -= int(ids.size());
+        room -= ids.size();
         if (row->sentences == 0 && room < 0) break;
         m.sentences.push_back(std::move(ids));
     }

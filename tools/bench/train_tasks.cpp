@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <nlohmann/json.hpp>
+
 #include "engine/tensor/copy.h"
 #include "models/masks/mask.h"
 #include "models/runs/univae_run.h"
@@ -24,9 +26,9 @@ struct Bert : MarkTask {
         Documents documents;
         for (std::size_t b = 0; b < mark.sentences.size(); b++) {
             const std::vector<int>& ids = mark.sentences[b];
-            const int length = int(ids.size()), half = length / 2;
+            const int length = ids.size(), half = length / 2;
             documents.push_back({half, length - half});
-            for (int t = 0; t < length; t++) rows.push(ids[std::size_t(t)], t >= half, t, int(b));
+            for (int t = 0; t < length; t++) rows.push(ids[t], t >= half, t, b);
             targets.insert(targets.end(), mark.targets[b].begin(), mark.targets[b].end());
         }
         graph = unilm_mask(documents);
@@ -35,7 +37,7 @@ struct Bert : MarkTask {
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
         Tensor* h = backbone.head(tape, backbone.finish(tape, backbone.run(tape, rows, graph)));
         const std::vector<double> ones(targets.size(), 1);
-        return backbone.mean_loss(tape, h, targets, ones, int(ones.size()), 0).total;
+        return backbone.mean_loss(tape, h, targets, ones, ones.size(), 0).total;
     }
     double attention_multiply_adds() const override {
         return attention_work(std::int64_t(backbone.layers.size()) * visible_pairs(graph), backbone.options);
@@ -71,7 +73,7 @@ struct Sentences : MarkTask {
     Json noise() const override {
         LatentNoise real = drawn;
         for (auto& w : real.w) w.resize(sentences.size());
-        for (auto& e : real.e) e.resize(sentences.size() * std::size_t(univae.options.latent.size));
+        for (auto& e : real.e) e.resize(sentences.size() * univae.options.latent.size);
         return {{"w", real.w}, {"e", real.e}};
     }
 };
@@ -99,6 +101,8 @@ TrainOptions options_of(const Common& common, const TrainWay& way) {
 }
 
 }  // namespace
+
+Json MarkTask::noise() const { return nullptr; }
 
 void MarkTask::learn(Tape& tape) {
     if (!tape.observed()) return;

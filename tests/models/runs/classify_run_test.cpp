@@ -2,6 +2,8 @@
 // Runs that answer questions: resume is exact for every task, questions go to the right rows, and tasks are learned.
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "models/runs/classify_run.h"
 #include "tests/train/tiny_run.h"
 #include "models/runs/training.h"
