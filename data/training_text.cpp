@@ -109,7 +109,9 @@ TrainingText find_training_text(const std::string& file, const std::string& held
                                 const PairOptions& made) {
     if (wanted == TextKind::none || made.any()) {
         if (!file.empty() || !held_out_file.empty())
-            throw BadUsage("--data and --dev: this model generates its own examples (task=...): leave the options out");
+            throw BadUsage(
+                "--data and --dev name texts, but this model generates its own examples or reads those of a setting "
+                "(task=... or, for a flow, points=...): leave the options out");
         return made.any() ? made_text(made) : no_text();
     }
     if (!file.empty()) return text_of(file, file, held_out_file, wanted);

@@ -2,9 +2,11 @@
 #include "models/runs/insertion_run.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <sstream>
 
+#include "engine/base/named.h"
 #include "engine/io/file.h"
 #include "engine/tensor/numbers.h"
 #include "input/lines.h"
@@ -63,20 +65,6 @@ Numbers by_chance(const InsertionRun& run, const TrainingText&) {
     return for_each_token(run, [&](int token) { return Sequence(seed, "order", token).uniform(); });
 }
 
-Numbers from_file(const InsertionRun& run, const TrainingText&) {
-    Numbers n;
-    const std::string bytes = read_file(run.settings.order);
-    TextLines lines(bytes);
-    for (std::string_view line; lines.next(line);) {
-        if (!read_number(line, n.emplace_back()))
-            throw BadInput(text(run.settings.order, ":", n.size(), ": expected a number, found \"", line, "\""));
-    }
-    if (int(n.size()) != run.tokenizer.vocabulary().size())
-        throw BadInput(text(run.settings.order, " has ", n.size(), " numbers, expected one for each of ",
-                            run.tokenizer.vocabulary().size(), " tokens of vocab.txt"));
-    return n;
-}
-
 const std::vector<Order>& orders() {
     static const std::vector<Order> all = {
         {"left_to_right", "only the next word", nullptr},
@@ -88,6 +76,23 @@ const std::vector<Order>& orders() {
         {"random", "in a random order, drawn from the seed", by_chance},
     };
     return all;
+}
+
+Numbers from_file(const InsertionRun& run, const TrainingText&) {
+    Numbers n;
+    if (!std::filesystem::exists(run.settings.order))
+        throw BadInput(text("order=", run.settings.order, " is neither ", joined(names_of(orders())),
+                            " nor a file; expected one of these names or a file with a number for each token"));
+    const std::string bytes = read_file(run.settings.order);
+    TextLines lines(bytes);
+    for (std::string_view line; lines.next(line);) {
+        if (!read_number(line, n.emplace_back()))
+            throw BadInput(text(run.settings.order, ":", n.size(), ": expected a number, found \"", line, "\""));
+    }
+    if (int(n.size()) != run.tokenizer.vocabulary().size())
+        throw BadInput(text(run.settings.order, " has ", n.size(), " numbers, expected one for each of ",
+                            run.tokenizer.vocabulary().size(), " tokens of vocab.txt"));
+    return n;
 }
 
 const Order& find_order(const std::string& name) {
