@@ -37,7 +37,7 @@ Grammar parse_rules() {
 void expand(const std::string& name, Sequence& random, std::string& sentence) {
     static const Grammar grammar = parse_rules();
     const std::vector<std::string>& alternatives = grammar.at(name);
-    std::string_view rest = alternatives[random.below(std::uint32_t(alternatives.size()))];
+    std::string_view rest = alternatives[random.below(alternatives.size())];
     while (!rest.empty()) {
         const std::size_t open = std::min(rest.find('{'), rest.size());
         sentence += rest.substr(0, open);

@@ -75,20 +75,20 @@ class FileSource : public VectorSource {
         if (rows_.rows < one_in || rows_.columns < 2)
             throw BadInput(text(path, " has ", rows_.rows, " rows of ", rows_.columns,
                                 " numbers; expected at least 10 rows of at least 2"));
-        name = path, columns = int(rows_.columns);
+        name = path, columns = rows_.columns;
         hash_ >>= 2;  // a checkpoint stores only numbers below 2^62
     }
     std::vector<double> row(std::uint64_t number, bool held_out) const override {
         std::int64_t at = std::int64_t(number) * one_in + one_in - 1;
         if (!held_out) {
             Sequence random(seed_, "points.train", std::uint32_t(number), std::uint32_t(number >> 32));
-            const std::uint32_t n = random.below(std::uint32_t(rows_.rows - std::int64_t(this->held_out())));
+            const std::uint32_t n = random.below(rows_.rows - this->held_out());
             at = n / (one_in - 1) * one_in + n % (one_in - 1);
         }
         const auto begin = rows_.numbers.begin() + at * rows_.columns;
         return {begin, begin + rows_.columns};
     }
-    std::uint64_t held_out() const override { return std::uint64_t(rows_.rows / one_in); }
+    std::uint64_t held_out() const override { return rows_.rows / one_in; }
     std::uint64_t hash() const override { return hash_; }
 
   private:
@@ -113,8 +113,8 @@ Matrix read_vectors(const std::string& path, std::uint64_t* hash) {
     if (const std::string why = read_npy(bytes, m); !why.empty()) throw BadInput(text(path, " ", why));
     for (std::size_t i = 0; i < m.numbers.size(); i++)
         if (!std::isfinite(m.numbers[i]))
-            throw BadInput(text(path, ": number ", i % std::size_t(m.columns), " of row ", i / std::size_t(m.columns),
-                                " is ", m.numbers[i], "; expected finite numbers"));
+            throw BadInput(text(path, ": number ", i % m.columns, " of row ", i / m.columns, " is ", m.numbers[i],
+                                "; expected finite numbers"));
     if (hash) *hash = hash_of(bytes);
     return m;
 }

@@ -15,7 +15,7 @@ namespace {
 bool append(Encoder& encoder, const std::string& line, int sep, int longest, std::vector<int>& ids) {
     encoder.append(line, ids);
     const bool cut = int(ids.size()) > longest - 1;
-    if (cut) ids.resize(std::size_t(longest - 1));
+    if (cut) ids.resize(longest - 1);
     ids.push_back(sep);
     return cut;
 }
@@ -43,7 +43,7 @@ std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const Strings& li
         sentences[i].cut = append(encoder, lines[i], v.sep(), max_length, sentences[i].ids);
         if (!targets.empty())
             sentences[i].target_cut = append(encoder, targets[i], v.sep(), max_target, sentences[i].target);
-        sentences[i].name = int(i);
+        sentences[i].name = i;
     }
     return sentences;
 }
@@ -58,15 +58,14 @@ std::vector<Lost> lost_in(const WordPiece& tokenizer, const Strings& lines, int 
 
 ReadCounts counts_of(const WordPiece& tokenizer, const std::vector<Sentence>& sentences, bool targets) {
     const Vocabulary& v = tokenizer.vocabulary();
-    std::vector<char> begins(std::size_t(v.size()));
-    for (int id = 0; id < v.size(); id++)
-        begins[std::size_t(id)] = id == v.unk() || !(v.is_special(id) || continues(v.token(id)));
+    std::vector<char> begins(v.size());
+    for (int id = 0; id < v.size(); id++) begins[id] = id == v.unk() || !(v.is_special(id) || continues(v.token(id)));
     ReadCounts counts;
     for (const Sentence& s : sentences) {
         const std::vector<int>& ids = targets ? s.target : s.ids;
         counts.lines += !ids.empty();
         counts.cut += targets ? s.target_cut : s.cut;
-        for (int id : ids) counts.words += begins[std::size_t(id)], counts.unknown += id == v.unk();
+        for (int id : ids) counts.words += begins[id], counts.unknown += id == v.unk();
     }
     return counts;
 }
@@ -80,7 +79,7 @@ SentenceSource::SentenceSource(const std::vector<Sentence>& sentences, std::uint
 // Sets order_ to a random order, which depends only on the seed and the epoch.
 void SentenceSource::shuffle() {
     std::iota(order_.begin(), order_.end(), 0u);
-    Sequence random(seed_, "data.shuffle", std::uint32_t(epoch_));
+    Sequence random(seed_, "data.shuffle", epoch_);
     masquerade::shuffle(order_, random);
 }
 
@@ -93,7 +92,7 @@ Sentences SentenceSource::take(std::size_t tokens) {
             shuffle();
             if (!taken.empty()) break;  // a batch never continues in the next epoch: a sentence could occur in it twice
         }
-        const Sentence& s = sentences_[order_[std::size_t(next_)]];
+        const Sentence& s = sentences_[order_[next_]];
         if (!taken.empty() && used + s.size() > tokens) break;
         used += s.size();
         taken.push_back(&s);

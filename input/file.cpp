@@ -48,7 +48,7 @@ std::string read_whole(const std::string& path, std::string& bytes, std::size_t 
             bytes.resize(done);
             break;
         }
-        done += std::size_t(more);
+        done += more;
     }
     return pipe && bytes.empty() ? path + " is an empty pipe, into which nobody writes; a file is expected" : "";
 }

@@ -20,7 +20,7 @@ struct TextBuffer : std::streambuf {
         char* const begin = const_cast<char*>(text.data());  // safe, because the stream only reads
         setg(begin, begin, begin + text.size());
     }
-    std::size_t read() const { return std::size_t(gptr() - eback()); }
+    std::size_t read() const { return gptr() - eback(); }
 };
 
 // Builds the JSON value from the events of the library's parser. The library's own way of building with a callback

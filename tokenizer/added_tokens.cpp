@@ -119,8 +119,8 @@ void AddedTokens::find(const Set& set, std::string_view text, Emit emit) const {
             at++;
             continue;
         }
-        const AddedToken& token = tokens_[std::size_t(match.value)];
-        std::size_t begin = at, end = at + std::size_t(match.length);
+        const AddedToken& token = tokens_[match.value];
+        std::size_t begin = at, end = at + match.length;
         at = end;
         if (token.special && !special_) continue;
         if (token.single_word && word_touches(text, begin, end)) continue;
@@ -164,7 +164,7 @@ std::vector<AddedTokens::Part> AddedTokens::split(std::string_view line) const {
     const std::vector<Part> exact = std::move(parts);
     parts.clear();
     for (const Part& part : exact) {
-        std::string_view text = line.substr(std::size_t(part.begin), std::size_t(part.end - part.begin));
+        std::string_view text = line.substr(part.begin, part.end - part.begin);
         if (part.id >= 0)
             parts.push_back(part);
         else

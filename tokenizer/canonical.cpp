@@ -11,13 +11,8 @@ namespace masquerade {
 
 namespace {
 
+using namespace hangul;
 using unicode::Map;
-
-// A Hangul syllable (The Unicode Standard, section 3.12) consists of one of 19 initial consonants, one of 21 vowels,
-// and one of 27 final consonants or none; `finals` also counts "none". syllable, initial and vowel are the first code
-// points of their kind; before_final is the code point before the first final consonant.
-constexpr char32_t syllable = 0xAC00, initial = 0x1100, vowel = 0x1161, before_final = 0x11A7;
-constexpr char32_t initials = 19, vowels = 21, finals = 28, syllables = initials * vowels * finals;
 
 bool in_range(char32_t c, char32_t first, char32_t count) { return c - first < count; }
 
@@ -73,9 +68,7 @@ std::u32string decomposed(const std::u32string& text) {
     std::u32string all;
     for (char32_t c : text) {
         if (in_range(c, syllable, syllables)) {
-            const char32_t s = c - syllable;
-            all += {char32_t(initial + s / finals / vowels), char32_t(vowel + s / finals % vowels)};
-            if (s % finals > 0) all += char32_t(before_final + s % finals);
+            decompose(c, [&](char32_t part) { all += part; });
             continue;
         }
         const auto found = tables().decompositions.find(c);
@@ -147,7 +140,7 @@ std::string nfc(std::string_view text, const MayCompose& may) {
         }
         stable = true;
         const std::string after = to_utf8(composed(decomposed(code_points(before))));
-        all += after == before || may(before, after) ? after : std::string(before);
+        all += after == before || !may || may(before, after) ? after : std::string(before);
     };
     for (std::size_t at = 0; at < text.size();) {
         const CodePoint c = decode_utf8(text, at);
@@ -161,10 +154,6 @@ std::string nfc(std::string_view text, const MayCompose& may) {
     }
     close(text.size());
     return all;
-}
-
-std::string nfc(std::string_view text) {
-    return nfc(text, [](std::string_view, std::string_view) { return true; });
 }
 
 }  // namespace masquerade

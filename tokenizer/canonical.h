@@ -9,6 +9,23 @@
 
 namespace masquerade {
 
+// A Hangul syllable (The Unicode Standard, section 3.12) consists of one of 19 initial consonants, one of 21 vowels,
+// and one of 27 final consonants or none; `finals` also counts "none". syllable, initial and vowel are the first code
+// points of their kind; before_final is the code point before the first final consonant.
+namespace hangul {
+constexpr char32_t syllable = 0xAC00, initial = 0x1100, vowel = 0x1161, before_final = 0x11A7;
+constexpr char32_t initials = 19, vowels = 21, finals = 28, syllables = initials * vowels * finals;
+
+// Calls put(c) for each part of a syllable.
+template <class Put>
+void decompose(char32_t c, Put put) {
+    const char32_t s = c - syllable;
+    put(initial + s / finals / vowels);
+    put(vowel + s / finals % vowels);
+    if (s % finals > 0) put(before_final + s % finals);
+}
+}  // namespace hangul
+
 // Returns the full canonical decomposition of each code point that has one, except Hangul syllables.
 const unicode::Map& canonical_decompositions();
 
@@ -19,14 +36,12 @@ int combining_class(char32_t c);
 // order.
 void sort_by_class(char32_t* begin, char32_t* end);
 
-// Returns the text in NFC. Bytes that are not UTF-8 are unchanged.
-std::string nfc(std::string_view text);
-
 // Decides whether a stretch of text that is not in NFC (`before`) is replaced by its NFC (`after`).
 using MayCompose = std::function<bool(std::string_view before, std::string_view after)>;
 
-// Like nfc(), but a stretch for which `may` returns false is not changed. Each stretch is as short as possible: it ends
-// before the next character that NFC neither changes nor joins to the text before it.
-std::string nfc(std::string_view text, const MayCompose& may);
+// Returns the text in NFC. Bytes that are not UTF-8 are unchanged, and so is a stretch for which `may` returns false.
+// Each stretch is as short as possible: it ends before the next character that NFC neither changes nor joins to the text
+// before it.
+std::string nfc(std::string_view text, const MayCompose& may = nullptr);
 
 }  // namespace masquerade

@@ -65,7 +65,7 @@ void Characters::set_results(const NormaliseOptions& options) {
         set_result(c, result);
     }
     if (options.strips())
-        for (char32_t c = 0xAC00; c <= 0xD7A3; c++) table_.at(c).flags |= Character::syllable;
+        for (char32_t i = 0; i < hangul::syllables; i++) table_.at(hangul::syllable + i).flags |= Character::syllable;
     if (options.lower && options.rules == Rules::google) table_.at(0x3A3).flags |= Character::sigma;
 }
 
@@ -80,7 +80,7 @@ void Characters::set_result(char32_t c, const std::u32string& result) {
         what.to = result[0] & 0x1FFFFF;
     } else {
         flags |= Character::expands;
-        what.to = std::uint32_t(pool_.size()) & 0x1FFFFF;
+        what.to = pool_.size() & 0x1FFFFF;
         pool_.insert(pool_.end(), result.begin(), result.end());
         pool_.push_back(0);
     }

@@ -36,8 +36,8 @@ std::string WordPiece::reading(std::string_view line) const {
         ids.push_back(piece.id);
         if (piece.id != vocabulary_.unk()) continue;
         unknown.emplace_back();
-        const auto begin = std::size_t(piece.begin), end = std::size_t(piece.end);
-        for (Words words(line.substr(begin, end - begin), characters_); words.next();) unknown.back() += words.text();
+        for (Words words(line.substr(piece.begin, piece.end - piece.begin), characters_); words.next();)
+            unknown.back() += words.text();
     }
     return decode(ids, unknown);
 }
@@ -97,8 +97,7 @@ std::string WordPiece::spelled(std::string_view line, const std::vector<Piece>& 
         const bool inside = i > 0 && pieces[i].word == pieces[i - 1].word;
         bool space = false;
         if (i > 0 && !inside) {
-            const auto gap =
-                line.substr(std::size_t(pieces[i - 1].end), std::size_t(pieces[i].begin - pieces[i - 1].end));
+            const auto gap = line.substr(pieces[i - 1].end, pieces[i].begin - pieces[i - 1].end);
             for (char32_t c : code_points(gap)) space |= characters_[c].is(Character::space);
         }
         if (space) text += ' ';

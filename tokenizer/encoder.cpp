@@ -89,8 +89,8 @@ bool Encoder::split(std::string_view word, int length, Emit emit) const {
             if (of_.options_.unknown == Unknown::word) return false;
             match = {int(decode_utf8(rest, 0).length), of_.vocabulary_.unk()};
         }
-        emit(match.value, int(begin), int(begin) + match.length);
-        begin += std::size_t(match.length);
+        emit(match.value, begin, begin + match.length);
+        begin += match.length;
     }
     return true;
 }
@@ -106,10 +106,10 @@ void Encoder::append(std::string_view line, std::vector<int>& ids) {
             if (part.id >= 0)
                 ids_[count_++] = part.id;
             else
-                append_text(line.substr(std::size_t(part.begin), std::size_t(part.end - part.begin)));
+                append_text(line.substr(part.begin, part.end - part.begin));
         }
     }
-    ids.insert(ids.end(), ids_.begin(), ids_.begin() + std::ptrdiff_t(count_));
+    ids.insert(ids.end(), ids_.begin(), ids_.begin() + count_);
 }
 
 // Enlarges ids_, if necessary, so that `bytes` more ids fit. Adds room for one WordCache entry, because append_plain()
@@ -146,7 +146,7 @@ void Encoder::append_word(std::string_view word, int length) {
 
 void Encoder::append_plain(const PlainWord& word, std::string_view bytes) {
     if (word.length > WordCache::longest) {
-        append_word(lower(bytes), int(word.length));
+        append_word(lower(bytes), word.length);
         return;
     }
     WordCache::Entry& entry = cache_.place(word);
@@ -156,8 +156,8 @@ void Encoder::append_plain(const PlainWord& word, std::string_view bytes) {
         for (int id : entry.ids) count_ += id >= 0;
         return;
     }
-    append_word(lower(bytes), int(word.length));
-    std::size_t count = std::size_t(&ids_[count_] - place);
+    append_word(lower(bytes), word.length);
+    const std::size_t count = &ids_[count_] - place;
     if (count > WordCache::most) return;
     entry = {word.low, word.high, {-1, -1, -1, -1}};
     std::copy_n(place, count, entry.ids);
@@ -179,8 +179,7 @@ void Encoder::append(std::string_view line, std::vector<Piece>& pieces) {
         if (part.id >= 0)
             pieces.push_back({part.id, part.begin, part.end, word++});
         else
-            append_pieces(line.substr(std::size_t(part.begin), std::size_t(part.end - part.begin)), part.begin, word,
-                          pieces);
+            append_pieces(line.substr(part.begin, part.end - part.begin), part.begin, word, pieces);
     }
 }
 
@@ -197,13 +196,13 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
         std::size_t before = pieces.size();
         if (!split(bytes, length, emit)) {
             pieces.resize(before);
-            emit(of_.vocabulary_.unk(), 0, int(bytes.size()));
+            emit(of_.vocabulary_.unk(), 0, bytes.size());
         }
         word++;
     };
     auto plain = [&](const PlainWord&, std::size_t at, std::size_t end) {
-        append(lower(words.line().substr(at, end - at)), int(end - at),
-               [&](int first, int last) { return words.source(at + std::size_t(first), at + std::size_t(last)); });
+        append(lower(words.line().substr(at, end - at)), end - at,
+               [&](int first, int last) { return words.source(at + first, at + last); });
     };
     auto single = [&](char32_t c, std::size_t begin, std::size_t end) {
         int id = c < 0x80 ? of_.singles_[c] - 1 : -1;  // beyond ASCII, marks may follow: general() handles them
@@ -221,7 +220,7 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
             };
             std::size_t first = std::size_t(begin) == at ? next : 0;
             next = first + count(begin, end);
-            at = std::size_t(end);
+            at = end;
             return Span{words.spans()[first].begin, words.spans()[next - 1].end};
         });
     };

@@ -36,7 +36,7 @@ inline std::optional<Lengths> cut(Truncation which, Rules rules, int room, Lengt
     if (which == Truncation::longest) return longest_first(rules, room, all.first, all.second);
     int& loses = which == Truncation::first ? all.first : all.second;
     if (excess >= loses) return std::nullopt;
-    loses -= int(excess);
+    loses -= excess;
     return all;
 }
 

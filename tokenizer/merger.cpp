@@ -17,28 +17,28 @@ int TokenList::find(const std::string& token) const {
 }
 
 void Merger::add(const std::vector<int>& tokens, Count count) {
-    int word = int(words_.size());
+    const int word = words_.size();
     words_.push_back({cut_.size(), int(tokens.size()), count});
     cut_.insert(cut_.end(), tokens.begin(), tokens.end());
     for (std::size_t i = 0; i + 1 < tokens.size(); i++) change(tokens[i], tokens[i + 1], count, word);
 }
 
-bool Merger::run(int size, const std::function<bool()>& goes_on) {
-    constexpr int between_questions = 64;
+void Merger::run(int size, const std::function<void()>& progress) {
+    constexpr int between_calls = 64;
     for (int merges = 0;;) {
         for (int pair : risen_) queue(pair);
         risen_.clear();
-        if (tokens_.size() >= size || queue_.empty()) return true;
+        if (tokens_.size() >= size || queue_.empty()) return;
         std::pop_heap(queue_.begin(), queue_.end(), [&](auto& a, auto& b) { return later(a, b); });
         const Queued best = queue_.back();
         queue_.pop_back();
-        Pair& pair = pairs_[std::size_t(best.pair)];
+        Pair& pair = pairs_[best.pair];
         if (best.count != pair.queued) continue;  // the entry is outdated: the pair was queued again later
         pair.queued = 0;
         if (best.count != pair.count) {
             queue(best.pair);  // the count fell: queues the pair again if its count is still at least min_count_
         } else {
-            if (merges++ % between_questions == 0 && !goes_on()) return false;
+            if (merges++ % between_calls == 0) progress();
             merge(best.pair);
         }
     }
@@ -47,9 +47,9 @@ bool Merger::run(int size, const std::function<bool()>& goes_on) {
 void Merger::change(int left, int right, Count by, int word) {
     // Multiplication by an odd number scrambles the key without collisions. std::hash would not scramble it.
     std::uint64_t both = (std::uint64_t(left) << 32 | std::uint32_t(right)) * 0x9E3779B97F4A7C15u;
-    auto [place, is_new] = ids_.try_emplace(both, int(pairs_.size()));
+    auto [place, is_new] = ids_.try_emplace(both, pairs_.size());
     if (is_new) pairs_.push_back({left, right});
-    Pair& pair = pairs_[std::size_t(place->second)];
+    Pair& pair = pairs_[place->second];
     pair.count += by;
     if (by > 0) {
         risen_.push_back(place->second);
@@ -60,18 +60,18 @@ void Merger::change(int left, int right, Count by, int word) {
 }
 
 void Merger::merge(int id) {
-    Pair& pair = pairs_[std::size_t(id)];
+    Pair& pair = pairs_[id];
     const int left = pair.left, right = pair.right, merged = tokens_.add(tokens_[left] + tokens_[right].substr(2));
     const std::vector<int> words = std::move(pair.words);
     pair.words.clear();
     for (int w : words) merge_in(w, left, right, merged);
-    pairs_[std::size_t(id)].count = 0;  // `pair` is no longer valid: pairs_ may have grown
+    pairs_[id].count = 0;  // `pair` is no longer valid: pairs_ may have grown
 }
 
 // Merges the pair (left, right) into the token `merged` wherever it occurs in word w. Goes from left to right; `kept`
 // is the number of tokens of the new sequence so far.
 void Merger::merge_in(int w, int left, int right, int merged) {
-    Word& word = words_[std::size_t(w)];
+    Word& word = words_[w];
     int* tokens = &cut_[word.begin];
     int kept = 0, n = word.length;
     for (int i = 0; i < n; i++, kept++) {
@@ -92,7 +92,7 @@ void Merger::merge_in(int w, int left, int right, int merged) {
 }
 
 void Merger::queue(int id) {
-    Pair& pair = pairs_[std::size_t(id)];
+    Pair& pair = pairs_[id];
     if (pair.count < min_count_ || pair.count <= pair.queued) return;
     pair.queued = pair.count;
     queue_.push_back({pair.count, id});
@@ -101,7 +101,7 @@ void Merger::queue(int id) {
 
 bool Merger::later(const Queued& a, const Queued& b) const {
     if (a.count != b.count) return a.count < b.count;
-    const Pair &p = pairs_[std::size_t(a.pair)], &q = pairs_[std::size_t(b.pair)];
+    const Pair &p = pairs_[a.pair], &q = pairs_[b.pair];
     if (p.left != q.left) return tokens_[q.left] < tokens_[p.left];
     return tokens_[q.right] < tokens_[p.right];
 }

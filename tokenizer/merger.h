@@ -17,7 +17,7 @@ class TokenList {
     // Returns the index of the token; a new token is appended.
     int add(const std::string& token);
     int find(const std::string& token) const;  // -1 if absent
-    const std::string& operator[](int id) const { return tokens_[std::size_t(id)]; }
+    const std::string& operator[](int id) const { return tokens_[id]; }
     int size() const { return int(tokens_.size()); }
     std::vector<std::string> take() { return std::move(tokens_); }
 
@@ -40,9 +40,9 @@ class Merger {
     // Adds a word that occurs `count` times. `tokens` is the sequence of tokens into which the word is split at first.
     void add(const std::vector<int>& tokens, Count count);
 
-    // Merges pairs until there are `size` tokens or no pair occurs min_count times, then returns true. Calls
-    // goes_on() before the first merge and then every 64 merges; if goes_on() returns false, stops and returns false.
-    bool run(int size, const std::function<bool()>& goes_on);
+    // Merges pairs until there are `size` tokens or no pair occurs min_count times. Calls progress() before the first
+    // merge and then every 64 merges.
+    void run(int size, const std::function<void()>& progress);
 
   private:
     struct Word {

@@ -11,7 +11,6 @@ namespace masquerade {
 namespace {
 
 constexpr char32_t small_sigma = 0x3C3, final_sigma = 0x3C2;
-constexpr char32_t first_syllable = 0xAC00;  // the first Hangul syllable
 
 bool is_ascii(std::string_view line) {
     unsigned char bits = 0;
@@ -65,7 +64,7 @@ bool Words::take_letters() {
     std::size_t begin = at_;
     for (; at_ < line_.size() && characters_.kind(line_[at_]) == Characters::letter; at_++)
         text_ += characters_.letter_of(line_[at_]);
-    length_ += int(at_ - begin);
+    length_ += at_ - begin;
     if (with_spans_)
         for (std::size_t i = begin; i < at_; i++) spans_.push_back(source(i, i + 1));
     after_cased_ = line_[at_ - 1] > '9';
@@ -82,12 +81,7 @@ void Words::append_result(char32_t c, Character what, Span span) {
         append(to, span);
     };
     if (what.is(Character::syllable)) {
-        // Decomposes a Hangul syllable (The Unicode Standard, section 3.12). There are 21 vowels and 28 endings: 27
-        // final consonants, or none.
-        char32_t s = c - first_syllable;
-        put(0x1100 + s / (21 * 28));
-        put(0x1161 + s / 28 % 21);
-        if (s % 28 != 0) put(0x11A7 + s % 28);
+        hangul::decompose(c, put);
     } else if (what.is(Character::expands)) {
         for (const char32_t* to = characters_.expansion(what); *to != 0; to++) put(*to);
     } else if (what.is(Character::sigma)) {

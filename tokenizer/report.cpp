@@ -55,7 +55,7 @@ std::string shown(std::string_view text) {
 std::string list(const char* title, std::vector<Item> items, int most, bool with_code) {
     std::sort(items.begin(), items.end(),
               [](const Item& a, const Item& b) { return a.count != b.count ? a.count > b.count : a.text < b.text; });
-    if (items.size() > std::size_t(most)) items.resize(std::size_t(most));
+    if (items.size() > std::size_t(most)) items.resize(most);
     std::string out = items.empty() ? "" : "\n" + std::string(title) + ":\n";
     for (const Item& item : items) {
         std::string text = shown(item.text);
@@ -75,13 +75,13 @@ std::string report(const WordCounts& words, const WordPiece& tokenizer, int most
     const WordPiece plain = for_words(tokenizer);
     Encoder encoder(plain, 1);
     std::vector<int> ids;
-    std::vector<bool> is_used(std::size_t(vocabulary.size()));
+    std::vector<bool> is_used(vocabulary.size());
     std::unordered_map<char32_t, std::int64_t> characters;
     words.each([&](std::string_view word, std::int64_t count) {
         ids.clear();
         encoder.append(word, ids);
-        for (int id : ids) is_used[std::size_t(id)] = true;
-        tokens += count * std::int64_t(ids.size());
+        for (int id : ids) is_used[id] = true;
+        tokens += count * ids.size();
         each_character(word, [&](char32_t c, std::string_view) { characters[c] += count; });
         if (std::count(ids.begin(), ids.end(), vocabulary.unk()) > 0) {
             unknown_words += count;
@@ -102,7 +102,7 @@ std::string report(const WordCounts& words, const WordPiece& tokenizer, int most
     int usable = 0, used = 0;  // usable: tokens that are not special; used: usable tokens that occur in the text
     for (int id = 0; id < vocabulary.size(); id++) {
         usable += !vocabulary.is_special(id);
-        used += !vocabulary.is_special(id) && is_used[std::size_t(id)];
+        used += !vocabulary.is_special(id) && is_used[id];
     }
 
     std::string out;
@@ -112,7 +112,7 @@ std::string report(const WordCounts& words, const WordPiece& tokenizer, int most
     auto ratio = [](std::int64_t a, std::int64_t b) { return b == 0 ? 0 : double(a) / double(b); };
     auto percent = [&](std::int64_t a, std::int64_t b) { return fmt::format("{:.2f} %", 100 * ratio(a, b)); };
     row("lines", grouped(words.lines()));
-    row("words", grouped(words.words()), grouped(std::int64_t(words.different())) + " different");
+    row("words", grouped(words.words()), grouped(words.different()) + " different");
     row("tokens", grouped(tokens));
     row("characters", grouped(all_characters), "without white space");
     row("bytes", grouped(words.bytes()));

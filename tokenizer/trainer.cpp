@@ -63,12 +63,7 @@ Vocabulary train_vocabulary(const WordCounts& words, int size, const TrainerOpti
         if (!unknown && cut.size() <= std::size_t(options.max_word)) merger.add(cut, count);
     });
     const int first = tokens.size();
-    bool finished = merger.run(size, [&] {
-        return !progress || progress(double(tokens.size() - first) / std::max(1, size - first));
-    });
-    if (!finished)
-        throw TrainingStopped("training was stopped with ", tokens.size(), " of ", size,
-                              " tokens found: there is no vocabulary");
+    merger.run(size, [&] { progress(double(tokens.size() - first) / std::max(1, size - first)); });
     return Vocabulary(tokens.take());
 }
 

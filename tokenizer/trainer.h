@@ -16,13 +16,8 @@ struct TrainerOptions : NormaliseOptions {
     int max_word = 200;  // words of more code points are skipped: WordPiece encodes them as [UNK]
 };
 
-// Called every 64 merges with the fraction of the merges done, 0 to 1. If it returns false, training stops.
-using TrainingProgress = std::function<bool(double done)>;
-
-// Thrown when training is stopped. The unfinished vocabulary is not returned, because it looks like a complete one.
-struct TrainingStopped : TokenizerError {
-    using TokenizerError::TokenizerError;
-};
+// Called every 64 merges with the fraction of the merges done, 0 to 1.
+using TrainingProgress = std::function<void(double done)>;
 
 // Returns a vocabulary of `size` tokens, or fewer if no pair is left to merge. It contains, in this order,
 //   - the special tokens,
@@ -32,8 +27,9 @@ struct TrainingStopped : TokenizerError {
 // If counts are equal, the smaller string comes first. The normalisation options in `options` are not used, because the
 // words are normalised already.
 // Throws TokenizerError if an option is out of range or there are no words.
-Vocabulary train_vocabulary(const WordCounts& words, int size, const TrainerOptions& options = {},
-                            const TrainingProgress& progress = nullptr);
+Vocabulary train_vocabulary(
+    const WordCounts& words, int size, const TrainerOptions& options = {},
+    const TrainingProgress& progress = [](double) {});
 
 // Counts the words of lines in memory with the normalisation options in `options`, then trains on the words.
 Vocabulary train_vocabulary(const std::vector<std::string>& lines, int size, const TrainerOptions& options = {});

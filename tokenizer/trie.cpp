@@ -48,7 +48,7 @@ Trie::Trie(const std::vector<Entry>& unsorted) : nodes_(512) {
         open.pop_back();
         std::size_t i = group.begin;
         for (; i < group.end && entries[i].first.size() == group.depth; i++)
-            if (group.depth > 0) nodes_[std::size_t(group.node)].value = entries[i].second;
+            if (group.depth > 0) nodes_[group.node].value = entries[i].second;
         bytes.clear();
         starts.clear();
         for (; i < group.end; i++) {
@@ -60,8 +60,8 @@ Trie::Trie(const std::vector<Entry>& unsorted) : nodes_(512) {
         if (bytes.empty()) continue;
         starts.push_back(group.end);
         int base = find_base(bytes);
-        nodes_[std::size_t(group.node)].base = base;
-        for (int byte : bytes) nodes_[std::size_t(base + byte)].parent = group.node;
+        nodes_[group.node].base = base;
+        for (int byte : bytes) nodes_[base + byte].parent = group.node;
         for (std::size_t k = bytes.size(); k-- > 0;)
             open.push_back({base + bytes[k], group.depth + 1, starts[k], starts[k + 1]});
     }
@@ -75,14 +75,13 @@ int Trie::find_base(const std::vector<int>& bytes) {
     std::size_t& from = bytes.size() == 1 ? first_free_ : search_from_;
     auto taken = [&](std::size_t i) { return nodes_[i].parent != -1; };
     while (taken(from)) from++;
-    std::size_t first = std::size_t(bytes.front());
+    const std::size_t first = bytes.front();
     int tries = 0;
     for (std::size_t place = from;; place++) {
         std::size_t base = place - first;  // at least 2, because place >= 257 and first <= 255
         if (nodes_.size() < base + 512) nodes_.resize(base + 512);
         if (taken(place)) continue;
-        if (std::none_of(bytes.begin(), bytes.end(), [&](int b) { return taken(base + std::size_t(b)); }))
-            return int(base);
+        if (std::none_of(bytes.begin(), bytes.end(), [&](int b) { return taken(base + b); })) return base;
         if (++tries >= patience) from = place;
     }
 }

@@ -14,14 +14,14 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens) : tokens_(std::move(toke
     std::size_t slots = 16;
     while (slots < 2 * tokens_.size()) slots *= 2;
     slots_.assign(slots, -1);
-    for (int i = 0; i < size(); i++) slots_[slot_of(tokens_[std::size_t(i)])] = i;
+    for (int i = 0; i < size(); i++) slots_[slot_of(tokens_[i])] = i;
     for (int i = 0; i < 5; i++) special_[i] = id(special_tokens[i]);
 }
 
 // Returns the slot (index in the hash table slots_) of the token or, if the token is absent, the free slot for it.
 std::size_t Vocabulary::slot_of(std::string_view token) const {
     std::size_t last = slots_.size() - 1, slot = std::hash<std::string_view>()(token) & last;
-    while (slots_[slot] >= 0 && tokens_[std::size_t(slots_[slot])] != token) slot = (slot + 1) & last;
+    while (slots_[slot] >= 0 && tokens_[slots_[slot]] != token) slot = (slot + 1) & last;
     return slot;
 }
 
@@ -30,7 +30,7 @@ int Vocabulary::id(std::string_view token) const { return slots_.empty() ? -1 : 
 const std::string& Vocabulary::token(int id) const {
     if (id < 0 || id >= size())
         throw TokenizerError("token id ", id, " is outside the vocabulary, which has ids 0 to ", size() - 1);
-    return tokens_[std::size_t(id)];
+    return tokens_[id];
 }
 
 bool Vocabulary::is_special(int id) const { return id >= 0 && std::count(special_, special_ + 5, id) > 0; }

@@ -90,24 +90,23 @@ Simplified simplify(const Vocabulary& vocabulary, const std::vector<std::string>
     // Lower-casing and accent stripping are off. Otherwise, U+2260 (not equal), which is not a punctuation mark, would
     // become an equals sign, which is one.
     const Characters characters(NormaliseOptions{false});
-    std::vector<bool> taken(std::size_t(vocabulary.size()));
+    std::vector<bool> taken(vocabulary.size());
     std::vector<std::string> tokens;
     std::vector<int> keep_tokens;
     auto take = [&](int id) {
-        taken[std::size_t(id)] = true;
+        taken[id] = true;
         tokens.push_back(vocabulary.token(id));
         keep_tokens.push_back(id);
     };
     for (const std::string& token : first) {
         int id = vocabulary.id(token);
         if (id < 0) throw TokenizerError("the vocabulary has no token \"", token, "\", which is to come first");
-        if (taken[std::size_t(id)]) throw TokenizerError("the token \"", token, "\" is to come first twice");
+        if (taken[id]) throw TokenizerError("the token \"", token, "\" is to come first twice");
         take(id);
     }
     for (int id = 0; id < vocabulary.size(); id++) {
         const std::string& token = vocabulary.token(id);
-        if (vocabulary.id(token) == id && !taken[std::size_t(id)] && !holds_what_stands_alone(token, characters))
-            take(id);
+        if (vocabulary.id(token) == id && !taken[id] && !holds_what_stands_alone(token, characters)) take(id);
     }
     return {Vocabulary(std::move(tokens)), std::move(keep_tokens)};
 }

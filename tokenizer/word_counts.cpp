@@ -21,7 +21,7 @@ void WordCounts::add_text(std::string_view text, int threads) {
     const std::size_t of_use = std::clamp(parts, std::size_t(1), std::size_t(std::max(threads, 1)));
     std::vector<WordCounts> others(of_use - 1, WordCounts(characters_));
     std::atomic<std::size_t> taken{0};
-    share_out(int(of_use), parts, [&] {
+    share_out(of_use, parts, [&] {
         const std::size_t mine = taken++;
         WordCounts& counts = mine == 0 ? *this : others[mine - 1];
         return [&counts, text](std::size_t part) {
@@ -44,7 +44,7 @@ void WordCounts::add_text(std::string_view text, int threads) {
 
 void WordCounts::add_line(std::string_view line, Words& words) {
     lines_++;
-    bytes_ += std::int64_t(line.size());
+    bytes_ += line.size();
     for (words.begin(line); words.next();) add_word(words.text(), 1);
 }
 

@@ -17,7 +17,7 @@ std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, const std::vector
     std::vector<Trie::Entry> chosen;
     for (int id = 0; id < vocabulary.size(); id++) {
         std::string_view token = vocabulary.token(id);
-        if (continues(token) == continuing && token.size() / 4 <= std::size_t(max_word) && !beyond[std::size_t(id)] &&
+        if (continues(token) == continuing && token.size() / 4 <= std::size_t(max_word) && !beyond[id] &&
             is_utf8(token))
             chosen.push_back({token.substr(continuing ? 2 : 0), id});
     }
@@ -27,9 +27,9 @@ std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, const std::vector
 // Returns a vector whose element [id] is true if the token is an added token outside the model's own vocabulary.
 // Words are never split into such tokens.
 std::vector<bool> ids_beyond(const Vocabulary& vocabulary, const std::vector<AddedToken>& added) {
-    std::vector<bool> beyond(std::size_t(vocabulary.size()));
+    std::vector<bool> beyond(vocabulary.size());
     for (const AddedToken& token : added)
-        if (token.beyond && token.id >= 0 && token.id < vocabulary.size()) beyond[std::size_t(token.id)] = true;
+        if (token.beyond && token.id >= 0 && token.id < vocabulary.size()) beyond[token.id] = true;
     return beyond;
 }
 
@@ -46,7 +46,7 @@ WordPiece::WordPiece(Vocabulary vocabulary, Options options, std::vector<AddedTo
     if (options_.max_word < 1) throw TokenizerError("max_word is ", options_.max_word, ", expected 1 or more");
     if (vocabulary_.unk() < 0) throw TokenizerError("the vocabulary has no [UNK]: is it a WordPiece vocabulary?");
     for (int id = 0; id < vocabulary_.size(); id++)
-        if (!beyond_[std::size_t(id)]) add_single(id);
+        if (!beyond_[id]) add_single(id);
     if (added_.empty())
         for (const char* token : special_tokens)
             if (int id = vocabulary_.id(token); id >= 0) added_.push_back({token, id});
@@ -73,8 +73,8 @@ void to_code_points(std::string_view line, std::vector<Piece>& pieces) {
     }
     for (std::size_t i = 1; i < before.size(); i++) before[i] += before[i - 1];
     for (Piece& piece : pieces) {
-        piece.begin = before[std::size_t(piece.begin)];
-        piece.end = before[std::size_t(piece.end)];
+        piece.begin = before[piece.begin];
+        piece.end = before[piece.end];
     }
 }
 

@@ -106,7 +106,7 @@ struct LabelMeasuring {
         };
         const auto split = [&](int most, int draw) {
             try {
-                return split_labels(file.target, most, seed, std::uint32_t(draw));
+                return split_labels(file.target, most, seed, draw);
             } catch (const BadInput& e) {
                 throw BadInput(text("--labelled ", lines, ": ", e.what()));
             }

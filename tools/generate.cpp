@@ -21,7 +21,7 @@ void each_batch_of_lines(Use use) {
     LineReader reader(std::cin, "standard input");
     const std::size_t together = isatty(STDIN_FILENO) ? 1 : 64;
     std::uint32_t first = 0;
-    std::vector<std::string> lines;
+    Strings lines;
     std::string line;
     while (reader.next(line)) {
         lines.push_back(line);
@@ -39,8 +39,9 @@ struct Groups {
     std::vector<Option> draws;  // the options that say how samples are drawn
     Options search, vectors;
     Option maximum;
-    // Groups of options, each with the families that support it, as bits of Family::Options.
-    std::vector<std::pair<Options, unsigned>> others;
+    // The groups of options that say how text is written, each with the families that support it, as bits of
+    // Family::Options.
+    std::vector<std::pair<Options, unsigned>> of_text;
 };
 
 Groups declare(Options& app, Writing& w) {
@@ -113,27 +114,26 @@ Groups declare(Options& app, Writing& w) {
             search,
             vectors,
             maximum,
-            {{latents, Family::of_latents}, {targets, Family::of_search}, {insertion, Family::of_insertion}}};
+            {{latents, Family::of_latents},
+             {targets, Family::of_search},
+             {insertion, Family::of_insertion},
+             {search, Family::of_latents | Family::of_search | Family::of_insertion}}};
 }
 
-// Throws BadUsage if the user gave an option that this kind of model does not support.
-void expect_only_of(const Family& kind, const Groups& groups, const Writing& w) {
-    const std::vector<Option> compares = groups.vectors.given();
-    const bool vectors = kind.options == Family::of_vectors;  // its samples are vectors
-    const std::string silent = !compares.empty() && !vectors ? compares[0].name() : w.codes ? "--codes" : "";
-    std::vector<Option> of_text = groups.draws;
-    const auto add = [&](const Options& group) {
-        for (const Option& option : group.given()) of_text.push_back(option);
-    };
-    add(groups.search);
-    for (const auto& [group, families] : groups.others) add(group);
-    for (const Option& option : of_text)
-        if (!silent.empty() && option.given() && option.name() != silent)
+// Throws BadUsage if the user gave an option that this kind of model does not support. `silent` is the option that makes
+// the program write no text, or "".
+void expect_only_of(const Family& kind, const Groups& groups, const std::string& run, const std::string& silent) {
+    std::vector<Option> given;
+    for (const Option& option : groups.draws)
+        if (option.given()) given.push_back(option);
+    for (const auto& [group, families] : groups.of_text)
+        for (const Option& option : group.given()) given.push_back(option);
+    for (const Option& option : given)
+        if (!silent.empty() && option.name() != silent)
             throw BadUsage(text(silent, " writes no text: leave out ", option.name()));
     if (kind.options == Family::no_options) return;  // a later check reports that this model does not generate
-    for (const auto& [group, families] : groups.others)
-        if (!(kind.options & families)) refuse_options(group, w.run, kind.name);
-    if (vectors) refuse_options(groups.search, w.run, kind.name);
+    for (const auto& [group, families] : groups.of_text)
+        if (!(kind.options & families)) refuse_options(group, run, kind.name);
     if (kind.options != Family::of_insertion) return;
     for (const Option& option : groups.search.given())
         if (option.name() != "--maximum" && option.name() != "--forbid")
@@ -162,18 +162,19 @@ int main(int argc, char** argv) {
             const Family& kind = family_of_run(how.run);
             const std::unique_ptr<Run> run = kind.load(how.run, false, common.device);
             if (average > 0) run->average_checkpoints(average);
-            expect_only_of(kind, groups, how);
+            const std::vector<Option> given = groups.vectors.given();
+            const bool compares = kind.options != Family::of_vectors && !given.empty();  // a flow's samples are vectors
+            expect_only_of(kind, groups, how.run, compares ? given[0].name() : how.codes ? "--codes" : "");
             how.seed = common.seed;
             how.has_maximum = groups.maximum.given();
-            const bool compares = kind.options != Family::of_vectors && (!how.nearest.empty() || !how.vectors.empty());
             const RunWriter writer = compares ? neighbour_writer(*run, how) : run->writer(how);
-            const auto write = [&](std::vector<std::string> lines, std::uint32_t first) {
+            const auto write = [&](Strings lines, std::uint32_t first) {
                 write_out(writer.write(std::move(lines), first));
                 flush_out();
             };
             const int count = writer.samples;
             for (int first = 0; first < count; first += 64)
-                write(std::vector<std::string>(std::size_t(std::min(64, count - first))), std::uint32_t(first));
+                write(Strings(std::size_t(std::min(64, count - first))), std::uint32_t(first));
             if (count == 0) each_batch_of_lines(write);
             writer.finish();
         },

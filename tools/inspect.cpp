@@ -35,7 +35,7 @@ void list_models() {
 void list_attention() {
     char next = 'A';
     for (const AttentionKind& kind : attention_kinds()) {
-        std::vector<std::string> settings;
+        Strings settings;
         for (const AttentionSetting& s : kind.settings()) settings.push_back(s.key);
         say("{} {:14}{}{}\n", next++, kind.name, kind.what, settings.empty() ? "" : "; " + joined(settings));
     }
@@ -68,7 +68,7 @@ void list_attention() {
 
 int main(int argc, char** argv) {
     Options mask, attention, models, gradients, program, plot, report, checkpoint;
-    std::vector<std::string> words;
+    Strings words;
     std::string name, svg;
     ProgramSettings step;
     PlotSettings curves;

@@ -42,7 +42,7 @@ inline std::size_t read_some(char* buffer, std::size_t end, std::size_t size) {
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) throw BadInput(text("standard input cannot be read: ", std::strerror(errno)));
         if (got == 0) break;
-        end += std::size_t(got);
+        end += got;
     }
     return end;
 }
@@ -66,7 +66,7 @@ void each_block(Use use) {
             std::string_view block(buffer.data(), whole);
             use(block, number);
             number += std::count(block.begin(), block.end(), '\n');
-            std::copy(buffer.begin() + std::ptrdiff_t(whole), buffer.begin() + std::ptrdiff_t(end), buffer.begin());
+            std::copy(buffer.begin() + whole, buffer.begin() + end, buffer.begin());
             held -= whole;
         }
         if (!more) return;
@@ -84,8 +84,8 @@ void write_lines(std::size_t count, Work work) {
         std::exception_ptr thrown;
     };
     std::vector<Part> parts((count + together - 1) / together);
-    parallel_each(std::int64_t(parts.size()), [&](std::int64_t p) {
-        Part& part = parts[std::size_t(p)];
+    parallel_each(parts.size(), [&](std::int64_t p) {
+        Part& part = parts[p];
         std::size_t whole = 0;  // bytes of part.out that belong to finished lines
         try {
             for (std::size_t i = std::size_t(p) * together; i < std::min(count, (std::size_t(p) + 1) * together); i++) {

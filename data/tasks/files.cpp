@@ -53,9 +53,9 @@ class FileExamples : public Examples {
     }
 
     Solved example(std::uint64_t number, bool held_out) const override {
-        if (held_out) return read(held_out_.at(std::size_t(number)));
+        if (held_out) return read(held_out_.at(number));
         Sequence random(seed_, "examples.train", std::uint32_t(number), std::uint32_t(number >> 32));
-        return read(train_[random.below(std::uint32_t(train_.size()))]);
+        return read(train_[random.below(train_.size())]);
     }
     std::uint64_t held_out() const override { return held_out_.size(); }
     std::uint64_t cut() const override {
@@ -77,13 +77,13 @@ class FileExamples : public Examples {
     // The baseline "bigrams" is naive Bayes with add-one smoothing. It chooses the class c with the largest sum of
     // log P(c) and, over all pairs of neighbouring tokens, of log P(pair | c).
     std::vector<Baseline> baselines(const std::vector<Solved>& asked) const override {
-        const auto n = std::size_t(classes_);
+        const std::size_t n = classes_;
         const double V = words_ ? double(vocabulary.size()) : bytes;
         std::vector<std::unordered_map<std::uint64_t, double>> pairs(n);
         std::vector<double> total(n, V * V), files_of(n, 0);
         for (const File& file : train_) {
             const Solved s = read(file);
-            const auto kind = std::size_t(file.kind);
+            const int kind = file.kind;
             for (std::size_t i = 2; i < s.tokens.size(); i++, total[kind]++) pairs[kind][pair(s, i)]++;
             files_of[kind]++;
         }
@@ -99,8 +99,8 @@ class FileExamples : public Examples {
                 }
             }
             const auto best = std::max_element(score.begin(), score.end()) - score.begin();
-            right += s.answers[0] == answer(int(best));
-            majority += s.answers[0] == answer(int(most));
+            right += s.answers[0] == answer(best);
+            majority += s.answers[0] == answer(most);
         }
         return {{"majority", "the most frequent answer", majority / double(asked.size())},
                 {"bigrams", text("naive Bayes over pairs of ", words_ ? "tokens" : "bytes"),
@@ -108,7 +108,7 @@ class FileExamples : public Examples {
     }
 
   private:
-    int answer(int kind) const { return reader_ ? answers_[std::size_t(kind)] : first_word + bytes + kind; }
+    int answer(int kind) const { return reader_ ? answers_[kind] : first_word + bytes + kind; }
     static std::uint64_t pair(const Solved& s, std::size_t i) {
         return std::uint64_t(s.tokens[i - 1]) << 32 | std::uint64_t(s.tokens[i]);
     }
@@ -149,7 +149,7 @@ class FileExamples : public Examples {
         Solved s{{cls_id}, {0}, {answer(file.kind)}};
         for (char c : bytes_of(file)) {
             if (int(s.tokens.size()) == longest) break;
-            s.tokens.push_back(first_word + int(static_cast<unsigned char>(c)));
+            s.tokens.push_back(first_word + std::uint8_t(c));
         }
         return s;
     }

@@ -35,12 +35,12 @@ int value_of(int op, std::vector<int> v) {
 // Appends a random digit or expression to `tokens` and returns its value.
 int expression(std::vector<int>& tokens, int depth, const Sizes& sizes, Sequence& random) {
     if (depth == sizes.depth || random.uniform_double() > 0.25) {
-        tokens.push_back(zero + int(random.below(10)));
+        tokens.push_back(zero + random.below(10));
         return tokens.back() - zero;
     }
-    const int op = max_op + int(random.below(4));
+    const int op = max_op + random.below(4);
     tokens.push_back(op);
-    std::vector<int> values(2 + random.below(std::uint32_t(sizes.arguments - 1)));
+    std::vector<int> values(2 + random.below(sizes.arguments - 1));
     for (int& value : values) value = expression(tokens, depth + 1, sizes, random);
     tokens.push_back(end_op);
     return value_of(op, values);

@@ -20,8 +20,8 @@ PairTask::Size size_of_words(const PairOptions& o) { return {o.words == 0 ? 32 :
 template <void (*change)(std::vector<int>&)>
 WordPair changed(const PairOptions& o, Sequence& random) {
     WordPair p;
-    p.first.resize(random.below(std::uint32_t(o.length) + 1));
-    for (int& word : p.first) word = int(random.below(std::uint32_t(size_of_words(o).words)));
+    p.first.resize(random.below(o.length + 1));
+    for (int& word : p.first) word = random.below(size_of_words(o).words);
     change(p.second = p.first);
     return p;
 }
@@ -44,7 +44,7 @@ PairTask::Size size_of_star(const PairOptions& o) {
 // neighbouring words are an edge.
 WordPair star_graph(const PairOptions& o, Sequence& random) {
     const StarLevel& s = level_of(o);
-    std::vector<int> names(static_cast<std::size_t>(size_of_star(o).words));
+    std::vector<int> names(size_of_star(o).words);
     std::iota(names.begin(), names.end(), 0);
     shuffle(names, random);
     const int centre = names.back();
@@ -52,9 +52,8 @@ WordPair star_graph(const PairOptions& o, Sequence& random) {
     std::vector<std::pair<int, int>> edges;
     WordPair p;
     for (int arm = 0; arm < s.degree; arm++) {
-        std::vector<int> nodes(std::size_t(s.shortest) + random.below(std::uint32_t(s.longest - s.shortest + 1)),
-                               centre);
-        const std::size_t place = random.below(std::uint32_t(nodes.size()) - std::uint32_t(s.ahead));
+        std::vector<int> nodes(s.shortest + random.below(s.longest - s.shortest + 1), centre);
+        const std::size_t place = random.below(nodes.size() - s.ahead);
         for (std::size_t i = 0; i < nodes.size(); i++) {
             if (i != place) nodes[i] = names.back(), names.pop_back();
             if (i > 0) edges.emplace_back(nodes[i - 1], nodes[i]);

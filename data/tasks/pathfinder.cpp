@@ -70,7 +70,7 @@ Curve grown(Point start, int dashes, const std::vector<Curve>& others, Sequence&
         }
         if (total == 0) return {};
         const double u = total * random.uniform_double();
-        own.push_back(next[std::size_t(std::upper_bound(sum, sum + turns, u) - sum)]);
+        own.push_back(next[std::upper_bound(sum, sum + turns, u) - sum]);
     }
     return own;
 }
@@ -116,7 +116,7 @@ Solved pathfinder(const TaskOptions& o, Sequence& random) {
                 if (distance(d.middle, pixel) < length / 2 + 1.25)
                     bright = std::max(bright, 0.75 * std::clamp(1.25 - distance(d, pixel), 0.0, 1.0));
         for (Point p : discs) bright = std::max(bright, std::clamp(disc + 0.5 - distance(p, pixel), 0.0, 1.0));
-        s.tokens.push_back(first_word + 2 + int(std::lround(bright * (o.levels - 1))));
+        s.tokens.push_back(first_word + 2 + std::lround(bright * (o.levels - 1)));
     }
     return s;
 }
@@ -128,11 +128,11 @@ int disc_distance(const Solved& s) {
     int first = -1;
     double far = 0;
     for (int i = 0; i < side * side; i++) {
-        if (s.tokens[std::size_t(i) + 1] != brightest) continue;
+        if (s.tokens[i + 1] != brightest) continue;
         if (first < 0) first = i;
         far = std::max(far, std::hypot(i % side - first % side, i / side - first / side));
     }
-    return int(far);
+    return far;
 }
 
 }  // namespace masquerade

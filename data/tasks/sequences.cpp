@@ -8,9 +8,7 @@
 
 namespace masquerade {
 
-static int random_word(const TaskOptions& o, Sequence& random) {
-    return first_word + int(random.below(std::uint32_t(o.vocabulary)));
-}
+static int random_word(const TaskOptions& o, Sequence& random) { return first_word + random.below(o.vocabulary); }
 
 WordList numbered_words(const TaskOptions& o) {
     WordList words;
@@ -35,12 +33,12 @@ Solved recall(const TaskOptions& o, Sequence& random) {
         throw BadUsage(text("task recall: pairs=", o.pairs, " needs a vocabulary of ", 2 * o.pairs, " or more, found ",
                             o.vocabulary, ", and a length of ", 4 * o.pairs, " or more, found ", o.length));
     Solved s{{cls_id}, {}, {}};
-    std::vector<int> key(static_cast<std::size_t>(keys));
-    for (std::size_t i = 0; i < key.size(); i++) key[i] = first_word + int(i);
+    std::vector<int> key(keys);
+    for (std::size_t i = 0; i < key.size(); i++) key[i] = first_word + i;
     for (int p = 0; p < o.pairs; p++) {
-        std::swap(key[std::size_t(p)], key[std::size_t(p) + random.below(std::uint32_t(keys - p))]);
-        s.tokens.push_back(key[std::size_t(p)]);
-        s.tokens.push_back(first_word + keys + int(random.below(std::uint32_t(o.vocabulary - keys))));
+        std::swap(key[p], key[p + random.below(keys - p)]);
+        s.tokens.push_back(key[p]);
+        s.tokens.push_back(first_word + keys + random.below(o.vocabulary - keys));
     }
     // Weighted sampling without replacement: takes the positions with the largest log(u) / weight, where u is random
     // (Efraimidis and Spirakis 2006).
@@ -50,9 +48,9 @@ Solved recall(const TaskOptions& o, Sequence& random) {
     for (int i = 2 * o.pairs; i < o.length; i++) s.tokens.push_back(random_word(o, random));
     std::vector<std::pair<int, int>> asked;  // row -> answer
     for (int p = 0; p < o.pairs; p++) {
-        const int row = 1 + 2 * o.pairs + 2 * drawn[std::size_t(p)].second;
-        s.tokens[std::size_t(row)] = key[std::size_t(p)];
-        asked.emplace_back(row, s.tokens[std::size_t(2 + 2 * p)]);
+        const int row = 1 + 2 * o.pairs + 2 * drawn[p].second;
+        s.tokens[row] = key[p];
+        asked.emplace_back(row, s.tokens[2 + 2 * p]);
     }
     std::sort(asked.begin(), asked.end());
     for (const auto& [row, answer] : asked) {
@@ -70,9 +68,9 @@ Solved copy_of_words(const TaskOptions& o, Sequence& random) {
     Solved s{{cls_id}, {}, {}};
     for (int i = 0; i < o.length; i++) s.tokens.push_back(random_word(o, random));
     for (int i = 0; i < o.length; i++) {
-        s.rows.push_back(int(s.tokens.size()));
-        s.tokens.push_back(i == 0 ? sep_id : s.tokens[std::size_t(i)]);
-        s.answers.push_back(s.tokens[std::size_t(i) + 1]);
+        s.rows.push_back(s.tokens.size());
+        s.tokens.push_back(i == 0 ? sep_id : s.tokens[i]);
+        s.answers.push_back(s.tokens[i + 1]);
     }
     return s;
 }
@@ -83,14 +81,14 @@ Solved induction(const TaskOptions& o, Sequence& random) {
     if (o.length < 4 || o.vocabulary < 3)
         throw BadUsage("task induction needs a length of 4 and a vocabulary of 3 at least");
     Solved s{{cls_id}, {o.length}, {}};
-    const int trigger = random_word(o, random), place = 1 + int(random.below(std::uint32_t(o.length - 2)));
+    const int trigger = random_word(o, random), place = 1 + random.below(o.length - 2);
     for (int i = 1; i < o.length; i++) {
         int word = trigger;
         while (word == trigger && i != place) word = random_word(o, random);
         s.tokens.push_back(word);
     }
     s.tokens.push_back(trigger);
-    s.answers = {s.tokens[std::size_t(place) + 1]};
+    s.answers = {s.tokens[place + 1]};
     return s;
 }
 

@@ -111,7 +111,7 @@ TEST_CASE("counts are compared exactly where doubles cannot tell them apart") {
         Merger merger(tokens, 1);
         merger.add({0, 1}, ab);
         merger.add({2, 3}, cd);
-        CHECK(merger.run(5, [] { return true; }));
+        merger.run(5, [] {});
         return tokens[4];
     };
     const std::int64_t many = (std::int64_t(1) << 60) + 12345;

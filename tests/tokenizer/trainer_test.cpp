@@ -76,7 +76,7 @@ TEST_CASE("sizes are never exceeded") {
     for (int size = 6; size < 60; size++) CHECK(train_vocabulary(lines, size).size() == size);
 }
 
-TEST_CASE("progress is reported seldom and can stop the training") {
+TEST_CASE("progress is reported seldom") {
     WordCounts words;
     for (const std::string& line : babble(70'000, 5, 16)) words.add(line);
     int asked = 0;
@@ -86,17 +86,11 @@ TEST_CASE("progress is reported seldom and can stop the training") {
         CHECK(done >= before);
         CHECK(done <= 1);
         before = done;
-        return true;
     };
     CHECK(tokens_of(train_vocabulary(words, 2000, {}, watch)) == tokens_of(train_vocabulary(words, 2000)));
     CHECK(before > 0.9);
     CHECK(asked >= 5);
     CHECK(asked < 200);
-    for (int last = 1; last < asked; last++) {
-        int left = last;
-        CHECK_THROWS_AS(train_vocabulary(words, 2000, {}, [&](double) { return --left > 0; }), TrainingStopped);
-        CHECK(left == 0);  // asked no more
-    }
 }
 
 TEST_CASE("what cannot be trained is said") {

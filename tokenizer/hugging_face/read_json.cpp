@@ -72,7 +72,7 @@ void fill_missing_ids(const TokenizerField& vocabulary, const std::string& plain
     std::error_code ignored;
     if (!std::filesystem::exists(plain, ignored)) return;
     lines = Vocabulary::load(plain);
-    std::vector<const std::string*> all(std::size_t(lines.size()));
+    std::vector<const std::string*> all(lines.size());
     for (const auto& item : vocabulary.value().items()) {
         const nlohmann::json& id = item.value();
         if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= all.size()) return;
@@ -80,7 +80,7 @@ void fill_missing_ids(const TokenizerField& vocabulary, const std::string& plain
     }
     while (!all.empty() && all.back() == nullptr) all.pop_back();  // the last lines may be added tokens
     for (std::size_t id = 0; id < all.size(); id++) {
-        const std::string& line = lines.token(int(id));
+        const std::string& line = lines.token(id);
         if (all[id] != nullptr ? *all[id] != line : !vocabulary.value().contains(line)) return;
         all[id] = &line;
     }

@@ -14,22 +14,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string show(const TokenizerField& field) { return field.is_null() ? "not set" : in_words(field.value()); }
-
 // Adds a note for each option whose values in tokenizer_config.json and tokenizer.json differ. The value in
 // tokenizer.json is used.
 void compare(const TokenizerField& config, HuggingFace& read) {
     const WordPiece::Options& options = read.options;
-    std::optional<bool> accents = options.strip_accents;
     auto note = [&](const char* key, const nlohmann::json& used) {
         TokenizerField said = config[key];
         if (said.is_null() || said.value() == used) return;
         read.notes.push_back("tokenizer.json has " + in_words(used) + " for what tokenizer_config.json calls " + key +
-                             " and gives as " + show(said) + ": the first is taken (transformers takes the second)");
+                             " and gives as " + in_words(said.value()) +
+                             ": the first is taken (transformers takes the second)");
     };
     note("do_lower_case", options.lower);
     note("tokenize_chinese_chars", options.split_ideographs);
-    note("strip_accents", accents ? nlohmann::json(*accents) : nlohmann::json());
+    note("strip_accents", options.strip_accents ? nlohmann::json(*options.strip_accents) : nlohmann::json());
 }
 
 // Settings of tokenizer_config.json. Only `value` fits the way in which BERT splits text; other values are refused.
@@ -143,7 +141,7 @@ class Additions {
             AddedToken token{text, read_.vocabulary.id(text)};
             token.beyond = token.id < 0;
             if (token.beyond) {
-                token.id = int(tokens_.size());
+                token.id = tokens_.size();
                 tokens_.push_back(text);
             }
             read_.added.push_back(token);

@@ -17,14 +17,13 @@
 namespace masquerade {
 namespace {
 
-using Names = std::vector<std::string>;
 using Matrix = std::vector<std::vector<double>>;
 
 // The probabilities that one attention op computes: p[head][row][column], or -1 if the row does not see the column. The
 // mean of the heads follows the last head.
 struct AttentionMap {
     std::string path;
-    Names rows, columns;
+    Strings rows, columns;
     std::vector<Matrix> p;
 };
 
@@ -36,7 +35,7 @@ class AttentionReader : public Observer {
     void after(const Record& r, bool backward) override {
         if (backward) return;
         if (r.op == std::string("attention")) maps.push_back(map_of(r));
-        const Names names = names_after(r);
+        const Strings names = names_after(r);
         for (const Tensor* t : r.out)
             if (!names.empty() && t->rows() == std::int64_t(names.size())) names_[t] = names;
     }
@@ -46,8 +45,8 @@ class AttentionReader : public Observer {
     // rows of gather_rows keep the names that they had in its input. If reshape cuts rows into heads, each head has the
     // name of its row. For any other op, the names are those of the first input that has names and as many rows as the
     // output.
-    Names names_after(const Record& r) const {
-        Names names;
+    Strings names_after(const Record& r) const {
+        Strings names;
         const std::string op = r.op, &path = r.out[0]->path;
         if (op == "embedding" && path.substr(path.rfind('.') + 1) == "token") {
             const auto& [ids] = attributes_of(r, embedding_forward);
@@ -56,7 +55,7 @@ class AttentionReader : public Observer {
             const auto& [rows] = attributes_of(r, gather_rows_forward);
             for (std::int64_t i = 0; i < rows.count; i++) names.push_back(name_of(r.in[0], rows[i]));
         } else if (op == "reshape" && names_.count(r.in[0])) {
-            const std::size_t from = std::size_t(r.in[0]->rows()), to = std::size_t(r.out[0]->rows());
+            const std::size_t from = r.in[0]->rows(), to = r.out[0]->rows();
             for (std::size_t i = 0; i < to; i++) names.push_back(names_.at(r.in[0])[i * from / to]);
         } else {
             for (const Tensor* t : r.in)
@@ -66,7 +65,7 @@ class AttentionReader : public Observer {
     }
     std::string name_of(const Tensor* t, int row) const {
         const auto found = names_.find(t);
-        return found == names_.end() ? std::to_string(row) : found->second[std::size_t(row)];
+        return found == names_.end() ? std::to_string(row) : found->second[row];
     }
 
     // Returns the attention probabilities in the first document of the batch. `r` is the record of an attention op.
@@ -77,7 +76,7 @@ class AttentionReader : public Observer {
         const std::vector<double> q = numbers_of(r.x(0)), lse = numbers_of(r.y(1));
         AttentionMap m{r.path, {}, {}, std::vector<Matrix>(std::size_t(rule.heads) + 1)};
         Matrix kv;
-        for (std::size_t i = 1; i < r.in.size(); i++) kv.push_back(numbers_of(r.x(int(i))));
+        for (std::size_t i = 1; i < r.in.size(); i++) kv.push_back(numbers_of(r.x(i)));
         std::vector<QuerySegment> own;
         for (const QuerySegment& segment : graph->queries)
             if (segment.document == 0) own.push_back(segment);
@@ -85,32 +84,31 @@ class AttentionReader : public Observer {
         std::map<std::pair<int, int>, std::size_t> column;
         for (const QuerySegment& segment : own)
             for (int v = segment.sees_begin; v < segment.sees_end; v++) {
-                const KeySegment& key = graph->keys[std::size_t(graph->sees[std::size_t(v)])];
+                const KeySegment& key = graph->keys[graph->sees[v]];
                 for (int row = key.begin; row < key.end; row++)
                     if (column.emplace(std::pair(key.source, row), m.columns.size()).second)
                         m.columns.push_back((kv.size() > 1 && key.source == 0 ? "memory " : "") +
-                                            name_of(r.in[std::size_t(1 + key.source)], row));
+                                            name_of(r.in[1 + key.source], row));
             }
         const auto probability = [&](int row, int source, int j, int h) {
             double dot = 0;
             for (std::int64_t d = 0; d < D; d++)
-                dot += q[std::size_t(row * C + h * D + d)] *
-                       kv[std::size_t(source)][std::size_t(j * kv_columns + h / readers * D + d)];
-            return std::exp(dot / std::sqrt(double(D)) - lse[std::size_t(row * rule.heads + h)]);
+                dot += q[row * C + h * D + d] * kv[source][j * kv_columns + h / readers * D + d];
+            return std::exp(dot / std::sqrt(double(D)) - lse[row * rule.heads + h]);
         };
         for (const QuerySegment& segment : own)
             for (int row = segment.begin; row < segment.end; row++) {
                 m.rows.push_back(name_of(r.in[0], row));
                 for (Matrix& head : m.p) head.emplace_back(m.columns.size(), -1.0);
                 for (int v = segment.sees_begin; v < segment.sees_end; v++) {
-                    const int k = graph->sees[std::size_t(v)];
-                    const KeySegment& key = graph->keys[std::size_t(k)];
+                    const int k = graph->sees[v];
+                    const KeySegment& key = graph->keys[k];
                     for (int j = key.begin; j < key.end; j++) {
                         if (!visible(*graph, segment, row, k, j)) continue;
                         const std::size_t at = column.at({key.source, j});
                         double sum = 0;
                         for (int h = 0; h < rule.heads; h++)
-                            sum += m.p[std::size_t(h)].back()[at] = probability(row, key.source, j, h);
+                            sum += m.p[h].back()[at] = probability(row, key.source, j, h);
                         m.p.back().back()[at] = sum / rule.heads;
                     }
                 }
@@ -119,7 +117,7 @@ class AttentionReader : public Observer {
     }
 
     const Vocabulary& vocabulary_;
-    std::map<const Tensor*, Names> names_;
+    std::map<const Tensor*, Strings> names_;
 };
 
 // Draws probabilities: rows are queries, columns are keys, and a darker field is a larger probability. If `small` is
@@ -185,8 +183,8 @@ std::string attention_section(const std::string& pictures) {
 
 TrainingText first_line(const TrainingText& text) {
     const bool held_out = !text.held_out.empty();
-    const std::vector<std::string>&lines = held_out ? text.held_out : text.train,
-          &targets = held_out ? text.held_out_targets : text.train_targets;
+    const Strings &lines = held_out ? text.held_out : text.train,
+                  &targets = held_out ? text.held_out_targets : text.train_targets;
     TrainingText one;
     one.origin = text.origin;
     if (!lines.empty()) one.train = {lines[0]};

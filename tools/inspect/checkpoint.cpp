@@ -34,6 +34,13 @@ std::string type_and_shape(const T& t) {
     return t.unreadable.empty() ? fmt::format("{:6}{}", name_of(t.element), text(t.shape)) : t.unreadable;
 }
 
+// Returns the width of the column of names in a list of tensors.
+template <class T>
+std::size_t width_of_names(const std::vector<T>& tensors, std::size_t least) {
+    for (const T& t : tensors) least = std::max(least, printable(t.name).size() + 2);
+    return least;
+}
+
 // Writes a model as a Hugging Face folder. If this fails, none of the files remain in the folder.
 void save_whole(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
                 const WordPiece& tokenizer) {
@@ -61,7 +68,7 @@ struct Model {
 // the model's own vocabulary come last.
 ChosenTokens simplified(const WordPiece& reader) {
     const Vocabulary& all = reader.vocabulary();
-    std::vector<std::string> first;
+    Strings first;
     std::set<int> beyond;
     for (const char* special : special_tokens)
         if (all.id(special) >= 0) first.push_back(special);
@@ -71,7 +78,7 @@ ChosenTokens simplified(const WordPiece& reader) {
         else if (!all.is_special(token.id))
             first.push_back(token.text);
     ChosenTokens chosen = simplified_tokens(first_tokens(all, all.size() - int(beyond.size())), first);
-    std::vector<std::string> tokens;
+    Strings tokens;
     for (int id = 0; id < chosen.vocabulary.size(); id++) tokens.push_back(chosen.vocabulary.token(id));
     for (int id : beyond) {
         tokens.push_back(all.token(id));
@@ -128,12 +135,12 @@ void read_lines(const Model& model, TokenRows& rows, Documents& documents) {
         std::vector<int> first = tokenizer.encode(line.substr(0, tab)), second;
         if (pair) second = tokenizer.encode(line.substr(tab + 1));
         const int room = std::max(0, model.config.backbone.positions - (pair ? 3 : 2)), before = rows.count();
-        const Lengths kept = longest_first(tokenizer.options().rules, room, int(first.size()), int(second.size()));
-        auto push = [&](int id, int type) { rows.push(id, type, rows.count() - before, int(documents.size())); };
+        const Lengths kept = longest_first(tokenizer.options().rules, room, first.size(), second.size());
+        auto push = [&](int id, int type) { rows.push(id, type, rows.count() - before, documents.size()); };
         push(v.cls(), 0);
-        for (int i = 0; i < kept.first; i++) push(first[std::size_t(i)], 0);
+        for (int i = 0; i < kept.first; i++) push(first[i], 0);
         push(v.sep(), 0);
-        for (int i = 0; i < kept.second; i++) push(second[std::size_t(i)], 1);
+        for (int i = 0; i < kept.second; i++) push(second[i], 1);
         if (pair) push(v.sep(), 1);
         documents.push_back({rows.count() - before, 0});
     }
@@ -174,8 +181,7 @@ void list(const std::string& folder, std::uint64_t seed) {
         folder, model.config.type, b.layers, b.width, b.heads, b.inner, b.vocabulary, b.embedding_width(), b.types,
         b.positions, b.rotary, b.rotary_value, b.rotary_base, b.ffn, b.gelu == GeluKind::erf ? "erf" : "tanh", b.bias,
         b.biased_head(), b.eps, b.dropout, b.attention_dropout, b.deviation);
-    std::size_t width = 8;
-    for (const HuggingFaceTensor& t : model.weights.tensors) width = std::max(width, printable(t.name).size() + 2);
+    const std::size_t width = width_of_names(model.weights.tensors, 8);
     say("{:{}}{:6}{:14}goes to\n", "tensor", width, "type", "shape");
     for (const HuggingFaceTensor& t : model.weights.tensors)
         say("{:{}}{:20}{}\n", t.name, width, type_and_shape(t), t.place.empty() ? "- (unused)" : t.place);
@@ -188,10 +194,9 @@ void list(const std::string& folder, std::uint64_t seed) {
 // A folder is a Hugging Face folder if it has a model's files, but neither the run.json of a run folder nor the
 // state.safetensors of a step folder.
 bool is_hugging_face(const std::string& path) {
-    auto holds = [&](const char* name) { return fs::exists(path + "/" + name); };
-    return fs::is_directory(path) && !holds("run.json") && !holds("state.safetensors") &&
-           (holds("config.json") || holds("pytorch_model.bin") || holds("pytorch_model.bin.index.json") ||
-            holds("bert_model.ckpt.index"));
+    const auto holds = [&](auto... names) { return (fs::exists(path + "/" + names) || ...); };
+    return fs::is_directory(path) && !holds("run.json", "state.safetensors") &&
+           holds("config.json", "pytorch_model.bin", "pytorch_model.bin.index.json", "bert_model.ckpt.index");
 }
 
 void inspect_hugging_face(const CheckpointSettings& s, std::uint64_t seed) {
@@ -214,8 +219,7 @@ bool is_real(Element e) { return e == Element::f16 || e == Element::bf16 || e ==
 
 void list_tensors(const std::string& path) {
     TensorFile file(path);
-    std::size_t width = 10;
-    for (const StoredTensor& t : file.tensors()) width = std::max(width, printable(t.name).size() + 2);
+    const std::size_t width = width_of_names(file.tensors(), 10);
     say("{}\n{:{}}{:6}{:16}{:>12}{:>12}{:>12}{:>12}\n", path, "tensor", width, "type", "shape", "mean", "deviation",
         "least", "largest");
     std::int64_t numbers = 0;
@@ -224,7 +228,7 @@ void list_tensors(const std::string& path) {
         numbers += n;
         say("{:{}}{:22}", t.name, width, type_and_shape(t));
         if (t.unreadable.empty() && is_real(t.element) && n > 0) {
-            std::vector<double> x(static_cast<std::size_t>(n));
+            std::vector<double> x(n);
             file.convert_to(t.name, View{x.data(), DType::f64, Device::cpu, t.shape, t.name.c_str()});
             double mean = 0, square = 0;
             for (double v : x) mean += v / double(n);

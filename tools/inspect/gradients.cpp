@@ -17,7 +17,7 @@ namespace {
 
 std::string error_text(double error) { return error < 0 ? "-" : fmt::format("{:.1e}", error); }
 
-void report(const std::vector<std::string>& faults) {
+void report(const Strings& faults) {
     for (const std::string& fault : faults) say("wrong: {}\n", fault);
     if (!faults.empty())
         throw Error(text(faults.size(), faults.size() == 1 ? " check" : " checks", " failed, see above"));
@@ -64,9 +64,9 @@ double complex_step_error(SmallStep& step, const Tensor& p, const std::vector<do
 
 }  // namespace
 
-void check_ops(const std::vector<std::string>& names) {
+void check_ops(const Strings& names) {
     using namespace ladder;
-    std::vector<std::string> faults;
+    Strings faults;
     std::size_t shown = 0;
     for (const Op& op : ops_table()) {
         bool wanted = names.empty();
@@ -93,18 +93,18 @@ void check_ops(const std::vector<std::string>& names) {
     report(faults);
 }
 
-void check_model(const std::vector<std::string>& words, std::uint64_t seed) {
+void check_model(const Strings& words, std::uint64_t seed) {
     constexpr double allowed = 1e-11;
     const auto exact = gradients_of(SmallStep(words, seed, DType::f64)),
                f32 = gradients_of(SmallStep(words, seed, DType::f32)),
                bf16 = gradients_of(SmallStep(words, seed, DType::bf16));
     SmallStep step(words, seed, DType::c128);
-    std::vector<std::string> faults;
+    Strings faults;
     double longest = 0;
     for (const std::vector<double>& g : exact) longest = std::max(longest, length(g));
     say("{:44}{:>12}{:>12}{:>14}{:>10}{:>10}\n", "parameter", "shape", "gradient", "complex step", "f32", "bf16");
     std::size_t i = 0;
-    std::vector<std::string> states;
+    Strings states;
     for (const Tensor& p : step.run->parameters.all()) {
         if (!p.needs_grad) {
             states.push_back(p.path);

@@ -91,7 +91,7 @@ std::string field(const std::string& title, const Points& corners, F f) {
                  height = (frame.y(up.low) - frame.y(up.high)) / cells;
     std::string inner;
     for (int i = 0; i < cells * cells; i++)
-        if (const double share = values[std::size_t(i)] / most; share > 0.01)
+        if (const double share = values[i] / most; share > 0.01)
             inner += fmt::format(
                 R"(<rect x="{:.1f}" y="{:.1f}" width="{:.2f}" height="{:.2f}" fill="#2b5d8a" fill-opacity="{:.2f}"/>)",
                 frame.x(across.low) + width * (i % cells), frame.y(up.low) - height * (i / cells + 1), width, height,
@@ -125,14 +125,13 @@ inline std::string section(const std::string& heading, const std::string& what, 
 }
 
 inline std::string page(const std::string& title, const std::string& body) {
-    return R"(<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>)" +
-           letters(title) +
-           "</title><style>body{font:16px/1.5 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
-           "svg{width:100%;max-width:27rem;height:auto;font-size:11px;vertical-align:top}.title{font-size:13px;font-weight:bold}"
-           ".axis{fill:none;stroke:#888}.line{fill:none;stroke:#2b5d8a;stroke-width:1.5}table{border-collapse:collapse;margin:1rem 0}"
-           "caption{text-align:left;font-weight:bold}td,th{border-bottom:1px solid #ddd;padding:.25rem .75rem .25rem 0;text-align:left;vertical-align:top;"
-           "overflow-wrap:anywhere}.bars td:nth-child(2){width:16rem}.bars span{display:inline-block;height:.8rem;background:#2b5d8a}</style></head><body><h1>" +
-           letters(title) + "</h1>\n" + body + "</body></html>\n";
+    constexpr const char* style =
+#include "tools/inspect/page_style.txt"
+        ;
+    return fmt::format(
+        R"(<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">)"
+        "<title>{0}</title><style>{1}</style></head><body><h1>{0}</h1>\n{2}</body></html>\n",
+        letters(title), style, body);
 }
 
 }  // namespace masquerade

@@ -19,8 +19,8 @@ namespace {
 
 // Returns the names of the scopes that contain a path. Example: for encoder.layer.0.attention.query, they are encoder,
 // layer.0 and attention.
-std::vector<std::string> scopes_of(const std::string& path) {
-    std::vector<std::string> all;
+Strings scopes_of(const std::string& path) {
+    Strings all;
     for (std::size_t begin = 0, end; (end = path.find('.', begin)) != path.npos; begin = end + 1) {
         const std::string word = path.substr(begin, end - begin);
         const bool number = word.find_first_not_of("0123456789") == word.npos;
@@ -40,10 +40,10 @@ void draw_graph_of(const Tape& tape, const std::string& file) {
     const std::vector<Record>& records = tape.records();
     std::string nodes, edges;
     std::map<const Tensor*, std::size_t> made_by;
-    std::vector<std::string> open;
+    Strings open;
     for (std::size_t i = 0; i < records.size(); i++) {
         const Record& r = records[i];
-        const std::vector<std::string> scopes = scopes_of(r.out[0]->path);
+        const Strings scopes = scopes_of(r.out[0]->path);
         std::size_t same = 0;
         while (same < std::min(open.size(), scopes.size()) && open[same] == scopes[same]) same++;
         for (; open.size() > same; open.pop_back()) nodes += "}\n";
@@ -106,7 +106,7 @@ std::string memory_picture(const Tape& tape, const std::vector<ArenaBlock>& plan
                       plan.size(), double(bytes) / 1024));
     for (std::size_t i = 0; i < plan.size(); i++) {
         const ArenaBlock& b = plan[i];
-        const auto found = names.find(int(i));
+        const auto found = names.find(i);
         const bool gradient = found != names.end() && found->second.second;
         const double tall = height * double(b.bytes) / double(bytes);
         s += fmt::format(

@@ -58,7 +58,7 @@ Points flattened(Vectors v) {
 }
 
 // Returns the training line whose set of tokens is most similar to `tokens`, by intersection over union.
-std::string nearest(const std::vector<Sentence>& train, const std::vector<std::string>& lines, const Tokens& tokens) {
+std::string nearest(const std::vector<Sentence>& train, const Strings& lines, const Tokens& tokens) {
     const std::set<int> own(tokens.begin(), tokens.end());
     double best = -1;
     std::size_t at = 0;
@@ -84,7 +84,7 @@ std::string settings(Run& run, const Family& kind) {
     const auto defaults = kind.settings();
     defaults->declare(start);
     run.settings_to_change().declare(now);
-    std::vector<std::vector<std::string>> rows = {{"setting", "value", "default"}};
+    std::vector<Strings> rows = {{"setting", "value", "default"}};
     for (const std::string& key : now.keys())
         if (start.value(key) != now.value(key) && key != "precision")
             rows.push_back({key, now.value(key), start.value(key)});
@@ -96,12 +96,12 @@ std::string settings(Run& run, const Family& kind) {
 std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettings& s, std::uint64_t seed) {
     const UniVae& model = run.model;
     const LatentSpace& space = model.space;
-    const std::vector<std::string>& lines = text.held_out;
+    const Strings& lines = text.held_out;
     const std::vector<Sentence> sentences = run.sentences(lines), train = run.sentences(text.train);
     const std::vector<const Sentence*> all = pointers_to(sentences);
     UniVaeDecoder decoder(model, run.special());
     const Vectors means = mean_latents(model, all);
-    const auto start = [&](std::size_t i) { return model.start_position(int(sentences[i].ids.size())); };
+    const auto start = [&](std::size_t i) { return model.start_position(sentences[i].ids.size()); };
     const auto write = [&](const Vectors& z, const std::vector<int>& starts) {
         std::vector<DecodeRequest> requests;
         for (std::size_t i = 0; i < z.size(); i++) requests.push_back({z[i], std::uint32_t(i), 0, starts[i]});
@@ -110,7 +110,7 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
     const std::size_t n = std::min(shown, lines.size());
     std::vector<int> starts;
     for (std::size_t i = 0; i < n; i++) starts.push_back(start(i));
-    const Vectors first(means.begin(), means.begin() + std::ptrdiff_t(n));
+    const Vectors first(means.begin(), means.begin() + n);
     std::string out = section("Masks", "The halves of a sentence in layers without a latent, and with one.",
                               mask_svg("independent", 5, 4) + mask_svg("uniae", 5, 4));
     if (space.has_density()) {
@@ -133,7 +133,7 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
             i);
     }
     std::vector<std::size_t> group(lines.size());
-    std::vector<std::string> under(lines.size());
+    Strings under(lines.size());
     std::string key;
     std::size_t number = 0;
     for (const auto& [name, members] : groups) {
@@ -153,8 +153,7 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
             lines.size()),
         maps + "<p>" + key + "</p>");
 
-    std::vector<std::vector<std::string>> rows = {
-        {"held-out sentence", "written again", "each latent by itself of the next sentence"}};
+    std::vector<Strings> rows = {{"held-out sentence", "written again", "each latent by itself of the next sentence"}};
     const auto again = write(first, starts);
     std::vector<std::vector<Tokens>> swapped;
     for (int l = 0; l < space.layers(); l++) {
@@ -201,7 +200,7 @@ std::string vectors(FlowRun& run, int limit, std::uint64_t seed) {
     Vectors all = run.rows(0, count, true);
     for (std::uint32_t i = 0; i < count; i++) all.push_back(run.draw(seed, i));
     std::vector<std::size_t> group(all.size());
-    std::vector<std::string> under;
+    Strings under;
     for (std::size_t i = 0; i < all.size(); i++) {
         group[i] = i >= count;
         under.push_back(i < count ? "held out" : "sample");
@@ -246,9 +245,8 @@ void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
             const Text other = read_text(s.data);
             text.held_out = other.source, text.held_out_targets = other.target;
         }
-        if (int(text.held_out.size()) > s.limit)
-            text.held_out.resize(std::size_t(s.limit)),
-                text.held_out_targets.resize(std::min(text.held_out_targets.size(), text.held_out.size()));
+        for (Strings* lines : {&text.held_out, &text.held_out_targets})
+            lines->resize(std::min(lines->size(), std::size_t(s.limit)));
         if (text.held_out.empty()) throw BadInput("there is no held-out sentence to show; give --data FILE");
         of->load_prior();
         if (!of->model.options.conditional) body += latents(*of, text, s, seed);

@@ -11,8 +11,7 @@ namespace {
 
 // Returns the settings of a small model of this family, changed by `words`. Sizes that the family does not have are
 // skipped.
-std::unique_ptr<RunSettings> small_settings(const Family& kind, const std::vector<std::string>& words,
-                                            std::uint64_t seed) {
+std::unique_ptr<RunSettings> small_settings(const Family& kind, const Strings& words, std::uint64_t seed) {
     std::unique_ptr<RunSettings> settings = kind.settings();
     Config config;
     settings->declare(config);
@@ -41,7 +40,7 @@ TrainingText small_text(const Family& kind, RunSettings& settings, std::uint64_t
         made.seed = seed;
         t.origin.name = text("made by task ", made.task), t.origin.pairs = true;
         for (int i = 0; i < count; i++) {
-            auto [source, target] = made_pair(made, std::uint64_t(i), false);
+            auto [source, target] = made_pair(made, i, false);
             t.train.push_back(std::move(source)), t.train_targets.push_back(std::move(target));
         }
         return t;
@@ -59,7 +58,7 @@ constexpr std::int64_t step = 1;  // the last step of a schedule with one step, 
 
 }  // namespace
 
-bool describes_model(const std::vector<std::string>& words) {
+bool describes_model(const Strings& words) {
     if (words.empty()) return false;
     for (const Family& kind : families())
         if (words[0] == kind.name || std::count(kind.objectives.begin(), kind.objectives.end(), words[0]) > 0)
@@ -67,7 +66,7 @@ bool describes_model(const std::vector<std::string>& words) {
     return words[0].find('=') != std::string::npos;
 }
 
-SmallStep::SmallStep(const std::vector<std::string>& words, std::uint64_t seed, std::optional<DType> type)
+SmallStep::SmallStep(const Strings& words, std::uint64_t seed, std::optional<DType> type)
     : kind(kind_of(words)),
       settings(small_settings(kind, words, seed)),
       text(small_text(kind, *settings, seed)),
@@ -82,7 +81,7 @@ SmallStep::SmallStep(const std::vector<std::string>& words, std::uint64_t seed, 
 }
 
 Tensor* SmallStep::loss() {
-    tape.begin(bucket, settings->train.seed, std::uint32_t(step), true);
+    tape.begin(bucket, settings->train.seed, step, true);
     return task->loss(tape, step, step);
 }
 

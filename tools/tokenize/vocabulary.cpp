@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 
 #include "engine/base/write_file.h"
@@ -44,18 +43,12 @@ class ProgressBar {
   public:
     ~ProgressBar() { clear(); }
 
-    // `done` is the finished share of the work, from 0 to 1; negative if it is unknown. show() may be called often,
-    // but redraws at most ten times a second.
-    void show(const std::string& what, double done, const std::string& detail = {}) {
-        Clock::time_point now = Clock::now();
-        if (!terminal_ || (drawn_ && now - last_ < std::chrono::milliseconds(100))) return;
-        last_ = now;
+    // `done` is the finished share of the work, from 0 to 1; negative if it is unknown.
+    void show(std::string line, double done) {
+        if (!terminal_) return;
         drawn_ = true;
-        std::string line = what + (detail.empty() ? "" : " " + detail);
-        if (done >= 0) {
-            const double share = std::min(done, 1.0);
-            line = fmt::format("[{}] {:3.0f} % {}", bar_of(share, 24), 100 * share, line);
-        }
+        const double share = std::min(done, 1.0);
+        if (done >= 0) line = fmt::format("[{}] {:3.0f} % {}", bar_of(share, 24), 100 * share, line);
         fmt::print(stderr, "\r\x1b[K{}", line.substr(0, std::size_t(terminal_width() - 1)));
         std::fflush(stderr);
     }
@@ -66,10 +59,7 @@ class ProgressBar {
     }
 
   private:
-    using Clock = std::chrono::steady_clock;
-
     bool terminal_ = is_terminal(stderr), drawn_ = false;
-    Clock::time_point last_{};
 };
 
 // Returns the size of standard input in bytes, or 0 if it is not a regular file.
@@ -85,8 +75,8 @@ WordCounts count_words(const NormaliseOptions& options) {
     const double size = input_size();
     each_block([&](std::string_view block, long) {
         words.add_text(block, threads());
-        bar.show("counting words", size > 0 ? double(words.bytes() + words.lines()) / size : -1,
-                 text(words.different(), " different"));
+        bar.show(text("counting words ", words.different(), " different"),
+                 size > 0 ? double(words.bytes() + words.lines()) / size : -1);
     });
     return words;
 }
@@ -103,10 +93,7 @@ void learn_vocabulary(const TokenizeSettings& s) {
     if (s.max_word > 0) options.max_word = s.max_word;
     const WordCounts words = count_words(reading);
     ProgressBar bar;
-    Vocabulary vocabulary = train_vocabulary(words, s.train, options, [&](double done) {
-        bar.show("merging", done);
-        return true;
-    });
+    Vocabulary vocabulary = train_vocabulary(words, s.train, options, [&](double done) { bar.show("merging", done); });
     bar.clear();
     replace_file(s.vocabulary, vocabulary.lines());
     log_line(s.vocabulary, ": ", vocabulary.size(), " tokens");
