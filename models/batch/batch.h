@@ -2,6 +2,7 @@
 // Packed batches. A batch holds the rows of several documents, one document after another without padding between them.
 // It also holds the attention masks and the labels, which say which row must predict which token.
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,8 @@ struct Example {
     bool same_source = false;  // whether this example has the source of the previous one; `source` is then empty
 };
 
+struct Batch;
+
 // The fields that only UniVAE uses; in batches of other models, they are empty. UniVAE's encoder half reads a sentence,
 // and its decoder half reconstructs it. Batch::source and Batch::source_graph belong to the encoder half, and
 // Batch::rows to the decoder half. Batch::graph is the mask of the decoder layers without a latent.
@@ -71,6 +74,9 @@ struct Halves {
     // the first of the source, [CLS], else -1.
     Documents read;
     std::vector<int> read_which;
+    // If the prior of the latents depends on the source: a batch whose encoder halves read only the sources, with the
+    // same documents in the same order. Else null.
+    std::shared_ptr<const Batch> sources;
     // For UniVae::joint(), which runs both halves of each document as one sequence. joint: the rows of all sequences.
     // joint_cls_rows: for each document, the index in `joint` of its row [CLS]. joint_which: for each row of `joint`,
     // the index of its document if the row is [CLS], else -1. joint_read_which: the same for the rows [CLS] of sources

@@ -26,6 +26,9 @@ void expect_fitting(const LatentOptions& o, const std::vector<LatentKind>& kinds
                some(LatentKindRow::kappa)
                    ? " has a constant KL, which costs nothing, unless learn_kappa=true makes it one that does"
                    : " has a constant KL, which costs nothing; leave free_bits out");
+    for (LatentKind kind : kinds)
+        if (o.source_prior && !row_of(kind).has(LatentKindRow::any_prior))
+            refuse("source_prior=true", " has no KL in closed form to a prior that the source sets; expected gaussian");
     for (LatentKind kind : kinds)  // every KL that the loss contains must be such a sum
         if (const LatentKindRow& row = row_of(kind);
             o.free_bits > 0 && o.free_bits_of == "number" && !row.has(LatentKindRow::kl_of_numbers) &&

@@ -2,6 +2,7 @@
 // Gaussian latents with a fixed prior, or with a learned prior per layer. y holds the means mu, then the log variances
 // l, and e is normal noise.
 //   gaussian        z = mu + exp(l/2) e, with the prior N(0, 1)                                Kingma & Welling 2013
+//                   or, with source_prior, a prior that depends on the source of a pair           Sohn et al. 2015
 //   gaussian_chain  like gaussian, but each layer's prior depends on the samples of the latent layers below
 //                                                                                            Hu et al. 2022 (DELLA)
 #include <algorithm>
@@ -20,6 +21,12 @@ class Gaussian : public Latent {
                         const std::vector<LatentSample>&) const override {
         return around(tape, y, nullptr, noise, layer);
     }
+    void use_prior(Tape& tape, LatentSample& s, Tensor* prior) const override {
+        s.prior = prior;
+        s.kl = gaussian_kl(tape, s.y, prior, "kl");  // (B): a number per document
+        if (options.free_bits > 0 && options.free_bits_of == "number")
+            s.kls = gaussian_kl(tape, s.y, prior, "kls", true);  // (B,Z)
+    }
     double log_ratio(const double* z, const double* y, const double* prior) const override {
         double sum = 0;
         for (int i = 0; i < options.size; i++) {
@@ -37,9 +44,7 @@ class Gaussian : public Latent {
     LatentSample around(Tape& tape, Tensor* y, Tensor* prior, const LatentNoise* noise, int layer) const {
         LatentSample s;
         s.y = y;
-        s.prior = prior;
-        s.kl = gaussian_kl(tape, y, prior, "kl");  // (B): a number per document
-        if (options.free_bits > 0 && options.free_bits_of == "number") s.kls = gaussian_kl(tape, y, prior, "kls", true);
+        if (!options.source_prior) use_prior(tape, s, prior);
         s.z = gaussian_sample(tape, y, noise_of(tape, y, noise, layer, options.size), "z");
         return s;
     }

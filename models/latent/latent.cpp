@@ -40,6 +40,7 @@ LatentLayer::LatentLayer(Parameters& p, const std::string& path, int width, doub
                             " and a latent that takes as many"));
     }
     if (o.norm) norm_ = LayerNorm(p, path + ".norm", width, eps);
+    if (o.source_prior) prior_ = Linear(p, path + ".prior", width, latent->inputs(), deviation);
 }
 
 LatentSample LatentLayer::sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer,
@@ -48,6 +49,16 @@ LatentSample LatentLayer::sample(Tape& tape, Tensor* x, const LatentNoise* noise
     Tensor* y = latent->options.projects ? linear_unrounded(tape, x, in_.weight, in_.bias, "in")  // (B,inputs())
                                          : convert(tape, x, arithmetic_of(tape.dtype), "in");
     return latent->sample(tape, y, noise, layer, below);
+}
+
+void LatentLayer::use_prior(Tape& tape, Tensor* x, LatentSample& sample) const {
+    auto scope = tape.scope(path_);
+    latent->use_prior(tape, sample, linear_unrounded(tape, x, prior_.weight, prior_.bias, "prior"));
+}
+
+LatentSample LatentLayer::prior_sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer) const {
+    auto scope = tape.scope(path_);
+    return latent->sample(tape, linear_unrounded(tape, x, prior_.weight, prior_.bias, "prior"), noise, layer, {});
 }
 
 Tensor* LatentLayer::out(Tape& tape, Tensor* z) const {

@@ -29,7 +29,8 @@ struct LatentOptions {
     // Which KL is meant in max(KL, free_bits). "sentence": the KL of each sentence; "number": the KL of each number of
     // z, with the limit free_bits / Z; "batch": the mean KL of a batch.
     std::string free_bits_of = "sentence";
-    int levels = 5;  // fsq: number of values that each number of z can have
+    bool source_prior = false;  // whether the prior is learned, and computed from the source of a pair (UniVae::encode)
+    int levels = 5;             // fsq: number of values that each number of z can have
     FlowOptions flow = {};
     // vq: rows per codebook; and into how many groups the numbers of z are divided. Each group has a codebook.
     int codes = 256, groups = 2;
@@ -50,8 +51,8 @@ struct LatentSample {
     Tensor* kl = nullptr;    // (B) KL of each document in nats; null if it is constant (Latent::constant_kl)
     Tensor* kls = nullptr;   // (B,Z) the KL of each number of z; null unless the free bits apply to single numbers
     Tensor* loss = nullptr;  // (B) further loss of each document, not scaled by kl_weight (vq: commitment); or null
-    // gaussian_chain: (B,2Z) means, then log variances, of a prior that depends on the samples of the layers below.
-    // Null in the lowest layer, and in all other kinds.
+    // (B,2Z) means, then log variances, of a prior that depends on the samples of the layers below (gaussian_chain,
+    // except in the lowest layer) and on the source (source_prior); else null.
     Tensor* prior = nullptr;
     Tensor* chain = nullptr;  // gaussian_chain: (B,Z) the hidden state r from which `prior` is computed; or null
     Tensor* code = nullptr;   // vq: (B,groups) index of the codebook row that replaced each group of y; else null
@@ -74,6 +75,9 @@ class Latent {
     // of this latent layer; `below` are the samples of the latent layers below.
     virtual LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
                                 const std::vector<LatentSample>& below) const = 0;
+    // Makes each row of `prior`, (B,inputs()), the prior of a document, and sets the KL of `sample`. Only called if
+    // options.source_prior is set; sample() then leaves out the KL.
+    virtual void use_prior(Tape& /*tape*/, LatentSample& /*sample*/, Tensor* /*prior*/) const {}
     // Updates the states of the latent, such as codebooks (Parameters::add_state). Call it after the backward pass of
     // a step. weights (B) are 1, or 0 for padding documents.
     virtual void learn(Tape& /*tape*/, const LatentSample& /*sample*/, Tensor* /*weights*/) const {}
@@ -126,6 +130,7 @@ struct LatentKindRow {
         kappa = 1,          // the kind has a concentration kappa, which the option learn_kappa makes a parameter
         kl = 2,             // the KL differs between documents, so the loss contains it
         kl_of_numbers = 4,  // the KL is a sum over the numbers of z, and LatentSample::kls can hold the terms
+        any_prior = 8,      // the prior can be any distribution of the kind (Latent::use_prior)
     };
     unsigned traits = 0;
     bool has(Trait trait) const { return traits & trait; }
@@ -150,6 +155,10 @@ class LatentLayer {
     // `below` are the samples of the latent layers below.
     LatentSample sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer,
                         const std::vector<LatentSample>& below = {}) const;
+    // If options.source_prior is set: the rows x(B,C) are those of [CLS] after reading only the sources. use_prior()
+    // gives `sample` the prior Prior x, where Prior is a linear map like In. prior_sample() samples from this prior.
+    void use_prior(Tape& tape, Tensor* x, LatentSample& sample) const;
+    LatentSample prior_sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer) const;
     // Returns u(B,C), the result of the linear map Out for z(B,Z), after a layer norm if options.norm is set. u
     // replaces the row of [CLS], and the decoder attends to u.
     Tensor* out(Tape& tape, Tensor* z) const;
@@ -162,7 +171,7 @@ class LatentLayer {
     const std::shared_ptr<const Latent> latent;
 
   private:
-    Linear in_, out_;
+    Linear in_, out_, prior_;
     LayerNorm norm_;
     std::string path_;
 };

@@ -37,6 +37,9 @@ UniVaeOptions complete(UniVaeOptions o) {
         throw BadUsage("conditional=true needs latents, and latent_layers is 0; a run of unilm does without latents");
     if (o.conditional && !o.mask.empty())
         throw BadUsage("conditional=true has masks of its own, which no mask in words replaces: leave out mask=");
+    if (o.latent.source_prior && !o.conditional)
+        throw BadUsage(
+            "source_prior=true needs conditional=true: else the encoder half reads only the source, as the prior does");
     return o;
 }
 
@@ -103,17 +106,13 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
 // The encoder half of the split form. It computes the same values as in the joint form, where the encoder half sees
 // only itself. It ends below the last layer with a latent: by default, it runs all layers but the top one. The last of
 // these layers runs only for the row of [CLS], because only this row is read: from it, the last latent is drawn.
-std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
-    std::vector<LatentSample> samples;
-    if (options.latent_layers == 0) return samples;
-    auto scope = tape.scope("encoder");
+void UniVae::read(Tape& tape, const Batch& batch, const std::function<Tensor*(int, Tensor*)>& latent) const {
     const int end = options.latent_at.back();
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
         if (const int l = latent_of(i); l >= 0) {
             // (B,C): a row per document.
             Tensor* cls = gather_rows(tape, x, tape.ints(batch.cls_rows), text("cls.", l));
-            samples.push_back(latents[l].sample(tape, cls, noise, l, samples));
-            Tensor* u = latents[l].out(tape, samples.back().z);  // (B,C), the new rows of [CLS]
+            Tensor* u = latents[l].out(tape, latent(l, cls));  // (B,C), the new rows of [CLS]
             x = replace_rows(tape, x, tape.ints(batch.which), u, text("replaced.", l));
         }
         pass.graph = &batch.source_masks.at(i, batch.source_graph);
@@ -124,8 +123,33 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
     };
     const Pass pass = backbone.pass(tape, batch.source, batch.source_graph);
     Tensor* cls = backbone.run(tape, batch.source, pass, before, end);  // (B,C), the rows of [CLS]
-    samples.push_back(latents.back().sample(tape, cls, noise, options.latent_layers - 1, samples));
+    latent(options.latent_layers - 1, cls);
+}
+
+std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
+    std::vector<LatentSample> samples;
+    if (options.latent_layers == 0) return samples;
+    {
+        auto scope = tape.scope("encoder");
+        read(tape, batch, [&](int l, Tensor* cls) {
+            samples.push_back(latents[l].sample(tape, cls, noise, l, samples));
+            return samples.back().z;
+        });
+    }
+    if (!options.latent.source_prior) return samples;
+    // p(z | source) is the product over l of p(z_l | source, z_0 .. z_(l-1)), as q(z | source, target) is.
+    auto scope = tape.scope("prior");
+    read(tape, *batch.sources, [&](int l, Tensor* cls) {
+        latents[l].use_prior(tape, cls, samples[l]);
+        return samples[l].z;
+    });
     return samples;
+}
+
+void UniVae::draw(Tape& tape, const Batch& sources, const LatentNoise* noise,
+                  const std::function<Tensor*(int, const LatentSample&)>& use) const {
+    auto scope = tape.scope("prior");
+    read(tape, sources, [&](int l, Tensor* cls) { return use(l, latents[l].prior_sample(tape, cls, noise, l)); });
 }
 
 // The decoder half of the split form. In each layer with a latent, the keys have one more row per document, Out(z). The

@@ -16,9 +16,12 @@
 //
 // A conditional model (Sohn, Lee & Yan 2015) reads pairs of a source and a target. Its encoder half reads both, so that
 // z ~ q(z | source, target). Its decoder half has UniLM's mask on the pair: the target sees the whole source. At the
-// input of each layer with a latent, Out(z) also replaces the row of [CLS] of this source. The prior of z does not
-// depend on the source. Several z make several targets of one source.
+// input of each layer with a latent, Out(z) also replaces the row of [CLS] of this source. Several z make several
+// targets of one source. With LatentOptions::source_prior, the prior of z is learned, too: p(z | source) is computed as
+// q(z | source, target) is, but from the source alone, and through a linear map Prior in place of In.
 #pragma once
+#include <functional>
+
 #include "engine/ops/segments.h"
 #include "models/batch/batch.h"
 #include "models/nets/backbone.h"
@@ -48,7 +51,14 @@ class UniVae {
     UniVae(Parameters& parameters, const UniVaeOptions& options);
 
     // Runs the encoder half and returns the samples of the K latents. If `noise` is null, the samples are the means.
+    // If the prior depends on the source, also runs the encoder half for the sources alone, which gives the samples
+    // their priors and KLs.
     std::vector<LatentSample> encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
+    // If the prior depends on the source: samples the latents of these sources (Batch::sources) from the prior, from the
+    // lowest layer on. use(l, sample) returns the z of latent layer l on which the layers above depend, which is
+    // usually sample.z.
+    void draw(Tape& tape, const Batch& sources, const LatentNoise* noise,
+              const std::function<Tensor*(int, const LatentSample&)>& use) const;
     // Runs the decoder half with the latents z, K tensors (B,Z). Returns the last hidden states of the decoder rows that
     // have a label, (M,C). Unless the model is conditional, every decoder row has a label.
     Tensor* decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const;
@@ -78,6 +88,11 @@ class UniVae {
     Backbone backbone;
     std::vector<LatentLayer> latents;
     LatentSpace space;
+
+  private:
+    // Runs the encoder half. At the input of each layer with a latent l, Out(z) replaces the rows of [CLS], where z =
+    // latent(l, those rows).
+    void read(Tape& tape, const Batch& batch, const std::function<Tensor*(int, Tensor*)>& latent) const;
 };
 
 }  // namespace masquerade

@@ -43,10 +43,12 @@ TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
 Strings sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measuring& a,
                       const std::vector<Sentence>& sentences, std::uint64_t seed) {
     std::vector<DecodeRequest> requests;
-    for (std::uint32_t i = 0; int(i) < a.samples; i++) {
-        requests.push_back(run.sample_request(seed, i));
-        if (run.model.options.conditional) requests.back().source = sentences[i % sentences.size()].ids;
+    if (run.model.options.conditional) {
+        std::vector<Sentence> sources;
+        for (std::size_t i = 0; int(i) < a.samples; i++) sources.push_back(sentences[i % sentences.size()]);
+        requests = run.target_requests(sources, 1, seed, 0);
     }
+    for (std::uint32_t i = requests.size(); int(i) < a.samples; i++) requests.push_back(run.sample_request(seed, i));
     SearchOptions options;
     options.samples = run.model.options.latent_layers == 0 ? 1 : 0;
     Strings lines;

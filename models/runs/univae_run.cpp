@@ -52,6 +52,8 @@ void UniVaeSettings::declare(Config& c) {
     c.add("kappa", &model.latent.kappa, "vmf, power_spherical: concentration", 0, 1e6);
     c.add("learn_kappa", &model.latent.learn_kappa,
           "vmf, power_spherical: learn the kappa of each latent layer, starting from the setting kappa");
+    c.add("source_prior", &model.latent.source_prior,
+          "gaussian: with conditional=true, learn the prior of the latents from the source alone");
     c.add("free_bits", &model.latent.free_bits, "nats per latent layer below which the KL is not reduced further", 0,
           1e6);
     c.add(
@@ -113,7 +115,7 @@ std::vector<const char*> UniVaeSettings::reading() const {
             "latent_deviation", "latent_norm",   "kappa",       "learn_kappa",  "free_bits",
             "free_bits_of",     "flow_steps",    "flow_width",  "flow_actnorm", "flow_linear",
             "levels",           "codes",         "groups",      "commitment",   "decay",
-            "max_length",       "free_length",   "conditional", "latent_kinds"};
+            "max_length",       "free_length",   "conditional", "latent_kinds", "source_prior"};
 }
 
 std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
@@ -125,6 +127,8 @@ std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
 }
 
 std::string UniVaeRun::fit_prior(const TrainingText& t) {
+    if (model.options.latent.source_prior)
+        throw BadUsage("--fit-prior: the run has source_prior=true, so its prior is learned with the model");
     const int count = settings.prior_sentences > 0 ? settings.prior_sentences : UniVaeSettings().prior_sentences;
     UniVaeTask task(*this, sentences(t.train, model.options.conditional ? t.train_targets : Strings()), {});
     task.fit(step_folder, count);
@@ -152,6 +156,13 @@ bool UniVaeRun::load_prior() {
 void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> temperature) {
     if (asked == "uniform" && temperature)
         throw BadUsage("--latent-temperature applies only to the fitted prior: leave out --prior uniform");
+    if (model.options.latent.source_prior) {
+        if (!asked.empty())
+            throw BadUsage(text("--prior ", asked, ": the run has source_prior=true, so latents are drawn from the ",
+                                "prior that it has learned: leave out --prior"));
+        source_temperature = temperature.value_or(1);
+        return;
+    }
     const std::string word = temperature && asked.empty() ? "fitted" : asked;
     prior_temperature = temperature.value_or(LatentPrior::default_temperature);
     if (model.options.latent_layers == 0 && !word.empty())
@@ -172,6 +183,25 @@ Numbers UniVaeRun::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t nu
     return prior ? prior->draw(seed, line, number, prior_temperature) : model.space.prior(seed, line, number);
 }
 
+void UniVaeRun::redraw(std::vector<DecodeRequest>& requests, int from, int to, std::uint64_t seed) const {
+    if (!model.options.latent.source_prior) {
+        for (DecodeRequest& r : requests)
+            r.latent = prior ? prior->draw_rest(r.latent, from, to, seed, r.line, r.sample, prior_temperature)
+                             : model.space.redrawn(r.latent, from, to, seed, r.line, r.sample);
+        return;
+    }
+    std::vector<Sentence> sources;
+    std::vector<Numbers> normals, latents;
+    for (const DecodeRequest& r : requests) {
+        sources.push_back({r.source, int(r.line), {}});
+        normals.push_back(model.space.prior(seed, r.line, r.sample));
+        for (double& e : normals.back()) e *= source_temperature;
+        latents.push_back(r.latent);
+    }
+    masquerade::redraw(model, pointers_to(sources), normals, from, to, latents);
+    for (std::size_t i = 0; i < requests.size(); i++) requests[i].latent = latents[i];
+}
+
 std::vector<DecodeRequest> UniVaeRun::target_requests(const std::vector<Sentence>& sources, int count,
                                                       std::uint64_t seed, std::uint32_t first) const {
     std::vector<DecodeRequest> requests;
@@ -180,6 +210,7 @@ std::vector<DecodeRequest> UniVaeRun::target_requests(const std::vector<Sentence
             const std::uint32_t line = first + i, number = k;
             requests.push_back({draw(seed, line, number), line, number, 0, sources[i].ids});
         }
+    if (model.options.latent.source_prior) redraw(requests, 0, model.space.numbers(), seed);
     return requests;
 }
 

@@ -10,7 +10,7 @@
 
 namespace masquerade {
 std::string UniVaeTask::next_batch(std::int64_t step) {
-    batch_ = objective_of(run_.model).batch(take(), step, options_, 64);
+    batch_ = halves_batch(run_.model, take(), step, options_, 64);
     noise_ = run_.model.space.noise(batch_.names(), run_.settings.train.seed, step);
     if (step == 0) run_.model.start(batch_, noise_);
     return batch_.bucket;
@@ -79,7 +79,11 @@ std::string UniVaeTask::show(std::int64_t) {
     requests = reconstructions(run_.model, some, 1);
     auto rewritten = [&](int from, int to) {  // decodes after drawing latent layers [from, to) anew from the prior
         std::vector<DecodeRequest> changed = requests;
-        for (DecodeRequest& r : changed) run_.model.space.replace(r.latent, run_.draw(seed, r.line, 1), from, to);
+        const LatentSpace& space = run_.model.space;
+        if (run_.model.options.latent.source_prior)
+            run_.redraw(changed, space.begin(from), space.begin(to), seed);
+        else
+            for (DecodeRequest& r : changed) space.replace(r.latent, run_.draw(seed, r.line, 1), from, to);
         return decoder.write(changed, {}, seed);
     };
     const auto plain = rewritten(0, 0);
@@ -100,6 +104,7 @@ std::string UniVaeTask::show(std::int64_t) {
 // fitting fails, only a warning is logged, because the trained weights are already saved.
 void UniVaeTask::finish(const std::string& step_folder) {
     if (run_.settings.prior_sentences == 0 || run_.model.options.latent_layers == 0) return;
+    if (run_.model.options.latent.source_prior) return;  // the prior is learned with the model
     try {
         fit(step_folder, run_.settings.prior_sentences);
     } catch (const Error& error) {

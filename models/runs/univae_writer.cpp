@@ -219,11 +219,6 @@ class FromLatents {
                 r.line += first, r.sample = k;
                 if (a_.interpolate)
                     r.latent = space.interpolate(r.latent, others[i], double(k) / (points - 1));
-                else if (!a_.resample.empty() && run_.prior)
-                    r.latent = run_.prior->draw_rest(r.latent, slice_.from, slice_.to, a_.seed, r.line, k,
-                                                     run_.prior_temperature);
-                else if (!a_.resample.empty())
-                    r.latent = space.redrawn(r.latent, slice_.from, slice_.to, a_.seed, r.line, k);
                 else if (!a_.swap.empty()) {
                     std::copy(others[i].begin() + slice_.from, others[i].begin() + slice_.to,
                               r.latent.begin() + slice_.from);
@@ -231,6 +226,7 @@ class FromLatents {
                 }
                 requests.push_back(std::move(r));
             }
+        if (!a_.resample.empty()) run_.redraw(requests, slice_.from, slice_.to, a_.seed);
         return written(split.left, std::move(requests), 0);
     }
 

@@ -134,10 +134,25 @@ ObjectiveOptions halves_options(const UniVae& model) {
     return o;
 }
 
+Batch sources_batch(const UniVae& model, const Sentences& sentences, int pad_to) {
+    std::vector<Sentence> sources;
+    for (const Sentence* s : sentences) sources.push_back({s->ids, s->name, {}});
+    return latent_objectives()[0].batch(pointers_to(sources), 0, halves_options(model), pad_to);
+}
+
+Batch halves_batch(const UniVae& model, const Sentences& sentences, std::uint32_t step,
+                   const ObjectiveOptions& options, int pad_to) {
+    Batch b = objective_of(model).batch(sentences, step, options, pad_to);
+    if (!model.options.latent.source_prior) return b;
+    b.sources = std::make_shared<const Batch>(sources_batch(model, sentences, pad_to));
+    b.bucket += ";" + b.sources->bucket;
+    return b;
+}
+
 Batch halves_batch(const UniVae& model, const Sentences& sentences, int pad_to, bool joint) {
     ObjectiveOptions o = halves_options(model);
     o.joint = joint;
-    return objective_of(model).batch(sentences, 0, o, pad_to);
+    return halves_batch(model, sentences, 0, o, pad_to);
 }
 
 }  // namespace masquerade

@@ -13,6 +13,14 @@ const Objective& objective_of(const UniVae& model);
 // and the masks in words.
 ObjectiveOptions halves_options(const UniVae& model);
 
+// Makes the batch of a training step. If the prior of the latents depends on the source, this includes the sources
+// alone (Batch::sources).
+Batch halves_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint32_t step,
+                   const ObjectiveOptions& options, int pad_to);
+
+// Makes a batch of only the sources of pairs: the encoder half reads the source.
+Batch sources_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, int pad_to = 1);
+
 // Makes a batch with an encoder half and a decoder half (struct Halves) for each sentence or pair. If `joint` is true,
 // also packs both halves as one sequence, for UniVae::joint().
 Batch halves_batch(const UniVae& model, const Sentences& sentences, int pad_to = 1, bool joint = false);

@@ -18,6 +18,32 @@ std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentence
     return all;
 }
 
+void redraw(const UniVae& model, const std::vector<const Sentence*>& sources, const std::vector<Numbers>& normals,
+            int from, int to, std::vector<Numbers>& latents) {
+    const LatentSpace& space = model.space;
+    const auto batch_of = [&](const auto& some) { return sources_batch(model, some); };
+    each_batch(model.backbone, sources, 64, batch_of, [&](Tape& tape, const Batch& batch, std::size_t first) {
+        LatentNoise noise;
+        for (int l = 0; l < space.layers(); l++) {
+            std::vector<float>& e = noise.e.emplace_back();
+            for (int b = 0; b < batch.documents; b++)
+                e.insert(e.end(), normals[first + b].begin() + space.begin(l),
+                         normals[first + b].begin() + space.begin(l + 1));
+        }
+        tape.begin("draw");
+        model.draw(tape, batch, &noise, [&](int l, const LatentSample& s) {
+            Numbers z = numbers_of(s.z->view());  // (B,Z)
+            for (std::size_t i = 0, Z = std::size_t(s.z->columns()); i < z.size(); i++) {
+                const int at = space.begin(l) + int(i % Z);
+                double& own = latents[first + i / Z][std::size_t(at)];
+                z[i] = own = at >= from && at < to ? z[i] : own;
+            }
+            return tape.constant("z", s.z->shape, s.z->dtype, z.data());
+        });
+        tape.end();
+    });
+}
+
 LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most, std::uint64_t seed) {
     if (model.options.latent_layers == 0)
         throw BadUsage("a language model without latents (latent_layers=0) has no prior to fit");

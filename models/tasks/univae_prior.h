@@ -19,6 +19,12 @@ void each_batch(const UniVae& model, const Sentences& sentences, Use use) {
 // the lowest layer first. Reconstructions are decoded from these vectors.
 std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentences);
 
+// If the prior depends on the source (LatentOptions::source_prior): draws the numbers [from, to) of each latent vector
+// in `latents` from the prior, given the source and the latents of the layers below. normals[i] are the standard normal
+// numbers from which latents[i] is drawn.
+void redraw(const UniVae& model, const std::vector<const Sentence*>& sources, const std::vector<Numbers>& normals,
+            int from, int to, std::vector<Numbers>& latents);
+
 // Fits a prior to the latent vectors of at most `most` sentences, which are drawn with `seed`. The result is
 // bit-identical for any number of threads. Throws BadInput if there is no sentence, and BadUsage if the model has no
 // latents.

@@ -20,12 +20,15 @@ struct Variant {
     DType storage;
     bool pre_norm, rotary;
     const char* attention = "softmax";
+    bool source_prior = false;
 };
 const Variant variants[] = {{"vmf, post-LN, rotary, f32", LatentKind::vmf, DType::f32, false, true},
                             {"vmf, post-LN, rotary, bf16", LatentKind::vmf, DType::bf16, false, true},
                             {"gaussian, pre-LN, table, f32", LatentKind::gaussian, DType::f32, true, false},
                             {"gaussian, pre-LN, table, bf16", LatentKind::gaussian, DType::bf16, true, false},
-                            {"vmf, patterns by head, bf16", LatentKind::vmf, DType::bf16, false, true, "by_head"}};
+                            {"vmf, patterns by head, bf16", LatentKind::vmf, DType::bf16, false, true, "by_head"},
+                            {"gaussian, prior of the source, bf16", LatentKind::gaussian, DType::bf16, false, true,
+                             "softmax", true}};
 
 struct Training {
     Parameters parameters;
@@ -42,6 +45,9 @@ struct Training {
           arena(device),
           tape(arena, v.storage) {
         arena.set_poison(true);
+        if (v.source_prior)
+            for (std::size_t i = 0; i < text.size(); i++)
+                text[i].target.assign(1 + i % 9, 7), text[i].target.back() = 3;
     }
     // One more parameter than the model has: no backward reaches it.
     static Parameters& allocated(Parameters& p) {
@@ -53,6 +59,7 @@ struct Training {
         UniVaeOptions o = tiny_model(v.kind, v.pre_norm);
         o.backbone.rotary = v.rotary;
         o.backbone.attention = v.attention;
+        o.conditional = o.latent.source_prior = v.source_prior;
         return o;
     }
     bool captured = true;

@@ -12,7 +12,8 @@
 
 #include "engine/ops/cpu/parallel.h"
 #include "engine/tape/trace.h"
-#include "models/tasks/univae_objective.h"
+#include "engine/tensor/numbers.h"
+#include "models/tasks/univae_prior.h"
 #include "models/writing/univae_decoder.h"
 
 using namespace masquerade;
@@ -125,6 +126,17 @@ const std::vector<LatentOptions> kinds = [] {
     all.back().size = 16, all.back().projects = false, all.back().norm = true;
     return all;
 }();
+// Every kind, and Gaussians whose prior depends on the source of a pair.
+const std::vector<LatentOptions> kinds_of_pairs = [] {
+    std::vector<LatentOptions> all = kinds;
+    for (const char* of : {"", "sentence", "number", "batch"}) {
+        LatentOptions o = small(LatentKind::gaussian, false, false).latent;
+        o.source_prior = true;
+        if (*of) o.free_bits = 1.5, o.free_bits_of = of;
+        all.push_back(o);
+    }
+    return all;
+}();
 // This kind, and the one after it in the table of kinds.
 std::vector<LatentKind> mixed(LatentKind kind) {
     const auto& table = latent_kinds();
@@ -212,10 +224,10 @@ TEST_CASE("univae: joint == split == cached logits, == in double, of kinds by la
 }
 
 TEST_CASE("univae: the gradients of the joint and of the split form agree, 1e-12 in double") {
-    for (const LatentOptions& latent : kinds) {
+    for (const LatentOptions& latent : kinds_of_pairs) {
         UniVaeOptions o = small(latent, latent.kind == LatentKind::gaussian, true);
         if (latent.kind == LatentKind::gaussian_chain) o.latent_at = {1, 2, 3}, o.latent_sizes = {4, 8, 6};
-        o.conditional = latent.free_bits > 0 || latent.learn_kappa;
+        o.conditional = latent.free_bits > 0 || latent.learn_kappa || latent.source_prior;
         Model m(o, DType::f64);
         auto text = o.conditional ? pairs(5, 11, 13) : sentences(5, 11, 50, 13);
         Batch batch = halves_batch(m.model, pointers_to(text), 1, true);
@@ -310,7 +322,7 @@ Tensor* logits_of(Model& m, Tensor* x) { return m.model.backbone.logits(m.tape, 
 TEST_CASE("univae, conditional: joint == split, == in double; cached == split, == in float; for every attention") {
     int checked = 0;
     for (const AttentionKind& attention : attention_kinds())
-        for (const LatentOptions& latent : kinds)
+        for (const LatentOptions& latent : kinds_of_pairs)
             for (bool pre_norm : {false, true}) {
                 CAPTURE(std::string(attention.name));
                 if (!attention.refuses(unilm_mask({{3, 3}})).empty() || latent.free_bits > 0) continue;
@@ -338,7 +350,7 @@ TEST_CASE("univae, conditional: joint == split, == in double; cached == split, =
 }
 
 TEST_CASE("univae, conditional: the target passes to the decoder through z alone, and the source through its rows") {
-    for (const LatentOptions& latent : kinds) {
+    for (const LatentOptions& latent : kinds_of_pairs) {
         Model m(conditional(latent, false, true), DType::f64);
         const auto text = pairs(4, 11, 5);
         const Batch batch = halves_batch(m.model, pointers_to(text), 1, true);
@@ -389,12 +401,146 @@ TEST_CASE("univae, conditional: the target passes to the decoder through z alone
     }
 }
 
+namespace {
+
+UniVaeOptions with_source_prior(bool pre_norm) {
+    UniVaeOptions o = conditional(kinds_of_pairs.at(kinds.size()), pre_norm, true);
+    if (pre_norm) o.latent_at = {1, 3}, o.latent_sizes = {4, 6};
+    return o;
+}
+
+}  // namespace
+
+TEST_CASE("univae, prior of the source: no bit of it depends on the target; the source sets it") {
+    for (bool pre_norm : {false, true}) {
+        Model m(with_source_prior(pre_norm), DType::f64);
+        const auto text = pairs(4, 11, 5);
+        auto other_targets = text, other_sources = text;
+        for (Sentence& s : other_targets) s.target.insert(s.target.begin(), 5 + s.name % 40);
+        for (std::size_t i = 1; i + 1 < other_sources[3].ids.size(); i++)
+            other_sources[3].ids[i] = 5 + (other_sources[3].ids[i] + 7) % 45;
+        REQUIRE(text[3].ids.size() > 2);
+        m.tape.begin("a");
+        const auto encoded = [&](const std::vector<Sentence>& of) {
+            return m.model.encode(m.tape, halves_batch(m.model, pointers_to(of)), nullptr);
+        };
+        // Returns the priors of these sources, if the latents are those of `given`.
+        const auto priors = [&](const std::vector<Sentence>& of, const std::vector<LatentSample>& given) {
+            std::vector<Tensor*> all;
+            m.model.draw(m.tape, sources_batch(m.model, pointers_to(of)), nullptr, [&](int l, const LatentSample& s) {
+                all.push_back(s.y);
+                return given[std::size_t(l)].z;
+            });
+            return all;
+        };
+        const auto own = encoded(text), targets = encoded(other_targets), sources = encoded(other_sources);
+        CHECK_FALSE(same_bits(own[0].y->view(), targets[0].y->view()));
+        CHECK(same_bits(own[0].prior->view(), targets[0].prior->view()));
+        const auto again = priors(other_targets, own), others = priors(other_sources, own);
+        REQUIRE(again.size() == own.size());
+        for (std::size_t l = 0; l < own.size(); l++) {
+            CHECK(same_bits(own[l].prior->view(), again[l]->view()));  // what is trained is what is drawn from
+            const std::int64_t n = own[l].prior->columns();
+            for (std::int64_t b = 0; b < 4; b++) {
+                bool same = true;
+                for (std::int64_t i = 0; i < n; i++)
+                    same &= number_at(own[l].prior->view(), b * n + i) == number_at(others[l]->view(), b * n + i);
+                CHECK(same == (b < 3));
+            }
+        }
+        CHECK_FALSE(same_bits(own[0].prior->view(), sources[0].prior->view()));
+        m.tape.end();
+    }
+}
+
+TEST_CASE("univae, prior of the source: its KL is the integral of q log(q/p), and log_ratio its integrand") {
+    Model m(with_source_prior(true), DType::f64);
+    const auto text = pairs(3, 11, 5);
+    const Batch batch = halves_batch(m.model, pointers_to(text));
+    const LatentNoise noise = m.model.space.noise(batch.names(), 11, 0);
+    m.tape.begin("a");
+    const auto samples = m.model.encode(m.tape, batch, &noise);
+    for (std::size_t l = 0; l < 2; l++) {
+        const LatentSample& s = samples[l];
+        const std::int64_t Z = s.z->columns();
+        for (std::int64_t b = 0; b < 3; b++) {
+            double kl = 0, ratio = 0;
+            for (std::int64_t i = 0; i < Z; i++) {
+                const auto row = [&](const Tensor* of, std::int64_t at) {
+                    return number_at(of->view(), 2 * Z * b + at);
+                };
+                const double mean = row(s.y, i), deviation = std::exp(row(s.y, Z + i) / 2);
+                const double prior_mean = row(s.prior, i), prior_deviation = std::exp(row(s.prior, Z + i) / 2);
+                const auto log_ratio = [&](double z) {
+                    const double q = (z - mean) / deviation, p = (z - prior_mean) / prior_deviation;
+                    return (p * p - q * q) / 2 + std::log(prior_deviation / deviation);
+                };
+                constexpr double step = 0.01;  // of z, in deviations of q
+                for (double e = -12; e <= 12; e += step)
+                    kl +=
+                        std::exp(-e * e / 2) / std::sqrt(2 * std::acos(-1.0)) * step * log_ratio(mean + deviation * e);
+                ratio += log_ratio(number_at(s.z->view(), Z * b + i));
+            }
+            CHECK(kl > 0.01);
+            CHECK(std::abs(number_at(s.kl->view(), b) - kl) <= 1e-9 * kl);
+            const auto y = numbers_of(s.y->view()), prior = numbers_of(s.prior->view()), z = numbers_of(s.z->view());
+            CHECK(std::abs(m.model.latents[l].latent->log_ratio(&z[std::size_t(Z * b)], &y[std::size_t(2 * Z * b)],
+                                                                &prior[std::size_t(2 * Z * b)]) -
+                           ratio) <= 1e-9);
+        }
+    }
+    m.tape.end();
+}
+
+TEST_CASE("univae, prior of the source: a draw is mean + deviation * e, given the source and the layers below") {
+    Model m(with_source_prior(true), DType::f64);
+    const auto text = pairs(3, 11, 5);
+    m.tape.begin("a");
+    const auto samples = m.model.encode(m.tape, halves_batch(m.model, pointers_to(text)), nullptr);
+    std::vector<Numbers> own(3), normals;
+    for (std::size_t b = 0; b < 3; b++) {
+        normals.push_back(m.model.space.prior(4, std::uint32_t(b), 0));
+        for (const LatentSample& s : samples)
+            for (std::int64_t i = 0, Z = s.z->columns(); i < Z; i++)
+                own[b].push_back(number_at(s.z->view(), std::int64_t(b) * Z + i));
+    }
+    // The numbers [from, to) of latents of 4 and 6 numbers, which are drawn in single precision.
+    for (const auto& [from, to] : {std::pair(0, 4), std::pair(4, 10), std::pair(5, 7)}) {
+        std::vector<Numbers> drawn = own;
+        redraw(m.model, pointers_to(text), normals, from, to, drawn);
+        const LatentSample& s = samples[from < 4 ? 0 : 1];
+        const int first = from < 4 ? 0 : 4, Z = int(s.z->columns());
+        for (int b = 0; b < 3; b++)
+            for (int i = 0; i < 10; i++) {
+                double expected = own[std::size_t(b)][std::size_t(i)];
+                if (i >= from && i < to)
+                    expected = number_at(s.prior->view(), 2 * Z * b + i - first) +
+                               std::exp(number_at(s.prior->view(), 2 * Z * b + Z + i - first) / 2) *
+                                   float(normals[std::size_t(b)][std::size_t(i)]);
+                CHECK(std::abs(drawn[std::size_t(b)][std::size_t(i)] - expected) <= 1e-12);
+            }
+    }
+    // A layer above a drawn one depends on what was drawn.
+    std::vector<Numbers> all = own, upper = own;
+    redraw(m.model, pointers_to(text), normals, 0, 10, all);
+    redraw(m.model, pointers_to(text), normals, 4, 10, upper);
+    CHECK(std::abs(all[0][5] - upper[0][5]) > 1e-3);
+    m.tape.end();
+}
+
 TEST_CASE("univae, conditional: what does not fit is refused") {
     UniVaeOptions o = conditional(kinds[0], false, true);
     o.mask = "A full; B causal";
     CHECK_THROWS_WITH_AS(Model(o, DType::f32), doctest::Contains("leave out mask="), BadUsage);
     o.mask = "", o.latent_layers = 0;
     CHECK_THROWS_WITH_AS(Model(o, DType::f32), doctest::Contains("conditional=true needs latents"), BadUsage);
+    o = with_source_prior(false);
+    o.latent_kinds = {LatentKind::gaussian, LatentKind::vmf};
+    CHECK_THROWS_WITH_AS(Model(o, DType::f32),
+                         doctest::Contains("source_prior=true: latent=gaussian,vmf has no KL in closed form"),
+                         BadUsage);
+    o.latent_kinds = {}, o.conditional = false;
+    CHECK_THROWS_WITH_AS(Model(o, DType::f32), doctest::Contains("source_prior=true needs conditional=true"), BadUsage);
     Model m(conditional(kinds[0], false, true), DType::f32);
     const auto alone = sentences(1, 11, 50, 3);
     CHECK_THROWS_WITH_AS(halves_batch(m.model, pointers_to(alone)), doctest::Contains("needs pairs"), BadInput);
@@ -506,46 +652,50 @@ TEST_CASE("univae: decoded with a cache == teacher-forced, == in float, for ever
 }
 
 TEST_CASE("univae: the losses of a document alone == in any batch, any number of threads") {
-    UniVaeOptions o = small(LatentKind::gaussian, true, true);
-    o.backbone.dropout = 0.1;
-    o.backbone.attention_dropout = 0.1;
-    Model m(o, DType::f32);
-    auto losses_of = [&](const std::vector<const Sentence*>& some, int pad_to, std::size_t which) {
-        Batch batch = halves_batch(m.model, some, pad_to);
-        LatentNoise noise = m.model.space.noise(batch.names(), 5, 3);
-        m.tape.begin(batch.bucket, 5, 3, true);
-        UniVae::Loss loss = m.model.loss(m.tape, batch, &noise, 1);
-        std::vector<double> losses;
-        for (int row = batch.labels.begin[which]; row < batch.labels.begin[which + 1]; row++)
-            losses.push_back(number_at(loss.losses->view(), row));
-        m.tape.end();
-        return losses;
-    };
-    for (std::uint64_t seed = 0; seed < 20; seed++) {
-        auto text = sentences(3 + int(seed) % 9, 11, 50, seed);
-        auto all = pointers_to(text);
-        std::size_t which = seed % all.size();
-        set_threads(1);
-        auto alone = losses_of({all[which]}, 1, 0);
-        auto together = losses_of(all, 1, which);
-        auto padded = losses_of(all, 32, which);
-        set_threads(4);
-        auto threaded = losses_of(all, 32, which);
-        set_threads(0);
-        CHECK(alone == together);
-        CHECK(alone == padded);
-        CHECK(alone == threaded);
+    for (bool prior : {false, true}) {
+        UniVaeOptions o = prior ? with_source_prior(true) : small(LatentKind::gaussian, true, true);
+        o.backbone.dropout = 0.1;
+        o.backbone.attention_dropout = 0.1;
+        Model m(o, DType::f32);
+        auto losses_of = [&](const std::vector<const Sentence*>& some, int pad_to, std::size_t which) {
+            Batch batch = halves_batch(m.model, some, pad_to);
+            LatentNoise noise = m.model.space.noise(batch.names(), 5, 3);
+            m.tape.begin(batch.bucket, 5, 3, true);
+            UniVae::Loss loss = m.model.loss(m.tape, batch, &noise, 1);
+            std::vector<double> losses;
+            for (int row = batch.labels.begin[which]; row < batch.labels.begin[which + 1]; row++)
+                losses.push_back(number_at(loss.losses->view(), row));
+            for (const LatentSample& s : loss.latents) losses.push_back(number_at(s.kl->view(), std::int64_t(which)));
+            m.tape.end();
+            return losses;
+        };
+        for (std::uint64_t seed = 0; seed < 20; seed++) {
+            auto text = prior ? pairs(3 + int(seed) % 9, 11, seed) : sentences(3 + int(seed) % 9, 11, 50, seed);
+            auto all = pointers_to(text);
+            std::size_t which = seed % all.size();
+            set_threads(1);
+            auto alone = losses_of({all[which]}, 1, 0);
+            auto together = losses_of(all, 1, which);
+            auto padded = losses_of(all, 32, which);
+            set_threads(4);
+            auto threaded = losses_of(all, 32, which);
+            set_threads(0);
+            CHECK(alone == together);
+            CHECK(alone == padded);
+            CHECK(alone == threaded);
+        }
     }
 }
 
 TEST_CASE("univae: the gradient of the whole model against the complex step, 1e-12") {
-    for (const LatentOptions& latent : kinds)
+    for (const LatentOptions& latent : kinds_of_pairs)
         for (bool pre_norm : {false, true}) {
             UniVaeOptions o = small(latent, pre_norm, pre_norm);
             o.backbone.dropout = 0.2;
             o.backbone.attention_dropout = 0.2;
-            o.conditional = latent.free_bits > 0 || latent.learn_kappa;
-            if (pre_norm && latent.projects && latent.free_bits_of != "number") o.latent_kinds = mixed(latent.kind);
+            o.conditional = latent.free_bits > 0 || latent.learn_kappa || latent.source_prior;
+            if (pre_norm && latent.projects && latent.free_bits_of != "number" && !latent.source_prior)
+                o.latent_kinds = mixed(latent.kind);
             Model real(o, DType::f64), imaginary(o, DType::c128);
             auto text = o.conditional ? pairs(4, 11, 21) : sentences(4, 11, 50, 21);
             Batch batch = halves_batch(real.model, pointers_to(text), 8);

@@ -3,6 +3,7 @@
 // not on its neighbours, reads pairs where latents are encoded, measures its targets, and refuses what has no source.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <map>
 #include <sstream>
 
@@ -26,16 +27,17 @@ struct Trained {
     TemporaryFolder folder;
     Strings samples;
     std::unique_ptr<UniVaeRun> run;
-    Trained() {
+    explicit Trained(const Strings& latent) {
         std::string pairs;
         for (const std::string& line : grammar_questions(3, 100)) pairs += line + "\t" + line.substr(0, 20) + "\n";
         folder.write("pairs", pairs);
         NewTraining wanted;
-        wanted.words = {
-            "univae",        "pairs=true",     "conditional=true", "latent=vq",         "codes=16",
-            "width=16",      "heads=2",        "inner=32",         "layers=3",          "latent_layers=2",
-            "warmup=1",      "vocabulary=120", "batch_tokens=200", "latent_size=8",     "latent_deviation=3",
-            "deviation=0.4", "precision=f32",  "max_length=16",    "prior_sentences=60"};
+        wanted.words = {"univae",        "pairs=true",         "conditional=true",   "width=16",
+                        "heads=2",       "inner=32",           "layers=3",           "latent_layers=2",
+                        "warmup=1",      "deviation=0.4",      "vocabulary=120",     "batch_tokens=200",
+                        "latent_size=8", "latent_deviation=3", "prior_sentences=60", "precision=f32",
+                        "max_length=16"};
+        wanted.words.insert(wanted.words.end(), latent.begin(), latent.end());
         wanted.data = folder.file("pairs"), wanted.out = folder.file("run");
         Training training(wanted);
         training.options.steps = 2, training.options.minutes = 0;
@@ -53,7 +55,7 @@ struct Trained {
 
 TEST_CASE(
     "conditional run: several targets of a source, whatever its neighbours; pairs are encoded; measures; refusals") {
-    Trained t;
+    Trained t({"latent=vq", "codes=16"});
     const Strings lines = {"how can i clean the old window ?", "", "where is the red bus ?\tthis is not read"};
     Writing three;
     three.count = 3;
@@ -106,4 +108,52 @@ TEST_CASE(
     UniVaeSettings alone;
     alone.model.conditional = true;
     CHECK_SAYS(message_of<BadUsage>([&] { alone.net(100); }), "conditional=true needs pairs=true");
+}
+
+TEST_CASE("conditional run with a prior of the source: targets are drawn from it; --resample, measures, refusals") {
+    Trained t({"latent=gaussian", "source_prior=true"});
+    CHECK_FALSE(std::filesystem::exists(UniVaeRun::prior_file(t.run->step_folder)));
+    const Strings lines = {"how can i clean the old window ?", "where is the red bus ?"};
+    Writing three;
+    three.count = 3;
+    const Strings all = parts_of(t.written(three, lines, 5), '\n');
+    REQUIRE(all.size() == 2);
+    for (int i : {0, 1}) {
+        const Strings targets = parts_of(all[std::size_t(i)], '\t');
+        CHECK((targets[0] != targets[1] || targets[1] != targets[2]));
+        CHECK(t.written({}, {lines[std::size_t(i)]}, std::uint32_t(5 + i)) == targets[0] + "\n");
+    }
+    // The same noise, but another source: other latents.
+    const auto latents = [&](std::uint64_t seed, const std::string& line) {
+        return t.run->target_requests(t.run->sentences({line}), 1, seed, 7).at(0).latent;
+    };
+    const Numbers own = latents(1, lines[0]);
+    CHECK(own == latents(1, lines[0]));
+    CHECK(own != latents(1, lines[1]));
+    CHECK(own != latents(2, lines[0]));
+    CHECK(own != t.run->model.space.prior(1, 7, 0));
+
+    three.sampling.latent_temperature = 0;  // all draws are the mean
+    const Strings means = parts_of(parts_of(t.written(three, lines, 5), '\n').at(0), '\t');
+    CHECK((means[0] == means[1] && means[1] == means[2]));
+    Writing pairs;
+    pairs.reconstruct = true;
+    const Strings line = {lines[0] + "\tthe old window"};
+    const std::string reconstructed = t.written(pairs, line);
+    pairs.reconstruct = false, pairs.resample = "layers:0:2", pairs.each = 3;
+    CHECK(t.written(pairs, line) != reconstructed);
+
+    Writing how;
+    how.sampling.prior = "fitted";
+    CHECK_SAYS(message_of<BadUsage>([&] { t.written(how, lines); }), "--prior fitted: the run has source_prior=true");
+    CHECK_SAYS(message_of<BadUsage>([&] { t.run->fit_prior({}); }), "--fit-prior: the run has source_prior=true");
+
+    Measuring measuring;
+    measuring.run = t.folder.file("run"), measuring.limit = 6, measuring.importance = 2, measuring.samples = 7;
+    std::map<std::string, double> found;
+    for (const Measure& m : t.run->measures(measuring).rows) found[m.key] = m.value;
+    CHECK(found.at("samples") == 7);
+    CHECK(found.at("kl") > 0);
+    CHECK(found.at("nll") > 0);
+    CHECK(found.at("targets_different") > 1);
 }

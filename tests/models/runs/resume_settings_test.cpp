@@ -74,7 +74,8 @@ TEST_CASE("resume: every setting of every family, with another value than its de
             if (std::string(kind.name) == "classify" && key != "attention") keys.set("task", "copy");
             if (key == "tokens") keys.set("task", folder_of_files());
             if (key == "latent_projection") keys.set("latent_size", "16");
-            if (key == "conditional") keys.set("pairs", "true");
+            if (key == "conditional" || key == "source_prior") keys.set("pairs", "true");
+            if (key == "source_prior") keys.set("conditional", "true"), keys.set("latent", "gaussian");
             if (key == "redraw") keys.set("attention", "performer");
             if (key == "reach") keys.set("attention", "lambda");
             if (key == "sharing" || key == "value_weights") keys.set("attention", "linformer");

@@ -212,6 +212,7 @@ Values context_of(const std::string& key) {
         {"kl_schedule", {{"schedule_steps", "4"}}},
         {"commitment", {{"codes", "8"}}},
         {"conditional", {{"pairs", "true"}}},
+        {"source_prior", {{"pairs", "true"}, {"conditional", "true"}}},
         {"positions", {{"rotary", "false"}}},
         {"head_bias", {{"bias", "false"}}},
         {"words", {{"task", "copy"}}},
