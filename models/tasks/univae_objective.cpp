@@ -140,8 +140,8 @@ Batch sources_batch(const UniVae& model, const Sentences& sentences, int pad_to)
     return latent_objectives()[0].batch(pointers_to(sources), 0, halves_options(model), pad_to);
 }
 
-Batch halves_batch(const UniVae& model, const Sentences& sentences, std::uint32_t step,
-                   const ObjectiveOptions& options, int pad_to) {
+Batch halves_batch(const UniVae& model, const Sentences& sentences, std::uint32_t step, const ObjectiveOptions& options,
+                   int pad_to) {
     Batch b = objective_of(model).batch(sentences, step, options, pad_to);
     if (!model.options.latent.source_prior) return b;
     b.sources = std::make_shared<const Batch>(sources_batch(model, sentences, pad_to));
