@@ -10,6 +10,7 @@
 #                   of the last, shared; EACH=1: for each of them; SEED=1)
 # make cuda         the CUDA half; plain make builds it only for a GPU that answers here (CUDA_ARCHS='80 90': for these)
 # make cuda-check   the CUDA half, for one GPU, warnings are errors   make clean
+# make ptx-test     the CUDA library on the CPU: what nvcc makes of its kernels, translated from PTX (ONLY='gpu: layernorm*')
 # make mutants      plants errors, each of which a test must catch (ONLY='tape*', JOBS=2); needs python3 and git
 # make gpu-test     every op on the GPU, where one answers
 # make gpu-bench    training, attention and decoding on the GPU, beside PyTorch (GPU_PYTHON=..., GPU_OUT=folder)
@@ -57,7 +58,7 @@ $(BUILDS)/config.mk: tools/make/detect.sh $(BUILDS)/compilers $(wildcard /var/li
 
 sources  := $(sort $(shell find $(wildcard input engine tokenizer data models) -name '*.cpp' -not -path 'engine/ops/cuda/*'))
 tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' -not -path 'tests/fuzz/*' -not -path 'tests/faults/*' \
-              -not -path 'tests/cuda/library/*'))
+              -not -path 'tests/cuda/library/*' -not -path 'tests/ptx/*'))
 ifdef FROM
 ifneq ($(filter tests/base% tests/emulator% tests/math% tests/nn% tests/ops% tests/tape% tests/tensor%,$(FROM)),)
 narrow   := engine
@@ -126,14 +127,14 @@ $(call stamp,$(BUILD)/flags,$(CXX) $(flags) $(libs))
 $(call stamp,$(library).list,$(sources))
 $(call stamp,$(BUILD)/tests.list,$(tests) $(kernels))
 $(call stamp,$(BUILDS)/library_folder,$(PREFIX)/lib)
-ifneq ($(and $(cuda_here),$(filter-out lab book,$(or $(MAKECMDGOALS),all))),)
+ifneq ($(and $(or $(cuda_here),$(filter ptx-test,$(MAKECMDGOALS))),$(filter-out lab book,$(or $(MAKECMDGOALS),all))),)
 $(call stamp,$(CUDA_BUILD)/flags,$(NVCC) $(subst ','\'',$(nvcc_flags)))
 $(call stamp,$(CUDA_BUILD)/objects,$(cuda_objects))
 endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all cuda format size tidy compile_commands.json debug debug-programs deps data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install lab book clean needs needs-tests $(shown)
+.PHONY: all cuda format size tidy compile_commands.json debug debug-programs deps data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install lab book clean needs needs-tests $(shown)
 first    := $(filter-out bench,$(shown))  # a fifth of the compiling is ./bench, which nobody needs to train
 all: $(first) $(cuda_here)
 	@echo 'built $(first:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
@@ -181,10 +182,13 @@ $(cuda_library): $(cuda_objects) $(CUDA_BUILD)/objects engine/ops/cuda/exports.m
 	@echo '  link $@'
 	$(Q)$(NVCC) -shared -cudart static -nodlink $(filter %.o,$^) -o $@ \
 	    -Xlinker -Bsymbolic,-z,defs,--version-script=engine/ops/cuda/exports.map
+# For one architecture alone, the PTX of a file is left beside its object.
+one_arch := $(filter 1,$(words $(CUDA_ARCHS)))
 define nvcc_compile
-	@mkdir -p $(@D)
+	@mkdir -p $(@:.o=.kept)
 	@echo '  nvcc $<'
-	$(Q)$(NVCC) -x cu $(nvcc_flags) -MMD -MP -c $< -o $@
+	$(Q)$(NVCC) -x cu $(nvcc_flags) $(if $(one_arch),-keep -keep-dir $(@:.o=.kept)) -MMD -MP -c $< -o $@
+	@$(if $(one_arch),mv $(@:.o=.kept)/*.ptx $(@:.o=.ptx);) rm -r $(@:.o=.kept)
 endef
 $(CUDA_BUILD)/%.o: %.cpp $(CUDA_BUILD)/flags ; $(nvcc_compile)
 $(CUDA_BUILD)/%.o: %.cu $(CUDA_BUILD)/flags ; $(nvcc_compile)
@@ -269,6 +273,38 @@ $(BUILD)/fibers/%.o: % $(BUILD)/flags | needs
 	$(Q)$(CXX) $(flags) -Wno-unknown-pragmas -f$(if $(watched),,no-)sanitize=thread -x c++ -include tests/emulator/cuda.h -MMD -MP -c $< -o $@
 -include $(kernels:%=$(BUILD)/fibers/%.d)
 $(BUILD)/obj/tests/emulator/%.o: flags += $(if $(watched),-DWATCHES_MEMORY,-fno-sanitize=thread)
+
+# ---- PTX as fibers --------------------------------------------------------------------------------------------------
+# What nvcc makes of every kernel, translated to C++, under the real host code of the CUDA library and stand-ins for CUDA's
+# runtime and cuBLASLt. One library plays both, so a captured step has their work in its order. For one architecture.
+ifneq ($(one_arch),)
+ptx          := $(BUILDS)/ptx
+ptx_kernels  := $(cuda_objects:$(CUDA_BUILD)/%.o=$(ptx)/%.o)
+ptx_emulator := $(patsubst %,$(ptx)/tests/%.o,$(addprefix emulator/,run meet fiber memory fragments) ptx/kernels)
+ptx_stand_in := $(ptx)/tests/ptx/runtime.o $(ptx)/tests/ptx/cublas.o
+ptx-test: $(ptx)/libmasquerade_cuda.so $(BUILD)/tests
+	@MASQUERADE_CUDA=$(CURDIR)/$< MASQUERADE_CUBLAS=$(CURDIR)/$< $(BUILD)/tests --test-case='$(or $(ONLY),gpu: *)'
+$(ptx)/libmasquerade_cuda.so: $(cuda_objects) $(ptx_kernels) $(ptx_emulator) $(ptx_stand_in) tests/ptx/exports.map
+	@echo '  link $@'
+	$(Q)$(CXX) -shared $(filter %.o,$^) -o $@ $(LDFLAGS) -Wl,-Bsymbolic,-z,defs,--version-script=tests/ptx/exports.map $(FMT_LIB) -ldl
+$(ptx_kernels): $(ptx)/%.o: $(CUDA_BUILD)/%.o tests/ptx/translate.py tests/ptx/ptx.h tests/ptx/kernels.h tests/emulator/block.h
+	@mkdir -p $(@D)
+	@echo '  c++  $(<:.o=.ptx)'
+	$(Q)python3 tests/ptx/translate.py $(<:.o=.ptx) $(@:.o=.cpp)
+	$(Q)$(CXX) -std=c++17 -I. -fPIC -O1 -g1 -march=$(MARCH) -ffp-contract=off -fno-math-errno -fsanitize=thread \
+	    -include tests/emulator/cuda.h -c $(@:.o=.cpp) -o $@
+$(ptx_emulator): $(ptx)/%.o: %.cpp $(BUILD)/flags
+	@mkdir -p $(@D)
+	@echo '  c++  $< (for a library)'
+	$(Q)$(CXX) $(flags) -fPIC -DWATCHES_MEMORY -MMD -MP -c $< -o $@
+$(ptx_stand_in): $(ptx)/%.o: %.cpp $(CUDA_BUILD)/flags
+	@mkdir -p $(@D)
+	@echo '  nvcc $<'
+	$(Q)$(NVCC) -x c++ -std=c++17 -I. -O2 -Xcompiler -fPIC,-Wall,-Wextra -MMD -MP -c $< -o $@
+-include $(ptx_emulator:.o=.d) $(ptx_stand_in:.o=.d)
+else
+ptx-test: ; @$(MAKE) CUDA_ARCHS=90 CUDA_BUILD=$(BUILDS)/cuda-ptx $@
+endif
 
 # A lab: what holds of docs/labs/NN/lab.cpp, or of another FILE in its place. The check is compiled once.
 labs := $(patsubst docs/labs/%/check.cpp,%,$(wildcard docs/labs/*/check.cpp))

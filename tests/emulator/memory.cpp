@@ -21,13 +21,14 @@ void atomic(const void*, std::size_t) {}
 }  // namespace masquerade::emulator
 #else
 
-extern "C" char __data_start[], _end[], __start_emulator_built_in[],
-    __stop_emulator_built_in[];  // from the linker
+extern "C" char _end[], __start_emulator_built_in[], __stop_emulator_built_in[];  // from the linker
+extern "C" __attribute__((weak)) char __data_start[];                             // a shared library has none
 
 namespace masquerade::emulator {
 namespace {
 
-const Bytes statics{__data_start, _end};  // where static shared memory lies
+// Where static shared memory lies; translated PTX, in a library, has it among dynamic shared memory.
+const Bytes statics{__data_start, __data_start ? _end : nullptr};
 const Bytes built_in{__start_emulator_built_in, __stop_emulator_built_in};
 
 using Tick = std::uint32_t;  // counts barriers of blocks, or of warps, from the start of the program

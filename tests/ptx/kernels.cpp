@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Runs translated kernels on the fibers of tests/emulator. PTX_ORDER=reversed or shuffled: in another order of blocks,
+// warps and lanes. PTX_WATCH=0: without the search for races. PTX_COUNTS=FILE: when the program ends, a line for each
+// kernel that ran, with the numbers of Counts in their order, is written there.
+#include "tests/ptx/kernels.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <map>
+
+#include "tests/emulator/block.h"
+#include "tests/ptx/ptx.h"
+
+namespace masquerade::ptx {
+namespace {
+
+std::map<std::string, Kernel>& kernels() {
+    static std::map<std::string, Kernel> all;
+    return all;
+}
+
+std::map<const char*, std::size_t> memory;  // begin of each block of global memory -> bytes
+emulator::Bytes last;                       // the block that was touched last
+
+std::string said(const char* variable) {
+    const char* value = std::getenv(variable);
+    return value ? value : "";
+}
+
+void choose_settings() {
+    emulator::Settings& s = emulator::settings();
+    s.watch_memory = said("PTX_WATCH") != "0";
+    if (said("PTX_ORDER") == "reversed") s.order = emulator::Order::reversed;
+    if (said("PTX_ORDER") == "shuffled") s.order = emulator::Order::shuffled;
+}
+
+struct AtEnd {
+    ~AtEnd() {
+        std::FILE* file = said("PTX_COUNTS").empty() ? nullptr : std::fopen(said("PTX_COUNTS").c_str(), "w");
+        if (!file) return;
+        for (const auto& [name, kernel] : kernels()) {
+            const Counts& c = kernel.counts;
+            if (c.launches == 0) continue;
+            std::fputs(name.c_str(), file);
+            for (std::uint64_t n : {c.instructions, c.loads, c.bytes_loaded, c.stores, c.bytes_stored, c.shared,
+                                    c.products, c.launches, c.threads})
+                std::fprintf(file, " %llu", static_cast<unsigned long long>(n));
+            std::fputc('\n', file);
+        }
+        std::fclose(file);
+    }
+};
+
+}  // namespace
+
+Registered::Registered(std::initializer_list<Kernel> all) {
+    static const AtEnd write_counts;  // destroyed before `kernels`
+    for (const Kernel& k : all) kernels()[k.name] = k;
+}
+
+Kernel* find_kernel(const std::string& name) {
+    auto found = kernels().find(name);
+    return found == kernels().end() ? nullptr : &found->second;
+}
+
+std::string run(Kernel& kernel, Size blocks, Size threads, std::size_t dynamic_shared,
+                const std::vector<char>& parameters) {
+    static const bool chosen = (choose_settings(), true);
+    (void)chosen;
+    struct Launch {
+        Kernel* kernel;
+        alignas(16) char parameters[4096];
+    };
+    static Launch launch;
+    launch.kernel = &kernel;
+    if (parameters.size() > sizeof launch.parameters) return "a kernel takes at most 4096 bytes of parameters";
+    std::copy(parameters.begin(), parameters.end(), launch.parameters);
+    kernel.counts.launches++;
+    kernel.counts.threads += std::uint64_t(blocks.x) * blocks.y * blocks.z * threads.x * threads.y * threads.z;
+    try {
+        emulator::run(
+            kernel.name, {blocks.x, blocks.y, blocks.z}, {threads.x, threads.y, threads.z},
+            std::size_t(kernel.static_shared) + dynamic_shared,
+            [](const void* context) {
+                const Launch* l = static_cast<const Launch*>(context);
+                l->kernel->body(l->parameters, &l->kernel->counts);
+            },
+            &launch, sizeof launch);
+    } catch (const Error& e) {
+        return e.what();
+    }
+    return "";
+}
+
+void add_memory(const void* begin, std::size_t bytes) { memory[static_cast<const char*>(begin)] = bytes; }
+void remove_memory(const void* begin) {
+    memory.erase(static_cast<const char*>(begin));
+    last = {};
+}
+
+char* global(u64 address, int bytes) {
+    char* const at = reinterpret_cast<char*>(address);
+    emulator::expect_aligned(at, std::size_t(bytes));
+    if (at >= last.begin && at + bytes <= last.end) return at;
+    auto after = memory.upper_bound(at);
+    if (after != memory.begin()) {
+        const auto [begin, size] = *std::prev(after);
+        last = {begin, begin + size};
+        if (at + bytes <= last.end) return at;
+    }
+    char text[100];
+    std::snprintf(text, sizeof text, "touches %d bytes at %p, which is no memory of the device", bytes,
+                  static_cast<void*>(at));
+    emulator::fail(text);
+}
+
+char* shared(u64 offset, int bytes) {
+    char* const at = static_cast<char*>(emulator::dynamic_shared_memory()) + offset;
+    emulator::expect_aligned(at, std::size_t(bytes));
+    return at;
+}
+
+}  // namespace masquerade::ptx

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The kernels that tests/ptx/translate.py has made of PTX, as the stand-in for CUDA's runtime knows them: by name.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace masquerade::ptx {
+
+// What all launches of a kernel have done. Loads, stores and their bytes are those of global memory; `shared` counts
+// both kinds of accesses to shared memory.
+struct Counts {
+    std::uint64_t instructions = 0, loads = 0, bytes_loaded = 0, stores = 0, bytes_stored = 0, shared = 0, products = 0;
+    std::uint64_t launches = 0, threads = 0;
+};
+
+struct Parameter {
+    int offset, bytes;
+};
+
+struct Kernel {
+    const char* name;                                      // mangled, as in PTX
+    void (*body)(const char* parameters, Counts* counts);  // called once for each thread
+    int static_shared;                                     // bytes; dynamic shared memory begins behind them
+    std::vector<Parameter> parameters;
+    Counts counts;
+};
+
+struct Registered {
+    explicit Registered(std::initializer_list<Kernel> all);
+};
+
+// Returns null if there is no such kernel.
+Kernel* find_kernel(const std::string& name);
+
+struct Size {
+    unsigned x, y, z;
+};
+// Runs the kernel and returns the fault that ended the launch, or "". `parameters` are packed as Kernel says.
+std::string run(Kernel& kernel, Size blocks, Size threads, std::size_t dynamic_shared,
+                const std::vector<char>& parameters);
+
+// A kernel may touch no global memory but this.
+void add_memory(const void* begin, std::size_t bytes);
+void remove_memory(const void* begin);
+
+}  // namespace masquerade::ptx

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+// What the instructions of PTX compute (PTX ISA 9.0, chapter 9), one template for each, which has the name of the
+// instruction with _ for the dots; T is its type. tests/ptx/translate.py calls them. Divisions and roots are those of
+// IEEE: nvcc approximates none without -use_fast_math.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tests/emulator/block.h"
+#include "tests/ptx/kernels.h"
+
+namespace masquerade::ptx {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using s8 = std::int8_t;
+using s16 = std::int16_t;
+using s32 = std::int32_t;
+using s64 = std::int64_t;
+using f32 = float;
+using f64 = double;
+
+#define PTX            \
+    template <class T> \
+    inline __attribute__((always_inline))
+
+// ---- registers ------------------------------------------------------------------------------------------------------
+template <std::size_t bytes>
+using Unsigned =
+    std::conditional_t<bytes == 1, u8, std::conditional_t<bytes == 2, u16, std::conditional_t<bytes == 4, u32, u64>>>;
+template <class T>
+using Double = std::conditional_t<std::is_signed_v<T>, std::conditional_t<sizeof(T) == 2, s32, s64>,
+                                  std::conditional_t<sizeof(T) == 2, u32, u64>>;
+
+// The low bits of x as a T. A T with more bits than x gets those of its sign if x is signed, otherwise zeros.
+template <class T, class X>
+inline __attribute__((always_inline)) T as(X x) {
+    if constexpr (std::is_same_v<T, bool>)
+        return x != 0;
+    else if constexpr (std::is_integral_v<X>)
+        return __builtin_bit_cast(T, Unsigned<sizeof(T)>(x));
+    else
+        return __builtin_bit_cast(T, Unsigned<sizeof(T)>(__builtin_bit_cast(Unsigned<sizeof(X)>, x)));
+}
+template <class R, class T>
+inline __attribute__((always_inline)) void set(R& to, T x) {
+    to = as<R>(x);
+}
+
+// Counts on the thread's own stack; the sums are added at its end.
+struct Count {
+    u32 instructions = 0, loads = 0, bytes_loaded = 0, stores = 0, bytes_stored = 0, shared = 0, products = 0;
+    __attribute__((always_inline)) void add(int i, int l, int bl, int s, int bs, int sh, int p) {
+        instructions += i, loads += l, bytes_loaded += bl, stores += s, bytes_stored += bs, shared += sh, products += p;
+    }
+    __attribute__((noinline, no_sanitize("thread"))) void end(Counts* all) const {
+        all->instructions += instructions, all->products += products, all->shared += shared;
+        all->loads += loads, all->bytes_loaded += bytes_loaded;
+        all->stores += stores, all->bytes_stored += bytes_stored;
+    }
+};
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+// Each ends the launch if the address is not aligned to the access, or lies outside its space.
+char* global(u64 address, int bytes);
+char* shared(u64 offset, int bytes);
+inline char* on_stack(u64 address, int bytes) {
+    emulator::expect_aligned(reinterpret_cast<const void*>(address), std::size_t(bytes));
+    return reinterpret_cast<char*>(address);
+}
+inline char* local(u64 address, int bytes) { return on_stack(address, bytes); }
+inline char* param(u64 address, int) { return reinterpret_cast<char*>(address); }
+inline char* generic(u64 address, int bytes) { return on_stack(address, bytes); }
+
+template <class T, class... R>
+inline __attribute__((always_inline)) void load(const char* at, R&... to) {
+    const T* from = reinterpret_cast<const T*>(at);
+    (set(to, *from++), ...);
+}
+template <class T, class... X>
+inline __attribute__((always_inline)) void store(char* at, X... x) {
+    T* to = reinterpret_cast<T*>(at);
+    ((*to++ = x), ...);
+}
+
+// The first part has the lowest bits.
+template <class T, class R, class... Parts>
+inline __attribute__((always_inline)) void pack(R& to, Parts... parts) {
+    constexpr int bits = 8 * sizeof(T) / sizeof...(parts);
+    T all = 0;
+    int at = 0;
+    ((all |= T(as<Unsigned<bits / 8>>(parts)) << at, at += bits), ...);
+    set(to, all);
+}
+template <class T, class... R>
+inline __attribute__((always_inline)) void unpack(T all, R&... to) {
+    constexpr int bits = 8 * sizeof(T) / sizeof...(to);
+    int at = 0;
+    ((set(to, Unsigned<bits / 8>(all >> at)), at += bits), ...);
+}
+PTX T mov(T x) { return x; }
+PTX T cvta_shared(T offset) { return offset + reinterpret_cast<u64>(emulator::dynamic_shared_memory()); }
+PTX T cvta_to_shared(T address) { return address - reinterpret_cast<u64>(emulator::dynamic_shared_memory()); }
+
+// ---- arithmetic -----------------------------------------------------------------------------------------------------
+// Integers wrap around. `wrapping` has a width that the language does not widen to a signed int.
+template <class T>
+using Wrapping = std::conditional_t<sizeof(T) < 4, u32, Unsigned<sizeof(T)>>;
+#define ARITHMETIC(name, sign)                            \
+    PTX T name(T x, T y) {                                \
+        if constexpr (std::is_floating_point_v<T>)        \
+            return x sign y;                              \
+        else                                              \
+            return T(Wrapping<T>(x) sign Wrapping<T>(y)); \
+    }
+ARITHMETIC(add, +)
+ARITHMETIC(sub, -)
+ARITHMETIC(mul, *)
+ARITHMETIC(mul_lo, *)
+#undef ARITHMETIC
+PTX T div(T x, T y) { return x / y; }
+PTX T rem(T x, T y) { return x % y; }
+PTX T fma(T x, T y, T z) { return std::fma(x, y, z); }
+PTX T mad_lo(T x, T y, T z) { return add<T>(mul_lo<T>(x, y), z); }
+PTX Double<T> mul_wide(T x, T y) { return Double<T>(Double<T>(x) * Double<T>(y)); }
+PTX Double<T> mad_wide(T x, T y, Double<T> z) { return add<Double<T>>(mul_wide<T>(x, y), z); }
+PTX T mul_hi(T x, T y) {
+    using Wide =
+        std::conditional_t<sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
+                           std::conditional_t<std::is_signed_v<T>, s64, u64>>;
+    return T(Wide(x) * Wide(y) >> 8 * sizeof(T));
+}
+PTX T mad_hi(T x, T y, T z) { return add<T>(mul_hi<T>(x, y), z); }
+PTX T neg(T x) {
+    if constexpr (std::is_floating_point_v<T>)
+        return -x;
+    else
+        return T(0 - Wrapping<T>(x));
+}
+PTX T abs(T x) {
+    if constexpr (std::is_floating_point_v<T>)
+        return std::fabs(x);
+    else
+        return x < 0 ? neg<T>(x) : x;
+}
+// A NaN loses against a number.
+PTX T min(T x, T y) {
+    if constexpr (std::is_floating_point_v<T>)
+        return std::fmin(x, y);
+    else
+        return std::min(x, y);
+}
+PTX T max(T x, T y) {
+    if constexpr (std::is_floating_point_v<T>)
+        return std::fmax(x, y);
+    else
+        return std::max(x, y);
+}
+PTX T sqrt(T x) { return std::sqrt(x); }
+PTX T rcp(T x) { return T(1) / x; }
+
+// ---- bits -----------------------------------------------------------------------------------------------------------
+PTX T and_(T x, T y) { return T(x & y); }
+PTX T or_(T x, T y) { return T(x | y); }
+PTX T xor_(T x, T y) { return T(x ^ y); }
+PTX T not_(T x) {
+    if constexpr (std::is_same_v<T, bool>)
+        return !x;
+    else
+        return T(~x);
+}
+// Shifts by the width and more leave nothing, or copies of the sign.
+PTX T shl(T x, T by) {
+    const auto n = Unsigned<sizeof(T)>(by);
+    return n >= 8 * sizeof(T) ? T(0) : T(Wrapping<T>(x) << n);
+}
+PTX T shr(T x, T by) {
+    const auto n = Unsigned<sizeof(T)>(by);
+    return n >= 8 * sizeof(T) ? T(std::is_signed_v<T> && x < 0 ? -1 : 0) : T(x >> n);
+}
+PTX T shf_l_wrap(T low, T high, T by) { return T((u64(high) << 32 | low) << (by & 31) >> 32); }
+PTX T shf_r_wrap(T low, T high, T by) { return T((u64(high) << 32 | low) >> (by & 31)); }
+PTX u32 popc(T x) { return u32(__builtin_popcountll(x)); }
+PTX u32 clz(T x) { return x ? u32(__builtin_clzll(x)) - (64 - 8 * sizeof(T)) : 8 * sizeof(T); }
+// The low `length` bits of x, from bit `from` of y.
+PTX T bfi(T x, T y, T from, T length) {
+    const T field = shl<T>(T(shl<T>(T(1), T(length & 255)) - 1), T(from & 255));
+    return T((shl<T>(x, T(from & 255)) & field) | (y & ~field));
+}
+PTX T bfe(T x, T from, T length) {
+    static_assert(std::is_unsigned_v<T>, "bfe of a signed number repeats its sign");
+    return T(shr<T>(x, T(from & 255)) & (shl<T>(T(1), T(length & 255)) - 1));
+}
+PTX T prmt(T x, T y, T selected) {
+    T all = 0;
+    for (int i = 0; i < 4; i++) {
+        const T which = selected >> 4 * i & 15;
+        T byte = T((u64(y) << 32 | x) >> 8 * (which & 7)) & 255;
+        if (which & 8) byte = byte & 128 ? 255 : 0;
+        all |= byte << 8 * i;
+    }
+    return all;
+}
+
+// ---- comparisons ----------------------------------------------------------------------------------------------------
+// Without the u at the end of its name, a comparison with NaN is false; with it, true.
+PTX bool setp_eq(T x, T y) { return x == y; }
+PTX bool setp_ne(T x, T y) {
+    if constexpr (std::is_floating_point_v<T>)
+        return x < y || x > y;
+    else
+        return x != y;
+}
+PTX bool setp_lt(T x, T y) { return x < y; }
+PTX bool setp_le(T x, T y) { return x <= y; }
+PTX bool setp_gt(T x, T y) { return x > y; }
+PTX bool setp_ge(T x, T y) { return x >= y; }
+PTX bool setp_equ(T x, T y) { return !setp_ne<T>(x, y); }
+PTX bool setp_neu(T x, T y) { return !(x == y); }
+PTX bool setp_ltu(T x, T y) { return !(x >= y); }
+PTX bool setp_leu(T x, T y) { return !(x > y); }
+PTX bool setp_gtu(T x, T y) { return !(x <= y); }
+PTX bool setp_geu(T x, T y) { return !(x < y); }
+PTX bool setp_nan(T x, T y) { return x != x || y != y; }
+PTX bool setp_num(T x, T y) { return !setp_nan<T>(x, y); }
+PTX T selp(T x, T y, bool first) { return first ? x : y; }
+
+// ---- conversions ----------------------------------------------------------------------------------------------------
+// Between integers, from an integer to a float, and between floats: what the language does, to the nearest.
+template <class D, class S>
+inline __attribute__((always_inline)) D cvt(S x) {
+    static_assert(std::is_integral_v<S> || std::is_floating_point_v<D>,
+                  "cvt of a float to an integer names a rounding");
+    return D(x);
+}
+// To an integer, which ends at its limits; NaN becomes 0. To a float, the whole number as a float.
+template <class D, class S>
+inline D cvt_whole(S whole) {
+    if constexpr (std::is_floating_point_v<D>)
+        return D(whole);
+    else if (whole != whole)
+        return 0;
+    const f64 low = f64(std::numeric_limits<D>::min()), high = f64(std::numeric_limits<D>::max());
+    return whole <= low ? std::numeric_limits<D>::min() : whole >= high ? std::numeric_limits<D>::max() : D(whole);
+}
+#define ROUNDED(name, rounded)                          \
+    template <class D, class S>                         \
+    inline __attribute__((always_inline)) D name(S x) { \
+        return cvt_whole<D, S>(rounded(x));             \
+    }
+ROUNDED(cvt_rni, std::nearbyint)
+ROUNDED(cvt_rzi, std::trunc)
+ROUNDED(cvt_rmi, std::floor)
+ROUNDED(cvt_rpi, std::ceil)
+#undef ROUNDED
+
+// ---- warps ----------------------------------------------------------------------------------------------------------
+// `clamp` of CUDA's shuffles: its bits 8 to 12 are 32 - width, its low ones the last lane, which is that of the width.
+inline u32 shfl(emulator::Exchange kind, u32 x, u32 by, u32 clamp, u32 mask, bool& got, const char* file, int line) {
+    got = true;
+    const int width = 32 - int(clamp >> 8 & 31);
+    return u32(emulator::meet_warp(kind, mask, x, int(by & 31), width, "shfl.sync", {file, line}));
+}
+inline u32 shfl_bfly(u32 x, u32 by, u32 clamp, u32 mask, bool& got, const char* file, int line) {
+    return shfl(emulator::Exchange::across, x, by, clamp, mask, got, file, line);
+}
+inline u32 shfl_up(u32 x, u32 by, u32 clamp, u32 mask, bool& got, const char* file, int line) {
+    return shfl(emulator::Exchange::up, x, by, clamp, mask, got, file, line);
+}
+inline u32 shfl_down(u32 x, u32 by, u32 clamp, u32 mask, bool& got, const char* file, int line) {
+    return shfl(emulator::Exchange::down, x, by, clamp, mask, got, file, line);
+}
+inline u32 shfl_idx(u32 x, u32 by, u32 clamp, u32 mask, bool& got, const char* file, int line) {
+    return shfl(emulator::Exchange::lane, x, by, clamp, mask, got, file, line);
+}
+inline void mma_m16n8k16(const u32 (&a)[4], const u32 (&b)[2], const f32 (&c)[4], const char* file, int line, f32& d0,
+                         f32& d1, f32& d2, f32& d3) {
+    f32 d[4] = {c[0], c[1], c[2], c[3]};
+    emulator::multiply_fragments(d, a, b, file, line);
+    d0 = d[0], d1 = d[1], d2 = d[2], d3 = d[3];
+}
+
+#undef PTX
+
+}  // namespace masquerade::ptx

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+// A stand-in for CUDA's runtime with the functions that engine/ops/cuda calls. Memory of the device is the host's,
+// launches run translated PTX on fibers, one after the other, and a captured graph is a list of what was submitted.
+// What the manual forbids and this machine could do is a complaint: the default stream, a wait during a capture, a
+// captured copy from memory that is not pinned.
+#include <cuda_runtime_api.h>
+#include <sys/mman.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "tests/ptx/kernels.h"
+#include "tests/ptx/stream.h"
+#undef cudaGetDeviceProperties
+
+using namespace masquerade::ptx;
+
+namespace {
+
+using Work = std::function<std::string()>;
+using Graph = std::vector<Work>;
+
+struct Function {
+    std::string name;
+    std::size_t most_dynamic = 48 << 10;  // bytes of shared memory
+};
+struct Pushed {
+    dim3 blocks, threads;
+    std::size_t shared;
+    void* stream;
+};
+
+std::map<const void*, Function>& functions() {  // by the host's stub; filled before main()
+    static std::map<const void*, Function> all;
+    return all;
+}
+std::vector<Pushed> pushed;  // <<<...>>>
+std::map<const char*, std::size_t> pinned, device;
+Graph* captured = nullptr;
+std::string fault;  // of the launch that has spoilt the device
+cudaError_t last = cudaSuccess;
+
+cudaError_t result(cudaError_t status) {
+    if (status == cudaSuccess && !fault.empty()) status = cudaErrorIllegalAddress;
+    if (status != cudaSuccess) last = status;
+    return status;
+}
+bool holds(const std::map<const char*, std::size_t>& blocks, const void* at, std::size_t bytes) {
+    auto after = blocks.upper_bound(static_cast<const char*>(at));
+    if (after == blocks.begin()) return false;
+    --after;
+    return static_cast<const char*>(at) + bytes <= after->first + after->second;
+}
+void expect_stream(cudaStream_t stream, const char* what) {
+    if (!stream) complain(std::string(what) + " on the default stream");
+}
+double* moment_of(cudaEvent_t event) { return reinterpret_cast<double*>(event); }
+void perform(const Work& work) {
+    if (fault.empty()) fault = work();
+}
+
+}  // namespace
+
+namespace masquerade::ptx {
+
+void complain(const std::string& what) { std::fprintf(stderr, "complaint: %s\n", what.c_str()); }
+void submit(Work work) {
+    if (captured)
+        captured->push_back(std::move(work));
+    else
+        perform(work);
+}
+
+}  // namespace masquerade::ptx
+
+extern "C" {
+
+// ---- what nvcc writes into a host object ----------------------------------------------------------------------------
+void** __cudaRegisterFatBinary(void*) {
+    static void* all;
+    return &all;
+}
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void**) {}
+void __cudaRegisterFunction(void**, const char* stub, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*,
+                            int*) {
+    functions()[stub] = {name};
+}
+void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
+char __cudaInitModule(void**) { return 0; }
+unsigned __cudaPushCallConfiguration(dim3 blocks, dim3 threads, std::size_t shared, void* stream) {
+    pushed.push_back({blocks, threads, shared, stream});
+    return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3* blocks, dim3* threads, std::size_t* shared, void* stream) {
+    const Pushed p = pushed.back();
+    pushed.pop_back();
+    *blocks = p.blocks, *threads = p.threads, *shared = p.shared, *static_cast<void**>(stream) = p.stream;
+    return cudaSuccess;
+}
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* stub) {
+    *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(stub));
+    return cudaSuccess;
+}
+cudaError_t __cudaLaunchKernel(cudaKernel_t stub, dim3 blocks, dim3 threads, void** arguments, std::size_t shared,
+                               cudaStream_t stream) {
+    const auto found = functions().find(reinterpret_cast<const void*>(stub));
+    Kernel* kernel = found == functions().end() ? nullptr : find_kernel(found->second.name);
+    if (!kernel) {
+        complain("no translated kernel " + (found == functions().end() ? "of this stub" : found->second.name));
+        return result(cudaErrorInvalidDeviceFunction);
+    }
+    expect_stream(stream, "a launch");
+    if (shared > found->second.most_dynamic) {
+        complain(found->second.name + ": asks for " + std::to_string(shared) + " bytes of shared memory, allowed are " +
+                 std::to_string(found->second.most_dynamic));
+        return result(cudaErrorInvalidConfiguration);
+    }
+    std::vector<char> parameters;
+    for (std::size_t i = 0; i < kernel->parameters.size(); i++) {
+        const Parameter& p = kernel->parameters[i];
+        parameters.resize(std::size_t(p.offset + p.bytes));
+        std::memcpy(parameters.data() + p.offset, arguments[i], std::size_t(p.bytes));
+    }
+    submit([=] {
+        return run(*kernel, {blocks.x, blocks.y, blocks.z}, {threads.x, threads.y, threads.z}, shared, parameters);
+    });
+    return result(cudaSuccess);
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+cudaError_t cudaMalloc(void** data, std::size_t bytes) {
+    // A page behind every block belongs to nobody.
+    void* at = mmap(nullptr, bytes + 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return result(cudaErrorMemoryAllocation);
+    if (bytes < std::size_t(64) << 20) std::memset(at, 0xff, bytes);  // NaN, as what nobody has written may be
+    *data = at;
+    device[static_cast<char*>(at)] = bytes;
+    add_memory(at, bytes);
+    return result(cudaSuccess);
+}
+cudaError_t cudaFree(void* data) {
+    if (!data) return result(cudaSuccess);
+    const auto found = device.find(static_cast<char*>(data));
+    if (found == device.end()) return result(cudaErrorInvalidValue);
+    munmap(data, found->second + 8192);
+    device.erase(found);
+    remove_memory(data);
+    return result(cudaSuccess);
+}
+cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned) {
+    *data = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    pinned[static_cast<char*>(*data)] = bytes;
+    return result(cudaSuccess);
+}
+cudaError_t cudaMallocHost(void** data, std::size_t bytes) { return cudaHostAlloc(data, bytes, 0); }
+cudaError_t cudaFreeHost(void* data) {
+    pinned.erase(static_cast<char*>(data));
+    std::free(data);
+    return result(cudaSuccess);
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+    expect_stream(stream, "a copy");
+    if (captured && kind == cudaMemcpyHostToDevice && !holds(pinned, from, bytes))
+        complain("a captured copy from memory that is not pinned");
+    if ((kind != cudaMemcpyDeviceToHost && !holds(device, to, bytes)) ||
+        (kind != cudaMemcpyHostToDevice && !holds(device, from, bytes)))
+        return result(cudaErrorInvalidValue);
+    submit([=] { return std::memmove(to, from, bytes), std::string(); });
+    return result(cudaSuccess);
+}
+cudaError_t cudaMemsetAsync(void* to, int byte, std::size_t bytes, cudaStream_t stream) {
+    expect_stream(stream, "a fill");
+    if (!holds(device, to, bytes)) return result(cudaErrorInvalidValue);
+    submit([=] { return std::memset(to, byte, bytes), std::string(); });
+    return result(cudaSuccess);
+}
+
+// ---- streams, graphs, events ----------------------------------------------------------------------------------------
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+    static int one;
+    *stream = reinterpret_cast<cudaStream_t>(&one);
+    return result(cudaSuccess);
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+    if (!captured) return result(cudaSuccess);
+    complain("a wait while a step is captured");
+    return result(cudaErrorStreamCaptureUnsupported);
+}
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
+    captured = new Graph;
+    return result(cudaSuccess);
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
+    *graph = reinterpret_cast<cudaGraph_t>(captured);
+    captured = nullptr;
+    return result(cudaSuccess);
+}
+// CUDA compares kinds of nodes and edges, of which only the number is known here.
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphExecUpdateResultInfo*) {
+    Graph &old = *reinterpret_cast<Graph*>(executable), &fresh = *reinterpret_cast<Graph*>(graph);
+    if (old.size() != fresh.size()) return result(cudaErrorGraphExecUpdateFailure);
+    old = fresh;
+    return result(cudaSuccess);
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+    *executable = reinterpret_cast<cudaGraphExec_t>(new Graph(*reinterpret_cast<Graph*>(graph)));
+    return result(cudaSuccess);
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+    expect_stream(stream, "a graph");
+    for (const Work& work : *reinterpret_cast<Graph*>(executable)) perform(work);
+    return result(cudaSuccess);
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+    delete reinterpret_cast<Graph*>(executable);
+    return result(cudaSuccess);
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    delete reinterpret_cast<Graph*>(graph);
+    return result(cudaSuccess);
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+    *event = reinterpret_cast<cudaEvent_t>(new double(0));
+    return result(cudaSuccess);
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    *moment_of(event) = std::chrono::duration<double>(now).count();
+    return result(cudaSuccess);
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t) { return result(cudaSuccess); }
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
+    *milliseconds = float(1e3 * (*moment_of(to) - *moment_of(from)));
+    return result(cudaSuccess);
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    delete moment_of(event);
+    return result(cudaSuccess);
+}
+
+// ---- what is there, what went wrong ---------------------------------------------------------------------------------
+cudaError_t cudaGetLastError() {
+    const cudaError_t found = last;
+    last = fault.empty() ? cudaSuccess : cudaErrorIllegalAddress;
+    return found;
+}
+const char* cudaGetErrorString(cudaError_t status) {
+    static std::string text;
+    text = status == cudaErrorIllegalAddress ? fault : "error " + std::to_string(int(status));
+    return text.c_str();
+}
+const char* cudaGetErrorName(cudaError_t status) { return status == cudaSuccess ? "cudaSuccess" : "cudaError"; }
+cudaError_t cudaGetDeviceCount(int* count) {
+    *count = 1;
+    return result(cudaSuccess);
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+    *version = CUDART_VERSION;
+    return result(cudaSuccess);
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* found, int) {
+    *found = {};
+    std::strcpy(found->name, "PTX on fibers");
+    found->major = 9;
+    return result(cudaSuccess);
+}
+cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* all) {
+    *unused = *all = std::size_t(80) << 30;
+    return result(cudaSuccess);
+}
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* found, const void*) {
+    *found = {};
+    return result(cudaSuccess);
+}
+cudaError_t cudaFuncSetAttribute(const void* stub, cudaFuncAttribute what, int value) {
+    if (what != cudaFuncAttributeMaxDynamicSharedMemorySize || value > 227 << 10) return result(cudaErrorInvalidValue);
+    functions()[stub].most_dynamic = std::size_t(value);
+    return result(cudaSuccess);
+}
+
+}  // extern "C"
