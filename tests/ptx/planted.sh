@@ -9,13 +9,13 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 faults=0
 
-# planted NAME KERNELS CASE SAID PATTERN REPLACEMENT: replaces the first match of a Python pattern in KERNELS.ptx;
-# the case must fail and say SAID.
+# planted NAME KERNELS CASE SAID PATTERN REPLACEMENT [COUNT]: replaces the first COUNT matches (1; 0: all) of a Python pattern
+# in KERNELS.ptx; the case must fail and say SAID.
 planted() {
     local name=$1 kernels=$2 case=$3 said=$4
-    python3 - "$cuda/$kernels.ptx" "$folder/${kernels##*/}.ptx" "$5" "$6" <<'PY' || { echo "$name: nothing to replace"; faults=1; return; }
+    python3 - "$cuda/$kernels.ptx" "$folder/${kernels##*/}.ptx" "$5" "$6" "${7:-1}" <<'PY' || { echo "$name: nothing to replace"; faults=1; return; }
 import re, sys
-text, count = re.subn(sys.argv[3], sys.argv[4], open(sys.argv[1]).read(), count=1, flags=re.S)
+text, count = re.subn(sys.argv[3], sys.argv[4], open(sys.argv[1]).read(), count=int(sys.argv[5]), flags=re.S)
 open(sys.argv[2], "w").write(text)
 sys.exit(count == 0)
 PY
@@ -37,15 +37,15 @@ PY
 }
 FMT=$(sed -n 's/^FMT_LIB *:= *//p' build/config.mk)
 
-planted 'a barrier deleted' engine/ops/layernorm layernorm_backward 'no barrier lies between' 'bar\.sync \t?0;' ''
-planted 'a load 4 bytes further' engine/ops/layernorm layernorm_forward 'layernorm_forward' \
+planted 'a barrier deleted' engine/ops/layernorm layernorm_backward 'of shared memory at' 'bar\.sync \t?0;' ''
+planted 'a load 4 bytes further' engine/ops/layernorm layernorm_forward 'layernorm (GPU' \
     '(ld\.global\.f32 [^\[]*\[%rd\d+)\]' '\1+4]'
 planted 'a load that is not aligned' engine/ops/layernorm layernorm_forward 'bytes past a multiple' \
     '(ld\.global\.f32 [^\[]*\[%rd\d+)\]' '\1+2]'
 planted 'a load outside of all memory' engine/ops/layernorm layernorm_forward 'no memory of the device' \
     '(ld\.global\.f32 [^\[]*\[%rd\d+)\]' '\1+1073741824]'
-planted 'another lane of a shuffle' engine/ops/layernorm layernorm_forward 'layernorm_forward' \
+planted 'another lane of a shuffle' engine/ops/layernorm layernorm_forward 'layernorm (GPU' \
     '(shfl\.sync\.bfly\.b32 [^,]*, [^,]*, )%r\d+' '\g<1>3'
-planted 'two registers of a fragment exchanged' engine/ops/cuda/attention_forward attention_forward 'attention_forward' \
-    '(mma\.sync[^{]*\{[^}]*\}, \{%r\d+),(%r\d+),(%r\d+),' '\1,\3,\2,'
+planted 'two registers of a fragment exchanged' engine/ops/cuda/tiled_multiply linear_forward 'linear (GPU' \
+    '(mma\.sync[^{]*\{[^}]*\}, \{%r\d+),(%r\d+),(%r\d+),' '\1,\3,\2,' 0
 exit $faults
