@@ -9,7 +9,7 @@
 
 namespace masquerade::ptx {
 
-// What all launches of a kernel have done. Loads, stores and their bytes are those of global memory; `shared` counts
+// The sums over all launches of a kernel. Loads, stores and their bytes are those of global memory; `shared` counts
 // both kinds of accesses to shared memory.
 struct Counts {
     std::uint64_t instructions = 0, loads = 0, bytes_loaded = 0, stores = 0, bytes_stored = 0, shared = 0, products = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the instructions of PTX compute (PTX ISA 9.0, chapter 9), one template for each, which has the name of the
-// instruction with _ for the dots; T is its type. tests/ptx/translate.py calls them. Divisions and roots are those of
-// IEEE: nvcc approximates none without -use_fast_math.
+// The instructions of PTX (PTX ISA 9.0, chapter 9). Each is a template with the name of the instruction, in which _ stands
+// for a dot; T is the type of the instruction. The code that tests/ptx/translate.py writes calls these templates. Divisions
+// and roots are those of IEEE: nvcc approximates none without -use_fast_math.
 #pragma once
 #include <algorithm>
 #include <cmath>
