@@ -255,7 +255,7 @@ fuzzers := $(if $(filter runs,$(TARGET)),,$(BUILD)/fuzz) $(if $(filter-out runs,
 run-fuzz: $(fuzzers)
 	@for program in $(fuzzers); do $$program --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) --out build/fuzz-failure $(if $(EACH),--each) $(TARGET) || exit 1; done
 of_runs := $(wildcard tests/fuzz/run*.cpp)
-fuzzed  := $(filter input/% engine/% tokenizer/% models/runs/hugging_face/% models/nets/backbone.cpp models/nets/attention_words.cpp,$(sources))
+fuzzed  := $(filter input/% engine/% tokenizer/% models/runs/hugging_face/% models/masks/% models/nets/backbone.cpp models/nets/attention_words.cpp,$(sources))
 $(BUILD)/fuzz: $(call object,$(filter-out $(of_runs),$(wildcard tests/fuzz/*.cpp)) $(fuzzed))
 $(BUILD)/fuzz-runs: $(call object,tests/fuzz/driver.cpp tests/fuzz/grammar.cpp tests/fuzz/subject.cpp $(of_runs) $(sources))
 $(BUILD)/fuzz $(BUILD)/fuzz-runs:

@@ -14,6 +14,7 @@
 
 #include "engine/io/file.h"
 #include "models/runs/classify_run.h"
+#include "models/runs/flow_run.h"
 #include "models/runs/insertion_run.h"
 #include "models/runs/start.h"
 #include "models/runs/univae_run.h"
@@ -360,6 +361,8 @@ void generate(const std::string& path, std::size_t byte) {
         write_latents(*latents, byte);
     else if (const auto* targets = dynamic_cast<const TargetRun*>(run.get()))
         write_targets(*targets, byte);
+    else if (auto* flow = dynamic_cast<FlowRun*>(run.get()))
+        flow->measures(2), flow->draw(1, std::uint32_t(byte));
     else
         dynamic_cast<ClassifyRun&>(*run).measures(2);
 }
