@@ -49,6 +49,14 @@ struct Trained {
         how.run = "RUN";
         return run->writer(how).write(lines, first);
     }
+    // The values of all measures, by their keys.
+    std::map<std::string, double> measured() const {
+        Measuring how;
+        how.run = folder.file("run"), how.limit = 6, how.importance = 2, how.samples = 7;
+        std::map<std::string, double> found;
+        for (const Measure& m : run->measures(how).rows) found[m.key] = m.value;
+        return found;
+    }
 };
 
 }  // namespace
@@ -95,10 +103,7 @@ TEST_CASE(
     }
     CHECK(t.run->features({"a line"}).empty());
 
-    Measuring how;
-    how.run = t.folder.file("run"), how.limit = 6, how.importance = 2, how.samples = 7;
-    std::map<std::string, double> found;
-    for (const Measure& m : t.run->measures(how).rows) found[m.key] = m.value;
+    const std::map<std::string, double> found = t.measured();
     CHECK(found.at("samples") == 7);
     CHECK(found.at("targets_different") > 1);
     CHECK(found.at("targets_different") <= 5);
@@ -148,10 +153,7 @@ TEST_CASE("conditional run with a prior of the source: targets are drawn from it
     CHECK_SAYS(message_of<BadUsage>([&] { t.written(how, lines); }), "--prior fitted: the run has source_prior=true");
     CHECK_SAYS(message_of<BadUsage>([&] { t.run->fit_prior({}); }), "--fit-prior: the run has source_prior=true");
 
-    Measuring measuring;
-    measuring.run = t.folder.file("run"), measuring.limit = 6, measuring.importance = 2, measuring.samples = 7;
-    std::map<std::string, double> found;
-    for (const Measure& m : t.run->measures(measuring).rows) found[m.key] = m.value;
+    const std::map<std::string, double> found = t.measured();
     CHECK(found.at("samples") == 7);
     CHECK(found.at("kl") > 0);
     CHECK(found.at("nll") > 0);
