@@ -27,7 +27,8 @@ extern "C" __attribute__((weak)) char __data_start[];                           
 namespace masquerade::emulator {
 namespace {
 
-// Where static shared memory lies; translated PTX, in a library, has it among dynamic shared memory.
+// The range of static shared memory. It is empty in a shared library, which runs translated PTX: there, static shared
+// memory is the first part of the dynamic one.
 const Bytes statics{__data_start, __data_start ? _end : nullptr};
 const Bytes built_in{__start_emulator_built_in, __stop_emulator_built_in};
 

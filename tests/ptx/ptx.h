@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The instructions of PTX (PTX ISA 9.0, chapter 9). Each is a template with the name of the instruction, in which _ stands
-// for a dot; T is the type of the instruction. The code that tests/ptx/translate.py writes calls these templates. Divisions
-// and roots are those of IEEE: nvcc approximates none without -use_fast_math.
+// The instructions of PTX (PTX ISA 9.0, chapter 9). Each is a template with the name of the instruction, in which _
+// stands for a dot; T is the type of the instruction. The code written by tests/ptx/translate.py calls these templates.
+// Divisions and square roots are exactly rounded (IEEE 754), because nvcc approximates them only with -use_fast_math.
 #pragma once
 #include <algorithm>
 #include <cmath>

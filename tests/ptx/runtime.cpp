@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A stand-in for CUDA's runtime, with the functions that engine/ops/cuda calls. The device's memory is memory of the host.
-// Launches run translated PTX on fibers, one after the other, and a captured graph is a list of the submitted work. The
-// stand-in prints a complaint if the host does something that would work here and that CUDA's manual forbids: it uses the
-// default stream, waits during a capture, or captures a copy from memory that is not pinned.
+// A stand-in for CUDA's runtime, with the functions that engine/ops/cuda calls. The device's memory is memory of the
+// host. Launches run translated PTX on fibers, one after the other, and a captured graph is a list of the submitted
+// work. The stand-in prints a complaint if the host does something that would work here and that CUDA's manual forbids:
+// it uses the default stream, waits during a capture, or captures a copy from memory that is not pinned.
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
