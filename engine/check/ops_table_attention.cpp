@@ -138,9 +138,13 @@ Op attention_op(const std::string& use, const Build& build, float dropout = 0, i
         const auto layout = std::make_shared<Layout>(build(N));
         Case c;
         c.usual.sums(D + longest(N));
-        c.input("q", {N, C});
+        // in bf16, the CUDA kernels round the gradients of the scores
+        c.input("q", {N, C}).from_rounded();
         for (int s = 0; s < layout->sources(); s++)
-            c.input(s ? "kv1" : "kv", {layout->keys[s], kv_columns}).with_any_rows().sums(D + longest(N) * readers);
+            c.input(s ? "kv1" : "kv", {layout->keys[s], kv_columns})
+                .from_rounded()
+                .with_any_rows()
+                .sums(D + longest(N) * readers);
         c.output("y", {N, C});
         c.statistic("lse", {N, H}).at_least(1);
         if (dropout > 0) name_rows(c, N, 6, false);

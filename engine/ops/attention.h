@@ -26,16 +26,34 @@ inline AttentionHeads attention_heads(const View& q, const Views& kv, int heads)
     return {H, G < 1 ? 1 : G, D};
 }
 
-// Returns the channel of the random number (Stream::at()) that decides whether dropout keeps a query's probability for
-// a key. In softmax attention, `ordinal` is the number of keys that the query visits before this key; in lsh_attention,
-// `ordinal` is the index of the key in its list (list_plan.h).
-constexpr std::uint32_t attention_channel(int head, int ordinal) {
-    return (std::uint32_t(head) << 20) + std::uint32_t(ordinal);
-}
-// Returns the threshold of dropout. An attention probability is kept if its 32 random bits are at least this number.
-inline std::uint32_t attention_threshold(const AttentionRule& rule) {
-    return std::uint32_t(double(rule.dropout) * 4294967296.0);
-}
+// Dropout of softmax attention. 16 random bits decide whether a query row keeps its probability for a key; one draw
+// (Stream::at()) yields the bits for 8 keys with consecutive channels, the lower half of a word before the upper one.
+// The channel of a key is its place in its key segment, counted from the first channel of this segment. The first
+// channels of the segments that a query segment sees are multiples of 8, in the order of SegmentGraph::sees. A channel
+// therefore does not depend on which other keys the row sees.
+struct AttentionDropout {
+    std::uint32_t threshold = 0;  // a probability is kept if its 16 bits are at least this; 0: there is no dropout
+    double kept = 1;              // factor of the probabilities that are kept
+    AttentionDropout() = default;
+    explicit AttentionDropout(double rate)
+        : threshold(std::uint32_t(rate * 65536 + 0.5 < 65535 ? rate * 65536 + 0.5 : 65535)),
+          kept(65536.0 / (65536 - threshold)) {}
+
+    static constexpr int keys_a_draw = 8;
+    // Returns the number of channels of a key segment.
+    static constexpr int channels_of(const KeySegment& key) {
+        return (key.end - key.begin + keys_a_draw - 1) / keys_a_draw * keys_a_draw;
+    }
+    // Returns the block of Stream::at() that contains this channel of a query head.
+    static constexpr std::uint32_t block_of(int head, int channel) {
+        return (std::uint32_t(head) << 17) + std::uint32_t(channel / keys_a_draw);
+    }
+    // Returns whether the probability for the key with this channel is kept, from the draw of its block.
+    constexpr bool keeps(const Four& draw, int channel) const {
+        const std::uint32_t word = draw.v[channel % keys_a_draw / 2];
+        return (channel % 2 ? word >> 16 : word & 0xffffu) >= threshold;
+    }
+};
 
 // Checks the rule of a call with `queries` query rows, and the shape of lse.
 inline void check_attention_rule(const char* op, const View& q, const AttentionRule& rule, std::int64_t queries,
@@ -86,7 +104,7 @@ inline void check_attention_query(const char* op, const View& q, const Views& kv
         if (key < 0 || key >= keys) refuse("sees key segment ", key, " of ", keys);
         for (int w = s.sees_begin; w < v; w++)
             if (graph.sees[w] == key) refuse("sees key segment ", key, " twice");
-        most += graph.keys[key].end - graph.keys[key].begin;
+        most += AttentionDropout::channels_of(graph.keys[key]);
     }
     if (most >= 1 << 20) refuse("sees ", most, " keys, more than 2^20");
     if (s.self < -1 || s.self >= keys) refuse("is key segment ", s.self, " of ", keys);

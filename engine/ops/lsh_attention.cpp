@@ -133,7 +133,9 @@ struct Pairs {
     HD A keep(int i, int j, int head) const {
         if (threshold == 0) return A(1);
         const int m = sorted.plan.query[i];
-        const std::uint32_t channel = attention_channel(head, j - sorted.plan.first_key[sorted.plan.group[j]]);
+        // the channel of a key is its index in its list (list_plan.h)
+        const std::uint32_t channel =
+            (std::uint32_t(head) << 20) + std::uint32_t(j - sorted.plan.first_key[sorted.plan.group[j]]);
         const Four words = stream.at(std::uint32_t(document[m]), std::uint32_t(position[m]), channel / 4);
         return words.v[channel % 4] >= threshold ? kept : A(0);
     }
@@ -241,7 +243,7 @@ Pairs<S, A> pairs_of(const std::vector<int>& numbers, const View& q, const View&
             a.rows.document.data,
             a.rows.position.data,
             a.stream,
-            attention_threshold(a),
+            std::uint32_t(double(a.dropout) * 4294967296.0),
             A(1 / (1 - double(a.dropout))),
             workspace<RoomTag, A>(3 * C * std::max(q.rows(), queries))};
 }

@@ -119,7 +119,6 @@ TEST_CASE("attention: what a query does not see does not reach it, and its gradi
 
 TEST_CASE("attention: the plan of a document says what visible() says, in order") {
     Sequence random(12, "plan");
-    int in_step = 0, out_of_step = 0;
     for (int round = 0; round < 200; round++) {
         const Layout layout = random_layout(random, 3, round % 2 ? 40 : 9);
         const SegmentGraph& graph = layout.graph;
@@ -142,14 +141,12 @@ TEST_CASE("attention: the plan of a document says what visible() says, in order"
                     CHECK(block.row == row);
                     REQUIRE((block.count >= 1 && block.row + block.count <= segment.end));
                     std::vector<std::vector<Seen>> seen(std::size_t(block.count));
-                    bool same = true;
                     unsigned seeing = 0;
                     int visits = 0;
                     for (int r = block.first_run; r < block.last_run; r++)
                         for (int k = 0; k < plan.runs[r].count; k++, visits++)
                             for (int i = 0; i < block.count; i++)
                                 if (plan.runs[r].seen_by >> i & 1) {
-                                    same &= int(seen[i].size()) == visits;
                                     seen[i].push_back(packed[plan.runs[r].key + k]);
                                     seeing |= 1u << i;
                                 }
@@ -157,8 +154,6 @@ TEST_CASE("attention: the plan of a document says what visible() says, in order"
                     CHECK(visits <= plan.most_visits);
                     CHECK(seeing == block.seeing);
                     CHECK(block.everyone == (1u << block.count) - 1);
-                    if (block.in_step) CHECK(same);
-                    (block.in_step ? in_step : out_of_step)++;
                     for (int i = 0; i < block.count; i++) {
                         const std::vector<Seen> asked = seen_by(graph, segment, row + i);
                         bool equal = asked.size() == seen[i].size();
@@ -172,12 +167,10 @@ TEST_CASE("attention: the plan of a document says what visible() says, in order"
             CHECK(next == plan.blocks.size());
         }
     }
-    CHECK(in_step > 200);
-    CHECK(out_of_step > 200);
 }
 
 // Every key row has a value of its own that is 0 but for one channel, so that y tells which were kept.
-TEST_CASE("attention: dropout draws a number by stream, document, position, head and count of keys seen") {
+TEST_CASE("attention: dropout draws a number by stream, document, position, head and place of the key") {
     Sequence random(13, "draws");
     const int H = 3, D = 200;
     int kept_keys = 0, dropped_keys = 0;
@@ -192,18 +185,22 @@ TEST_CASE("attention: dropout draws a number by stream, document, position, head
                 for (int c = 0; c < H * D; c++) call.kv[s](row, H * D + c) = c % D == channel_of(s, row) ? 1 : 0;
         Call<float> fast = as<float>(call);
         fast.forward();
-        const auto threshold = std::uint32_t(double(fast.rule.dropout) * 4294967296.0);
+        const auto threshold = std::uint32_t(std::lround(double(fast.rule.dropout) * 65536));
         for (const QuerySegment& segment : layout.graph.queries)
             for (int i = segment.begin; i < segment.end; i++)
                 for (int h = 0; h < H; h++) {
                     std::vector<int> kept(std::size_t(D), 0);
-                    std::uint32_t number = std::uint32_t(h) << 20;
                     for (const Seen& key : seen_by(layout.graph, segment, i)) {
-                        const Four four = call.rule.stream.at(std::uint32_t(call.document[i]),
-                                                              std::uint32_t(call.position[i]), number / 4);
-                        bool keeps = four[int(number % 4)] >= threshold;
+                        int number = key.row - layout.graph.keys[key.key].begin;
+                        for (int v = segment.sees_begin; layout.graph.sees[v] != key.key; v++) {
+                            const KeySegment& earlier = layout.graph.keys[layout.graph.sees[v]];
+                            number += (earlier.end - earlier.begin + 7) / 8 * 8;
+                        }
+                        const Four four =
+                            call.rule.stream.at(std::uint32_t(call.document[i]), std::uint32_t(call.position[i]),
+                                                (std::uint32_t(h) << 20 | std::uint32_t(number)) / 8);
+                        bool keeps = (four[number % 8 / 2] >> number % 2 * 16 & 0xffff) >= threshold;
                         kept[channel_of(layout.graph.keys[key.key].source, key.row)] += keeps;
-                        number++;
                         (keeps ? kept_keys : dropped_keys)++;
                     }
                     int wrong = 0;

@@ -23,6 +23,7 @@ std::map<std::string, Kernel>& kernels() {
 
 std::map<const char*, std::size_t> memory;  // begin of each block of global memory -> bytes
 emulator::Bytes last;                       // the block that was touched last
+std::vector<Copy> of_threads[1024];         // by the number of the thread in its block
 
 std::string said(const char* variable) {
     const char* value = std::getenv(variable);
@@ -78,6 +79,7 @@ std::string run(Kernel& kernel, Size blocks, Size threads, std::size_t dynamic_s
     launch.kernel = &kernel;
     if (parameters.size() > sizeof launch.parameters) return "a kernel takes at most 4096 bytes of parameters";
     std::copy(parameters.begin(), parameters.end(), launch.parameters);
+    for (std::vector<Copy>& copies : of_threads) copies.clear();  // what a launch with a fault has left
     kernel.counts.launches++;
     kernel.counts.threads += std::uint64_t(blocks.x) * blocks.y * blocks.z * threads.x * threads.y * threads.z;
     try {
@@ -87,6 +89,8 @@ std::string run(Kernel& kernel, Size blocks, Size threads, std::size_t dynamic_s
             [](const void* context) {
                 const Launch* l = static_cast<const Launch*>(context);
                 l->kernel->body(l->parameters, &l->kernel->counts);
+                if (!of_threads[emulator::running->number].empty())
+                    emulator::fail("ends without waiting for its copies (cp.async)");
             },
             &launch, sizeof launch);
     } catch (const Error& e) {
@@ -115,6 +119,20 @@ char* global(u64 address, int bytes) {
     std::snprintf(text, sizeof text, "touches %d bytes at %p, which is no memory of the device", bytes,
                   static_cast<void*>(at));
     emulator::fail(text);
+}
+
+bool begin_copy(const Copy& copy) {
+    static u32 state = 1;
+    state = state * 1664525u + 1013904223u;
+    of_threads[emulator::running->number].push_back(copy);
+    return state >> 31;
+}
+bool end_copy(Copy& copy) {
+    std::vector<Copy>& all = of_threads[emulator::running->number];
+    if (all.empty()) return false;
+    copy = all.back();
+    all.pop_back();
+    return true;
 }
 
 char* shared(u64 offset, int bytes) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/tensor/dtype.h"
 #include "tests/emulator/block.h"
 #include "tests/ptx/kernels.h"
 
@@ -161,6 +162,11 @@ PTX T max(T x, T y) {
 }
 PTX T sqrt(T x) { return std::sqrt(x); }
 PTX T rcp(T x) { return T(1) / x; }
+// Accurate to 2 units in the last place on a GPU, where numbers below the smallest normal one become 0.
+PTX T ex2_approx_ftz(T x) {
+    const T y = std::exp2(x);
+    return y < std::numeric_limits<T>::min() ? T(0) : y;
+}
 
 // ---- bits -----------------------------------------------------------------------------------------------------------
 PTX T and_(T x, T y) { return T(x & y); }
@@ -257,6 +263,9 @@ ROUNDED(cvt_rmi, std::floor)
 ROUNDED(cvt_rpi, std::ceil)
 #undef ROUNDED
 
+// Rounds two numbers; the first one becomes the upper half.
+inline u32 cvt_bf16x2(f32 high, f32 low) { return u32(bfloat16(high).bits) << 16 | u32(bfloat16(low).bits); }
+
 // ---- warps ----------------------------------------------------------------------------------------------------------
 // `clamp` of CUDA's shuffles: its bits 8 to 12 are 32 - width, its low ones the last lane, which is that of the width.
 inline u32 shfl(emulator::Exchange kind, u32 x, u32 by, u32 clamp, u32 mask, bool& got, const char* file, int line) {
@@ -281,6 +290,53 @@ inline void mma_m16n8k16(const u32 (&a)[4], const u32 (&b)[2], const f32 (&c)[4]
     f32 d[4] = {c[0], c[1], c[2], c[3]};
     emulator::multiply_fragments(d, a, b, file, line);
     d0 = d[0], d1 = d[1], d2 = d[2], d3 = d[3];
+}
+
+// Four matrices of 8 rows of 16 bytes; lane 8i + j brings the address of row j of matrix i.
+template <bool transposed>
+inline void ldmatrix_x4(u32 address, const char* file, int line, u32& d0, u32& d1, u32& d2, u32& d3) {
+    shared(address, 16);
+    const u32 g = u32(emulator::running->lane) / 4, t = u32(emulator::running->lane) % 4;
+    u32* const to[4] = {&d0, &d1, &d2, &d3};
+    u32 got[4];
+    bool ignored;
+    for (u32 i = 0; i < 4; i++) {
+        const u32 first = shfl_idx(address, 8 * i + (transposed ? 2 * t : g), 31, 0xffffffffu, ignored, file, line);
+        if (transposed) {
+            const u32 second = shfl_idx(address, 8 * i + 2 * t + 1, 31, 0xffffffffu, ignored, file, line);
+            u16 low, high;
+            load<u16>(shared(first + 2 * g, 2), low), load<u16>(shared(second + 2 * g, 2), high);
+            got[i] = u32(low) | u32(high) << 16;
+        } else {
+            load<u32>(shared(first + 4 * t, 4), got[i]);
+        }
+    }
+    for (int i = 0; i < 4; i++) *to[i] = got[i];
+}
+
+// ---- asynchronous copies --------------------------------------------------------------------------------------------
+struct Copy {
+    char* to;
+    const char* from;
+    u32 bytes;  // the rest of the 16 becomes 0
+};
+// Notes a copy of the running thread. Returns whether its bytes arrive at once, which is chosen by chance.
+bool begin_copy(const Copy& copy);
+bool end_copy(Copy& copy);  // takes one that the thread has not waited for; false if there is none
+inline void copy(const Copy& c) {
+    for (u32 i = 0; i < 16; i += 4) store<u32>(c.to + i, i < c.bytes ? *reinterpret_cast<const u32*>(c.from + i) : 0);
+}
+// The bytes arrive at once or when the thread waits. Until then, they are NaN. Both count as writes of this thread, so
+// another thread may touch them only behind a barrier after the wait.
+inline void cp_async(char* to, u64 from, u32 bytes) {
+    const Copy c{to, bytes ? global(from, 16) : nullptr, bytes};
+    if (begin_copy(c))
+        copy(c);
+    else
+        for (u32 i = 0; i < 16; i += 4) store<u32>(to + i, 0xffffffffu);
+}
+inline void cp_async_wait_all() {
+    for (Copy c; end_copy(c);) copy(c);
 }
 
 #undef PTX

@@ -132,6 +132,8 @@ class Kernel:
         if words[0] == "cvta":
             how = "cvta_to_shared" if words[1:3] == ["to", "shared"] else "cvta_shared" if "shared" in words else "mov"
             return f"set({variable(a[0])}, {how}<u64>({self.read(a[1], 'u64')}));"
+        if words[0] == "cvt" and words[2] == "bf16x2":
+            return f"set({variable(a[0])}, cvt_bf16x2({self.read(a[1], kind)}, {self.read(a[2], kind)}));"
         if words[0] == "cvt":
             rounding = "_".join(word for word in words[:-2] if word not in SILENT)
             return f"set({variable(a[0])}, {rounding}<{TYPES[words[-2]]}>({self.read(a[1], kind)}));"
@@ -158,6 +160,17 @@ class Kernel:
             d, first, second, sums = map(braced, a)
             lists = [", ".join(self.read(x, t) for x in part) for part, t in ((first, "u32"), (second, "u32"), (sums, "f32"))]
             return f"{name}({{{lists[0]}}}, {{{lists[1]}}}, {{{lists[2]}}}, {place}, {', '.join(map(variable, d))});"
+        if words[0] == "ldmatrix":
+            four = ", ".join(map(variable, braced(a[0])))
+            transposed = "true" if "trans" in words else "false"
+            return f"ldmatrix_x4<{transposed}>({self.read(a[1].strip('[]'), 'u32')}, {place}, {four});"
+        if opcode == "cp.async.wait_all":
+            return "cp_async_wait_all();"
+        if words[:2] == ["cp", "async"]:
+            to, source = self.memory(".shared", a[0], 16), self.read(a[1].strip("[]"), "u64")
+            if a[2] != "16":
+                raise SyntaxError(f"{self.module.file}:{number}: {opcode}: expected 16 bytes, found {a[2]}")
+            return f"cp_async({to}, {source}, {self.read(a[3], 'u32')});"
         values = [self.read(x, kind) for x in a[1:]]
         if "wide" in words and len(values) == 3:
             values[2] = self.read(a[3], WIDE[kind])
@@ -169,8 +182,12 @@ class Kernel:
         of = {"ld.global": [0, 0], "st.global": [0, 0], "shared": [0, 0], "mma": [0, 0]}
         for _, _, _, opcode, operands in block:
             words = opcode.split(".")
+            if opcode.startswith("cp.async.cg"):
+                of["ld.global"][0] += 1
+                of["ld.global"][1] += 16
+                continue
             space = "shared" if "shared" in words else f"{words[0]}.global" if "global" in words else words[0]
-            if words[0] in ("ld", "st", "mma") and space in of:
+            if words[0] in ("ld", "st", "mma", "ldmatrix") and space in of:
                 values = max(len(braced(x)) for x in operands)
                 of[space][0] += 1
                 of[space][1] += values * SIZES[words[-1]]

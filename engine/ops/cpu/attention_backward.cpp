@@ -46,7 +46,7 @@ void backward_heads(const AttentionCall& call, const KeyOwners& owners, const Do
     const bool drops = call.rule.dropout > 0;
     const std::int64_t P = padded(call.D), keys_size = (plan.rows + overhang) * P, block_size = lanes * P,
                        visits_size = std::int64_t(plan.most_visits + overhang) * lanes;
-    float* keys = workspace<Memory>(4 * keys_size + 5 * block_size + (drops ? 4 : 2) * visits_size);
+    float* keys = workspace<Memory>(4 * keys_size + 5 * block_size + (drops ? 3 : 2) * visits_size);
     float *values = keys + keys_size, *dkeys = values + keys_size, *dvalues = dkeys + keys_size,
           *q_rows = dvalues + keys_size, *q_columns = q_rows + block_size, *dy_rows = q_columns + block_size,
           *dy_columns = dy_rows + block_size, *sums = dy_columns + block_size, *p = sums + block_size,
@@ -63,7 +63,7 @@ void backward_heads(const AttentionCall& call, const KeyOwners& owners, const Do
             pack_block(dy.as<S>() + at, call.C, block.count, 1.0f, call.D, next, dy_rows, dy_columns);
             dot_keys(plan, block, call.D, q_columns, keys, p);
             dot_keys(plan, block, call.D, dy_columns, values, ds);
-            if (drops) draw_dropout(call, plan, block, head, factors, factors + visits_size);
+            if (drops) draw_dropout(call, plan, block, head, factors);
             Vector log_sums{};
             for (int i = 0; i < block.count; i++)
                 log_sums[i] = lse.as<float>()[std::ptrdiff_t(block.row + i) * call.rule.heads + head];

@@ -174,35 +174,31 @@ void add_to_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const
 }
 
 void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const QueryBlock& block, int head,
-                  float* factors, float* drawn) {
-    constexpr int four_lanes = 4 * lanes;
-    const auto scale = float(1 / (1 - double(call.rule.dropout)));
+                  float* factors) {
+    const Vector kept = splat(float(call.dropout.kept));
+    const Words limit = (call.dropout.threshold << 16) - Words{};
     const Stream& stream = call.rule.stream;
     Words document{}, position{};
     for (int i = 0; i < block.count; i++) {
         document[i] = std::uint32_t(call.rule.rows.document[block.row + i]);
         position[i] = std::uint32_t(call.rule.rows.position[block.row + i]);
     }
-    // The random number for a key depends on the key's ordinal: the number of keys that the lane (query row) sees
-    // before this key. If block.in_step is true, the ordinal of the block's v-th visited key is v for all lanes.
-    // Otherwise the factors are drawn by ordinal, and then copied to the visited keys.
-    float* by_ordinal = block.in_step ? factors : drawn;
-    const std::uint32_t first = attention_channel(head, 0) / 4;
-    for (int b = 0; 4 * b < block.visits; b++) {
-        Words draws[4] = {first + std::uint32_t(b) - Words{}, position, document, stream.step - Words{}};
-        philox(draws, stream.key0, stream.key1);
-#pragma GCC unroll 4
-        for (int k = 0; k < 4; k++)
-            store(by_ordinal + b * four_lanes + k * lanes, draws[k] >= call.threshold ? splat(scale) : Vector{});
-    }
-    if (block.in_step) return;
-    alignas(64) std::int32_t at[lanes];
-    for (int i = 0; i < lanes; i++) at[i] = i;
+    Vector drawn[AttentionDropout::keys_a_draw];
+    std::uint32_t known = ~0u;  // the block of random numbers that `drawn` was made of
     for (int r = block.first_run; r < block.last_run; r++) {
-        const Integers step = lanes_of(plan.runs[r].seen_by) & lanes;
-        for (int n = 0; n < plan.runs[r].count; n++, factors += lanes) {
-            for (int i = 0; i < lanes; i++) factors[i] = drawn[at[i]];
-            for (int i = 0; i < lanes; i++) at[i] += step[i];
+        const int end = plan.runs[r].channel + plan.runs[r].count;
+        for (int channel = plan.runs[r].channel; channel < end; channel++, factors += lanes) {
+            if (const std::uint32_t number = AttentionDropout::block_of(head, channel); number != known) {
+                Words draws[4] = {number - Words{}, position, document, stream.step - Words{}};
+                philox(draws, stream.key0, stream.key1);
+#pragma GCC unroll 4
+                for (int k = 0; k < 4; k++) {
+                    drawn[2 * k] = draws[k] << 16 >= limit ? kept : Vector{};
+                    drawn[2 * k + 1] = draws[k] >= limit ? kept : Vector{};
+                }
+                known = number;
+            }
+            store(factors, drawn[channel % AttentionDropout::keys_a_draw]);
         }
     }
 }

@@ -141,8 +141,8 @@ void sum_over_keys(const DocumentPlan& plan, const QueryBlock& block, int P, con
 void add_to_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* from,
                  float* packed);
 // Sets factors[v][lane] to 0 if dropout removes the lane's probability for the block's v-th visited key, else to
-// 1 / (1 - rate). `drawn` is scratch memory of the same size as `factors`.
+// AttentionDropout::kept.
 void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const QueryBlock& block, int head,
-                  float* factors, float* drawn);
+                  float* factors);
 
 }  // namespace masquerade::cpu::blocks

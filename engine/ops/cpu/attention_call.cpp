@@ -21,7 +21,7 @@ AttentionCall::AttentionCall(const char* op, const View& queries, const Views& s
       C(int(q.columns())),
       D(heads.D),
       scale(1 / std::sqrt(double(D))),
-      threshold(attention_threshold(rule)),
+      dropout(rule.dropout),
       documents(documents_of_call),
       covered(covered_by_call) {
     check_attention(op, q, kv, graph, rule, lse);

@@ -20,9 +20,9 @@ struct AttentionCall {
     const SegmentGraph& graph;
     const AttentionRule& rule;
     AttentionHeads heads;
-    int C, D;                 // number of columns of q (C = H D) and of one head
-    double scale;             // factor of the scores: 1 / sqrt(D) for heads of width D
-    std::uint32_t threshold;  // dropout keeps a probability whose random bits are at least this
+    int C, D;      // number of columns of q (C = H D) and of one head
+    double scale;  // factor of the scores: 1 / sqrt(D) for heads of width D
+    AttentionDropout dropout;
     const std::vector<DocumentRange>& documents;
     const std::vector<char>& covered;  // for each query row: whether a query segment contains it
 

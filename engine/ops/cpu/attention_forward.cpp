@@ -49,7 +49,7 @@ void forward_heads(const AttentionCall& call, const DocumentPlan& plan, int grou
     const bool drops = call.rule.dropout > 0;
     const std::int64_t P = padded(call.D), keys_size = (plan.rows + overhang) * P, block_size = lanes * P,
                        visits_size = std::int64_t(plan.most_visits + overhang) * lanes;
-    float* keys = workspace<Memory>(2 * keys_size + 2 * block_size + (drops ? 3 : 1) * visits_size);
+    float* keys = workspace<Memory>(2 * keys_size + 2 * block_size + (drops ? 2 : 1) * visits_size);
     float *values = keys + keys_size, *rows = values + keys_size, *columns = rows + block_size,
           *weights = columns + block_size, *factors = drops ? weights + visits_size : nullptr;
     pack_keys<S>(call, plan, group, keys, values);
@@ -59,7 +59,7 @@ void forward_heads(const AttentionCall& call, const DocumentPlan& plan, int grou
             const std::ptrdiff_t at = std::ptrdiff_t(block.row) * call.C + head * call.D;
             pack_block(call.q.as<S>() + at, call.C, block.count, float(call.scale), call.D, next, rows, columns);
             dot_keys(plan, block, call.D, columns, keys, weights);
-            if (drops) draw_dropout(call, plan, block, head, factors, factors + visits_size);
+            if (drops) draw_dropout(call, plan, block, head, factors);
             Vector top, total = softmax_visits(plan, block, factors, weights, top);
             sum_over_keys(plan, block, int(P), weights, values, rows);
             alignas(64) float factor[lanes], log_sum[lanes];

@@ -29,27 +29,26 @@ void number_keys(const SegmentGraph& graph, DocumentRange document, DocumentPlan
     for (int index : plan.key_segments) plan.numbered[index] = 0;
 }
 
-void add_run(DocumentPlan& plan, QueryBlock& block, int key, int count, unsigned seen_by) {
+void add_run(DocumentPlan& plan, QueryBlock& block, int key, int channel, int count, unsigned seen_by) {
     if (count == 0) return;
     block.visits += count;
     block.seeing |= seen_by;
     if (block.first_run < int(plan.runs.size())) {
         KeyRun& last = plan.runs.back();
-        if (last.seen_by == seen_by && last.key + last.count == key) {
+        if (last.seen_by == seen_by && last.key + last.count == key && last.channel + last.count == channel) {
             last.count += count;
             return;
         }
-        block.in_step &= (seen_by & ~last.seen_by) == 0;
     }
-    plan.runs.push_back({key, count, seen_by});
+    plan.runs.push_back({key, channel, count, seen_by});
 }
 
 // Adds the runs of key segment `index` in the case that some query of the block does not see all of its keys. At each
 // position where a query begins or stops seeing keys, the bit of this query is toggled. From this position to the next
 // such position, the queries whose bits are set see the keys. The time depends mainly on the number of runs, not on the
 // number of keys, so that narrow windows are cheap.
-void add_toggled_runs(const SegmentGraph& graph, const QuerySegment& segment, int index, DocumentPlan& plan,
-                      QueryBlock& block) {
+void add_toggled_runs(const SegmentGraph& graph, const QuerySegment& segment, int index, int first_channel,
+                      DocumentPlan& plan, QueryBlock& block) {
     const KeySegment& key = graph.keys[index];
     const int size = key.end - key.begin;
     if (int(plan.toggled.size()) <= size) {
@@ -70,7 +69,7 @@ void add_toggled_runs(const SegmentGraph& graph, const QuerySegment& segment, in
     for (int word = first / 64, begin = first; word <= last / 64; word++)
         for (std::uint64_t& bits = plan.changes[word]; bits; bits &= bits - 1) {
             const int place = word * 64 + __builtin_ctzll(bits);
-            if (now) add_run(plan, block, plan.first_row[index] + begin, place - begin, now);
+            if (now) add_run(plan, block, plan.first_row[index] + begin, first_channel + begin, place - begin, now);
             now ^= plan.toggled[place];
             plan.toggled[place] = 0;
             begin = place;
@@ -90,14 +89,16 @@ const DocumentPlan& plan_document(const AttentionCall& call, DocumentRange docum
         const QuerySegment& segment = graph.queries[s];
         for (int row = segment.begin; row < segment.end; row += lanes) {
             int count = std::min(lanes, segment.end - row), runs = int(plan.runs.size());
-            QueryBlock block{row, count, runs, runs, 0, (1u << count) - 1, 0, true};
+            QueryBlock block{row, count, runs, runs, 0, (1u << count) - 1, 0};
+            int channel = 0;
             for (int v = segment.sees_begin; v < segment.sees_end; v++) {
                 int index = graph.sees[v];
                 const KeySegment& key = graph.keys[index];
                 if (sees_whole(segment, index))
-                    add_run(plan, block, plan.first_row[index], key.end - key.begin, block.everyone);
+                    add_run(plan, block, plan.first_row[index], channel, key.end - key.begin, block.everyone);
                 else
-                    add_toggled_runs(graph, segment, index, plan, block);
+                    add_toggled_runs(graph, segment, index, channel, plan, block);
+                channel += AttentionDropout::channels_of(key);
             }
             block.last_run = int(plan.runs.size());
             plan.queries += count;

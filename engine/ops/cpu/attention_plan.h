@@ -10,10 +10,11 @@
 
 namespace masquerade::cpu {
 
-// A run of keys that the same queries of a block see: the packed key rows [key, key + count). seen_by has a bit for
-// each lane, which is set if the query row in this lane sees these keys.
+// A run of keys that the same queries of a block see: the packed key rows [key, key + count), whose channels
+// (AttentionDropout) begin at `channel`. seen_by has a bit for each lane, which is set if the query row in this lane
+// sees these keys.
 struct KeyRun {
-    int key, count;
+    int key, channel, count;
     unsigned seen_by;
 };
 
@@ -23,10 +24,6 @@ struct QueryBlock {
     int row, count;
     int first_run, last_run, visits;
     unsigned everyone, seeing;  // bits of the lanes that have a query row; bits of the lanes that see any key
-    // True if every lane that sees a key of the block also sees all earlier keys of the block. The index of a visit is
-    // then also the number of keys that the lane sees before the visited key. Dropout needs this number, because it
-    // selects the random number.
-    bool in_step;
 };
 
 // The plan of one document. A thread has one plan, which it fills again for each document; the memory only grows.

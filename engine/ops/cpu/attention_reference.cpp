@@ -27,25 +27,27 @@ using Gradients = std::array<A*, 4>;
 template <class A, class F>
 void visit_keys(const AttentionCall& call, const QuerySegment& segment, int row, int head, const Gradients<A>& dkv,
                 F f) {
-    int ordinal = 0;
+    int first_channel = 0;
     for (int v = segment.sees_begin; v < segment.sees_end; v++) {
         int index = call.graph.sees[v], source = call.graph.keys[index].source;
         const A* kv = call.kv[source].as<A>();
         A* d = dkv[source];
         each_run(call.graph, segment, row, index, [&](int begin, int end) {
-            for (int j = begin; j < end; j++, ordinal++) {
+            for (int j = begin; j < end; j++) {
                 std::int64_t at = j * std::int64_t(call.heads.kv_columns()) + head / call.heads.readers() * call.D;
                 A keep(1);
                 if (call.rule.dropout > 0) {
-                    std::uint32_t channel = attention_channel(head, ordinal);
-                    Four bits = call.rule.stream.at(std::uint32_t(call.rule.rows.document[row]),
-                                                    std::uint32_t(call.rule.rows.position[row]), channel / 4);
-                    keep = bits[int(channel % 4)] >= call.threshold ? A(1 / (1 - double(call.rule.dropout))) : A(0);
+                    const int channel = first_channel + j - call.graph.keys[index].begin;
+                    const Four draw = call.rule.stream.at(std::uint32_t(call.rule.rows.document[row]),
+                                                          std::uint32_t(call.rule.rows.position[row]),
+                                                          AttentionDropout::block_of(head, channel));
+                    keep = call.dropout.keeps(draw, channel) ? A(call.dropout.kept) : A(0);
                 }
                 const int values = call.heads.values();
                 f(Key<A>{kv + at, kv + at + values, keep, d ? d + at : nullptr, d ? d + at + values : nullptr});
             }
         });
+        first_channel += AttentionDropout::channels_of(call.graph.keys[index]);
     }
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Shared by the CUDA kernels of softmax attention: their arguments, the tables of an attention mask in GPU memory,
-// and the check of which keys a query row sees. A block has 128 threads and computes one tile of rows of one head. A
-// head wider than 128 columns is cut into chunks of 128 columns, and each block computes one chunk of the results.
+// tiles in shared memory, and products of these tiles. The kernels follow FlashAttention-2 (Dao 2023). A block computes
+// a tile of rows of one head and visits the tiles of the other side. For the scores, each warp has 16 query rows; its
+// numbers stay in registers, in the order in which the tensor cores return them. A wide head is cut into
+// chunks of columns, and each block computes one chunk of the results.
 #pragma once
 #include <cstring>
 #include <string>
@@ -9,21 +11,28 @@
 
 #include "engine/ops/cuda/attention_tiles.cuh"
 #include "engine/ops/cuda/device_memory.cuh"
-#include "engine/ops/cuda/tile_product.cuh"
+#include "engine/ops/cuda/fragments.cuh"
 
 namespace masquerade::DEVICE {
 
-constexpr int query_tile = 32;
-constexpr int key_tile(int width) { return width == 128 ? 32 : 64; }  // number of key rows in a tile of `width` columns
+constexpr float log2_of_e = 1.44269504f;
 
-// The tables of an attention mask, as pointers into GPU memory: its segment graph, and the graph's TilePlan
-// (attention_tiles.cuh).
+// The sizes of a block, for numbers of type S and chunks of W columns.
+template <class Storage, int columns, int warps_of_block>
+struct TileSizes {
+    using S = Storage;
+    static constexpr int W = columns, warps = warps_of_block, threads = 32 * warps, queries = 16 * warps;
+    static constexpr int keys = W == 64 && warps == 4 ? 64 : 32;
+    // blocks that a multiprocessor must be able to run at once: so ptxas may give each thread all 255 registers
+    static constexpr int blocks = 256 / threads;
+    static constexpr int stages = sizeof(S) == 2 ? 2 : 1;  // with two, the next tile is copied during the products
+};
+
+// The tables of an attention mask, as pointers into GPU memory: its TilePlan (attention_tiles.cuh).
 struct Tables {
-    SegmentTables graph;
-    const QueryTile* query_tiles;
-    const KeyTile* key_tiles;
-    const Visit* visits;
-    const int *by_key, *seen_before;
+    const AttentionTile *query_tiles, *key_tiles;
+    const Visit *visits, *visits_by_key;
+    const std::uint64_t* seen;
     int query_tile_count, key_tile_count;
 };
 
@@ -35,61 +44,191 @@ struct AttentionInput {
     const S *q, *kv[4];
     AttentionHeads heads;
     float scale;                     // factor of the scores: 1 / sqrt(D)
+    bool aligned;                    // whether each head of each row begins at a multiple of 16 bytes
     const int *document, *position;  // of each query row; they select dropout's random numbers
     Stream stream;
-    std::uint32_t threshold;  // dropout keeps a probability if its 32 random bits are at least this; 0: no dropout
-    float kept;               // factor of the probabilities that dropout keeps: 1 / (1 - rate)
+    AttentionDropout dropout;
 
     // Returns kv[s]. The function compares s instead of indexing with it, because the compiler would copy an array
     // with a computed index into local memory, which is slow.
     __device__ const S* source(int s) const { return s == 0 ? kv[0] : s == 1 ? kv[1] : s == 2 ? kv[2] : kv[3]; }
 };
 
-// Sets to(i, j) = from[i * stride + j] for i < rows and j < columns. A product may read more rows and columns of the
-// tile, up to the numbers that filled() returns. The elements in these additional rows and columns are set to 0.
+// Number of S in 16 bytes.
+template <class S>
+constexpr int aligned_numbers = 16 / int(sizeof(S));
+inline bool is_aligned(const View& v) { return reinterpret_cast<std::uintptr_t>(v.data) % 16 == 0; }
+
+// A tile in shared memory. Its stride is chosen so that rows are aligned to 16 bytes, and 8 consecutive rows begin in
+// different banks.
 template <class S, int M, int N>
-__device__ void load_tile(Tile<S, M, N>& to, const S* from, std::int64_t stride, int rows, int columns) {
-    const int height = filled(rows, M), width = filled(columns, N);
-    for (int n = int(threadIdx.x); n < height * width; n += tile_threads) {
-        const int i = width == 16 ? n / 16 : n / N, j = width == 16 ? n % 16 : n % N;
-        to(i, j) = i < rows && j < columns ? from[i * stride + j] : S(0.0f);
+struct Rows {
+    static constexpr int stride = N + 16 / int(sizeof(S));
+    alignas(16) S all[M * stride];
+    __device__ S* at(int i, int j) { return all + i * stride + j; }
+    __device__ const S* at(int i, int j) const { return all + i * stride + j; }
+};
+
+// Key j of a tile lies in row slot_of(j) of shared memory: 8t + 2h + e, within 32 keys, in 8h + 2t + e. The pairs of
+// columns that lane % 4 = t has of four neighbouring products of 8 columns are then 8 consecutive keys, for which one
+// draw decides dropout. The function is its own inverse.
+HD int slot_of(int j) { return (j & ~31) | (j & 6) << 2 | (j >> 2 & 6) | (j & 1); }
+
+// Begins to copy rows of global memory, which are `stride` numbers apart, to a tile: to(i, j) = from[i * stride + j]
+// for i < rows and j < columns. The other numbers of the tile are set to 0 as far as products read them, which is in
+// groups of 32 rows. If `keys` is set, row i is stored in row slot_of(i).
+template <int threads, bool keys, class S, int M, int W>
+__device__ void load_rows(Rows<S, M, W>& to, const S* from, int stride, int rows, int columns, bool aligned) {
+    constexpr int packet = aligned_numbers<S>, across = W / packet;
+    static_assert(threads % across == 0, "each thread copies one column of packets");
+    const int height = M <= 32 || rows > 32 ? M : 32, thread = int(threadIdx.x);
+    if (aligned) {
+        constexpr int step = threads / across;  // slot_of(i + n step) = slot_of(i) + slot_of(n step) for i < step
+        const int i = thread / across, j = thread % across * packet, count = j < columns ? rows - i : 0;
+        S* first = to.at(keys ? slot_of(i) : i, j);
+        const S* at = from + std::int64_t(i) * stride + j;
+#pragma unroll
+        for (int n = 0; n < M; n += step, at += step * stride) {
+            if (n >= height) break;
+            copy_async(first + (keys ? slot_of(n) : n) * to.stride, at, n < count);
+        }
+    } else {
+#pragma unroll 1
+        for (int n = thread; n < height * W; n += threads) {
+            const int i = n / W, j = n % W;
+            *to.at(keys ? slot_of(i) : i, j) = i < rows && j < columns ? from[std::int64_t(i) * stride + j] : S(0.0f);
+        }
     }
 }
 
-// Which keys of a key tile are visible to query row i of a query tile, and the dropout factor of each key's
-// probability. A thread computes these for the keys lane, lane + 32, ... of the tile, where `lane` is the thread's
-// number in its warp. All threads of a warp must pass the same i, because they count the seen keys together.
-template <int keys>
-struct Sight {
-    static constexpr int columns = keys / 32;
-    bool sees[columns];
-    float keep[columns];
-
-    template <class S>
-    __device__ Sight(const AttentionInput<S>& input, const QuerySegment& segment, const QueryTile& tile,
-                     const KeyTile& of_keys, int visit_index, const Visit& visit, int i, int head) {
-        const int lane = int(threadIdx.x) % 32, row = tile.row + i;
-        for (int c = 0; c < columns; c++) {
-            const int j = lane + 32 * c;
-            sees[c] = j < of_keys.rows &&
-                      (visit.whole || visible(input.tables.graph, segment, row, visit.key_segment, of_keys.row + j));
-            keep[c] = 1;
-        }
-        if (input.threshold == 0) return;
-        int before = input.tables.seen_before[std::int64_t(visit_index) * query_tile + i];
-        for (int c = 0; c < columns; c++) {
-            const unsigned all = __ballot_sync(0xffffffffu, sees[c]);
-            const std::uint32_t channel = attention_channel(head, before + __popc(all & ((1u << lane) - 1)));
-            before += __popc(all);
-            if (!sees[c]) continue;
-            const Four words =
-                input.stream.at(std::uint32_t(input.document[row]), std::uint32_t(input.position[row]), channel / 4);
-            const std::uint32_t low = channel & 1 ? words.v[1] : words.v[0],
-                                high = channel & 1 ? words.v[3] : words.v[2];
-            keep[c] = (channel & 2 ? high : low) >= input.threshold ? input.kept : 0;
+// Products of a warp. sum(i, 8n + j) is in sum[n], as multiply_fragments() says. A tile of keys is processed in groups of
+// 32 slots; groups in which no row of the warp sees a key are left out: those whose bits in `groups` are 0.
+//
+// multiply_rows: sum(i, n) += sum over d of left(i, d) right(n, d); `left` is the first row of the warp.
+template <int W, class S, int K>
+__device__ void multiply_rows(float (&sum)[K / 8][4], const S* left, int left_stride, const Rows<S, K, W>& right,
+                              unsigned groups) {
+#pragma unroll sizeof(S) == 2 ? 4 : 1
+    for (int d = 0; d < W; d += 16) {
+        const Matrices<S> a = matrices_at<false, false>(left + d, left_stride);
+#pragma unroll
+        for (int n = 0; n < K; n += 16) {
+            if (!(groups >> n / 32 & 1)) continue;
+            const Matrices<S> b = matrices_at<true, false>(right.at(n, d), right.stride);
+            multiply_matrices(sum[n / 8], a, b, 0);
+            multiply_matrices(sum[n / 8 + 1], a, b, 1);
         }
     }
+}
+// multiply_columns: sum(i, c) += sum over k of left(i, k) right(k, c), for 16 rows k from `first` on.
+template <int W, class S, int M>
+__device__ void multiply_columns(float (&sum)[W / 8][4], const Matrices<S>& left, const Rows<S, M, W>& right,
+                                 int first) {
+#pragma unroll
+    for (int c = 0; c < W; c += 16) {
+        const Matrices<S> b = matrices_at<false, true>(right.at(first, c), right.stride);
+        multiply_matrices(sum[c / 8], left, b, 0);
+        multiply_matrices(sum[c / 8 + 1], left, b, 1);
+    }
+}
+// Makes the sums of 16 columns, two pieces of 8, the left factor of a further product: rounded to S, once.
+template <class S>
+__device__ Matrices<S> as_factor(const float (&first)[4], const float (&second)[4]) {
+    Matrices<S> all;
+    all.set(0, first[0], first[1]), all.set(1, first[2], first[3]);
+    all.set(2, second[0], second[1]), all.set(3, second[2], second[3]);
+    return all;
+}
+template <int N>
+__device__ void clear(float (&sum)[N][4]) {
+#pragma unroll
+    for (int n = 0; n < N; n++)
+#pragma unroll
+        for (int s = 0; s < 4; s++) sum[n][s] = 0;
+}
+// Reductions over the four lanes that share two rows of a product.
+__device__ inline float sum_of_quad(float x) {
+    x += lane_xor(x, 1);
+    return x + lane_xor(x, 2);
+}
+__device__ inline float top_of_quad(float x) {
+    x = std::fmax(x, lane_xor(x, 1));
+    return std::fmax(x, lane_xor(x, 2));
+}
+
+// The two query rows that a lane has of a warp's products: rows `first` and `first` + 8 of the tile.
+template <class S>
+struct TwoRows {
+    int first;
+    bool there[2];
+    std::uint32_t document[2], position[2];
+
+    __device__ TwoRows(const AttentionInput<S>& input, const AttentionTile& tile)
+        : TwoRows(input, tile.row, tile.rows()) {}
+    __device__ TwoRows(const AttentionInput<S>& input, int row, int rows)
+        : first(int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4) {
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            there[r] = first + 8 * r < rows;
+            const bool draws = input.dropout.threshold > 0 && there[r];
+            document[r] = draws ? std::uint32_t(input.document[row + first + 8 * r]) : 0;
+            position[r] = draws ? std::uint32_t(input.position[row + first + 8 * r]) : 0;
+        }
+    }
+
+    // Finds which keys of a visit the rows see, of `keys` keys. Sets bit 32b + 2h + e of seen[r] if row r sees key 32b +
+    // 8t + 2h + e, for t = lane % 4. Returns a word whose bit b is set if any row of the warp sees a key of group b.
+    __device__ unsigned find_seen(const AttentionInput<S>& input, int mask, int keys, std::uint64_t (&seen)[2]) const {
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            seen[r] = !there[r]  ? 0
+                      : mask < 0 ? ~std::uint64_t(0) >> (64 - keys)
+                                 : input.tables.seen[mask + first + 8 * r];
+        }
+        unsigned groups = 0;
+        for (int b = 0; b < 2; b++)
+            if (__ballot_sync(0xffffffffu, (seen[0] | seen[1]) >> 32 * b & 0xffffffffu)) groups |= 1u << b;
+        for (int r = 0; r < 2; r++) seen[r] >>= threadIdx.x % 4 * 8;
+        return groups;
+    }
+    // Returns the draw for the 8 keys from 32b + 8t on, of row r. `channel` is that of the tile's first key.
+    __device__ Four draw(const AttentionInput<S>& input, int r, int head, int channel, int b) const {
+        const std::uint32_t block = AttentionDropout::block_of(head, channel) + std::uint32_t(4 * b) + threadIdx.x % 4;
+        const unsigned odd = unsigned(channel) % AttentionDropout::keys_a_draw;  // not 0 where key segments overlap
+        Four words{}, next{};
+#pragma unroll 1
+        for (std::uint32_t n = 0; n < (odd ? 2 : 1); n++) {
+            words = next;
+            next = input.stream.at(document[r], position[r], block + n);
+        }
+        if (odd == 0) return next;
+        std::uint32_t all[8];
+#pragma unroll
+        for (int i = 0; i < 4; i++) all[i] = words.v[i], all[i + 4] = next.v[i];
+#pragma unroll
+        for (int i = 0; i < 6; i++) all[i] = odd & 4 ? all[i + 2] : all[i];
+#pragma unroll
+        for (int i = 0; i < 5; i++) all[i] = odd & 2 ? all[i + 1] : all[i];
+#pragma unroll
+        for (int i = 0; i < 4; i++) words.v[i] = odd & 1 ? all[i] >> 16 | all[i + 1] << 16 : all[i];
+        return words;
+    }
 };
+// Returns whether dropout keeps the probability of key 2h + e of a draw.
+__device__ inline bool keeps(const AttentionDropout& dropout, const Four& draw, int h, int e) {
+    return (e ? draw.v[h] : draw.v[h] << 16) >= dropout.threshold << 16;
+}
+
+// Stores two neighbouring numbers of a row or, if `add` is set, adds them. Of columns c and c + 1, those below `columns`
+// exist.
+template <class S>
+__device__ void put_two(S* row, int c, float x, float y, int columns, bool aligned, bool add) {
+    if (add) {
+        if (c < columns) x += float(row[c]);
+        if (c + 1 < columns) y += float(row[c + 1]);
+    }
+    store_two(row + c, x, y, c < columns, c + 1 < columns, aligned);
+}
 
 // Keeps the tables of the last 8 segment graphs (attention masks) in GPU memory, because all layers of a model use
 // the same mask, in the forward and in the backward. An entry is found by comparing the whole content of the graph. A
@@ -100,7 +239,7 @@ struct Sight {
 // same copies.
 class TableKeeper {
   public:
-    Tables find(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered, int keys, bool counts) {
+    Tables find(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered, int queries, int keys) {
         std::string name;
         auto append = [&](const auto& all) {
             const std::size_t size = all.size();
@@ -109,14 +248,14 @@ class TableKeeper {
         };
         append(graph.keys), append(graph.queries), append(graph.sees);
         append(graph.query_rank), append(graph.key_rank), append(graph.bits);
-        std::vector<std::int64_t> sizes = {std::int64_t(covered.size()), keys, counts};
+        std::vector<std::int64_t> sizes = {std::int64_t(covered.size()), queries, keys};
         for (int s = 0; s < kv.count; s++) sizes.push_back(kv[s].rows());
         append(sizes);
         for (const Kept& kept : kept_)
             if (kept.name == name && kept.capture == capture_number()) return kept.tables;
         Kept& kept = kept_[next_++ % (sizeof kept_ / sizeof *kept_)];
         kept.name.clear();  // if send() throws, no later call finds this entry
-        kept.tables = send(graph, plan_tiles(graph, kv, covered, query_tile, keys, counts), kept.upload);
+        kept.tables = send(plan_tiles(graph, kv, covered, queries, keys), kept.upload);
         kept.name = name;
         kept.capture = capture_number();
         return kept.tables;
@@ -133,29 +272,26 @@ class TableKeeper {
     std::size_t next_ = 0;
 
     template <class F>
-    static void each_table(const SegmentGraph& graph, const TilePlan& plan, Tables& to, F f) {
-        f(graph.keys, to.graph.keys), f(graph.queries, to.graph.queries);
-        f(graph.query_rank, to.graph.query_rank), f(graph.key_rank, to.graph.key_rank);
-        f(graph.bits, to.graph.bits);
-        f(plan.query_tiles, to.query_tiles), f(plan.key_tiles, to.key_tiles), f(plan.visits, to.visits);
-        f(plan.by_key, to.by_key), f(plan.seen_before, to.seen_before);
+    static void each_table(const TilePlan& plan, Tables& to, F f) {
+        f(plan.query_tiles, to.query_tiles), f(plan.key_tiles, to.key_tiles);
+        f(plan.visits, to.visits), f(plan.visits_by_key, to.visits_by_key), f(plan.seen, to.seen);
     }
 
     // Sends all tables to the GPU in one copy. They lie one after another, each padded to a multiple of 16 bytes.
-    static Tables send(const SegmentGraph& graph, const TilePlan& plan, Upload& upload) {
+    static Tables send(const TilePlan& plan, Upload& upload) {
         Tables tables{};
         tables.query_tile_count = int(plan.query_tiles.size());
         tables.key_tile_count = int(plan.key_tiles.size());
         const auto room_of = [](const auto& all) { return (all.size() * sizeof all[0] + 15) / 16 * 16; };
         std::size_t bytes = 0;
-        each_table(graph, plan, tables, [&](const auto& all, auto&) { bytes += room_of(all); });
+        each_table(plan, tables, [&](const auto& all, auto&) { bytes += room_of(all); });
         char* to = upload.write(bytes);
-        each_table(graph, plan, tables, [&](const auto& all, auto&) {
+        each_table(plan, tables, [&](const auto& all, auto&) {
             if (!all.empty()) std::memcpy(to, all.data(), all.size() * sizeof all[0]);
             to += room_of(all);
         });
         const char* there = upload.send();
-        each_table(graph, plan, tables, [&](const auto& all, auto& table) {
+        each_table(plan, tables, [&](const auto& all, auto& table) {
             table = reinterpret_cast<decltype(all.data())>(there);
             there += room_of(all);
         });
@@ -166,39 +302,55 @@ class TableKeeper {
 // Not thread-safe. No lock is needed, because only one thread calls ops, all on one stream.
 inline TableKeeper tables_of_graphs;
 
-// A head of D columns is cut into chunks of equal width. Calls f with this width: 32, 64 or 128, as a compile-time
-// constant.
-template <class F>
-void for_width(int D, F f) {
-    if (D <= 32) return f(std::integral_constant<int, 32>{});
-    if (D <= 64) return f(std::integral_constant<int, 64>{});
-    f(std::integral_constant<int, 128>{});
+// A head of D columns is cut into chunks of equal width. Calls f(sizes) with the TileSizes for this width and number
+// type. If most segments of queries are short, a block has one warp, so that little of a tile is empty.
+template <class S, class F>
+void for_tile_sizes(int D, const SegmentGraph& graph, F f) {
+    if constexpr (sizeof(S) == 4) {
+        f(TileSizes<S, 64, 2>{});
+    } else if (D > 64) {
+        f(TileSizes<S, 128, 4>{});
+    } else {
+        std::int64_t in_tiles_of_16 = 0, in_tiles_of_64 = 0;
+        for (const QuerySegment& q : graph.queries) {
+            in_tiles_of_16 += (q.end - q.begin + 15) / 16 * 16;
+            in_tiles_of_64 += (q.end - q.begin + 63) / 64 * 64;
+        }
+        if (in_tiles_of_64 > 2 * in_tiles_of_16)
+            f(TileSizes<S, 64, 1>{});
+        else
+            f(TileSizes<S, 64, 4>{});
+    }
 }
 
-template <class S>
+template <class Sizes, class S = typename Sizes::S>
 AttentionInput<S> attention_input(const char* op, const View& q, const Views& kv, const SegmentGraph& graph,
-                                  const AttentionRule& rule, int width) {
+                                  const AttentionRule& rule) {
     std::vector<char> covered;
     find_covered_rows(op, q, graph, covered);
     AttentionInput<S> input{};
-    input.tables = tables_of_graphs.find(graph, kv, covered, key_tile(width), rule.dropout > 0);
+    input.tables = tables_of_graphs.find(graph, kv, covered, Sizes::queries, Sizes::keys);
     input.q = q.as<S>();
-    for (int s = 0; s < kv.count; s++) input.kv[s] = kv[s].as<S>();
     input.heads = attention_heads(q, kv, rule.heads);
+    input.aligned = input.heads.D % aligned_numbers<S> == 0 && is_aligned(q);
+    for (int s = 0; s < kv.count; s++) {
+        input.kv[s] = kv[s].as<S>();
+        input.aligned = input.aligned && is_aligned(kv[s]);
+    }
     input.scale = float(1 / std::sqrt(double(input.heads.D)));
     input.document = rule.rows.document.data, input.position = rule.rows.position.data;
     input.stream = rule.stream;
-    input.threshold = attention_threshold(rule);
-    input.kept = float(1 / (1 - double(rule.dropout)));
+    input.dropout = AttentionDropout(rule.dropout);
     return input;
 }
 
 // Launches the kernel with one block for each combination of a tile, a head and a chunk of columns.
-template <auto kernel, class... Arguments>
-void launch_tiles(int tiles, int heads, int D, int width, std::size_t shared_bytes, const Arguments&... arguments) {
+template <auto kernel, class Sizes, class Shared, class... Arguments>
+void launch_tiles(int tiles, int heads, int D, const Arguments&... arguments) {
     if (tiles == 0) return;
-    launch<kernel>(dim3(unsigned(tiles), unsigned(heads), unsigned(std::max(1, (D + width - 1) / width))), tile_threads,
-                   shared_bytes, arguments...);
+    const int chunks = std::max(1, (D + Sizes::W - 1) / Sizes::W);
+    launch<kernel>(dim3(unsigned(tiles), unsigned(heads), unsigned(chunks)), Sizes::threads, sizeof(Shared),
+                   arguments...);
 }
 
 }  // namespace masquerade::DEVICE

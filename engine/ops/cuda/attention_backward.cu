@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The backward of softmax attention on CUDA, in three kernels: for delta (see struct Delta), for dq, and for dk and
-// dv. In the kernels for delta and dq, a block computes a tile of queries and loops over the key tiles that contain
-// keys visible to them. In the kernel for dk and dv, a block computes a tile of keys and loops over the query tiles
-// that see some of these keys. All three kernels compute the probabilities again from the scores and lse, the
-// log-sum-exp of each row's scores. Each element of a gradient is summed by one thread in a fixed order, and written
-// once.
+// The backward of softmax attention on CUDA, in two kernels. In the kernel for dq, a block computes a tile of queries
+// and loops over the key tiles that contain keys visible to them. In the kernel for dk and dv, a block computes a tile
+// of keys and loops over the query tiles that see some of these keys. Both kernels compute the probabilities again from
+// the scores and lse, the log-sum-exp of each row's scores. Each element of a gradient is summed by one thread in a
+// fixed order, and written once.
 #include "engine/ops/cuda/attention.cuh"
 #include "engine/ops/cuda/workspace.cuh"
 #include "engine/ops/launch.h"
@@ -15,235 +14,393 @@ namespace {
 template <class S>
 struct BackwardInput {
     AttentionInput<S> forward;
-    const S* dy;
-    const float *lse, *delta;  // (Nq,H): log sum exp of the scores of each row and head; `delta` is explained below
+    const S *dy, *y;
+    const float* lse;  // (Nq,H): log-sum-exp of the scores of each row and head
+    float* delta;      // (Nq,H): see struct Delta; attention_dq_kernel writes it, attention_dkv_kernel reads it
 };
 
 // Tag of the workspace for delta (Nq,H). For each query row and head, delta = sum_j p_j dp_j over the visible keys j,
 // where p_j is a probability and dp_j its gradient. The gradient of a score is ds_j = p_j (dp_j - delta) / sqrt(D).
-// ds_j is computed from the same p_j and dp_j as delta. In a row that sees only one key, ds_j is therefore exactly 0.
-// delta also equals dy.y, which would be cheaper to compute; but y is rounded to S.
+//
+// If a query tile has only one visit, delta is computed from its p_j and dp_j before ds. In a row that sees only one
+// key, ds_j is then exactly 0. Otherwise the kernel for dq needs a delta before it knows all p_j and dp_j. It takes c =
+// dy.y, which differs from delta because y is rounded to S, and corrects the result. Because the sum of p is 1,
+//     delta - c = sum_j p_j (dp_j - c),    dq = (sum_j p_j (dp_j - c) k_j - (delta - c) sum_j p_j k_j) / sqrt(D)
+// and the kernel computes these three sums in one loop.
 struct Delta {};
 
-template <class S, int W>
-struct BackwardTiles {
-    Tile<S, query_tile, W> q, dy;
-    Tile<S, key_tile(W), W> k, v;
-    Tile<float, query_tile, key_tile(W)> scores, dp;
-    FactorTile<S, query_tile, key_tile(W)> p, ds;
-    float lse[query_tile], delta[query_tile];
+// The pairs of 16 query rows and the keys of a visit that a warp computes.
+template <class Sizes>
+struct Pairs {
+    using S = typename Sizes::S;
+    static constexpr int W = Sizes::W, K = Sizes::keys;
+    float p[K / 8][4], dp[K / 8][4];  // first the sums of q k and of dy v
+    float lse[2];
+    std::uint64_t seen[2];  // as TwoRows::find_seen() sets it
+    unsigned groups = 0;    // those in which the warp sees a key
+
+    // Begins a visit to `keys` keys.
+    __device__ void begin(const AttentionInput<S>& input, const TwoRows<S>& rows, int mask, int keys) {
+        clear(p), clear(dp);
+        groups = rows.find_seen(input, mask, keys, seen);
+    }
+    // Adds the products of one chunk of columns.
+    template <int M>
+    __device__ void add_products(const Rows<S, M, W>& q, const Rows<S, M, W>& dy, const Rows<S, K, W>& k,
+                                 const Rows<S, K, W>& v, int warp_row) {
+        multiply_rows<W>(p, q.at(warp_row, 0), q.stride, k, groups);
+        multiply_rows<W>(dp, dy.at(warp_row, 0), dy.stride, v, groups);
+    }
+    // Replaces the sums by the probability p, without dropout, and its gradient dp. Both are 0 if the row does not see
+    // the key. Calls f(n, s, kept) for each pair p[n][s], where `kept` says whether dropout keeps the probability.
+    template <class F>
+    __device__ void finish(const AttentionInput<S>& input, const TwoRows<S>& rows, int channel, int head, F f) {
+        const auto kept = float(input.dropout.kept);
+#pragma unroll
+        for (int b = 0; b < K / 32; b++) {
+            if (!(groups >> b & 1)) continue;
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                const Four draw = input.dropout.threshold > 0 ? rows.draw(input, r, head, channel, b) : Four{};
+#pragma unroll
+                for (int h = 0; h < 4; h++)
+#pragma unroll
+                    for (int e = 0; e < 2; e++) {
+                        const int n = 4 * b + h, s = 2 * r + e;
+                        const bool sees = seen[r] >> (32 * b + 2 * h + e) & 1;
+                        const bool keep = keeps(input.dropout, draw, h, e);
+                        const float x = p[n][s] * input.scale - lse[r];
+                        p[n][s] = sees ? power_of_2(x * log2_of_e) : 0;
+                        dp[n][s] = sees && keep ? dp[n][s] * kept : 0;
+                        f(n, s, keep);
+                    }
+            }
+        }
+    }
 };
 
-// Number of blocks that an H100 multiprocessor can run at the same time, computed for 227 KiB of shared memory, of
-// which each block uses 1 KiB more than it requests. The number is a launch bound. Without it, ptxas aims at more
-// blocks: it gives each thread so few registers that some spill.
-template <class S, int W>
-constexpr int blocks_at_once = int((std::size_t(227) << 10) / (sizeof(BackwardTiles<S, W>) + 1024));
-
-// The work of one block: the columns [column, column + columns) of query head `head`. A block of attention_dkv_kernel
-// computes one key/value head. It sets `head` to one query head after another of those that share this key/value head.
-template <class S, int W>
-struct Backward {
-    static constexpr int K = key_tile(W);
+// The place of a block in the tensors, and its loads, for both kernels.
+template <class Sizes>
+struct Place {
+    using S = typename Sizes::S;
+    static constexpr int W = Sizes::W;
     const BackwardInput<S>& input;
-    BackwardTiles<S, W>& tiles;
-    int head, D, C, chunks, column, columns;
+    const int D, C, chunks, column, columns;
 
-    __device__ Backward(const BackwardInput<S>& all)
+    __device__ explicit Place(const BackwardInput<S>& all)
         : input(all),
-          tiles(*dynamic_shared<BackwardTiles<S, W> >()),
-          head(int(blockIdx.y)),
           D(all.forward.heads.D),
           C(all.forward.heads.C()),
           chunks((D + W - 1) / W),
           column(int(blockIdx.z) * W),
-          columns(D - column < W ? D - column : W) {}
+          columns(width_at(column)) {}
+    __device__ int width_at(int from) const { return D - from < W ? D - from : W; }
 
-    __device__ void load_queries(const QueryTile& tile, int from, int width) const {
-        const std::int64_t at = std::int64_t(tile.row) * C + head * D + from;
-        load_tile(tiles.q, input.forward.q + at, C, tile.rows, width);
-        load_tile(tiles.dy, input.dy + at, C, tile.rows, width);
+    // Begin to load the columns [from, from + W) of a head.
+    template <int M>
+    __device__ void load_queries(Rows<S, M, W>& q, Rows<S, M, W>& dy, int row, int rows, int head, int from) const {
+        const std::int64_t at = std::int64_t(row) * C + head * D + from;
+        load_rows<Sizes::threads, false>(q, input.forward.q + at, C, rows, width_at(from), input.forward.aligned);
+        load_rows<Sizes::threads, false>(dy, input.dy + at, C, rows, width_at(from), input.forward.aligned);
     }
-    __device__ void load_keys(const KeyTile& keys, int from, int width) const {
+    template <int M>
+    __device__ void load_keys(Rows<S, M, W>& k, Rows<S, M, W>& v, int source, int row, int rows, int head,
+                              int from) const {
         const AttentionHeads& heads = input.forward.heads;
-        const S* kv = input.forward.source(keys.source) + std::int64_t(keys.row) * heads.kv_columns() +
-                      head / heads.readers() * D + from;
-        load_tile(tiles.k, kv, heads.kv_columns(), keys.rows, width);
-        load_tile(tiles.v, kv + heads.values(), heads.kv_columns(), keys.rows, width);
+        const int stride = heads.kv_columns();
+        const S* kv = input.forward.source(source) + std::int64_t(row) * stride + head / heads.readers() * D + from;
+        load_rows<Sizes::threads, true>(k, kv, stride, rows, width_at(from), input.forward.aligned);
+        load_rows<Sizes::threads, true>(v, kv + heads.values(), stride, rows, width_at(from), input.forward.aligned);
     }
-    // Computes tiles.p = p keep and tiles.ds = p (dp - delta) / sqrt(D) for a query tile and a key tile, where p is
-    // the probability, keep is the dropout factor, and dp = keep dy.v. tiles.p and tiles.ds are 0 if the row does not
-    // see the key. If `only_delta` is set, the function instead adds the sum of p dp over these keys to tiles.delta.
-    // new_queries says whether the query tile must first be loaded into shared memory, and new_keys says the same of
-    // the key tile.
-    template <bool only_delta>
-    __device__ void gradients_of_scores(const QueryTile& tile, const KeyTile& keys, int visit_index, bool new_queries,
-                                        bool new_keys) const {
-        const AttentionInput<S>& forward = input.forward;
-        const int thread = int(threadIdx.x), lane = thread % 32, warp = thread / 32;
-        const Visit visit = forward.tables.visits[visit_index];
-        const QuerySegment segment = forward.tables.graph.queries[tile.segment];
-        TileSum<S, query_tile, K> scores, dp;
-        scores.clear(), dp.clear();
-        for (int c = 0; c < chunks; c++) {
-            const int from = c * W, width = D - from < W ? D - from : W;
-            __syncthreads();  // waits until no thread reads the old tiles any more
-            if (chunks > 1 || new_queries) load_queries(tile, from, width);
-            if (chunks > 1 || new_keys) load_keys(keys, from, width);
-            if (c == 0 && new_queries && thread < tile.rows) {
-                const std::int64_t n = std::int64_t(tile.row + thread) * forward.heads.of_queries + head;
-                tiles.lse[thread] = input.lse[n];
-                if (!only_delta) tiles.delta[thread] = input.delta[n];
-            }
-            __syncthreads();
-            scores.template add<Form::rows_by_rows>(tiles.q, tiles.k, tile.rows, keys.rows, width);
-            dp.template add<Form::rows_by_rows>(tiles.dy, tiles.v, tile.rows, keys.rows, width);
-        }
-        const auto wanted = [&](int i, int j) { return i < tile.rows && j < keys.rows; };
-        scores.each([&](int i, int j, float x) {
-            if (wanted(i, j)) tiles.scores(i, j) = x;
-        });
-        dp.each([&](int i, int j, float x) {
-            if (wanted(i, j)) tiles.dp(i, j) = x;
-        });
-        const int height = filled(tile.rows, query_tile), width = filled(keys.rows, K);
-        __syncthreads();
-        if (chunks > 1 && !only_delta) {  // the caller multiplies by these columns of q, dy, k and v
-            load_queries(tile, column, columns);
-            load_keys(keys, column, columns);
-        }
-        for (int i = warp; i < height; i += tile_threads / 32) {
-            if (i >= tile.rows) {
-                for (int j = lane; j < width; j += 32) tiles.p.set(i, j, 0), tiles.ds.set(i, j, 0);
-                continue;
-            }
-            const Sight<K> sight(forward, segment, tile, keys, visit_index, visit, i, head);
-            [[maybe_unused]] float delta = 0;
-            for (int c = 0; c < sight.columns; c++) {
-                const int j = lane + 32 * c;
-                const float p = sight.sees[c] ? exp_of(tiles.scores(i, j) * forward.scale - tiles.lse[i]) : 0.0f;
-                const float slope = sight.sees[c] ? tiles.dp(i, j) * sight.keep[c] : 0.0f;
-                if constexpr (only_delta) {
-                    delta += p * slope;
-                } else if (j < width) {
-                    tiles.p.set(i, j, p * sight.keep[c]);
-                    tiles.ds.set(i, j, p * (slope - tiles.delta[i]) * forward.scale);
-                }
-            }
-            if constexpr (only_delta) {
-                for (int d = 16; d > 0; d /= 2) delta += lane_xor(delta, d);
-                if (lane == 0) tiles.delta[i] += delta;
-            }
-        }
-        __syncthreads();
+    __device__ std::int64_t statistic(int row, int head) const {
+        return std::int64_t(row) * input.forward.heads.of_queries + head;
     }
 };
 
-template <class S, int W>
-__global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
-    attention_delta_kernel(BackwardInput<S> input, float* to) {
-    const Backward<S, W> block(input);
-    const int thread = int(threadIdx.x);
-    const QueryTile tile = input.forward.tables.query_tiles[blockIdx.x];
-    if (thread < query_tile) block.tiles.delta[thread] = 0;
-    for (int v = tile.first; v < tile.last; v++) {
-        const KeyTile keys = input.forward.tables.key_tiles[input.forward.tables.visits[v].key_tile];
-        block.template gradients_of_scores<true>(tile, keys, v, v == tile.first, true);
-    }
-    if (thread < tile.rows)  // the last visit ended with a barrier; without visits, a thread reads only the 0 it wrote
-        to[std::int64_t(tile.row + thread) * input.forward.heads.of_queries + block.head] = block.tiles.delta[thread];
-}
+template <class Sizes>
+struct QueryTiles {
+    using S = typename Sizes::S;
+    Rows<S, Sizes::queries, Sizes::W> q, dy;
+    struct {
+        Rows<S, Sizes::keys, Sizes::W> k, v;
+    } stage[Sizes::stages];
+};
 
-template <class S, int W>
-__global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
+template <class Sizes, class S = typename Sizes::S>
+__global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
     attention_dq_kernel(BackwardInput<S> input, S* to, bool add) {
-    const Backward<S, W> block(input);
-    const QueryTile tile = input.forward.tables.query_tiles[blockIdx.x];
-    TileSum<S, query_tile, W> dq;
-    dq.clear();
-    for (int v = tile.first; v < tile.last; v++) {
-        const KeyTile keys = input.forward.tables.key_tiles[input.forward.tables.visits[v].key_tile];
-        block.template gradients_of_scores<false>(tile, keys, v, v == tile.first, true);
-        add_factors<Form::rows_by_columns>(dq, block.tiles.ds, block.tiles.k, tile.rows, block.columns, keys.rows);
+    constexpr int W = Sizes::W, K = Sizes::keys;
+    QueryTiles<Sizes>& tiles = *dynamic_shared<QueryTiles<Sizes>>();
+    const Place<Sizes> place(input);
+    const AttentionTile tile = input.forward.tables.query_tiles[blockIdx.x];
+    const int head = int(blockIdx.y), warp_row = int(threadIdx.x) / 32 * 16, t = int(threadIdx.x) % 4;
+    const bool ahead = Sizes::stages == 2 && place.chunks == 1, works = warp_row < tile.rows();
+    const bool one_visit = tile.last - tile.first == 1;
+    const TwoRows<S> rows(input.forward, tile);
+    Pairs<Sizes> pairs;
+    float dq[W / 8][4], of_p[W / 8][4];         // sums of ds k and, if there are several visits, of p k
+    float delta[2] = {0, 0}, rest[2] = {0, 0};  // c and delta - c, as Delta explains; delta and 0 for one visit
+    clear(dq), clear(of_p);
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        const int row = tile.row + rows.first + 8 * r;
+        pairs.lse[r] = rows.there[r] ? input.lse[place.statistic(row, head)] : 0;
+        if (one_visit || !rows.there[r]) continue;
+        const std::int64_t at = std::int64_t(row) * place.C + head * place.D;
+        for (int d = t; d < place.D; d += 4) delta[r] += float(input.dy[at + d]) * float(input.y[at + d]);
     }
-    S* rows = to + std::int64_t(tile.row) * block.C + block.head * block.D + block.column;
-    dq.each([&](int i, int c, float x) {
-        if (i < tile.rows && c < block.columns) put(rows[std::int64_t(i) * block.C + c], x, add);
-    });
+#pragma unroll
+    for (int r = 0; r < 2; r++) delta[r] = sum_of_quad(delta[r]);
+
+    const auto load = [&](const Visit& visit, int v, int from) {
+        auto& stage = tiles.stage[v % Sizes::stages];
+        place.load_keys(stage.k, stage.v, visit.source(), visit.row, visit.rows(), head, from);
+    };
+    const auto load_queries = [&](int from) {
+        place.load_queries(tiles.q, tiles.dy, tile.row, tile.rows(), head, from);
+    };
+    Visit next{};
+    if (tile.first < tile.last) {
+        next = input.forward.tables.visits[tile.first];
+        if (place.chunks == 1) load_queries(0);
+        if (ahead) load(next, tile.first, 0);
+    }
+    for (int v = tile.first; v < tile.last; v++) {
+        const Visit visit = next;
+        if (v + 1 < tile.last) next = input.forward.tables.visits[v + 1];
+        auto& stage = tiles.stage[v % Sizes::stages];
+        if (works) pairs.begin(input.forward, rows, visit.mask, visit.rows());
+        for (int c = 0; c < place.chunks; c++) {
+            if (!ahead) {
+                __syncthreads();  // waits until no thread reads the old tiles any more
+                if (place.chunks > 1) load_queries(c * W);
+                load(visit, v, c * W);
+            }
+            wait_for_copies();
+            __syncthreads();
+            if (ahead && v + 1 < tile.last) load(next, v + 1, 0);
+            if (works) pairs.add_products(tiles.q, tiles.dy, stage.k, stage.v, warp_row);
+        }
+        if (place.chunks > 1) {  // the keys of this block's columns
+            __syncthreads();
+            load(visit, v, place.column);
+            wait_for_copies();
+            __syncthreads();
+        }
+        if (pairs.groups == 0) continue;
+        float sum[2] = {0, 0};
+        pairs.finish(input.forward, rows, visit.channel, head, [&](int n, int s, bool) {
+            sum[s / 2] = mul_add(pairs.p[n][s], pairs.dp[n][s] - delta[s / 2], sum[s / 2]);
+        });
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            if (one_visit)
+                delta[r] = sum_of_quad(sum[r]);
+            else
+                rest[r] += sum[r];
+        }
+#pragma unroll
+        for (int n = 0; n < K / 8; n++)
+#pragma unroll
+            for (int s = 0; s < 4; s++) pairs.dp[n][s] = pairs.p[n][s] * (pairs.dp[n][s] - delta[s / 2]);
+#pragma unroll
+        for (int n = 0; n < K / 8; n += 2) {
+            if (!(pairs.groups >> n / 4 & 1)) continue;
+            multiply_columns(dq, as_factor<S>(pairs.dp[n], pairs.dp[n + 1]), stage.k, 8 * n);
+            if (!one_visit) multiply_columns(of_p, as_factor<S>(pairs.p[n], pairs.p[n + 1]), stage.k, 8 * n);
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        rest[r] = sum_of_quad(rest[r]);
+        if (!rows.there[r]) continue;
+        const int row = tile.row + rows.first + 8 * r;
+        if (t == 0 && blockIdx.z == 0) input.delta[place.statistic(row, head)] = delta[r] + rest[r];
+        if (!to) continue;
+        S* first = to + std::int64_t(row) * place.C + head * place.D + place.column;
+        const float scale = input.forward.scale;
+#pragma unroll
+        for (int n = 0; n < W / 8; n++)
+            put_two(first, 8 * n + 2 * t, (dq[n][2 * r] - rest[r] * of_p[n][2 * r]) * scale,
+                    (dq[n][2 * r + 1] - rest[r] * of_p[n][2 * r + 1]) * scale, place.columns, input.forward.aligned,
+                    add);
+    }
 }
 
 template <class S>
 struct KeyGradients {
-    S* to[4];  // to[s] is the gradient of kv[s], in the same shape; a null gradient is not computed
-    bool add[4];
+    S* to[4];      // to[s] is the gradient of kv[s], in the same shape; a null gradient is not computed
+    unsigned add;  // bit s: the gradient is added to to[s]
 };
 
-template <class S, int W>
-__global__ void __launch_bounds__(tile_threads)
+template <class Sizes>
+struct KeyTiles {
+    using S = typename Sizes::S;
+    Rows<S, Sizes::keys, Sizes::W> k, v;
+    struct {
+        Rows<S, Sizes::queries, Sizes::W> q, dy;
+    } stage[Sizes::stages];
+    Rows<S, Sizes::queries, Sizes::keys> p, ds;  // with dropout; rows are queries, columns are slots of keys
+};
+
+template <class Sizes, class S = typename Sizes::S>
+__global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
     attention_dkv_kernel(BackwardInput<S> input, KeyGradients<S> gradients) {
-    Backward<S, W> block(input);
+    // dk and dv are products of 16 rows (slots) and 8 columns. A warp sums `down` x `across` of them.
+    constexpr int W = Sizes::W, K = Sizes::keys, warps = Sizes::warps, M = Sizes::queries;
+    constexpr int down = K / 16 / warps > 1 ? K / 16 / warps : 1, beside = warps * 16 / K > 1 ? warps * 16 / K : 1;
+    constexpr int across = W / 8 / beside;
+    KeyTiles<Sizes>& tiles = *dynamic_shared<KeyTiles<Sizes>>();
+    const Place<Sizes> place(input);
     const AttentionHeads& heads = input.forward.heads;
     const int of_keys = int(blockIdx.y), first_head = of_keys * heads.readers();
-    const KeyTile keys = input.forward.tables.key_tiles[blockIdx.x];
-    S* to = nullptr;
-    bool add = false;
-#pragma unroll
-    for (int s = 0; s < 4; s++)
-        if (s == keys.source) to = gradients.to[s], add = gradients.add[s];
+    const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, t = lane % 4;
+    const AttentionTile keys = input.forward.tables.key_tiles[blockIdx.x];
+    const int source = keys.source();
+    S* const to = source == 0   ? gradients.to[0]
+                  : source == 1 ? gradients.to[1]
+                  : source == 2 ? gradients.to[2]
+                                : gradients.to[3];
+    const bool add = gradients.add >> source & 1;
     if (!to) return;  // all threads of the block return, so no barrier waits for them
-    TileSum<S, key_tile(W), W> dk, dv;
-    dk.clear(), dv.clear();
-    for (block.head = first_head; block.head < first_head + heads.readers(); block.head++)
-        for (int e = keys.first; e < keys.last; e++) {
-            const int v = input.forward.tables.by_key[e];
-            const QueryTile tile = input.forward.tables.query_tiles[input.forward.tables.visits[v].query_tile];
-            block.template gradients_of_scores<false>(tile, keys, v, true, e == keys.first && block.head == first_head);
-            add_factors<Form::columns>(dk, block.tiles.ds, block.tiles.q, keys.rows, block.columns, tile.rows);
-            add_factors<Form::columns>(dv, block.tiles.p, block.tiles.dy, keys.rows, block.columns, tile.rows);
-        }
-    S* rows = to + std::int64_t(keys.row) * heads.kv_columns() + of_keys * block.D + block.column;
-    const int stride = heads.kv_columns();
-    auto store = [&](S* first) {
-        return [=](int j, int c, float x) {
-            if (j < keys.rows && c < block.columns) put(first[std::int64_t(j) * stride + c], x, add);
-        };
+    const bool ahead = Sizes::stages == 2 && place.chunks == 1;
+    const int slot = warp / beside * down * 16, part = warp % beside * across * 8;  // of this warp's dk and dv
+    float dk[down][across][4], dv[down][across][4];
+#pragma unroll
+    for (int m = 0; m < down; m++) clear(dk[m]), clear(dv[m]);
+
+    // Step n of the loop computes visit n % visits for head n / visits.
+    const int visits = keys.last - keys.first, steps = visits * heads.readers();
+    const auto visit_at = [&](int n) { return input.forward.tables.visits_by_key[keys.first + n % visits]; };
+    const auto load_queries = [&](const Visit& visit, int n, int from) {
+        auto& stage = tiles.stage[n % Sizes::stages];
+        place.load_queries(stage.q, stage.dy, visit.row, visit.rows(), first_head + n / visits, from);
     };
-    dk.each(store(rows));
-    dv.each(store(rows + heads.values()));
+    const auto load_keys = [&](int from) {
+        place.load_keys(tiles.k, tiles.v, keys.source(), keys.row, keys.rows(), first_head, from);
+    };
+    Visit next{};
+    if (steps > 0) {
+        next = visit_at(0);
+        if (place.chunks == 1) load_keys(0);
+        if (ahead) load_queries(next, 0, 0);
+    }
+    for (int n = 0; n < steps; n++) {
+        const Visit visit = next;
+        const int head = first_head + n / visits;
+        if (n + 1 < steps) next = visit_at(n + 1);
+        auto& stage = tiles.stage[n % Sizes::stages];
+        const bool works = 16 * warp < visit.rows();
+        const TwoRows<S> rows(input.forward, visit.row, visit.rows());
+        Pairs<Sizes> pairs;
+        if (works) pairs.begin(input.forward, rows, visit.mask, keys.rows());
+        for (int c = 0; c < place.chunks; c++) {
+            if (!ahead) {
+                __syncthreads();  // waits until no thread reads the old tiles any more
+                if (place.chunks > 1) load_keys(c * W);
+                load_queries(visit, n, c * W);
+            }
+            wait_for_copies();
+            __syncthreads();
+            if (ahead && n + 1 < steps) load_queries(next, n + 1, 0);
+            if (works) pairs.add_products(stage.q, stage.dy, tiles.k, tiles.v, 16 * warp);
+        }
+        if (place.chunks > 1) {  // the queries of this block's columns
+            __syncthreads();
+            load_queries(visit, n, place.column);
+            wait_for_copies();
+        }
+        if (works) {
+            float delta[2];
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                const std::int64_t at = place.statistic(visit.row + rows.first + 8 * r, head);
+                pairs.lse[r] = rows.there[r] ? input.lse[at] : 0;
+                delta[r] = rows.there[r] ? input.delta[at] : 0;
+            }
+            pairs.finish(input.forward, rows, visit.channel, head, [&](int k, int s, bool keep) {
+                pairs.dp[k][s] = pairs.p[k][s] * (pairs.dp[k][s] - delta[s / 2]);
+                if (!keep) pairs.p[k][s] = 0;
+            });
+#pragma unroll
+            for (int k = 0; k < K / 8; k++)
+#pragma unroll
+                for (int r = 0; r < 2; r++) {
+                    const int i = rows.first + 8 * r, j = 8 * k + 2 * t;
+                    store_two(tiles.p.at(i, j), pairs.p[k][2 * r], pairs.p[k][2 * r + 1], true, true, true);
+                    store_two(tiles.ds.at(i, j), pairs.dp[k][2 * r], pairs.dp[k][2 * r + 1], true, true, true);
+                }
+        }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < M; i += 16) {
+            if (i >= visit.rows()) break;
+#pragma unroll
+            for (int m = 0; m < down; m++) {
+                const Matrices<S> p = matrices_at<true, true>(tiles.p.at(i, slot + 16 * m), tiles.p.stride);
+                const Matrices<S> ds = matrices_at<true, true>(tiles.ds.at(i, slot + 16 * m), tiles.ds.stride);
+#pragma unroll
+                for (int c = 0; c < across; c += 2) {
+                    const Matrices<S> q = matrices_at<false, true>(stage.q.at(i, part + 8 * c), stage.q.stride);
+                    const Matrices<S> dy = matrices_at<false, true>(stage.dy.at(i, part + 8 * c), stage.dy.stride);
+                    multiply_matrices(dk[m][c], ds, q, 0), multiply_matrices(dk[m][c + 1], ds, q, 1);
+                    multiply_matrices(dv[m][c], p, dy, 0), multiply_matrices(dv[m][c + 1], p, dy, 1);
+                }
+            }
+        }
+    }
+    const float kept = float(input.forward.dropout.kept), scale = input.forward.scale;
+#pragma unroll
+    for (int m = 0; m < down; m++)
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const int key = slot_of(slot + 16 * m + lane / 4 + 8 * r);
+            if (key >= keys.rows()) continue;
+            S* row = to + std::int64_t(keys.row + key) * heads.kv_columns() + of_keys * place.D + place.column;
+#pragma unroll
+            for (int c = 0; c < across; c++) {
+                const int from = part + 8 * c + 2 * t;
+                const float *of_k = dk[m][c] + 2 * r, *of_v = dv[m][c] + 2 * r;
+                put_two(row, from, of_k[0] * scale, of_k[1] * scale, place.columns, input.forward.aligned, add);
+                put_two(row + heads.values(), from, of_v[0] * kept, of_v[1] * kept, place.columns,
+                        input.forward.aligned, add);
+            }
+        }
 }
 
 }  // namespace
 
-void attention_backward(View dy, View q, Views kv, View, View lse, const SegmentGraph& graph, AttentionRule rule,
+void attention_backward(View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph, AttentionRule rule,
                         Grad dq, Grads dkv) {
     const char* op = "attention_backward";
     check_attention(op, q, kv, graph, rule, lse);
     check_attention_gradients(op, kv, dkv);
     const int D = int(q.columns()) / rule.heads;
-    const std::int64_t rows = q.rows() * rule.heads;
-    float* delta = workspace<Delta>(rows);
+    float* delta = workspace<Delta>(q.rows() * rule.heads);
     for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_width(D, [&](auto width) {
-            constexpr int W = decltype(width)::value;
-            const BackwardInput<S> input{attention_input<S>(op, q, kv, graph, rule, W), dy.as<S>(), lse.as<float>(),
-                                         delta};
-            const Tables& tables = input.forward.tables;
-            constexpr std::size_t shared = sizeof(BackwardTiles<S, W>);
-            launch_tiles<attention_delta_kernel<S, W> >(tables.query_tile_count, rule.heads, std::min(D, W), W, shared,
-                                                        input, delta);
-            if (dq)
-                launch_tiles<attention_dq_kernel<S, W> >(tables.query_tile_count, rule.heads, D, W, shared, input,
-                                                         dq.view.as<S>(), dq.add);
+        for_tile_sizes<S>(D, graph, [&](auto sizes) {
+            using Sizes = decltype(sizes);
+            BackwardInput<S> input{attention_input<Sizes>(op, q, kv, graph, rule), dy.as<S>(), y.as<S>(),
+                                   lse.as<float>(), delta};
+            bool& aligned = input.forward.aligned;
+            aligned = aligned && is_aligned(dy) && (!dq || is_aligned(dq.view));
             KeyGradients<S> gradients{};
             bool wanted = false;
             for (int s = 0; s < dkv.count; s++) {
                 gradients.to[s] = dkv[s].view.as<S>();
-                gradients.add[s] = dkv[s].add;
+                gradients.add |= unsigned(dkv[s].add) << s;
                 wanted = wanted || dkv[s];
+                aligned = aligned && (!dkv[s] || is_aligned(dkv[s].view));
             }
+            const Tables& tables = input.forward.tables;
+            // without dq, this kernel computes delta alone, in the blocks of the first chunk of columns
+            launch_tiles<attention_dq_kernel<Sizes>, Sizes, QueryTiles<Sizes>>(tables.query_tile_count, rule.heads,
+                                                                               dq ? D : std::min(D, Sizes::W), input,
+                                                                               dq.view.as<S>(), dq.add);
             if (wanted)
-                launch_tiles<attention_dkv_kernel<S, W> >(tables.key_tile_count, input.forward.heads.of_keys, D, W,
-                                                          shared, input, gradients);
+                launch_tiles<attention_dkv_kernel<Sizes>, Sizes, KeyTiles<Sizes>>(tables.key_tile_count,
+                                                                                  input.forward.heads.of_keys, D, input,
+                                                                                  gradients);
         });
     });
 }

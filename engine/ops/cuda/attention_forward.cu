@@ -9,102 +9,141 @@
 namespace masquerade::DEVICE {
 namespace {
 
-template <class S, int W>
+template <class Sizes>
 struct ForwardTiles {
-    Tile<S, query_tile, W> q;
-    Tile<S, key_tile(W), W> k, v;
-    FactorTile<S, query_tile, key_tile(W)> weights;
-    Tile<float, query_tile, key_tile(W)> scores;
-    float top[query_tile], total[query_tile], factor[query_tile];
+    using S = typename Sizes::S;
+    Rows<S, Sizes::queries, Sizes::W> q;
+    struct {
+        Rows<S, Sizes::keys, Sizes::W> k, v;
+    } stage[Sizes::stages];
 };
 
-template <class S, int W>
-__global__ void __launch_bounds__(tile_threads)
-    attention_forward_kernel(AttentionInput<S> input, S* to_y, float* to_lse) {
-    constexpr int K = key_tile(W);
-    ForwardTiles<S, W>& tiles = *dynamic_shared<ForwardTiles<S, W> >();
-    const QueryTile tile = input.tables.query_tiles[blockIdx.x];
-    const int head = int(blockIdx.y), D = input.heads.D, chunks = (D + W - 1) / W, C = input.heads.C();
-    const int kv_columns = input.heads.kv_columns(), value_offset = input.heads.values();
-    const int column = int(blockIdx.z) * W, columns = D - column < W ? D - column : W;
-    const int thread = int(threadIdx.x), lane = thread % 32, warp = thread / 32;
-    const S* q = input.q + std::int64_t(tile.row) * C + head * D;
-    QuerySegment segment{};
-    if (tile.segment >= 0) segment = input.tables.graph.queries[tile.segment];
-    if (thread < query_tile) tiles.top[thread] = -INFINITY, tiles.total[thread] = 0;
-    TileSum<S, query_tile, W> y;
-    y.clear();
-    for (int v = tile.first; v < tile.last; v++) {
-        const Visit visit = input.tables.visits[v];
-        const KeyTile keys = input.tables.key_tiles[visit.key_tile];
-        const S* kv =
-            input.source(keys.source) + std::int64_t(keys.row) * kv_columns + head / input.heads.readers() * D;
-        TileSum<S, query_tile, K> scores;
-        scores.clear();
-        for (int c = 0; c < chunks; c++) {
-            const int from = c * W, width = D - from < W ? D - from : W;
-            __syncthreads();  // waits until no thread reads the old tiles any more
-            // if the head is a single chunk, q stays in shared memory after the first visit
-            if (chunks > 1 || v == tile.first) load_tile(tiles.q, q + from, C, tile.rows, width);
-            load_tile(tiles.k, kv + from, kv_columns, keys.rows, width);
-            if (c == 0) load_tile(tiles.v, kv + value_offset + column, kv_columns, keys.rows, columns);
-            __syncthreads();
-            scores.template add<Form::rows_by_rows>(tiles.q, tiles.k, tile.rows, keys.rows, width);
+// The sums of one warp: 16 query rows and W columns of y. top and total belong to the lane's two rows; `total` is the
+// sum of those keys that the lane has.
+template <class Sizes>
+struct ForwardSums {
+    using S = typename Sizes::S;
+    static constexpr int W = Sizes::W, K = Sizes::keys;
+    float y[W / 8][4], top[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
+
+    // Adds the keys of one visit, given their scores: sum over columns of q k.
+    __device__ void add(const AttentionInput<S>& input, const TwoRows<S>& rows, const Visit& visit, int head,
+                        const std::uint64_t (&seen)[2], unsigned groups, float (&scores)[K / 8][4],
+                        const Rows<S, K, W>& v) {
+        float higher[2] = {top[0], top[1]};
+#pragma unroll
+        for (int n = 0; n < K / 8; n++)
+#pragma unroll
+            for (int s = 0; s < 4; s++) {
+                const bool sees = seen[s / 2] >> (n / 4 * 32 + n % 4 * 2 + s % 2) & 1;
+                scores[n][s] = sees ? scores[n][s] * input.scale : -INFINITY;
+                higher[s / 2] = std::fmax(higher[s / 2], scores[n][s]);
+            }
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            higher[r] = top_of_quad(higher[r]);
+            const float before = top[r];
+            top[r] = higher[r];
+            if (higher[r] == -INFINITY) higher[r] = 0;  // the row has seen no key yet
+            const float factor = power_of_2((before - higher[r]) * log2_of_e);
+            total[r] *= factor;
+#pragma unroll
+            for (int n = 0; n < W / 8; n++) y[n][2 * r] *= factor, y[n][2 * r + 1] *= factor;
         }
-        scores.each([&](int i, int j, float s) {
-            if (i < tile.rows && j < keys.rows) tiles.scores(i, j) = s;
-        });
-        const int height = filled(tile.rows, query_tile), width = filled(keys.rows, K);
-        __syncthreads();
-        for (int i = warp; i < query_tile; i += tile_threads / 32) {
-            if (i >= tile.rows) {
-                // the product with v also reads rows beyond tile.rows, so their weights must be 0
-                for (int j = lane; j < width && i < height; j += 32) tiles.weights.set(i, j, 0);
-                if (lane == 0) tiles.factor[i] = 0;
-                continue;
+#pragma unroll
+        for (int b = 0; b < K / 32; b++) {
+            if (!(groups >> b & 1)) continue;
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                const Four draw = input.dropout.threshold > 0 ? rows.draw(input, r, head, visit.channel, b) : Four{};
+#pragma unroll
+                for (int h = 0; h < 4; h++)
+#pragma unroll
+                    for (int e = 0; e < 2; e++) {
+                        float& x = scores[4 * b + h][2 * r + e];
+                        const float p = power_of_2((x - higher[r]) * log2_of_e);
+                        total[r] += p;
+                        x = keeps(input.dropout, draw, h, e) ? p : 0;
+                    }
             }
-            const Sight<K> sight(input, segment, tile, keys, v, visit, i, head);
-            const float before = tiles.top[i];
-            float top = before, total = 0;
-            for (int c = 0; c < sight.columns; c++) {
-                if (!sight.sees[c]) continue;
-                const float s = tiles.scores(i, lane + 32 * c) * input.scale;
-                top = s > top ? s : top;
-            }
-            for (int d = 16; d > 0; d /= 2) {
-                const float other = lane_xor(top, d);
-                top = other > top ? other : top;
-            }
-            for (int c = 0; c < sight.columns; c++) {
-                const int j = lane + 32 * c;
-                const float p = sight.sees[c] ? exp_of(tiles.scores(i, j) * input.scale - top) : 0.0f;
-                total += p;
-                if (j < width) tiles.weights.set(i, j, p * sight.keep[c]);
-            }
-            for (int d = 16; d > 0; d /= 2) total += lane_xor(total, d);
-            __syncwarp();  // waits until all lanes have read the old tiles.top[i]
-            if (lane == 0) {
-                const float factor = before == top ? 1.0f : exp_of(before - top);
-                tiles.factor[i] = factor;
-                tiles.total[i] = mul_add(tiles.total[i], factor, total);
-                tiles.top[i] = top;
-            }
+#pragma unroll
+            for (int n = 4 * b; n < 4 * b + 4; n += 2)
+                multiply_columns(y, as_factor<S>(scores[n], scores[n + 1]), v, 8 * n);
         }
-        __syncthreads();
-        y.each([&](int i, int, float& x) { x *= tiles.factor[i]; });
-        add_factors<Form::rows_by_columns>(y, tiles.weights, tiles.v, tile.rows, columns, keys.rows);
     }
-    __syncthreads();
+};
+
+template <class Sizes, class S = typename Sizes::S>
+__global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
+    attention_forward_kernel(AttentionInput<S> input, S* to_y, float* to_lse) {
+    constexpr int W = Sizes::W, K = Sizes::keys, threads = Sizes::threads;
+    ForwardTiles<Sizes>& tiles = *dynamic_shared<ForwardTiles<Sizes>>();
+    const AttentionTile tile = input.tables.query_tiles[blockIdx.x];
+    const int head = int(blockIdx.y), D = input.heads.D, chunks = (D + W - 1) / W, C = input.heads.C();
+    const int column = int(blockIdx.z) * W, columns = D - column < W ? D - column : W,
+              stride = input.heads.kv_columns();
+    const int warp_row = int(threadIdx.x) / 32 * 16;
+    const bool ahead = Sizes::stages == 2 && chunks == 1, works = warp_row < tile.rows();
+    const TwoRows<S> rows(input, tile);
+
+    const auto load_queries = [&](int c) {
+        load_rows<threads, false>(tiles.q, input.q + std::int64_t(tile.row) * C + head * D + c * W, C, tile.rows(),
+                                  D - c * W < W ? D - c * W : W, input.aligned);
+    };
+    // Begins to load chunk c of the keys of visit v, and with the first chunk this block's chunk of the values.
+    const auto load_keys = [&](const Visit& visit, int v, int c) {
+        const S* kv =
+            input.source(visit.source()) + std::int64_t(visit.row) * stride + head / input.heads.readers() * D;
+        auto& stage = tiles.stage[v % Sizes::stages];
+        load_rows<threads, true>(stage.k, kv + c * W, stride, visit.rows(), D - c * W < W ? D - c * W : W,
+                                 input.aligned);
+        if (c == 0)
+            load_rows<threads, true>(stage.v, kv + input.heads.values() + column, stride, visit.rows(), columns,
+                                     input.aligned);
+    };
+
+    ForwardSums<Sizes> sums;
+    clear(sums.y);
+    Visit next{};
+    if (tile.first < tile.last) {
+        next = input.tables.visits[tile.first];
+        if (chunks == 1) load_queries(0);
+        if (ahead) load_keys(next, tile.first, 0);
+    }
+    for (int v = tile.first; v < tile.last; v++) {
+        const Visit visit = next;
+        if (v + 1 < tile.last) next = input.tables.visits[v + 1];
+        std::uint64_t seen[2] = {};
+        const unsigned groups = works ? rows.find_seen(input, visit.mask, visit.rows(), seen) : 0;
+        float scores[K / 8][4];
+        clear(scores);
+        for (int c = 0; c < chunks; c++) {
+            if (!ahead) {
+                __syncthreads();  // waits until no thread reads the old tiles any more
+                if (chunks > 1) load_queries(c);
+                load_keys(visit, v, c);
+            }
+            wait_for_copies();
+            __syncthreads();
+            if (ahead && v + 1 < tile.last) load_keys(next, v + 1, 0);
+            if (works)
+                multiply_rows<W>(scores, tiles.q.at(warp_row, 0), tiles.q.stride, tiles.stage[v % Sizes::stages].k,
+                                 groups);
+        }
+        if (groups != 0) sums.add(input, rows, visit, head, seen, groups, scores, tiles.stage[v % Sizes::stages].v);
+    }
     // A row that sees a key has a total of at least 1, or NaN. A total of 0 therefore means that the row sees no key.
-    y.each([&](int i, int c, float x) {
-        if (i >= tile.rows || c >= columns) return;
-        const float total = tiles.total[i];
-        to_y[std::int64_t(tile.row + i) * C + head * D + column + c] = S(total == 0 ? 0.0f : x / total);
-    });
-    if (thread < tile.rows && blockIdx.z == 0) {  // only the block of the first chunk of columns writes lse
-        const float total = tiles.total[thread];
-        to_lse[std::int64_t(tile.row + thread) * input.heads.of_queries + head] =
-            total == 0 ? -INFINITY : tiles.top[thread] + log_of(total);
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        const float total = sum_of_quad(sums.total[r]), factor = total == 0 ? 0 : float(input.dropout.kept) / total;
+        if (!rows.there[r]) continue;
+        const std::int64_t row = tile.row + rows.first + 8 * r;
+#pragma unroll
+        for (int n = 0; n < W / 8; n++)
+            put_two(to_y + row * C + head * D + column, 8 * n + int(threadIdx.x) % 4 * 2, sums.y[n][2 * r] * factor,
+                    sums.y[n][2 * r + 1] * factor, columns, input.aligned, false);
+        if (threadIdx.x % 4 == 0 && blockIdx.z == 0)  // only the block of the first chunk of columns writes lse
+            to_lse[row * input.heads.of_queries + head] = total == 0 ? -INFINITY : sums.top[r] + log_of(total);
     }
 }
 
@@ -115,12 +154,13 @@ void attention_forward(View q, Views kv, const SegmentGraph& graph, AttentionRul
     check_attention(op, q, kv, graph, rule, lse);
     const int D = int(q.columns()) / rule.heads;
     for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_width(D, [&](auto width) {
-            constexpr int W = decltype(width)::value;
-            const auto input = attention_input<S>(op, q, kv, graph, rule, W);
-            launch_tiles<attention_forward_kernel<S, W> >(input.tables.query_tile_count, rule.heads, D, W,
-                                                          sizeof(ForwardTiles<S, W>), input, y.as<S>(),
-                                                          lse.as<float>());
+        for_tile_sizes<S>(D, graph, [&](auto sizes) {
+            using Sizes = decltype(sizes);
+            auto input = attention_input<Sizes>(op, q, kv, graph, rule);
+            input.aligned = input.aligned && is_aligned(y);
+            launch_tiles<attention_forward_kernel<Sizes>, Sizes, ForwardTiles<Sizes>>(input.tables.query_tile_count,
+                                                                                      rule.heads, D, input, y.as<S>(),
+                                                                                      lse.as<float>());
         });
     });
 }

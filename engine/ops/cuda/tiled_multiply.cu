@@ -155,8 +155,7 @@ __global__ void __launch_bounds__(tile_threads)
         next_left.store(tiles.left, a.deep), next_right.store(tiles.right, b.deep);
         __syncthreads();
         next_left.read(a, row, k + K), next_right.read(b, column, k + K);
-        sum.template add<Form::rows_by_rows>(tiles.left, tiles.right, rows, columns,
-                                             int(depth - k < K ? depth - k : K));
+        sum.add(tiles.left, tiles.right, rows, columns, int(depth - k < K ? depth - k : K));
         __syncthreads();
     }
     sum.each([&](int i, int j, float x) {

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// What the attention kernels ask of the hardware: products on the tensor cores, whose factors the lanes of a warp hold
+// in registers (fragments); loads of these fragments from shared memory; and copies from global to shared memory that
+// run while the threads go on. Each function has a plain form, which the tests run on the CPU.
+//
+// The tensor cores multiply bf16 numbers exactly and add the products in float. A float is the sum of three bf16
+// numbers, its parts: the product of two floats is the sum of the products of their parts, without those that are
+// smaller than the rounding error of a float.
+#pragma once
+#include "engine/math/scalar.h"
+#include "engine/ops/cuda/kernel.cuh"
+
+namespace masquerade::DEVICE {
+
+// d += a b on the tensor cores, for matrices a (16,16), b (16,8) and d (16,8). With g = lane / 4 and t = lane % 4, a
+// lane passes these elements (PTX manual, mma.sync.m16n8k16, fragments of .bf16):
+//     a[0], a[1]  a(g, 2t), a(g + 8, 2t); the upper half of each word is the element in the next column
+//     a[2], a[3]  a(g, 2t + 8), a(g + 8, 2t + 8); the upper half of each word is the element in the next column
+//     b[0], b[1]  b(2t, g), b(2t + 8, g); the upper half of each word is the element in the next row
+//     d           d(g, 2t), d(g, 2t + 1), d(g + 8, 2t), d(g + 8, 2t + 1)
+__device__ inline void multiply_fragments(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+#ifdef CUDA_EMULATED
+    emulator::multiply_fragments(d, a, b);
+#elif defined(__CUDA_ARCH__)
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+        "{%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+}
+
+// Rounds two numbers to bf16 and packs them into a word, the first into the lower half.
+__device__ inline std::uint32_t two_of(float low, float high) {
+#if defined(__CUDA_ARCH__)
+    std::uint32_t both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+#else
+    return std::uint32_t(bfloat16(low).bits) | std::uint32_t(bfloat16(high).bits) << 16;
+#endif
+}
+
+// Stores the first and the second of two neighbouring numbers, if they exist. `aligned` says whether the address is
+// aligned to both together.
+__device__ inline void store_two(bfloat16* to, float x, float y, bool first, bool second, bool aligned) {
+    const std::uint32_t both = two_of(x, y);
+    if (first && second && aligned) {
+        using Word [[gnu::may_alias]] = std::uint32_t;
+        *reinterpret_cast<Word*>(to) = both;
+    } else {
+        if (first) to[0].bits = std::uint16_t(both);
+        if (second) to[1].bits = std::uint16_t(both >> 16);
+    }
+}
+__device__ inline void store_two(float* to, float x, float y, bool first, bool second, [[maybe_unused]] bool aligned) {
+#if defined(__CUDA_ARCH__)
+    if (first && second && aligned) {
+        *reinterpret_cast<float2*>(to) = {x, y};
+        return;
+    }
+#endif
+    if (first) to[0] = x;
+    if (second) to[1] = y;
+}
+
+// Number of bf16 numbers whose sum is a number of type S.
+template <class S>
+constexpr int parts = sizeof(S) == 2 ? 1 : 3;
+
+// Four matrices of 8 rows and 8 columns. With g = lane / 4 and t = lane % 4, words[p][i] of a lane contains part p of
+// the elements (g, 2t) and (g, 2t + 1) of matrix i.
+template <class S>
+struct Matrices {
+    std::uint32_t words[parts<S>][4];
+
+    // Sets the two elements of matrix i.
+    __device__ void set(int i, float x, float y) {
+#pragma unroll
+        for (int p = 0; p < parts<S>; p++) {
+            const std::uint32_t both = words[p][i] = two_of(x, y);
+            x -= float_of(both << 16), y -= float_of(both & 0xffff0000u);
+        }
+    }
+};
+
+// Returns four matrices of a tile in shared memory whose rows are `stride` numbers apart. Matrix 0 begins at `corner`.
+// Its neighbours 8 rows below, and 8 columns to the right, are matrices 1 and 2 or, if `right_first` is set, 2 and 1;
+// matrix 3 is below and to the right. If `transposed` is set, each matrix is transposed. The rows of a bf16 tile must
+// be aligned to 16 bytes.
+template <bool right_first, bool transposed, class S>
+__device__ Matrices<S> matrices_at(const S* corner, int stride) {
+#if defined(__CUDA_ARCH__)
+    constexpr bool by_one_instruction = sizeof(S) == 2;
+#else
+    constexpr bool by_one_instruction = false;
+#endif
+    Matrices<S> all;
+    const int lane = int(threadIdx.x) % 32;
+    if constexpr (by_one_instruction) {
+        // lane l passes the address of row l % 8 of matrix l / 8
+        const int down = lane / (right_first ? 16 : 8) % 2, right = lane / (right_first ? 8 : 16) % 2;
+        const auto row = unsigned(__cvta_generic_to_shared(corner + (lane % 8 + 8 * down) * stride + 8 * right));
+        std::uint32_t(&w)[4] = all.words[0];
+        if constexpr (transposed)
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                         : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                         : "r"(row)
+                         : "memory");
+        else
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                         : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                         : "r"(row)
+                         : "memory");
+    } else {
+        const int g = lane / 4, t = lane % 4;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int down = right_first ? i / 2 : i % 2, right = right_first ? i % 2 : i / 2;
+            const S* m = corner + 8 * down * stride + 8 * right;
+            if constexpr (transposed)
+                all.set(i, float(m[2 * t * stride + g]), float(m[(2 * t + 1) * stride + g]));
+            else
+                all.set(i, float(m[g * stride + 2 * t]), float(m[g * stride + 2 * t + 1]));
+        }
+    }
+    return all;
+}
+
+// d += a b, for a (16,16) and b (16,8). The matrices of `a` are in the order upper left, lower left, upper right, lower
+// right. The upper half of b is matrix 2 * half, the lower half is the next one; both must be transposed.
+template <class S>
+__device__ void multiply_matrices(float (&d)[4], const Matrices<S>& a, const Matrices<S>& b, int half) {
+#pragma unroll
+    for (int sum = parts<S> - 1; sum >= 0; sum--)  // small products first
+#pragma unroll
+        for (int p = 0; p <= sum; p++) {
+            const std::uint32_t of_b[2] = {b.words[sum - p][2 * half], b.words[sum - p][2 * half + 1]};
+            multiply_fragments(d, a.words[p], of_b);
+        }
+}
+
+// Copies 16 bytes from global to shared memory or, if there is nothing to copy, sets them to 0; `from` may then be any
+// address. Both addresses must be aligned to 16 bytes. The bytes have arrived when the thread has called wait_for_copies(); other threads may read them
+// after a barrier that follows this call.
+__device__ inline void copy_async(void* to, const void* from, bool there) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(unsigned(__cvta_generic_to_shared(to))),
+                 "l"(from), "r"(there ? 16 : 0)
+                 : "memory");
+#elif defined(CUDA_EMULATED)
+    emulator::expect_aligned(to, 16), emulator::expect_aligned(from, 16);
+    using Word [[gnu::may_alias]] = std::uint32_t;
+    for (int i = 0; i < 4; i++) static_cast<Word*>(to)[i] = there ? static_cast<const Word*>(from)[i] : 0;
+#endif
+}
+__device__ inline void wait_for_copies() {
+#if defined(__CUDA_ARCH__)
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+// Returns 2^x, with a relative error of at most 2^-22; 0 if the result is smaller than 2^-126.
+__device__ inline float power_of_2(float x) {
+#if defined(__CUDA_ARCH__)
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return std::exp2(x);
+#endif
+}
+
+}  // namespace masquerade::DEVICE
