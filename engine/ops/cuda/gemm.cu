@@ -58,14 +58,6 @@ DeviceFactor widened(DeviceFactor f, std::int64_t rows, std::int64_t columns) {
     return {wide, DType::f32, f.transposed};
 }
 
-// Reads one element of a matrix as float, for column_sums().
-template <class S>
-struct ElementOf {
-    const S* x;
-    std::int64_t columns;
-    HD float operator()(std::int64_t row, int c) const { return float(x[row * columns + c]); }
-};
-
 // Computes a product with cuBLASLt if possible, else with the engine's own kernel. multiply() does nothing and
 // returns false if cuBLASLt cannot be opened or has no kernel for this shape.
 void run_product(const Multiplication& p) {

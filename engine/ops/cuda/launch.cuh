@@ -9,6 +9,7 @@
 
 #include "engine/base/random.h"
 #include "engine/math/lanes.h"
+#include "engine/ops/cuda/column_sums.cuh"
 #include "engine/ops/cuda/device_memory.cuh"
 
 namespace masquerade::DEVICE {
@@ -38,29 +39,6 @@ template <class F>
 __global__ void __launch_bounds__(threads_a_block) points_kernel(std::int64_t n, F f) {
     std::int64_t first_point = std::int64_t(blockIdx.x) * threads_a_block + threadIdx.x;
     for (std::int64_t i = first_point; i < n; i += std::int64_t(gridDim.x) * threads_a_block) f(i);
-}
-
-// Sets to[c] to the sum over rows n of term(n, c) or, if `add` is set, adds the sum to to[c]. The additions have the
-// order of the CPU: first the rows of each chunk of 64 are summed, then the sums of the chunks. A block computes 32
-// columns. Each of its 32 warps sums one chunk at a time, and the first warp adds the sums of all warps, in order.
-template <class A, class F>
-__global__ void __launch_bounds__(1024) column_sums_kernel(std::int64_t rows, int columns, F term, A* to, bool add) {
-    constexpr int chunk = 64, chunks = 32;
-    __shared__ A parts[chunks][32];
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, c = blockIdx.x * 32 + lane;
-    A total(0);
-    for (std::int64_t begin = 0; begin < rows; begin += chunk * chunks) {
-        std::int64_t from = begin + warp * chunk, end = from + chunk < rows ? from + chunk : rows;
-        A part(0);
-        if (c < columns)
-            for (std::int64_t n = from; n < end; n++) part += term(n, c);
-        parts[warp][lane] = part;
-        __syncthreads();
-        if (warp == 0)
-            for (int i = 0; i < chunks; i++) total += parts[i][lane];
-        __syncthreads();
-    }
-    if (warp == 0 && c < columns) put(to[c], total, add);
 }
 
 template <class S, class F>
@@ -105,12 +83,6 @@ const int* table_of(const std::vector<int>& numbers) {
     static Upload upload;
     std::memcpy(upload.write(numbers.size() * sizeof(int)), numbers.data(), numbers.size() * sizeof(int));
     return reinterpret_cast<const int*>(upload.send());
-}
-
-template <class A, class F>
-void launch_column_sums(std::int64_t rows, int columns, F term, A* to, bool add) {
-    if (!to || columns <= 0) return;
-    launch<column_sums_kernel<A, F>>(unsigned(columns + 31) / 32, 1024, 0, rows, columns, term, to, add);
 }
 
 }  // namespace masquerade::DEVICE

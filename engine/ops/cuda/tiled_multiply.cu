@@ -15,54 +15,12 @@
 #include <climits>
 
 #include "engine/ops/cuda/multiply.h"
+#include "engine/ops/cuda/packet.cuh"
 #include "engine/ops/cuda/tile_product.cuh"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
 namespace {
-
-// 16 bytes, which one memory access reads or writes.
-struct alignas(16) Packet {
-    std::uint32_t words[4];
-};
-template <class T>
-constexpr int per_packet = 16 / int(sizeof(T));
-
-__device__ inline Packet packet_at(const void* from) {
-#ifdef CUDA_EMULATED
-    emulator::expect_aligned(from, sizeof(Packet));
-    Packet packet;
-    __builtin_memcpy(&packet, from, sizeof packet);
-    return packet;
-#else
-    return *static_cast<const Packet*>(from);
-#endif
-}
-__device__ inline void store_packet(void* to, Packet packet) {
-#ifdef CUDA_EMULATED
-    emulator::expect_aligned(to, sizeof packet);
-    __builtin_memcpy(to, &packet, sizeof packet);
-#else
-    *static_cast<Packet*>(to) = packet;
-#endif
-}
-template <class T>
-__device__ T number_of(const Packet& packet, int i) {
-    if constexpr (sizeof(T) == 4) {
-        return float_of(packet.words[i]);
-    } else {
-        T x;
-        x.bits = std::uint16_t(packet.words[i / 2] >> i % 2 * 16);
-        return x;
-    }
-}
-template <class T>
-__device__ void set_number(Packet& packet, int i, T x) {
-    if constexpr (sizeof(T) == 4)
-        packet.words[i] = bits_of(x);
-    else
-        packet.words[i / 2] |= std::uint32_t(x.bits) << i % 2 * 16;
-}
 
 // A factor as it is stored: `count` lines of `length` numbers. The lines begin `step` numbers apart. If `deep` is set,
 // a line runs along the depth: it is a row of A or a column of B. Otherwise a line belongs to one step k of the depth,
@@ -172,8 +130,9 @@ std::int64_t tiles_of(const Multiplication& p, int rows, int columns) {
 template <class T>
 Lines<T> lines_of(const DeviceFactor& f, std::int64_t rows, std::int64_t depth, bool deep) {
     const std::int64_t count = deep ? rows : depth, length = deep ? depth : rows, step = row_step(f, length);
-    const bool packed = (length | step) % per_packet<T> == 0 && reinterpret_cast<std::uintptr_t>(f.data) % 16 == 0;
-    return {static_cast<const T*>(f.data), count, length, step, deep, packed};
+    const T* data = static_cast<const T*>(f.data);
+    const bool packed = length % per_packet<T> == 0 && rows_in_packets(data, step);
+    return {data, count, length, step, deep, packed};
 }
 
 template <class T, class S, int M, int N, int K>

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// Memory access by packets of 16 bytes, the most that one instruction of a thread reads or writes: four f32 or eight
+// bf16 numbers.
+#pragma once
+#include <cstdint>
+
+#include "engine/math/scalar.h"
+#include "engine/ops/cuda/kernel.cuh"
+
+namespace masquerade::DEVICE {
+
+struct alignas(16) Packet {
+    std::uint32_t words[4];
+};
+template <class T>
+constexpr int per_packet = 16 / int(sizeof(T));
+
+// Returns true if every row of a matrix begins at a multiple of 16 bytes. The rows begin `step` numbers apart.
+template <class T>
+bool rows_in_packets(const T* data, std::int64_t step) {
+    return step % per_packet<T> == 0 && reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
+}
+
+__device__ inline Packet packet_at(const void* from) {
+#ifdef CUDA_EMULATED
+    emulator::expect_aligned(from, sizeof(Packet));
+    Packet packet;
+    __builtin_memcpy(&packet, from, sizeof packet);
+    return packet;
+#else
+    return *static_cast<const Packet*>(from);
+#endif
+}
+__device__ inline void store_packet(void* to, Packet packet) {
+#ifdef CUDA_EMULATED
+    emulator::expect_aligned(to, sizeof packet);
+    __builtin_memcpy(to, &packet, sizeof packet);
+#else
+    *static_cast<Packet*>(to) = packet;
+#endif
+}
+template <class T>
+__device__ T number_of(const Packet& packet, int i) {
+    if constexpr (sizeof(T) == 4) {
+        return float_of(packet.words[i]);
+    } else {
+        T x;
+        x.bits = std::uint16_t(packet.words[i / 2] >> i % 2 * 16);
+        return x;
+    }
+}
+template <class T>
+__device__ void set_number(Packet& packet, int i, T x) {
+    if constexpr (sizeof(T) == 4)
+        packet.words[i] = bits_of(x);
+    else
+        packet.words[i / 2] |= std::uint32_t(x.bits) << i % 2 * 16;
+}
+
+// Rounds two numbers to bf16, and returns them in one word, the first in the lower half.
+__device__ inline std::uint32_t two_rounded(float low, float high) {
+#ifdef __CUDA_ARCH__
+    std::uint32_t both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+#else
+    return std::uint32_t(bfloat16(low).bits) | std::uint32_t(bfloat16(high).bits) << 16;
+#endif
+}
+
+// Reads or writes n numbers: one, or whole packets. Packets must begin at a multiple of 16 bytes.
+template <class T, int n>
+__device__ void read_numbers(const T* from, float (&to)[n]) {
+    static_assert(n == 1 || n % per_packet<T> == 0, "one number, or whole packets");
+    if constexpr (n == 1) {
+        to[0] = float(from[0]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < n; i += per_packet<T>) {
+            const Packet packet = packet_at(from + i);
+#pragma unroll
+            for (int k = 0; k < per_packet<T>; k++) to[i + k] = float(number_of<T>(packet, k));
+        }
+    }
+}
+template <class T, int n>
+__device__ void write_numbers(T* to, const float (&from)[n]) {
+    static_assert(n == 1 || n % per_packet<T> == 0, "one number, or whole packets");
+    if constexpr (n == 1) {
+        to[0] = T(from[0]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < n; i += per_packet<T>) {
+            Packet packet;
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                if constexpr (sizeof(T) == 4)
+                    packet.words[k] = bits_of(from[i + k]);
+                else
+                    packet.words[k] = two_rounded(from[i + 2 * k], from[i + 2 * k + 1]);
+            }
+            store_packet(to + i, packet);
+        }
+    }
+}
+
+}  // namespace masquerade::DEVICE
