@@ -17,64 +17,79 @@ using Label = SmoothLabel<float>;
 
 struct Logits {};
 struct RoundedLogits {};
+struct BiasParts {};
 
-// Returns the gradient of a logit: (exp(logit - lse) - q) weight, where q is the probability that the smoothed label
-// gives to this token. Returns 0 if the weight is 0, even if a logit is NaN.
-HD float dlogit(float logit, float lse, const Label& label, float weight, bool at_target) {
-    const float p = exp_of(logit - lse);
-    return weight == 0 ? 0.0f : (p - (at_target ? label.target : label.other)) * weight;
-}
+// A thread reads this many logits of a row at a time. In the workspaces, the rows of the logits and of their gradients
+// begin step_of(V) numbers apart, so that every group of logits is aligned. Behind a row are up to seven unused numbers.
+constexpr int group = 8;
+std::int64_t step_of(std::int64_t V) { return (V + group - 1) / group * group; }
 
-// Computes one row per CUDA block. If dlogits is not null, the gradients of the logits are written to it. If S is
-// float, dlogits may be the same memory as `logits`. Element i of targets, weights, loss and lse belongs to row i of
-// `logits`.
-template <class S>
+// Computes lse and loss of one row per CUDA block, from the logits of the row and of its target.
 __global__ void __launch_bounds__(1024)
-    loss_kernel(const float* logits, int V, const int* targets, const float* weights, Label label, float* loss,
-                float* lse, S* dlogits) {
+    loss_kernel(const float* logits, int V, int step, const int* targets, Label label, float* loss, float* lse) {
     __shared__ float tops[32], sums[32], logit_sums[32];
     const bool smooth = label.other > 0;
-    const std::int64_t row = blockIdx.x;
-    const int thread = int(threadIdx.x), threads = int(blockDim.x), target = targets[row];
-    const float *x = logits + row * V, at_target = x[target];
-    Peak peak{-INFINITY, 0};
+    const int row = int(blockIdx.x), thread = int(threadIdx.x), threads = int(blockDim.x);
+    const int lane = thread % 32, warp = thread / 32, whole = V / group * group;
+    const float* x = logits + std::int64_t(row) * step;
+    Peak peak;
     float logit_sum = 0;
-    for (int i = thread; i < V; i += threads) {
-        peak = with(peak, x[i]);
-        if (smooth) logit_sum += x[i];
+    for (int i = group * thread; i < whole; i += group * threads) {
+        float some[group];
+        read_numbers(x + i, some);
+        peak = with(peak, some);
+        for (int k = 0; smooth && k < group; k++) logit_sum += some[k];
     }
-    for (int d = 16; d > 0; d /= 2) {
-        peak = both(peak, {lane_xor(peak.top, d), lane_xor(peak.sum, d)});
-        if (smooth) logit_sum += lane_xor(logit_sum, d);
+    if (whole + thread < V) {
+        const float last = x[whole + thread];
+        peak = with(peak, {last}), logit_sum += last;
     }
-    if (thread % 32 == 0)
-        tops[thread / 32] = peak.top, sums[thread / 32] = peak.sum, logit_sums[thread / 32] = logit_sum;
+    peak = peak_of_lanes(peak), logit_sum = sum_of_lanes(logit_sum);
+    if (lane == 0) tops[warp] = peak.top, sums[warp] = peak.sum, logit_sums[warp] = logit_sum;
     __syncthreads();
-    peak = {tops[0], sums[0]}, logit_sum = logit_sums[0];
-    for (int warp = 1; warp < threads / 32; warp++)
-        peak = both(peak, {tops[warp], sums[warp]}), logit_sum += logit_sums[warp];
+    if (warp > 0) return;
+    const bool there = lane < threads / 32;  // lane i takes the results of warp i
+    peak = peak_of_lanes(there ? Peak{tops[lane], sums[lane]} : Peak{});
+    logit_sum = sum_of_lanes(there ? logit_sums[lane] : 0.0f);
+    if (lane > 0) return;
     const float log_sum = peak.top + log_of(peak.sum);
-    if (thread == 0) {
-        const float of_target = log_sum - (label.target - label.other) * at_target;
-        lse[row] = log_sum, loss[row] = smooth ? of_target - label.other * logit_sum : of_target;
-    }
-    if (!dlogits) return;
-    const float weight = weights[row];
-    for (int i = thread; i < V; i += threads)
-        dlogits[row * V + i] = S(dlogit(x[i], log_sum, label, weight, i == target));
+    const float of_target = log_sum - (label.target - label.other) * x[targets[row]];
+    lse[row] = log_sum, loss[row] = smooth ? of_target - label.other * logit_sum : of_target;
 }
 
-// Computes the gradient of one logit in float. b1, the gradient of the bias, is summed from these numbers if dlogits is
-// rounded to bf16.
-struct Unrounded {
-    const float *logits, *lse, *weights;
-    const int* targets;
-    Label label;
-    std::int64_t V;
-    HD float operator()(std::int64_t row, int v) const {
-        return dlogit(logits[row * V + v], lse[row], label, weights[row], v == targets[row]);
+// A thread of gradient_kernel computes one group of each of this many rows.
+constexpr int rows_at_once = 32, gradient_threads = 128;
+
+// Computes the gradients of the logits: (exp(logit - lse) - q) weight, where q is the probability that the smoothed
+// label gives to the token. They are 0 if the weight is 0, even if a logit is NaN. If S is float, dlogits may be the
+// same memory as `logits`. If `parts` is not null, row k of `parts` receives the sums of the gradients, before they are
+// rounded to S, over the rows that begin with row k * rows_at_once.
+template <class S>
+__global__ void __launch_bounds__(gradient_threads)
+    gradient_kernel(const float* logits, int rows, int step, const int* targets, const float* weights, Label label,
+                    const float* lse, S* dlogits, float* parts) {
+    const int first = int(blockIdx.x) * rows_at_once,
+              c = (int(blockIdx.y) * gradient_threads + int(threadIdx.x)) * group;
+    if (c >= step) return;
+    const float* x = logits + std::int64_t(first) * step + c;
+    S* to = dlogits + std::int64_t(first) * step + c;
+    float sums[group] = {};
+    for (int row = first; row < first + rows_at_once && row < rows; row++, x += step, to += step) {
+        const float weight = weights[row], log_sum = lse[row];
+        const int target = targets[row] - c;
+        float d[group] = {};
+        if (weight != 0) {
+            read_numbers(x, d);
+            for (int k = 0; k < group; k++) d[k] = exp_or_zero(d[k] - log_sum) - label.other;
+            if (target >= 0 && target < group)
+                for (int k = 0; k < group; k++) d[k] -= k == target ? label.target - label.other : 0.0f;
+            for (int k = 0; k < group; k++) d[k] *= weight;
+        }
+        write_numbers(to, d);
+        for (int k = 0; k < group; k++) sums[k] += d[k];
     }
-};
+    if (parts) write_numbers(parts + std::int64_t(blockIdx.x) * step + c, sums);
+}
 
 struct Block {
     View h, w, b;
@@ -88,32 +103,34 @@ struct Block {
 
 template <class S>
 void run_block(const Block& block) {
-    const std::int64_t rows = block.h.rows(), C = block.h.columns(), V = block.w.rows();
-    float* logits = workspace<Logits>(rows * V);
-    gemm(rows, V, C, factor(block.h), transposed(factor(block.w)), {logits, DType::f32}, block.b.as<float>());
+    const std::int64_t rows = block.h.rows(), C = block.h.columns(), V = block.w.rows(), step = step_of(V);
+    float* logits = workspace<Logits>(rows * step);
+    gemm(rows, V, C, factor(block.h), transposed(factor(block.w)), {logits, DType::f32, false, step},
+         block.b.as<float>());
 
-    const bool shares = block.h1 || block.w1 || block.b1;
-    S* dlogits = nullptr;
-    if constexpr (sizeof(S) == sizeof(float))
-        dlogits = shares ? logits : nullptr;
-    else
-        dlogits = shares ? workspace<RoundedLogits, S>(rows * V) : nullptr;
-    // One thread per logit of a row, rounded up to whole warps, but at most 1024. With 1024 threads per row, so few
-    // rows are computed at the same time that the kernel's second loop over a row still finds the logits in a cache.
-    const unsigned threads = unsigned(V >= 1024 ? 1024 : (V + 31) / 32 * 32);
+    // Each thread reads about eight groups of its row.
+    const std::int64_t warps = std::min<std::int64_t>(32, (step / group + 255) / 256);
     if (rows > 0)
-        launch<loss_kernel<S>>(unsigned(rows), threads, 0, logits, int(V), block.targets, block.weights, block.label,
-                               block.loss, block.lse, dlogits);
+        launch<loss_kernel>(unsigned(rows), unsigned(32 * warps), 0, logits, int(V), int(step), block.targets,
+                            block.label, block.loss, block.lse);
+    if (!block.h1 && !block.w1 && !block.b1) return;
 
-    const View d{dlogits, dtype_of<S>, block.h.device, {rows, V}, "dlogits"};
-    if (block.h1) gemm(rows, C, V, factor(d), factor(block.w), product(block.h1));
-    if (block.w1) gemm(V, C, rows, transposed(factor(d)), factor(block.h), product(block.w1, !block.first));
-    if (!block.b1) return;
+    S* dlogits;
     if constexpr (sizeof(S) == sizeof(float))
-        column_sums(d, {block.b1, !block.first});
+        dlogits = logits;
     else
-        launch_column_sums(rows, int(V), Unrounded{logits, block.lse, block.weights, block.targets, block.label, V},
-                           block.b1.as<float>(), !block.first);
+        dlogits = workspace<RoundedLogits, S>(rows * step);
+    const std::int64_t chunks = (rows + rows_at_once - 1) / rows_at_once;
+    float* parts = block.b1 ? workspace<BiasParts>(chunks * step) : nullptr;
+    const auto across = unsigned((step / group + gradient_threads - 1) / gradient_threads);
+    if (rows > 0)
+        launch<gradient_kernel<S>>(dim3(unsigned(chunks), across), gradient_threads, 0, logits, int(rows), int(step),
+                                   block.targets, block.weights, block.label, block.lse, dlogits, parts);
+    if (block.b1) add_chunks(chunks, int(step), parts, int(V), block.b1.as<float>(), !block.first);
+
+    const DeviceFactor d{dlogits, dtype_of<S>, false, step};
+    if (block.h1) gemm(rows, C, V, d, factor(block.w), product(block.h1));
+    if (block.w1) gemm(V, C, rows, transposed(d), factor(block.h), product(block.w1, !block.first));
 }
 
 }  // namespace
@@ -123,7 +140,7 @@ void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, d
     check_cross_entropy(h, w, targets, weights, smoothing, total || h1 || w1 || b1);
     std::int64_t n = 0;
     do {  // runs once even if h has no rows, because zeros must be stored in w1 and b1
-        const std::int64_t rows = rows_of_next_block(h.rows() - n, w.rows());
+        const std::int64_t rows = rows_of_next_block(h.rows() - n, step_of(w.rows()));
         Block block{rows_of(h, n, rows),
                     w,
                     b,

@@ -18,28 +18,49 @@ inline std::int64_t rows_of_next_block(std::int64_t left, std::int64_t V) {
     return std::min(left, std::max<std::int64_t>(1, std::min(most_rows, fit)));
 }
 
+// Returns exp(x) for x <= 87, or 0 if x < -87. The scale 2^n is added to the exponent of exp(r) (exp_reduced()).
+HD float exp_or_zero(float x) {
+    std::uint32_t n;
+    const float p = exp_reduced(x, n), e = float_of(bits_of(p) + (n << 23));
+    return x < -87.0f ? 0.0f : e;
+}
+
 // The state of a log-sum-exp over numbers x: `top` is the largest x so far, and `sum` is the sum of exp(x - top). If
-// there are no numbers yet, or if all are minus infinity, `top` is minus infinity and `sum` may have any value except
-// NaN.
+// there are no numbers yet, or if all are minus infinity, `top` is minus infinity and `sum` is 0. If an x is NaN, `sum`
+// is NaN.
 struct Peak {
-    float top, sum;
+    float top = -INFINITY, sum = 0;
 };
+// Returns what is subtracted from numbers with this maximum before exp. It is finite if all numbers are -infinity.
 HD float from_of(float top) { return top == -INFINITY ? 0.0f : top; }
-// with() adds the number x to a Peak, both() merges two Peaks. If the largest number grows, the sum so far is
-// multiplied by exp(old largest - new largest).
-HD Peak with(Peak p, float x) {
-    if (x > p.top) return {x, p.sum * exp_of(p.top - x) + 1};
-    return {p.top, p.sum + exp_of(x - from_of(p.top))};
+
+// Adds n numbers to a Peak: finds the new maximum, scales the sum so far to it, then adds the exponentials.
+template <int n>
+HD Peak with(Peak p, const float (&x)[n]) {
+    float top = p.top;
+    for (int k = 0; k < n; k++) top = fmaxf(top, x[k]);
+    const float from = from_of(top);
+    float sum = p.sum * exp_or_zero(p.top - from);
+    for (int k = 0; k < n; k++) sum += exp_or_zero(x[k] - from);
+    return {top, sum};
 }
-HD Peak both(Peak a, Peak b) {
-    const float top = a.top > b.top ? a.top : b.top, from = from_of(top);
-    return {top, a.sum * exp_of(a.top - from) + b.sum * exp_of(b.top - from)};
+HD float sum_of_lanes(float x) {
+    for (int d = 16; d > 0; d /= 2) x += lane_xor(x, d);
+    return x;
 }
-// Returns log sum exp of the row x, which the lanes of a warp compute together.
+// Merges the Peaks of the 32 lanes of a warp. Every lane receives the result.
+HD Peak peak_of_lanes(Peak p) {
+    float top = p.top;
+    for (int d = 16; d > 0; d /= 2) top = fmaxf(top, lane_xor(top, d));
+    return {top, sum_of_lanes(p.sum * exp_or_zero(p.top - from_of(top)))};
+}
+// Returns log sum exp of the row x, which the lanes of a warp compute together, four numbers of each lane at a time.
 HD float log_sum_exp(WarpLanes lanes, const float* x, int count) {
-    Peak peak{-INFINITY, 0};
-    each(lanes, count, [&](int i) { peak = with(peak, x[i]); });
-    for (int d = 16; d > 0; d /= 2) peak = both(peak, {lane_xor(peak.top, d), lane_xor(peak.sum, d)});
+    Peak peak;
+    int i = lane_of(lanes);
+    for (; i + 96 < count; i += 128) peak = with(peak, {x[i], x[i + 32], x[i + 64], x[i + 96]});
+    for (; i < count; i += 32) peak = with(peak, {x[i]});
+    peak = peak_of_lanes(peak);
     return peak.top + log_of(peak.sum);
 }
 
