@@ -9,7 +9,7 @@
 namespace masquerade::cpu {
 
 // Computes the norm of g. Sums the squares of each chunk of 4096 numbers in the type of the numbers, then adds the
-// sums of the chunks in order, in double. The bits do not depend on the number of threads.
+// sums of the chunks in double, both in the order of sum(OneLane). The bits do not depend on the number of threads.
 void global_norm(View g, View norm) {
     constexpr std::int64_t chunk = 4096;
     static thread_local std::vector<double> sums;
@@ -25,8 +25,7 @@ void global_norm(View g, View norm) {
                 to[k] = double(real_of(sum(OneLane{}, length, [&](int i) { return part[i] * part[i]; })));
             }
         });
-        double total = 0;
-        for (std::int64_t k = 0; k < chunks; k++) total += to[k];
+        const double total = sum(OneLane{}, int(chunks), [&](int k) { return to[k]; });
         *norm.as<A>() = A(std::sqrt(total));
     });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Computes the norm of a buffer of gradients. The result has the same bits as on the CPU. The squares of each chunk of
-// 4096 numbers are summed in float, in the order of sum(OneLane) (math/lanes.h). Then the sums of the chunks are added
-// in order, in double.
+// 4096 numbers are summed in float, then the sums of the chunks are added in double, both in the order of sum(OneLane)
+// (math/lanes.h).
 #include "engine/math/scalar.h"
 #include "engine/ops/check.h"
 #include "engine/ops/cuda/workspace.cuh"
@@ -31,19 +31,22 @@ struct SumOfSquares {
     }
 };
 
-// Adds the sums of the chunks and takes the root. All threads of the block load the sums, which is fast; one thread
-// adds them, in order.
+// Adds the sums of the chunks and takes the root. All threads of the block load the sums, which is fast; 16 threads add
+// them. Each computes one of the 16 partial sums of sum(OneLane), and adds these as SumOfSquares does.
 __global__ void __launch_bounds__(at_once) root_kernel(const float* sums, std::int64_t chunks, float* norm) {
     __shared__ float fetched[at_once];
-    double total = 0;
+    const int thread = int(threadIdx.x);
+    double part = 0;
     for (std::int64_t begin = 0; begin < chunks; begin += at_once) {
         const int count = chunks - begin < at_once ? int(chunks - begin) : at_once;
-        if (int(threadIdx.x) < count) fetched[threadIdx.x] = sums[begin + threadIdx.x];
+        if (thread < count) fetched[thread] = sums[begin + thread];
         __syncthreads();
-        for (int i = 0; threadIdx.x == 0 && i < count; i++) total += double(fetched[i]);
+        for (int i = thread; thread < 16 && i < count; i += 16) part += double(fetched[i]);
         __syncthreads();
     }
-    if (threadIdx.x == 0) *norm = float(sqrt_of(total));
+    if (thread >= 32) return;
+    for (int half = 8; half > 0; half /= 2) part += lane_xor(part, half);
+    if (thread == 0) *norm = float(sqrt_of(part));
 }
 
 }  // namespace
