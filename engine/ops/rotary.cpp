@@ -17,7 +17,8 @@ HD void turn_row(Lanes lanes, const S* x, int position, const A* rotary_table, A
 void turn(const View& x, const Ints& positions, const View& rotary_table, int columns, double direction,
           const Grad& y) {
     check_rotary(x, positions, rotary_table, columns);
-    const int D = int(rotary_table.columns()), C = int(x.columns());
+    const bool in_place = x.data == y.view.data && !y.add;  // the other columns of y are then copied already
+    const int D = int(rotary_table.columns()), C = in_place ? columns : int(x.columns());
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         auto run = [&](auto adds) {
             for_each_row(x.rows(), row_call<turn_row<S, A, adds()>>(x, positions, rotary_table.as<A>(), A(direction),
