@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Runs ops that compute every row, or every number (point), of a tensor independently, on CUDA: one warp per row, one
-// thread per point. All kernels run on one stream, and the host waits for none of them, so that a whole step can be
-// captured as a CUDA graph. If a grid has fewer warps than rows, each warp computes several rows; if it has fewer
-// threads than points, each thread computes several points. Results do not depend on the size of the grid.
+// thread per point or, if points are stored, per 16 bytes of points. All kernels run on one stream, and the host waits
+// for none of them, so that a whole step can be captured as a CUDA graph.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 
 #include "engine/base/random.h"
 #include "engine/math/lanes.h"
 #include "engine/ops/cuda/column_sums.cuh"
 #include "engine/ops/cuda/device_memory.cuh"
+#include "engine/ops/cuda/points.cuh"
 
 namespace masquerade::DEVICE {
 
@@ -29,25 +28,16 @@ constexpr int threads_a_block = 32 * warps_a_block;
 // that a stage may use warp shuffles. Any lane of a stage may read what earlier stages have written to the row.
 template <class... Stages>
 __global__ void ROWS_BOUNDS rows_kernel(std::int64_t rows, Stages... stages) {
-    std::int64_t first_row = std::int64_t(blockIdx.x) * warps_a_block + threadIdx.x / 32;
-    for (std::int64_t row = first_row; row < rows; row += std::int64_t(gridDim.x) * warps_a_block)
-        ((stages(WarpLanes{}, row), __syncwarp()), ...);
+    const std::int64_t row = std::int64_t(blockIdx.x) * warps_a_block + threadIdx.x / 32;
+    if (row < rows) ((stages(WarpLanes{}, row), __syncwarp()), ...);
 }
 #undef ROWS_BOUNDS
 
 template <class F>
 __global__ void __launch_bounds__(threads_a_block) points_kernel(std::int64_t n, F f) {
-    std::int64_t first_point = std::int64_t(blockIdx.x) * threads_a_block + threadIdx.x;
-    for (std::int64_t i = first_point; i < n; i += std::int64_t(gridDim.x) * threads_a_block) f(i);
+    const std::int64_t i = std::int64_t(blockIdx.x) * threads_a_block + threadIdx.x;
+    if (i < n) f(i);
 }
-
-template <class S, class F>
-struct StorePoint {
-    S* to;
-    bool add;
-    F f;
-    HD void operator()(std::int64_t i) const { put(to[i], f(i), add); }
-};
 
 // Draws n random words for a row, one for each channel. The lanes of the warp share the work: each calls f(OneLane(),
 // begin, count, words) for groups of up to four words. words[k] belongs to channel i = begin + k, and is
@@ -60,11 +50,8 @@ HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int posit
     });
 }
 
-// Returns the number of blocks for `items` items if a block computes `each` items at a time. The result is at most
-// 65,535. If this is too few, each block computes several groups of items, in a loop.
-inline unsigned blocks_for(std::int64_t items, int each) {
-    return unsigned(std::min<std::int64_t>((items + each - 1) / each, 65535));
-}
+// Returns the number of blocks for `items` items if a block computes `each` items. CUDA allows 2^31 - 1 blocks.
+inline unsigned blocks_for(std::int64_t items, int each) { return unsigned((items + each - 1) / each); }
 
 template <class... Stages>
 void launch_rows(std::int64_t rows, Stages... stages) {
@@ -76,6 +63,13 @@ template <class F>
 void launch_points(std::int64_t n, F f) {
     if (n <= 0) return;
     launch<points_kernel<F>>(blocks_for(n, threads_a_block), threads_a_block, 0, n, f);
+}
+
+template <class S, class F>
+void launch_points(std::int64_t n, StorePoint<S, F> store) {
+    constexpr int count = per_group<S>;
+    const bool aligned = is_aligned(store.to, 16) && loads_aligned<count>(store.f);
+    launch_points((n + count - 1) / count, StoreGroup<S, F>{n, aligned, store});
 }
 
 template <class Tag>

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// Stores numbers that are computed independently, 16 bytes per thread. The arguments of a point_call() are loaded as
+// whole groups of consecutive numbers before the function is called. At the end of a tensor, and if an address is not
+// aligned, numbers are loaded and stored one by one. The results have the same bits.
+#pragma once
+#include <cstdint>
+#include <utility>
+
+#include "engine/math/scalar.h"
+#include "engine/ops/cuda/kernel.cuh"
+
+namespace masquerade::DEVICE {
+
+// Declared here for the functions below; calls.h defines them.
+template <class T>
+struct ByPoint;
+struct Number;
+template <class Function, Function function, class Places, class... T>
+struct FunctionCall;
+template <std::size_t place, class T>
+struct Held;
+
+// How many numbers of type S one thread stores.
+template <class S>
+constexpr int per_group = 16 / int(sizeof(S));
+
+// `count` consecutive numbers. They are kept as words, so that nvcc loads and stores up to 16 bytes at once.
+template <class T, int count>
+struct alignas(count * sizeof(T) < 16 ? count * sizeof(T) : 16) Group {
+    std::uint32_t words[count * sizeof(T) / 4];
+
+    HD T operator[](int i) const {
+        static_assert(sizeof(T) == 4 || sizeof(T) == 2);
+        if constexpr (sizeof(T) == 4)
+            return __builtin_bit_cast(T, words[i]);
+        else
+            return __builtin_bit_cast(T, std::uint16_t(words[i / 2] >> i % 2 * 16));
+    }
+};
+template <class G>
+HD G load_group(const void* from) {
+#ifdef CUDA_EMULATED
+    emulator::expect_aligned(from, alignof(G));
+    G group;
+    __builtin_memcpy(&group, from, sizeof group);
+    return group;
+#else
+    return *static_cast<const G*>(from);
+#endif
+}
+template <class G>
+HD void store_group(void* to, const G& group) {
+#ifdef CUDA_EMULATED
+    emulator::expect_aligned(to, alignof(G));
+    __builtin_memcpy(to, &group, sizeof group);
+#else
+    *static_cast<G*>(to) = group;
+#endif
+}
+
+// Returns the bits of two floats that are rounded to bfloat16, the first in the low half. On the GPU, one instruction
+// rounds both; a NaN then becomes 0x7fff.
+HD std::uint32_t rounded_pair(float first, float second) {
+#ifdef __CUDA_ARCH__
+    std::uint32_t pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+    return pair;
+#else
+    return std::uint32_t(bfloat16(second).bits) << 16 | bfloat16(first).bits;
+#endif
+}
+template <class S>
+HD Group<S, per_group<S>> rounded_group(const float (&numbers)[per_group<S>]) {
+    Group<S, per_group<S>> group;
+    for (int k = 0; k < 4; k++)
+        if constexpr (sizeof(S) == 4)
+            group.words[k] = bits_of(numbers[k]);
+        else
+            group.words[k] = rounded_pair(numbers[2 * k], numbers[2 * k + 1]);
+    return group;
+}
+
+// group_at<count>(f, first) returns an object g such that g(k) is f(first + k) for k < count. If f is a ByPoint or a
+// point_call(), g has loaded the numbers of its tensors.
+template <class F>
+struct FromFirst {
+    const F& f;
+    std::int64_t first;
+    HD auto operator()(int k) const { return f(first + k); }
+};
+template <class T, int count>
+struct Loaded {
+    Group<T, count> numbers;
+    HD T operator()(int k) const { return numbers[k]; }
+};
+struct NumberFrom {
+    std::int64_t first;
+};
+template <class Parameter, class T, int count>
+HD Parameter argument_at(const Loaded<T, count>& a, std::int64_t k) {
+    return Parameter(a.numbers[int(k)]);
+}
+template <class Parameter>
+HD Parameter argument_at(NumberFrom a, std::int64_t k) {
+    return Parameter(a.first + k);
+}
+template <int count, class T>
+HD T loaded(const T& same_for_all, std::int64_t) {
+    return same_for_all;
+}
+template <int count, class T>
+HD Loaded<T, count> loaded(const ByPoint<T>& a, std::int64_t first) {
+    return {load_group<Group<T, count>>(a.data + first)};
+}
+template <int count>
+HD NumberFrom loaded(const Number&, std::int64_t first) {
+    return {first};
+}
+
+template <int count, class F>
+HD FromFirst<F> group_at(const F& f, std::int64_t first) {
+    return {f, first};
+}
+template <int count, class T>
+HD Loaded<T, count> group_at(const ByPoint<T>& a, std::int64_t first) {
+    return loaded<count>(a, first);
+}
+template <int count, class Function, Function function, std::size_t... I, class... T>
+HD auto group_at(const FunctionCall<Function, function, std::index_sequence<I...>, T...>& f, std::int64_t first) {
+    return FunctionCall<Function, function, std::index_sequence<I...>,
+                        decltype(loaded<count>(std::declval<T>(), 0))...>{
+        {loaded<count>(static_cast<const Held<I, T>&>(f).value, first)}...};
+}
+
+inline bool is_aligned(const void* address, std::size_t bytes) {
+    return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
+}
+// True if every address from which group_at<count>(f, first) loads is aligned, for any `first` that is a multiple of
+// `count`.
+template <int count, class F>
+bool loads_aligned(const F&) {
+    return true;
+}
+template <int count, class T>
+bool loads_aligned(const ByPoint<T>& a) {
+    return is_aligned(a.data, alignof(Group<T, count>));
+}
+template <int count, class Function, Function function, std::size_t... I, class... T>
+bool loads_aligned(const FunctionCall<Function, function, std::index_sequence<I...>, T...>& f) {
+    return (loads_aligned<count>(static_cast<const Held<I, T>&>(f).value) && ...);
+}
+// Sets to[i] to f(i) or, if `add` is set, adds f(i).
+template <class S, class F>
+struct StorePoint {
+    S* to;
+    bool add;
+    F f;
+    HD void operator()(std::int64_t i) const { put(to[i], f(i), add); }
+};
+
+// Calls store(i) for every i < n in group number `group`. If `aligned` is set, whole groups are loaded and stored at
+// once.
+template <class S, class F>
+struct StoreGroup {
+    std::int64_t n;
+    bool aligned;
+    StorePoint<S, F> store;
+    HD void operator()(std::int64_t group) const {
+        constexpr int count = per_group<S>;
+        const std::int64_t first = group * count;
+        if (aligned && first + count <= n) {
+            const auto g = group_at<count>(store.f, first);
+            float numbers[count];
+            for (int k = 0; k < count; k++) numbers[k] = float(g(k));
+            if (store.add) {
+                const auto before = load_group<Group<S, count>>(store.to + first);
+                for (int k = 0; k < count; k++) numbers[k] = float(before[k]) + numbers[k];
+            }
+            store_group(store.to + first, rounded_group<S>(numbers));
+        } else {
+            for (std::int64_t i = first; i < n && i < first + count; i++) store(i);
+        }
+    }
+};
+
+}  // namespace masquerade::DEVICE
