@@ -15,18 +15,32 @@ struct Drop {
     std::uint32_t threshold;
     A scale;
 
-    // Sets to[i] = f(i, drop) for each of the C channels i of row n or, if `add` is true, adds f(i, drop) to to[i].
-    // drop(x) returns x / (1 - rate) if channel i is kept, else 0. If the rate is 0, no random numbers are drawn.
-    template <class S, class Lanes, class F>
-    HD void store_row(Lanes lanes, std::int64_t n, int C, S* to, bool add, F f) const {
-        if (threshold == 0) return store(lanes, C, to, add, [&](int i) { return f(i, [](A x) { return x; }); });
+    // Sets to[i] = f(i, drop, A(x[i]) ...) for each of the C channels i of row n or, if `add` is true, adds it to
+    // to[i]. drop(v) returns v / (1 - rate) if channel i is kept, else 0. If the rate is 0, no random numbers are
+    // drawn. On CUDA, a lane computes four channels, and loads four numbers of each row x at once.
+    template <class S, class Lanes, class F, class... X>
+    HD void store_row(Lanes lanes, std::int64_t n, int C, S* to, bool add, F f, const X*... x) const {
+        if (threshold == 0)
+            return store(lanes, C, to, add, [&](int i) {
+                return f(
+                    i, [](A v) { return v; }, A(x[i])...);
+            });
         const std::uint32_t least = threshold;  // a local copy: the compiler must assume that a store changes *this
         const A kept = scale;
+#ifdef HAS_WARPS
+        const bool aligned = is_aligned(to, 4 * sizeof(S)) && (is_aligned(x, 4 * sizeof(X)) && ...);
+#endif
         each_draw(lanes, stream, document[n], position[n], C,
                   [&](OneLane lane, int begin, int count, const std::uint32_t* words) {
-                      store(lane, count, to + begin, add, [&](int k) {
-                          return f(begin + k, [&](A x) { return dropout(x, words[k], least, kept); });
-                      });
+                      const auto of = [&](int k, auto... v) {
+                          return f(
+                              begin + k, [&](A u) { return dropout(u, words[k], least, kept); }, A(v)...);
+                      };
+#ifdef HAS_WARPS
+                      if (aligned && count == 4)
+                          return store_four(to + begin, add, of, load_group<Group<X, 4>>(x + begin)...);
+#endif
+                      store(lane, count, to + begin, add, [&](int k) { return of(k, x[begin + k]...); });
                   });
     }
 };

@@ -10,7 +10,8 @@ namespace {
 
 template <class S, class A>
 HD void drop_row(Lanes lanes, const Drop<A>& drop, std::int64_t n, const S* x, S* y, bool add, int C) {
-    drop.store_row(lanes, n, C, y, add, [&](int i, auto dropped) { return dropped(A(x[i])); });
+    drop.store_row(
+        lanes, n, C, y, add, [](int, auto dropped, A v) { return dropped(v); }, x);
 }
 
 void drop_rows(const View& x, const RowNames& rows, const DropoutRule& rule, const Grad& y) {

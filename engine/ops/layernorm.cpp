@@ -12,7 +12,8 @@ namespace {
 // Computes row n of s = x + dropout(f).
 template <class S, class A>
 HD void residual_row(Lanes lanes, const S* x, const S* f, const Drop<A>& drop, std::int64_t n, S* s, int C) {
-    drop.store_row(lanes, n, C, s, false, [&](int i, auto dropped) { return A(x[i]) + dropped(A(f[i])); });
+    drop.store_row(
+        lanes, n, C, s, false, [](int, auto dropped, A u, A v) { return u + dropped(v); }, x, f);
 }
 
 template <class S, class A>

@@ -69,14 +69,13 @@ HD std::uint32_t rounded_pair(float first, float second) {
     return std::uint32_t(bfloat16(second).bits) << 16 | bfloat16(first).bits;
 #endif
 }
-template <class S>
-HD Group<S, per_group<S>> rounded_group(const float (&numbers)[per_group<S>]) {
-    Group<S, per_group<S>> group;
-    for (int k = 0; k < 4; k++)
-        if constexpr (sizeof(S) == 4)
-            group.words[k] = bits_of(numbers[k]);
-        else
-            group.words[k] = rounded_pair(numbers[2 * k], numbers[2 * k + 1]);
+template <class S, int count>
+HD Group<S, count> rounded_group(const float (&numbers)[count]) {
+    Group<S, count> group;
+    if constexpr (sizeof(S) == 4)
+        for (int k = 0; k < count; k++) group.words[k] = bits_of(numbers[k]);
+    else
+        for (int k = 0; k < count / 2; k++) group.words[k] = rounded_pair(numbers[2 * k], numbers[2 * k + 1]);
     return group;
 }
 
@@ -132,7 +131,7 @@ HD auto group_at(const FunctionCall<Function, function, std::index_sequence<I...
         {loaded<count>(static_cast<const Held<I, T>&>(f).value, first)}...};
 }
 
-inline bool is_aligned(const void* address, std::size_t bytes) {
+HD bool is_aligned(const void* address, std::size_t bytes) {
     return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
 }
 // True if every address from which group_at<count>(f, first) loads is aligned, for any `first` that is a multiple of
@@ -149,6 +148,18 @@ template <int count, class Function, Function function, std::size_t... I, class.
 bool loads_aligned(const FunctionCall<Function, function, std::index_sequence<I...>, T...>& f) {
     return (loads_aligned<count>(static_cast<const Held<I, T>&>(f).value) && ...);
 }
+// Sets to[k] = f(k, x[k] ...) for k < 4 or, if `add` is set, adds it to to[k].
+template <class S, class F, class... X>
+HD void store_four(S* to, bool add, F f, const Group<X, 4>&... x) {
+    float numbers[4];
+    for (int k = 0; k < 4; k++) numbers[k] = f(k, x[k]...);
+    if (add) {
+        const auto before = load_group<Group<S, 4>>(to);
+        for (int k = 0; k < 4; k++) numbers[k] = float(before[k]) + numbers[k];
+    }
+    store_group(to, rounded_group<S>(numbers));
+}
+
 // Sets to[i] to f(i) or, if `add` is set, adds f(i).
 template <class S, class F>
 struct StorePoint {
