@@ -54,9 +54,6 @@ struct AttentionInput {
     __device__ const S* source(int s) const { return s == 0 ? kv[0] : s == 1 ? kv[1] : s == 2 ? kv[2] : kv[3]; }
 };
 
-// Number of S in 16 bytes.
-template <class S>
-constexpr int aligned_numbers = 16 / int(sizeof(S));
 inline bool is_aligned(const View& v) { return reinterpret_cast<std::uintptr_t>(v.data) % 16 == 0; }
 
 // A tile in shared memory. Its stride is chosen so that rows are aligned to 16 bytes, and 8 consecutive rows begin in
@@ -79,7 +76,7 @@ HD int slot_of(int j) { return (j & ~31) | (j & 6) << 2 | (j >> 2 & 6) | (j & 1)
 // groups of 32 rows. If `keys` is set, row i is stored in row slot_of(i).
 template <int threads, bool keys, class S, int M, int W>
 __device__ void load_rows(Rows<S, M, W>& to, const S* from, int stride, int rows, int columns, bool aligned) {
-    constexpr int packet = aligned_numbers<S>, across = W / packet;
+    constexpr int packet = per_packet<S>, across = W / packet;
     static_assert(threads % across == 0, "each thread copies one column of packets");
     const int height = M <= 32 || rows > 32 ? M : 32, thread = int(threadIdx.x);
     if (aligned) {
@@ -332,7 +329,7 @@ AttentionInput<S> attention_input(const char* op, const View& q, const Views& kv
     input.tables = tables_of_graphs.find(graph, kv, covered, Sizes::queries, Sizes::keys);
     input.q = q.as<S>();
     input.heads = attention_heads(q, kv, rule.heads);
-    input.aligned = input.heads.D % aligned_numbers<S> == 0 && is_aligned(q);
+    input.aligned = input.heads.D % per_packet<S> == 0 && is_aligned(q);
     for (int s = 0; s < kv.count; s++) {
         input.kv[s] = kv[s].as<S>();
         input.aligned = input.aligned && is_aligned(kv[s]);

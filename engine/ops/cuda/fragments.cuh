@@ -7,8 +7,7 @@
 // numbers, its parts: the product of two floats is the sum of the products of their parts, without those that are
 // smaller than the rounding error of a float.
 #pragma once
-#include "engine/math/scalar.h"
-#include "engine/ops/cuda/kernel.cuh"
+#include "engine/ops/cuda/packet.cuh"
 
 namespace masquerade::DEVICE {
 
@@ -29,21 +28,10 @@ __device__ inline void multiply_fragments(float (&d)[4], const std::uint32_t (&a
 #endif
 }
 
-// Rounds two numbers to bf16 and packs them into a word, the first into the lower half.
-__device__ inline std::uint32_t two_of(float low, float high) {
-#if defined(__CUDA_ARCH__)
-    std::uint32_t both;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-#else
-    return std::uint32_t(bfloat16(low).bits) | std::uint32_t(bfloat16(high).bits) << 16;
-#endif
-}
-
 // Stores the first and the second of two neighbouring numbers, if they exist. `aligned` says whether the address is
 // aligned to both together.
 __device__ inline void store_two(bfloat16* to, float x, float y, bool first, bool second, bool aligned) {
-    const std::uint32_t both = two_of(x, y);
+    const std::uint32_t both = two_rounded(x, y);
     if (first && second && aligned) {
         using Word [[gnu::may_alias]] = std::uint32_t;
         *reinterpret_cast<Word*>(to) = both;
@@ -77,7 +65,7 @@ struct Matrices {
     __device__ void set(int i, float x, float y) {
 #pragma unroll
         for (int p = 0; p < parts<S>; p++) {
-            const std::uint32_t both = words[p][i] = two_of(x, y);
+            const std::uint32_t both = words[p][i] = two_rounded(x, y);
             x -= float_of(both << 16), y -= float_of(both & 0xffff0000u);
         }
     }

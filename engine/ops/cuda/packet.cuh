@@ -57,8 +57,8 @@ __device__ void set_number(Packet& packet, int i, T x) {
         packet.words[i / 2] |= std::uint32_t(x.bits) << i % 2 * 16;
 }
 
-// Rounds two numbers to bf16, and returns them in one word, the first in the lower half.
-__device__ inline std::uint32_t two_rounded(float low, float high) {
+// Rounds two numbers to bf16, and returns them in one word, the first in the lower half. On a GPU, NaN becomes 0x7fff.
+HD std::uint32_t two_rounded(float low, float high) {
 #ifdef __CUDA_ARCH__
     std::uint32_t both;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));

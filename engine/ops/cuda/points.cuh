@@ -6,8 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "engine/math/scalar.h"
-#include "engine/ops/cuda/kernel.cuh"
+#include "engine/ops/cuda/packet.cuh"
 
 namespace masquerade::DEVICE {
 
@@ -58,24 +57,13 @@ HD void store_group(void* to, const G& group) {
 #endif
 }
 
-// Returns the bits of two floats that are rounded to bfloat16, the first in the low half. On the GPU, one instruction
-// rounds both; a NaN then becomes 0x7fff.
-HD std::uint32_t rounded_pair(float first, float second) {
-#ifdef __CUDA_ARCH__
-    std::uint32_t pair;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
-    return pair;
-#else
-    return std::uint32_t(bfloat16(second).bits) << 16 | bfloat16(first).bits;
-#endif
-}
 template <class S, int count>
 HD Group<S, count> rounded_group(const float (&numbers)[count]) {
     Group<S, count> group;
     if constexpr (sizeof(S) == 4)
         for (int k = 0; k < count; k++) group.words[k] = bits_of(numbers[k]);
     else
-        for (int k = 0; k < count / 2; k++) group.words[k] = rounded_pair(numbers[2 * k], numbers[2 * k + 1]);
+        for (int k = 0; k < count / 2; k++) group.words[k] = two_rounded(numbers[2 * k], numbers[2 * k + 1]);
     return group;
 }
 
