@@ -70,7 +70,7 @@ TEST_CASE("k-bert: after one layer only the words that own branches know of them
         for (bool rotary : {false, true})
             for (bool training : {false, true}) {
                 BackboneOptions o = small(3, pre_norm, rotary);
-                o.dropout = o.attention_dropout = 0.2;
+                o.dropout = 0.2;  // dropout of attention draws by the places of keys, which branches move
                 Model m(o);
                 const Trees with = laid_out(example()), without = laid_out(bare(example()));
                 const States a = m.states(with, with.visible_matrix(), training),

@@ -455,8 +455,8 @@ TEST_CASE("unilm: a mixture takes each objective by its weight, the same one at 
 TEST_CASE("unilm: the losses of ten steps are what they were, all objectives in turn") {
     // In double: any change of a formula, an initial value, a random number or the order of the data moves them. When
     // that is meant, print them anew.
-    const std::vector<double> frozen = {4.45445, 3.7462,  3.81111, 3.98191, 3.50479,
-                                        3.52536, 3.36406, 3.56311, 3.61011, 3.64108};
+    const std::vector<double> frozen = {4.44582, 3.77917, 3.77807, 3.98321, 3.51319,
+                                        3.52936, 3.31737, 3.52222, 3.64418, 3.63546};
     const char* names[] = {"mlm", "lm", "lm-target", "lm-reverse", "prefix-lm", "unilm", "plm", "plm-shuffled"};
     const std::vector<Sentence> text = pairs(30, 13);
     BackboneOptions o = small(false, true);
