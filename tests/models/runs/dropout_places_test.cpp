@@ -226,17 +226,20 @@ void check_keys(const XRay& pass, const XRay& whole) {
                 place.name.substr(0, place.name.find('.')) == a.name.substr(0, a.name.find('.')))
                 rows = std::int64_t(place.masks.size());
         double count = 0, gone = 0, both = 0, heads_agree = 0, next = 0, rows_agree = 0, others = 0, others_agree = 0;
+        // Several keys may stand in one column; those that stand alone are counted.
+        const auto alone = [&w](std::int64_t row, int c) {
+            const float* const first = &w.left[std::size_t(row * width)];
+            const float share = *std::min_element(first, first + width,
+                                                  [](float x, float y) { return (x == 0 ? 2 : x) < (y == 0 ? 2 : y); });
+            return first[c] != 0 && first[c] <= 1.5f * share;
+        };
         for (std::int64_t row = 0; row < rows; row++)
             for (int c = 0; c < head_size; c++) {
                 const auto i = std::size_t(row * width + c), j = i + head_size, below = i + width;
-                // Several keys may stand in one column; those that stand alone are counted.
-                const float share =
-                    *std::min_element(&w.left[std::size_t(row * width)], &w.left[std::size_t(row * width)] + width,
-                                      [](float x, float y) { return (x == 0 ? 2 : x) < (y == 0 ? 2 : y); });
-                if (w.left[i] == 0 || w.left[i] > 1.5f * share) continue;
+                if (!alone(row, c)) continue;
                 count++, gone += dropped(a, i);
                 both++, heads_agree += dropped(a, i) == dropped(a, j);
-                if (row + 1 < rows && w.left[below] > 0) next++, rows_agree += dropped(a, i) == dropped(a, below);
+                if (row + 1 < rows && alone(row + 1, c)) next++, rows_agree += dropped(a, i) == dropped(a, below);
                 const Seen& other = pass.attentions[(n + 1) % pass.attentions.size()];
                 if (&other != &a && other.rows == a.rows &&
                     whole.attentions[(n + 1) % pass.attentions.size()].left[i] > 0)
