@@ -73,12 +73,12 @@ HD int slot_of(int j) { return (j & ~31) | (j & 6) << 2 | (j >> 2 & 6) | (j & 1)
 
 // Begins to copy rows of global memory, which are `stride` numbers apart, to a tile: to(i, j) = from[i * stride + j]
 // for i < rows and j < columns. The other numbers of the tile are set to 0 as far as products read them, which is in
-// groups of 32 rows. If `keys` is set, row i is stored in row slot_of(i).
+// groups of 32 rows and 16 columns. If `keys` is set, row i is stored in row slot_of(i).
 template <int threads, bool keys, class S, int M, int W>
 __device__ void load_rows(Rows<S, M, W>& to, const S* from, int stride, int rows, int columns, bool aligned) {
     constexpr int packet = per_packet<S>, across = W / packet;
     static_assert(threads % across == 0, "each thread copies one column of packets");
-    const int height = M <= 32 || rows > 32 ? M : 32, thread = int(threadIdx.x);
+    const int height = M <= 32 || rows > 32 ? M : 32, width = (columns + 15) / 16 * 16, thread = int(threadIdx.x);
     if (aligned) {
         constexpr int step = threads / across;  // slot_of(i + n step) = slot_of(i) + slot_of(n step) for i < step
         const int i = thread / across, j = thread % across * packet, count = j < columns ? rows - i : 0;
@@ -86,13 +86,13 @@ __device__ void load_rows(Rows<S, M, W>& to, const S* from, int stride, int rows
         const S* at = from + std::int64_t(i) * stride + j;
 #pragma unroll
         for (int n = 0; n < M; n += step, at += step * stride) {
-            if (n >= height) break;
+            if (n >= height || j >= width) break;
             copy_async(first + (keys ? slot_of(n) : n) * to.stride, at, n < count);
         }
     } else {
 #pragma unroll 1
-        for (int n = thread; n < height * W; n += threads) {
-            const int i = n / W, j = n % W;
+        for (int n = thread; n < height * width; n += threads) {
+            const int i = n / 16 % height, j = n / 16 / height * 16 + n % 16;
             *to.at(keys ? slot_of(i) : i, j) = i < rows && j < columns ? from[std::int64_t(i) * stride + j] : S(0.0f);
         }
     }
@@ -101,12 +101,13 @@ __device__ void load_rows(Rows<S, M, W>& to, const S* from, int stride, int rows
 // Products of a warp. sum(i, 8n + j) is in sum[n], as multiply_fragments() says. A tile of keys is processed in groups of
 // 32 slots; groups in which no row of the warp sees a key are left out: those whose bits in `groups` are 0.
 //
-// multiply_rows: sum(i, n) += sum over d of left(i, d) right(n, d); `left` is the first row of the warp.
+// multiply_rows: sum(i, n) += sum over d < columns of left(i, d) right(n, d); `left` is the first row of the warp.
 template <int W, class S, int K>
 __device__ void multiply_rows(float (&sum)[K / 8][4], const S* left, int left_stride, const Rows<S, K, W>& right,
-                              unsigned groups) {
+                              unsigned groups, int columns) {
 #pragma unroll sizeof(S) == 2 ? 4 : 1
     for (int d = 0; d < W; d += 16) {
+        if (d >= columns) break;
         const Matrices<S> a = matrices_at<false, false>(left + d, left_stride);
 #pragma unroll
         for (int n = 0; n < K; n += 16) {
@@ -117,12 +118,13 @@ __device__ void multiply_rows(float (&sum)[K / 8][4], const S* left, int left_st
         }
     }
 }
-// multiply_columns: sum(i, c) += sum over k of left(i, k) right(k, c), for 16 rows k from `first` on.
+// multiply_columns: sum(i, c) += sum over k of left(i, k) right(k, c), for c < columns and 16 rows k from `first` on.
 template <int W, class S, int M>
-__device__ void multiply_columns(float (&sum)[W / 8][4], const Matrices<S>& left, const Rows<S, M, W>& right,
-                                 int first) {
+__device__ void multiply_columns(float (&sum)[W / 8][4], const Matrices<S>& left, const Rows<S, M, W>& right, int first,
+                                 int columns) {
 #pragma unroll
     for (int c = 0; c < W; c += 16) {
+        if (c >= columns) break;
         const Matrices<S> b = matrices_at<false, true>(right.at(first, c), right.stride);
         multiply_matrices(sum[c / 8], left, b, 0);
         multiply_matrices(sum[c / 8 + 1], left, b, 1);

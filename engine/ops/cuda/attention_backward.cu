@@ -47,9 +47,9 @@ struct Pairs {
     // Adds the products of one chunk of columns.
     template <int M>
     __device__ void add_products(const Rows<S, M, W>& q, const Rows<S, M, W>& dy, const Rows<S, K, W>& k,
-                                 const Rows<S, K, W>& v, int warp_row) {
-        multiply_rows<W>(p, q.at(warp_row, 0), q.stride, k, groups);
-        multiply_rows<W>(dp, dy.at(warp_row, 0), dy.stride, v, groups);
+                                 const Rows<S, K, W>& v, int warp_row, int columns) {
+        multiply_rows<W>(p, q.at(warp_row, 0), q.stride, k, groups, columns);
+        multiply_rows<W>(dp, dy.at(warp_row, 0), dy.stride, v, groups, columns);
     }
     // Replaces the sums by the probability p, without dropout, and its gradient dp. Both are 0 if the row does not see
     // the key. Calls f(n, s, kept) for each pair p[n][s], where `kept` says whether dropout keeps the probability.
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
             wait_for_copies();
             __syncthreads();
             if (ahead && v + 1 < tile.last) load(next, v + 1, 0);
-            if (works) pairs.add_products(tiles.q, tiles.dy, stage.k, stage.v, warp_row);
+            if (works) pairs.add_products(tiles.q, tiles.dy, stage.k, stage.v, warp_row, place.D - c * W);
         }
         if (place.chunks > 1) {  // the keys of this block's columns
             __syncthreads();
@@ -206,8 +206,9 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
 #pragma unroll
         for (int n = 0; n < K / 8; n += 2) {
             if (!(pairs.groups >> n / 4 & 1)) continue;
-            multiply_columns(dq, as_factor<S>(pairs.dp[n], pairs.dp[n + 1]), stage.k, 8 * n);
-            if (!one_visit) multiply_columns(of_p, as_factor<S>(pairs.p[n], pairs.p[n + 1]), stage.k, 8 * n);
+            multiply_columns(dq, as_factor<S>(pairs.dp[n], pairs.dp[n + 1]), stage.k, 8 * n, place.columns);
+            if (!one_visit)
+                multiply_columns(of_p, as_factor<S>(pairs.p[n], pairs.p[n + 1]), stage.k, 8 * n, place.columns);
         }
     }
 #pragma unroll
@@ -303,7 +304,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
             wait_for_copies();
             __syncthreads();
             if (ahead && n + 1 < steps) load_queries(next, n + 1, 0);
-            if (works) pairs.add_products(stage.q, stage.dy, tiles.k, tiles.v, 16 * warp);
+            if (works) pairs.add_products(stage.q, stage.dy, tiles.k, tiles.v, 16 * warp, place.D - c * W);
         }
         if (place.chunks > 1) {  // the queries of this block's columns
             __syncthreads();
@@ -341,6 +342,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
                 const Matrices<S> ds = matrices_at<true, true>(tiles.ds.at(i, slot + 16 * m), tiles.ds.stride);
 #pragma unroll
                 for (int c = 0; c < across; c += 2) {
+                    if (part + 8 * c >= place.columns) break;
                     const Matrices<S> q = matrices_at<false, true>(stage.q.at(i, part + 8 * c), stage.q.stride);
                     const Matrices<S> dy = matrices_at<false, true>(stage.dy.at(i, part + 8 * c), stage.dy.stride);
                     multiply_matrices(dk[m][c], ds, q, 0), multiply_matrices(dk[m][c + 1], ds, q, 1);

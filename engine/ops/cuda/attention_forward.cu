@@ -29,7 +29,7 @@ struct ForwardSums {
     // Adds the keys of one visit, given their scores: sum over columns of q k.
     __device__ void add(const AttentionInput<S>& input, const TwoRows<S>& rows, const Visit& visit, int head,
                         const std::uint64_t (&seen)[2], unsigned groups, float (&scores)[K / 8][4],
-                        const Rows<S, K, W>& v) {
+                        const Rows<S, K, W>& v, int columns) {
         float higher[2] = {top[0], top[1]};
 #pragma unroll
         for (int n = 0; n < K / 8; n++)
@@ -68,7 +68,7 @@ struct ForwardSums {
             }
 #pragma unroll
             for (int n = 4 * b; n < 4 * b + 4; n += 2)
-                multiply_columns(y, as_factor<S>(scores[n], scores[n + 1]), v, 8 * n);
+                multiply_columns(y, as_factor<S>(scores[n], scores[n + 1]), v, 8 * n, columns);
         }
     }
 };
@@ -128,9 +128,10 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
             if (ahead && v + 1 < tile.last) load_keys(next, v + 1, 0);
             if (works)
                 multiply_rows<W>(scores, tiles.q.at(warp_row, 0), tiles.q.stride, tiles.stage[v % Sizes::stages].k,
-                                 groups);
+                                 groups, D - c * W);
         }
-        if (groups != 0) sums.add(input, rows, visit, head, seen, groups, scores, tiles.stage[v % Sizes::stages].v);
+        if (groups != 0)
+            sums.add(input, rows, visit, head, seen, groups, scores, tiles.stage[v % Sizes::stages].v, columns);
     }
     // A row that sees a key has a total of at least 1, or NaN. A total of 0 therefore means that the row sees no key.
 #pragma unroll
