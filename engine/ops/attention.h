@@ -51,7 +51,7 @@ struct AttentionDropout {
     // Returns whether the probability for the key with this channel is kept, from the draw of its block.
     constexpr bool keeps(const Four& draw, int channel) const {
         const std::uint32_t word = draw.v[channel % keys_a_draw / 2];
-        return (channel % 2 ? word >> 16 : word & 0xffffu) >= threshold;
+        return (channel % 2 ? word : word << 16) >= threshold << 16;
     }
 };
 

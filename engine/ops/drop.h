@@ -38,7 +38,7 @@ struct Drop {
                       };
 #ifdef HAS_WARPS
                       if (aligned && count == 4)
-                          return store_four(to + begin, add, of, load_group<Group<X, 4>>(x + begin)...);
+                          return store_four(to + begin, add, of, packet_at<Group<X, 4>>(x + begin)...);
 #endif
                       store(lane, count, to + begin, add, [&](int k) { return of(k, x[begin + k]...); });
                   });

@@ -2,8 +2,8 @@
 // Shared by the CUDA kernels of softmax attention: their arguments, the tables of an attention mask in GPU memory,
 // tiles in shared memory, and products of these tiles. The kernels follow FlashAttention-2 (Dao 2023). A block computes
 // a tile of rows of one head and visits the tiles of the other side. For the scores, each warp has 16 query rows; its
-// numbers stay in registers, in the order in which the tensor cores return them. A wide head is cut into
-// chunks of columns, and each block computes one chunk of the results.
+// numbers stay in registers, in the order in which the tensor cores return them. A wide head is cut into chunks of
+// columns, and each block computes one chunk of the results.
 #pragma once
 #include <cstring>
 #include <string>
@@ -48,13 +48,14 @@ struct AttentionInput {
     const int *document, *position;  // of each query row; they select dropout's random numbers
     Stream stream;
     AttentionDropout dropout;
-
-    // Returns kv[s]. The function compares s instead of indexing with it, because the compiler would copy an array
-    // with a computed index into local memory, which is slow.
-    __device__ const S* source(int s) const { return s == 0 ? kv[0] : s == 1 ? kv[1] : s == 2 ? kv[2] : kv[3]; }
 };
 
-inline bool is_aligned(const View& v) { return reinterpret_cast<std::uintptr_t>(v.data) % 16 == 0; }
+// Returns all[s]. The function compares s instead of indexing with it, because the compiler would copy an array with a
+// computed index into local memory, which is slow.
+template <class P>
+__device__ P one_of(const P (&all)[4], int s) {
+    return s == 0 ? all[0] : s == 1 ? all[1] : s == 2 ? all[2] : all[3];
+}
 
 // A tile in shared memory. Its stride is chosen so that rows are aligned to 16 bytes, and 8 consecutive rows begin in
 // different banks.
@@ -162,8 +163,6 @@ struct TwoRows {
     bool there[2];
     std::uint32_t document[2], position[2];
 
-    __device__ TwoRows(const AttentionInput<S>& input, const AttentionTile& tile)
-        : TwoRows(input, tile.row, tile.rows()) {}
     __device__ TwoRows(const AttentionInput<S>& input, int row, int rows)
         : first(int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4) {
 #pragma unroll
@@ -213,9 +212,22 @@ struct TwoRows {
         return words;
     }
 };
-// Returns whether dropout keeps the probability of key 2h + e of a draw.
-__device__ inline bool keeps(const AttentionDropout& dropout, const Four& draw, int h, int e) {
-    return (e ? draw.v[h] : draw.v[h] << 16) >= dropout.threshold << 16;
+
+// Loads the tiles of one visit, one chunk of columns after another, and calls use(c) when chunk c has arrived. If
+// `ahead` is set, there is one chunk, whose copies have begun already; load_next() then begins those of the next visit,
+// which run while use() computes.
+template <class Load, class LoadNext, class Use>
+__device__ void each_chunk(int chunks, bool ahead, Load load, LoadNext load_next, Use use) {
+    for (int c = 0; c < chunks; c++) {
+        if (!ahead) {
+            __syncthreads();  // waits until no thread reads the old tiles any more
+            load(c);
+        }
+        wait_for_copies();
+        __syncthreads();
+        if (ahead) load_next();
+        use(c);
+    }
 }
 
 // Stores two neighbouring numbers of a row or, if `add` is set, adds them. Of columns c and c + 1, those below `columns`
@@ -331,10 +343,10 @@ AttentionInput<S> attention_input(const char* op, const View& q, const Views& kv
     input.tables = tables_of_graphs.find(graph, kv, covered, Sizes::queries, Sizes::keys);
     input.q = q.as<S>();
     input.heads = attention_heads(q, kv, rule.heads);
-    input.aligned = input.heads.D % per_packet<S> == 0 && is_aligned(q);
+    input.aligned = input.heads.D % per_packet<S> == 0 && is_aligned(q.data, 16);
     for (int s = 0; s < kv.count; s++) {
         input.kv[s] = kv[s].as<S>();
-        input.aligned = input.aligned && is_aligned(kv[s]);
+        input.aligned = input.aligned && is_aligned(kv[s].data, 16);
     }
     input.scale = float(1 / std::sqrt(double(input.heads.D)));
     input.document = rule.rows.document.data, input.position = rule.rows.position.data;

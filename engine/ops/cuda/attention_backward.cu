@@ -68,7 +68,7 @@ struct Pairs {
                     for (int e = 0; e < 2; e++) {
                         const int n = 4 * b + h, s = 2 * r + e;
                         const bool sees = seen[r] >> (32 * b + 2 * h + e) & 1;
-                        const bool keep = keeps(input.dropout, draw, h, e);
+                        const bool keep = input.dropout.keeps(draw, 2 * h + e);
                         const float x = p[n][s] * input.scale - lse[r];
                         p[n][s] = sees ? power_of_2(x * log2_of_e) : 0;
                         dp[n][s] = sees && keep ? dp[n][s] * kept : 0;
@@ -108,7 +108,7 @@ struct Place {
                               int from) const {
         const AttentionHeads& heads = input.forward.heads;
         const int stride = heads.kv_columns();
-        const S* kv = input.forward.source(source) + std::int64_t(row) * stride + head / heads.readers() * D + from;
+        const S* kv = one_of(input.forward.kv, source) + std::int64_t(row) * stride + head / heads.readers() * D + from;
         load_rows<Sizes::threads, true>(k, kv, stride, rows, width_at(from), input.forward.aligned);
         load_rows<Sizes::threads, true>(v, kv + heads.values(), stride, rows, width_at(from), input.forward.aligned);
     }
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
     const int head = int(blockIdx.y), warp_row = int(threadIdx.x) / 32 * 16, t = int(threadIdx.x) % 4;
     const bool ahead = Sizes::stages == 2 && place.chunks == 1, works = warp_row < tile.rows();
     const bool one_visit = tile.last - tile.first == 1;
-    const TwoRows<S> rows(input.forward, tile);
+    const TwoRows<S> rows(input.forward, tile.row, tile.rows());
     Pairs<Sizes> pairs;
     float dq[W / 8][4], of_p[W / 8][4];         // sums of ds k and, if there are several visits, of p k
     float delta[2] = {0, 0}, rest[2] = {0, 0};  // c and delta - c, as Delta explains; delta and 0 for one visit
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
 #pragma unroll
     for (int r = 0; r < 2; r++) delta[r] = sum_of_quad(delta[r]);
 
-    const auto load = [&](const Visit& visit, int v, int from) {
+    const auto load_keys = [&](const Visit& visit, int v, int from) {
         auto& stage = tiles.stage[v % Sizes::stages];
         place.load_keys(stage.k, stage.v, visit.source(), visit.row, visit.rows(), head, from);
     };
@@ -163,27 +163,26 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
     if (tile.first < tile.last) {
         next = input.forward.tables.visits[tile.first];
         if (place.chunks == 1) load_queries(0);
-        if (ahead) load(next, tile.first, 0);
+        if (ahead) load_keys(next, tile.first, 0);
     }
     for (int v = tile.first; v < tile.last; v++) {
         const Visit visit = next;
         if (v + 1 < tile.last) next = input.forward.tables.visits[v + 1];
         auto& stage = tiles.stage[v % Sizes::stages];
         if (works) pairs.begin(input.forward, rows, visit.mask, visit.rows());
-        for (int c = 0; c < place.chunks; c++) {
-            if (!ahead) {
-                __syncthreads();  // waits until no thread reads the old tiles any more
-                if (place.chunks > 1) load_queries(c * W);
-                load(visit, v, c * W);
-            }
-            wait_for_copies();
-            __syncthreads();
-            if (ahead && v + 1 < tile.last) load(next, v + 1, 0);
+        const auto load = [&](int c) {
+            if (place.chunks > 1) load_queries(c * W);
+            load_keys(visit, v, c * W);
+        };
+        const auto load_next = [&] {
+            if (v + 1 < tile.last) load_keys(next, v + 1, 0);
+        };
+        each_chunk(place.chunks, ahead, load, load_next, [&](int c) {
             if (works) pairs.add_products(tiles.q, tiles.dy, stage.k, stage.v, warp_row, place.D - c * W);
-        }
+        });
         if (place.chunks > 1) {  // the keys of this block's columns
             __syncthreads();
-            load(visit, v, place.column);
+            load_keys(visit, v, place.column);
             wait_for_copies();
             __syncthreads();
         }
@@ -257,12 +256,8 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
     const int of_keys = int(blockIdx.y), first_head = of_keys * heads.readers();
     const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, t = lane % 4;
     const AttentionTile keys = input.forward.tables.key_tiles[blockIdx.x];
-    const int source = keys.source();
-    S* const to = source == 0   ? gradients.to[0]
-                  : source == 1 ? gradients.to[1]
-                  : source == 2 ? gradients.to[2]
-                                : gradients.to[3];
-    const bool add = gradients.add >> source & 1;
+    S* const to = one_of(gradients.to, keys.source());
+    const bool add = gradients.add >> keys.source() & 1;
     if (!to) return;  // all threads of the block return, so no barrier waits for them
     const bool ahead = Sizes::stages == 2 && place.chunks == 1;
     const int slot = warp / beside * down * 16, part = warp % beside * across * 8;  // of this warp's dk and dv
@@ -295,17 +290,16 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
         const TwoRows<S> rows(input.forward, visit.row, visit.rows());
         Pairs<Sizes> pairs;
         if (works) pairs.begin(input.forward, rows, visit.mask, keys.rows());
-        for (int c = 0; c < place.chunks; c++) {
-            if (!ahead) {
-                __syncthreads();  // waits until no thread reads the old tiles any more
-                if (place.chunks > 1) load_keys(c * W);
-                load_queries(visit, n, c * W);
-            }
-            wait_for_copies();
-            __syncthreads();
-            if (ahead && n + 1 < steps) load_queries(next, n + 1, 0);
+        const auto load = [&](int c) {
+            if (place.chunks > 1) load_keys(c * W);
+            load_queries(visit, n, c * W);
+        };
+        const auto load_next = [&] {
+            if (n + 1 < steps) load_queries(next, n + 1, 0);
+        };
+        each_chunk(place.chunks, ahead, load, load_next, [&](int c) {
             if (works) pairs.add_products(stage.q, stage.dy, tiles.k, tiles.v, 16 * warp, place.D - c * W);
-        }
+        });
         if (place.chunks > 1) {  // the queries of this block's columns
             __syncthreads();
             load_queries(visit, n, place.column);
@@ -385,14 +379,14 @@ void attention_backward(View dy, View q, Views kv, View y, View lse, const Segme
             BackwardInput<S> input{attention_input<Sizes>(op, q, kv, graph, rule), dy.as<S>(), y.as<S>(),
                                    lse.as<float>(), delta};
             bool& aligned = input.forward.aligned;
-            aligned = aligned && is_aligned(dy) && (!dq || is_aligned(dq.view));
+            aligned = aligned && is_aligned(dy.data, 16) && (!dq || is_aligned(dq.view.data, 16));
             KeyGradients<S> gradients{};
             bool wanted = false;
             for (int s = 0; s < dkv.count; s++) {
                 gradients.to[s] = dkv[s].view.as<S>();
                 gradients.add |= unsigned(dkv[s].add) << s;
                 wanted = wanted || dkv[s];
-                aligned = aligned && (!dkv[s] || is_aligned(dkv[s].view));
+                aligned = aligned && (!dkv[s] || is_aligned(dkv[s].view.data, 16));
             }
             const Tables& tables = input.forward.tables;
             // without dq, this kernel computes delta alone, in the blocks of the first chunk of columns

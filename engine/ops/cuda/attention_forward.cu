@@ -63,7 +63,7 @@ struct ForwardSums {
                         float& x = scores[4 * b + h][2 * r + e];
                         const float p = power_of_2((x - higher[r]) * log2_of_e);
                         total[r] += p;
-                        x = keeps(input.dropout, draw, h, e) ? p : 0;
+                        x = input.dropout.keeps(draw, 2 * h + e) ? p : 0;
                     }
             }
 #pragma unroll
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
               stride = input.heads.kv_columns();
     const int warp_row = int(threadIdx.x) / 32 * 16;
     const bool ahead = Sizes::stages == 2 && chunks == 1, works = warp_row < tile.rows();
-    const TwoRows<S> rows(input, tile);
+    const TwoRows<S> rows(input, tile.row, tile.rows());
 
     const auto load_queries = [&](int c) {
         load_rows<threads, false>(tiles.q, input.q + std::int64_t(tile.row) * C + head * D + c * W, C, tile.rows(),
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
     // Begins to load chunk c of the keys of visit v, and with the first chunk this block's chunk of the values.
     const auto load_keys = [&](const Visit& visit, int v, int c) {
         const S* kv =
-            input.source(visit.source()) + std::int64_t(visit.row) * stride + head / input.heads.readers() * D;
+            one_of(input.kv, visit.source()) + std::int64_t(visit.row) * stride + head / input.heads.readers() * D;
         auto& stage = tiles.stage[v % Sizes::stages];
         load_rows<threads, true>(stage.k, kv + c * W, stride, visit.rows(), D - c * W < W ? D - c * W : W,
                                  input.aligned);
@@ -117,19 +117,18 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
         const unsigned groups = works ? rows.find_seen(input, visit.mask, visit.rows(), seen) : 0;
         float scores[K / 8][4];
         clear(scores);
-        for (int c = 0; c < chunks; c++) {
-            if (!ahead) {
-                __syncthreads();  // waits until no thread reads the old tiles any more
-                if (chunks > 1) load_queries(c);
-                load_keys(visit, v, c);
-            }
-            wait_for_copies();
-            __syncthreads();
-            if (ahead && v + 1 < tile.last) load_keys(next, v + 1, 0);
+        const auto load = [&](int c) {
+            if (chunks > 1) load_queries(c);
+            load_keys(visit, v, c);
+        };
+        const auto load_next = [&] {
+            if (v + 1 < tile.last) load_keys(next, v + 1, 0);
+        };
+        each_chunk(chunks, ahead, load, load_next, [&](int c) {
             if (works)
                 multiply_rows<W>(scores, tiles.q.at(warp_row, 0), tiles.q.stride, tiles.stage[v % Sizes::stages].k,
                                  groups, D - c * W);
-        }
+        });
         if (groups != 0)
             sums.add(input, rows, visit, head, seen, groups, scores, tiles.stage[v % Sizes::stages].v, columns);
     }
@@ -158,7 +157,7 @@ void attention_forward(View q, Views kv, const SegmentGraph& graph, AttentionRul
         for_tile_sizes<S>(D, graph, [&](auto sizes) {
             using Sizes = decltype(sizes);
             auto input = attention_input<Sizes>(op, q, kv, graph, rule);
-            input.aligned = input.aligned && is_aligned(y);
+            input.aligned = input.aligned && is_aligned(y.data, 16);
             launch_tiles<attention_forward_kernel<Sizes>, Sizes, ForwardTiles<Sizes>>(input.tables.query_tile_count,
                                                                                       rule.heads, D, input, y.as<S>(),
                                                                                       lse.as<float>());

@@ -128,8 +128,8 @@ __device__ void multiply_matrices(float (&d)[4], const Matrices<S>& a, const Mat
 }
 
 // Copies 16 bytes from global to shared memory or, if there is nothing to copy, sets them to 0; `from` may then be any
-// address. Both addresses must be aligned to 16 bytes. The bytes have arrived when the thread has called wait_for_copies(); other threads may read them
-// after a barrier that follows this call.
+// address. Both addresses must be aligned to 16 bytes. The bytes have arrived when the thread has called
+// wait_for_copies(); other threads may read them after a barrier that follows this call.
 __device__ inline void copy_async(void* to, const void* from, bool there) {
 #if defined(__CUDA_ARCH__)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(unsigned(__cvta_generic_to_shared(to))),

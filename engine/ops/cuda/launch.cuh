@@ -67,7 +67,7 @@ void launch_points(std::int64_t n, F f) {
 
 template <class S, class F>
 void launch_points(std::int64_t n, StorePoint<S, F> store) {
-    constexpr int count = per_group<S>;
+    constexpr int count = per_packet<S>;
     const bool aligned = is_aligned(store.to, 16) && loads_aligned<count>(store.f);
     launch_points((n + count - 1) / count, StoreGroup<S, F>{n, aligned, store});
 }

@@ -15,28 +15,34 @@ struct alignas(16) Packet {
 template <class T>
 constexpr int per_packet = 16 / int(sizeof(T));
 
+HD bool is_aligned(const void* address, std::size_t bytes) {
+    return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
+}
 // Returns true if every row of a matrix begins at a multiple of 16 bytes. The rows begin `step` numbers apart.
 template <class T>
 bool rows_in_packets(const T* data, std::int64_t step) {
-    return step % per_packet<T> == 0 && reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
+    return step % per_packet<T> == 0 && is_aligned(data, sizeof(Packet));
 }
 
-__device__ inline Packet packet_at(const void* from) {
+// Read and write a Packet, or another type of words, which may be longer or shorter. The address must be aligned to it.
+template <class P = Packet>
+HD P packet_at(const void* from) {
 #ifdef CUDA_EMULATED
-    emulator::expect_aligned(from, sizeof(Packet));
-    Packet packet;
+    emulator::expect_aligned(from, alignof(P));
+    P packet;
     __builtin_memcpy(&packet, from, sizeof packet);
     return packet;
 #else
-    return *static_cast<const Packet*>(from);
+    return *static_cast<const P*>(from);
 #endif
 }
-__device__ inline void store_packet(void* to, Packet packet) {
+template <class P>
+HD void store_packet(void* to, const P& packet) {
 #ifdef CUDA_EMULATED
-    emulator::expect_aligned(to, sizeof packet);
+    emulator::expect_aligned(to, alignof(P));
     __builtin_memcpy(to, &packet, sizeof packet);
 #else
-    *static_cast<Packet*>(to) = packet;
+    *static_cast<P*>(to) = packet;
 #endif
 }
 template <class T>

@@ -19,10 +19,6 @@ struct FunctionCall;
 template <std::size_t place, class T>
 struct Held;
 
-// How many numbers of type S one thread stores.
-template <class S>
-constexpr int per_group = 16 / int(sizeof(S));
-
 // `count` consecutive numbers. They are kept as words, so that nvcc loads and stores up to 16 bytes at once.
 template <class T, int count>
 struct alignas(count * sizeof(T) < 16 ? count * sizeof(T) : 16) Group {
@@ -36,27 +32,6 @@ struct alignas(count * sizeof(T) < 16 ? count * sizeof(T) : 16) Group {
             return __builtin_bit_cast(T, std::uint16_t(words[i / 2] >> i % 2 * 16));
     }
 };
-template <class G>
-HD G load_group(const void* from) {
-#ifdef CUDA_EMULATED
-    emulator::expect_aligned(from, alignof(G));
-    G group;
-    __builtin_memcpy(&group, from, sizeof group);
-    return group;
-#else
-    return *static_cast<const G*>(from);
-#endif
-}
-template <class G>
-HD void store_group(void* to, const G& group) {
-#ifdef CUDA_EMULATED
-    emulator::expect_aligned(to, alignof(G));
-    __builtin_memcpy(to, &group, sizeof group);
-#else
-    *static_cast<G*>(to) = group;
-#endif
-}
-
 template <class S, int count>
 HD Group<S, count> rounded_group(const float (&numbers)[count]) {
     Group<S, count> group;
@@ -97,7 +72,7 @@ HD T loaded(const T& same_for_all, std::int64_t) {
 }
 template <int count, class T>
 HD Loaded<T, count> loaded(const ByPoint<T>& a, std::int64_t first) {
-    return {load_group<Group<T, count>>(a.data + first)};
+    return {packet_at<Group<T, count>>(a.data + first)};
 }
 template <int count>
 HD NumberFrom loaded(const Number&, std::int64_t first) {
@@ -119,9 +94,6 @@ HD auto group_at(const FunctionCall<Function, function, std::index_sequence<I...
         {loaded<count>(static_cast<const Held<I, T>&>(f).value, first)}...};
 }
 
-HD bool is_aligned(const void* address, std::size_t bytes) {
-    return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
-}
 // True if every address from which group_at<count>(f, first) loads is aligned, for any `first` that is a multiple of
 // `count`.
 template <int count, class F>
@@ -142,10 +114,10 @@ HD void store_four(S* to, bool add, F f, const Group<X, 4>&... x) {
     float numbers[4];
     for (int k = 0; k < 4; k++) numbers[k] = f(k, x[k]...);
     if (add) {
-        const auto before = load_group<Group<S, 4>>(to);
+        const auto before = packet_at<Group<S, 4>>(to);
         for (int k = 0; k < 4; k++) numbers[k] = float(before[k]) + numbers[k];
     }
-    store_group(to, rounded_group<S>(numbers));
+    store_packet(to, rounded_group<S>(numbers));
 }
 
 // Sets to[i] to f(i) or, if `add` is set, adds f(i).
@@ -165,17 +137,17 @@ struct StoreGroup {
     bool aligned;
     StorePoint<S, F> store;
     HD void operator()(std::int64_t group) const {
-        constexpr int count = per_group<S>;
+        constexpr int count = per_packet<S>;
         const std::int64_t first = group * count;
         if (aligned && first + count <= n) {
             const auto g = group_at<count>(store.f, first);
             float numbers[count];
             for (int k = 0; k < count; k++) numbers[k] = float(g(k));
             if (store.add) {
-                const auto before = load_group<Group<S, count>>(store.to + first);
+                const auto before = packet_at<Group<S, count>>(store.to + first);
                 for (int k = 0; k < count; k++) numbers[k] = float(before[k]) + numbers[k];
             }
-            store_group(store.to + first, rounded_group<S>(numbers));
+            store_packet(store.to + first, rounded_group<S>(numbers));
         } else {
             for (std::int64_t i = first; i < n && i < first + count; i++) store(i);
         }
