@@ -19,6 +19,7 @@
 # make tidy            the checks of .clang-tidy on all code, or on FILES='engine/nn/*.cpp' (clang-tidy 14; ten minutes)
 # make book            the book as web pages with a search, build/book/site/index.html (mkdocs, mkdocs-material)
 # Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands,
+# UNIT=1 to compile each file by itself (else up to 8 of a folder at once: faster for all, slower for one that changes),
 # DEPS=folder with the headers of fmt, nlohmann-json, CLI11 and doctest, NVCC=none for the CPU only, BUILDS=folder instead
 # of build/.
 
@@ -78,6 +79,14 @@ programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
 shown    := $(filter-out corpus,$(programs))
 library  := $(BUILD)/lib$(or $(narrow),masquerade).a
 object    = $(patsubst %.cpp,$(BUILD)/obj/%.o,$1)
+# $(call objects,FILES): the objects of whole folders. UNIT files of a folder are compiled together (tools/make/units.sh),
+# which reads the headers once for all of them and halves the time of a build; UNIT=1 compiles each by itself, for who changes
+# code. Files that are always by themselves: ops, whose time is that of their kernels, tests, each with names of its own, and
+# programs, each with a main().
+UNIT     ?= 8
+alone    := engine/ops/% tests/emulator/% tests/fuzz/% tools/bench/% $(wildcard tools/*.cpp)
+objects   = $(call object,$(filter $(alone),$1)) \
+            $(patsubst %,$(BUILD)/obj/%.o,$(shell tools/make/units.sh $(BUILDS)/units $(UNIT) $(filter-out $(alone),$1)))
 
 # ---- flags ----------------------------------------------------------------------------------------------------------
 # g++ 12 sees an overflow in fmt 9's own parser that is not there: -Wno-stringop-overflow. Of C++20 lambdas may name their
@@ -124,6 +133,7 @@ cuda_here    := $(BUILD)/libmasquerade_cuda.so
 endif
 ifneq ($(MAKECMDGOALS),clean)
 $(call stamp,$(BUILD)/flags,$(CXX) $(flags) $(libs))
+of_library   := $(call objects,$(sources))
 $(call stamp,$(library).list,$(sources))
 $(call stamp,$(BUILD)/tests.list,$(tests) $(kernels))
 $(call stamp,$(BUILDS)/library_folder,$(PREFIX)/lib)
@@ -150,10 +160,10 @@ $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o,$^) $(library) $(libs) $(shows) -o $@
 # A program that has a folder of its own is linked with what is in it.
-$(foreach p,$(programs),$(eval $(BUILD)/$p: $(call object,$(wildcard tools/$p/*.cpp))))
-$(programs:%=$(BUILD)/%): $(call object,$(wildcard tools/program/*.cpp))
-$(BUILD)/bench $(BUILD)/inspect: $(call object,tools/plot/plot.cpp)
-$(library): $(call object,$(sources)) $(library).list
+$(foreach p,$(programs),$(eval $(BUILD)/$p: $(call objects,$(wildcard tools/$p/*.cpp))))
+$(programs:%=$(BUILD)/%): $(call objects,$(wildcard tools/program/*.cpp))
+$(BUILD)/bench $(BUILD)/inspect: $(call objects,$(wildcard tools/plot/*.cpp))
+$(library): $(of_library) $(library).list
 	@echo '  ar   $@'
 	@rm -f $@
 	$(Q)ar rcs $@ $(filter %.o,$^)
@@ -161,12 +171,18 @@ $(BUILD)/obj/%.o: %.cpp $(BUILD)/flags | needs
 	@mkdir -p $(@D)
 	@echo '  c++  $<'
 	$(Q)$(CXX) $(flags) -MMD -MP -c $< -o $@
+$(BUILD)/obj/%.o: $(BUILDS)/units/%.cpp $(BUILD)/flags | needs
+	@mkdir -p $(@D)
+	@echo '  c++  $(patsubst $(BUILDS)/units/%.cpp,%,$<)'
+	$(Q)$(CXX) $(flags) -MMD -MP -c $< -o $@
 # Tests and programs leave the work to the library, and compile in two thirds of the time this way. The emulator works.
 ifeq ($(CONFIG),release)
 $(BUILD)/obj/tests/%.o $(BUILD)/obj/tools/%.o: private flags += -O1
+$(BUILD)/obj/tests/models/%.o $(BUILD)/obj/tests/tools/%.o $(BUILD)/obj/tests/io/%.o: private flags += -O0
 $(BUILD)/obj/tests/emulator/%.o: private flags += -O3
+$(call object,$(filter tests/emulator/%_test.cpp,$(tests))): private flags += -O1
 endif
--include $(patsubst %.o,%.d,$(call object,$(sources) $(tests) $(wildcard tools/*.cpp tools/*/*.cpp tests/fuzz/*.cpp)))
+-include $(patsubst %.o,%.d,$(of_library) $(call objects,$(tests) $(wildcard tools/*.cpp tools/*/*.cpp tests/fuzz/*.cpp)))
 
 # Where an installed CUDA library is looked for.
 $(BUILD)/obj/engine/ops/library.o: private flags += -DMASQUERADE_LIBRARY_FOLDER='"$(PREFIX)/lib"'
@@ -203,13 +219,6 @@ else
 	@echo 'cuda-check: no working nvcc, nothing compiled'
 endif
 
-# What writes tables or checks is slow to compile, for its headers, and never waited for: lightly optimised or not at all.
-ifeq ($(CONFIG),release)
-$(call object,$(filter %_test.cpp,$(tests))): flags += -O1
-$(call object,$(filter tests/models/% tests/tools/% tests/io/%,$(tests))): flags += -O0
-$(call object,$(filter-out tools/bench/tokenizer%,$(wildcard tools/*.cpp tools/*/*.cpp))): flags += -O1
-endif
-
 # ---- tests ----------------------------------------------------------------------------------------------------------
 fakes := $(if $(filter tests/cuda/% tests/tools/%,$(tests)),$(patsubst tests/cuda/library/%.cpp,$(BUILD)/%_cuda.so,$(wildcard tests/cuda/library/*.cpp)))
 # Where some files or cases are asked for, neither the programs nor the pages.
@@ -217,14 +226,14 @@ test: $(if $(FROM),,$(shown) $(cuda_here)) ; @$(if $(FROM)$(ONLY),,tests/book.sh
 asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
 test-program: $(BUILD)/tests $(fakes)
 run-tests: test-program
-	@tests/check_layers.sh $(BUILD)
+	@tests/check_layers.sh
 	@tools/make/plain_words.sh
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
 	@$(if $(ONLY)$(FROM),,tests/mutants/check.sh)
-$(BUILD)/tests: $(call object,$(tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(wildcard tools/bench/*.cpp tools/program/*.cpp tools/plot/*.cpp))) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
+$(BUILD)/tests: $(call objects,$(tests)) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(call objects,$(foreach p,bench program plot,$(wildcard tools/$p/*.cpp)))) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) $(shows) -o $@
-$(call object,$(tests)): | needs-tests
+$(call objects,$(tests)): | needs-tests
 
 # A copy of the sources with all errors of tests/mutants planted, compiled once; the tests run once for each.
 mutants: ; @tests/mutants/check.sh needed && tests/mutants/mutants.py $(if $(ONLY),--only '$(ONLY)') --jobs $(or $(JOBS),$(shell nproc)) \
@@ -255,9 +264,10 @@ fuzzers := $(if $(filter runs,$(TARGET)),,$(BUILD)/fuzz) $(if $(filter-out runs,
 run-fuzz: $(fuzzers)
 	@for program in $(fuzzers); do $$program --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) --out build/fuzz-failure $(if $(EACH),--each) $(TARGET) || exit 1; done
 of_runs := $(wildcard tests/fuzz/run*.cpp)
-fuzzed  := $(filter input/% engine/% tokenizer/% models/runs/hugging_face/% models/masks/% models/nets/backbone.cpp models/nets/attention_words.cpp,$(sources))
-$(BUILD)/fuzz: $(call object,$(filter-out $(of_runs),$(wildcard tests/fuzz/*.cpp)) $(fuzzed))
-$(BUILD)/fuzz-runs: $(call object,tests/fuzz/driver.cpp tests/fuzz/grammar.cpp tests/fuzz/subject.cpp $(of_runs) $(sources))
+fuzzed  := $(filter input/% engine/% tokenizer/% models/runs/hugging_face/% models/masks/%,$(sources))
+$(BUILD)/fuzz: $(call object,$(filter-out $(of_runs),$(wildcard tests/fuzz/*.cpp)) models/nets/backbone.cpp models/nets/attention_words.cpp) \
+               $(call objects,$(fuzzed))
+$(BUILD)/fuzz-runs: $(call object,tests/fuzz/driver.cpp tests/fuzz/grammar.cpp tests/fuzz/subject.cpp $(of_runs)) $(of_library)
 $(BUILD)/fuzz $(BUILD)/fuzz-runs:
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $^ $(libs) -o $@

@@ -17,14 +17,14 @@
 namespace masquerade {
 namespace {
 
-using Matrix = std::vector<std::vector<double>>;
+using Rows = std::vector<std::vector<double>>;
 
 // The probabilities that one attention op computes: p[head][row][column], or -1 if the row does not see the column. The
 // mean of the heads follows the last head.
 struct AttentionMap {
     std::string path;
     Strings rows, columns;
-    std::vector<Matrix> p;
+    std::vector<Rows> p;
 };
 
 class AttentionReader : public Observer {
@@ -74,8 +74,8 @@ class AttentionReader : public Observer {
         const std::int64_t C = r.x(0).columns(), D = C / rule.heads, kv_columns = r.x(1).columns(),
                            readers = 2 * C / kv_columns;  // query heads per key/value head
         const std::vector<double> q = numbers_of(r.x(0)), lse = numbers_of(r.y(1));
-        AttentionMap m{r.path, {}, {}, std::vector<Matrix>(std::size_t(rule.heads) + 1)};
-        Matrix kv;
+        AttentionMap m{r.path, {}, {}, std::vector<Rows>(std::size_t(rule.heads) + 1)};
+        Rows kv;
         for (std::size_t i = 1; i < r.in.size(); i++) kv.push_back(numbers_of(r.x(i)));
         std::vector<QuerySegment> own;
         for (const QuerySegment& segment : graph->queries)
@@ -99,7 +99,7 @@ class AttentionReader : public Observer {
         for (const QuerySegment& segment : own)
             for (int row = segment.begin; row < segment.end; row++) {
                 m.rows.push_back(name_of(r.in[0], row));
-                for (Matrix& head : m.p) head.emplace_back(m.columns.size(), -1.0);
+                for (Rows& head : m.p) head.emplace_back(m.columns.size(), -1.0);
                 for (int v = segment.sees_begin; v < segment.sees_end; v++) {
                     const int k = graph->sees[v];
                     const KeySegment& key = graph->keys[k];
@@ -122,7 +122,7 @@ class AttentionReader : public Observer {
 
 // Draws probabilities: rows are queries, columns are keys, and a darker field is a larger probability. If `small` is
 // true, the picture has no labels.
-std::string picture(const std::string& title, const AttentionMap& m, const Matrix& p, bool small) {
+std::string picture(const std::string& title, const AttentionMap& m, const Rows& p, bool small) {
     std::size_t longest = 0;
     for (const std::string& name : m.columns) longest = std::max(longest, name.size());
     const double side = small ? 9 : 18, left = small ? 2 : 96, top = small ? 20 : 30 + 6 * double(longest);

@@ -19,7 +19,7 @@
 namespace masquerade {
 namespace {
 
-std::string refuses(const SegmentGraph& graph) {
+std::string luna_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         if (q.window >= 0) return "no window: slots pack what all rows of a segment see";
         const auto sees = graph.sees.begin();
@@ -243,7 +243,7 @@ std::string role(const std::string& name) {
 
 constexpr AttentionKind row() {
     AttentionKind kind = kind_of<LunaAttention, LunaOptions>(
-        "luna", "keys are packed into slots layer by layer, to which queries attend", false, true, refuses);
+        "luna", "keys are packed into slots layer by layer, to which queries attend", false, true, luna_refuses);
     kind.in_decoder = "luna_causal";
     kind.role = role;
     kind.companion = [](Parameters& p, const std::string& path, const AttentionShape& shape) {

@@ -102,36 +102,36 @@ struct TinyTraining {
 
 template <class R, class Settings>
 void check_same_bits(Settings s, std::int64_t steps) {
-    using Training = TinyTraining<R>;
+    using Tiny = TinyTraining<R>;
     for (DType precision : {DType::f32, DType::bf16}) {
         s.precision = precision;
         s.train.plan_memory = true;
         s.train.recompute = "";
         set_threads(1);
-        const std::vector<char> once = Training::trained(s, steps);
+        const std::vector<char> once = Tiny::trained(s, steps);
         for (int n : {1, 2, 3}) {
             set_threads(n);
-            CHECK(once == Training::trained(s, steps));
+            CHECK(once == Tiny::trained(s, steps));
         }
         set_threads(0);
         s.train.plan_memory = false;
-        CHECK(once == Training::trained(s, steps));
+        CHECK(once == Tiny::trained(s, steps));
         s.train.recompute = "*layer.*";
-        CHECK(once == Training::trained(s, steps));
+        CHECK(once == Tiny::trained(s, steps));
     }
 }
 
 // So many steps at once, in folder/straight, and in two halves. Gives the first run, loaded.
 template <class R, class Settings>
 std::unique_ptr<R> check_resume(const Settings& s, std::int64_t steps, const TemporaryFolder& folder) {
-    using Training = TinyTraining<R>;
-    Training straight(s, RunFolder::create(folder.file("straight")), steps);
+    using Tiny = TinyTraining<R>;
+    Tiny straight(s, RunFolder::create(folder.file("straight")), steps);
     straight.trainer.run(never);
     {
-        Training half(s, RunFolder::create(folder.file("halves")), steps / 2);
+        Tiny half(s, RunFolder::create(folder.file("halves")), steps / 2);
         half.trainer.run(never);
     }
-    Training rest(s, RunFolder::resume(folder.file("halves")), steps);
+    Tiny rest(s, RunFolder::resume(folder.file("halves")), steps);
     rest.trainer.resume();
     rest.trainer.run(never);
     CHECK(bits_of(straight.run.parameters.values()) == bits_of(rest.run.parameters.values()));
