@@ -175,8 +175,10 @@ $(BUILD)/obj/%.o: $(BUILDS)/units/%.cpp $(BUILD)/flags | needs
 	@mkdir -p $(@D)
 	@echo '  c++  $(patsubst $(BUILDS)/units/%.cpp,%,$<)'
 	$(Q)$(CXX) $(flags) -MMD -MP -c $< -o $@
-# Tests and programs leave the work to the library, and compile in two thirds of the time this way. The emulator works.
+# Tests, programs and the tables of checks leave the work to the ops, and compile in two thirds of the time this way. The
+# emulator works.
 ifeq ($(CONFIG),release)
+$(BUILD)/obj/engine/check/%.o $(BUILD)/fibers/%.o: private flags += -O1
 $(BUILD)/obj/tests/%.o $(BUILD)/obj/tools/%.o: private flags += -O1
 $(BUILD)/obj/tests/models/%.o $(BUILD)/obj/tests/tools/%.o $(BUILD)/obj/tests/io/%.o: private flags += -O0
 $(BUILD)/obj/tests/emulator/%.o: private flags += -O3

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The tensor cores' instruction mma.sync.m16n8k16 on bf16, lane by lane: every number is fetched from the lane and the
-// register that PTX says holds it. Products are exact, sums in float in the order of the depth; a GPU may add in
-// another order.
+// The tensor cores' instruction mma.sync.m16n8k16 on bf16: every number is fetched from the lane and the register that
+// PTX says holds it. Products are exact, sums in float in the order of the depth; a GPU may add in another order.
 #include "tests/emulator/block.h"
 
 namespace masquerade::emulator {
 namespace {
 
+// What a lane brings to the product, and the sums that it takes away.
 struct Fragments {
     std::uint32_t a[4], b[2];
+    float d[4];
 };
 Fragments of_lanes[32][32];  // of every warp
 
@@ -19,23 +20,37 @@ float half_of(std::uint32_t pair, int half) {
     return x;
 }
 
+// d += a b for all lanes of a warp: a is 16 x 16, b 16 x 8 and d 16 x 8.
+void multiply(Fragments* lanes) {
+    float a[16][16], b[16][8], d[16][8];
+    for (int lane = 0; lane < 32; lane++) {
+        const Fragments& f = lanes[lane];
+        const int row = lane / 4, column = lane % 4 * 2;
+        for (int half = 0; half < 2; half++) {
+            for (int r = 0; r < 4; r++) a[row + r % 2 * 8][column + r / 2 * 8 + half] = half_of(f.a[r], half);
+            for (int r = 0; r < 2; r++) b[column + r * 8 + half][row] = half_of(f.b[r], half);
+            for (int r = 0; r < 2; r++) d[row + r * 8][column + half] = f.d[2 * r + half];
+        }
+    }
+    for (int m = 0; m < 16; m++)
+        for (int k = 0; k < 16; k++)
+            for (int n = 0; n < 8; n++) d[m][n] += a[m][k] * b[k][n];
+    for (int lane = 0; lane < 32; lane++)
+        for (int s = 0; s < 4; s++) lanes[lane].d[s] = d[lane / 4 + s / 2 * 8][lane % 4 * 2 + s % 2];
+}
+
 }  // namespace
 
 void multiply_fragments(float* d, const std::uint32_t* a, const std::uint32_t* b, const char* file, int line) {
     Fragments* lanes = of_lanes[running->warp];
-    const int lane = running->lane;
-    std::copy(a, a + 4, lanes[lane].a);
-    std::copy(b, b + 2, lanes[lane].b);
+    Fragments& own = lanes[running->lane];
+    std::copy(a, a + 4, own.a);
+    std::copy(b, b + 2, own.b);
+    std::copy(d, d + 4, own.d);
+    // The lane that comes last multiplies for all. If the lanes have parted, meet_warp() says so, and nobody gets the sums.
+    if ((current_block().warps[std::size_t(running->warp)].meets | 1u << running->lane) == 0xffffffffu) multiply(lanes);
     meet_warp(Exchange::ballot, 0xffffffffu, 1, 0, 32, "mma.sync", {file, line});
-    for (int s = 0; s < 4; s++) {
-        const int row = lane / 4 + s / 2 * 8, column = lane % 4 * 2 + s % 2;
-        for (int k = 0; k < 16; k++) {
-            const int of_a = row % 8 * 4 + k % 8 / 2, of_b = column * 4 + k % 8 / 2;
-            d[s] += half_of(lanes[of_a].a[row / 8 + k / 8 * 2], k % 2) * half_of(lanes[of_b].b[k / 8], k % 2);
-        }
-    }
-    // Nobody brings the next ones before all have read these.
-    meet_warp(Exchange::ballot, 0xffffffffu, 0, 0, 32, "mma.sync", {file, line});
+    std::copy(own.d, own.d + 4, d);
 }
 
 }  // namespace masquerade::emulator
