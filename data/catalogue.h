@@ -24,8 +24,8 @@ struct Catalogue {
 };
 
 // Parses the contents of Packages files; packages without a synopsis are skipped. The German description of a package
-// comes from the Translation files; so does the English description if the Packages file lacks it. The key in these
-// files is Description-md5, a checksum of the English text. The result is sorted by name.
+// comes from the Translation files; so does the English description if the Packages file lacks it. Descriptions are
+// found by the field Description-md5, a checksum of the English text. The result is sorted by name.
 std::vector<Package> parse_packages(const std::vector<std::string>& packages_files,
                                     const std::vector<std::string>& translation_files);
 

@@ -21,7 +21,7 @@ void blur(Sequence& random, double deviation, double* x, double* y) {
     *y += r * std::sin(a);
 }
 
-// Two half circles, each around an end of the other.
+// Two half circles with radius 1 that interlock: one end of each lies inside the other half circle.
 void moons(Sequence& random, double* x, double* y) {
     const bool upper = random.below(2) == 0;
     const double a = pi * random.uniform_double();
@@ -36,13 +36,13 @@ void rings(Sequence& random, double* x, double* y) {
     *y = r * std::sin(a);
     blur(random, 0.1, x, y);
 }
-// The eight dark fields of a board with four fields a side, each with area 1: the density is 1/8 or 0.
+// The eight dark fields of a chessboard with 4 x 4 fields. A field has area 1, so the density is 1/8 or 0.
 void checker(Sequence& random, double* x, double* y) {
     const std::uint32_t field = random.below(8), row = field / 2, column = 2 * (field % 2) + row % 2;
     *x = column + random.uniform_double() - 2;
     *y = row + random.uniform_double() - 2;
 }
-// Two arms of a spiral, one turn and a half long.
+// Two arms of a spiral. Each arm makes one and a half turns.
 void spiral(Sequence& random, double* x, double* y) {
     const double turn = std::sqrt(random.uniform_double()), a = 3 * pi * turn, side = random.below(2) ? 1 : -1;
     *x = side * 3 * turn * std::cos(a);

@@ -21,18 +21,19 @@ const std::vector<Toy>& toys();
 class VectorSource {
   public:
     virtual ~VectorSource() = default;
-    // Returns vector `number` of the training set, or of the held-out set, which has held_out() vectors. A toy has as
-    // many of both as one asks for. The rows of a file are drawn in random order for training.
+    // Returns vector `number` of the held-out set or, if `held_out` is false, of the training set. The training set has
+    // no last vector: a toy draws each one from its distribution, and a file draws each one from its training rows,
+    // with replacement.
     virtual std::vector<double> row(std::uint64_t number, bool held_out) const = 0;
-    virtual std::uint64_t held_out() const { return UINT64_MAX; }
-    virtual std::uint64_t hash() const { return 0; }  // of the file; 0 for a toy
+    virtual std::uint64_t held_out() const { return UINT64_MAX; }  // number of held-out vectors; UINT64_MAX: no limit
+    virtual std::uint64_t hash() const { return 0; }               // hash of the file; 0 for a toy
 
     std::string name;
     int columns = 2;  // D
 };
 
-// Reads a matrix of finite numbers from a .npy file, and sets *hash to the hash of the file unless `hash` is null. Throws
-// BadInput if the file is damaged or has other numbers.
+// Reads a matrix from a .npy file. If `hash` is not null, sets *hash to the hash of the file. Throws BadInput if the
+// file is damaged, is not a matrix of float32 or float64, or contains a number that is not finite.
 Matrix read_vectors(const std::string& path, std::uint64_t* hash = nullptr);
 
 // Opens a toy by its name or a .npy file with a matrix (N,D), of which one row in ten is held out. Throws BadUsage if

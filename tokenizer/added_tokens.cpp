@@ -107,8 +107,8 @@ bool AddedTokens::may_hold(std::string_view line) const {
 }
 
 // Calls emit(begin, end, id) for each token in a text, which must be valid UTF-8. The longest match at a position is
-// rejected if it is a special token that is not recognised, or a token with single_word next to a letter. In this
-// case, neither a shorter token at this position nor a token that begins inside the match is tried.
+// rejected if it is a special token that is not recognised, or a token with single_word next to a word character. In
+// this case, neither a shorter token at this position nor a token that begins inside the match is tried.
 template <class Emit>
 void AddedTokens::find(const Set& set, std::string_view text, Emit emit) const {
     // last: end of the latest token, including its stripped white space; taken: the largest end of all tokens so far

@@ -21,7 +21,7 @@ struct AddedToken {
     bool strip_left = false;   // a match includes the white space before the token
     bool strip_right = false;  // a match includes the white space after the token
     bool normalised = false;   // the token's normalised form is searched for in the normalised text
-    bool beyond = false;       // not in the WordPiece model's own vocabulary: no word is split into this token
+    bool beyond = false;       // only an added token: the WordPiece model, which splits words, does not know it
 };
 
 class AddedTokens {
@@ -57,7 +57,7 @@ class AddedTokens {
   private:
     struct Set {
         Trie trie{{}};                     // text to search for -> index of its token in tokens_
-        std::string firsts;                // the first byte of each token
+        std::string firsts;                // the different first bytes of the texts to search for
         std::array<bool, 256> is_first{};  // is_first[b]: whether `firsts` contains b
         std::size_t candidate(std::string_view text, std::size_t from) const;
     };

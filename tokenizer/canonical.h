@@ -16,7 +16,8 @@ namespace hangul {
 constexpr char32_t syllable = 0xAC00, initial = 0x1100, vowel = 0x1161, before_final = 0x11A7;
 constexpr char32_t initials = 19, vowels = 21, finals = 28, syllables = initials * vowels * finals;
 
-// Calls put(c) for each part of a syllable.
+// Calls put() for each part of the syllable c: its initial consonant, its vowel and, if it has one, its final
+// consonant.
 template <class Put>
 void decompose(char32_t c, Put put) {
     const char32_t s = c - syllable;

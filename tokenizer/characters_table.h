@@ -320,7 +320,7 @@ constexpr std::string_view hugging_face_strip = R"(
 ecmYecmYA
 )";
 
-// The 64-bit FNV-1a hash of all tables above, as text. It lets a test detect changes that were made by hand.
+// The 64-bit FNV-1a hash of the text of all tables above. It lets a test detect changes that were made by hand.
 constexpr std::uint64_t table_hash = 0x37cc7f9f0e6b04d8;
 
 }  // namespace masquerade::unicode

@@ -16,8 +16,9 @@ void WordPiece::prepare_decoding() {
         if (token.special) silent_.insert(token.id);
         if (!recognises(token)) continue;
         if (token.single_word) guarded_.insert(token.id);
-        // decode() will not join words to this text. Its spaces are removed, because normalise() puts spaces around
-        // ideographs. A token that itself contains a space can still arise from two words with a space between them.
+        // decode() joins two words only if this text does not arise. Spaces are removed from the text, because
+        // normalise() puts spaces around ideographs. If a token itself contains a space, it can still arise from two
+        // words with a space between them.
         std::string text = token.normalised ? normalise(token.text, characters_).text : token.text;
         text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
         if (!text.empty()) never_joined_.push_back(std::move(text));

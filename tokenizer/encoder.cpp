@@ -26,9 +26,10 @@ void check_size(std::string_view line) {
 Encoder::Encoder(const WordPiece& tokenizer, int remembered)
     : of_(tokenizer), words_(tokenizer.characters()), spanned_(tokenizer.characters(), true), cache_(remembered) {}
 
-// Visits a line word by word. Calls plain(word, begin, end) for each word of ASCII letters and digits, and single(c,
-// begin, end) for each character that is a word by itself; single() returns false to reject the character. Each other
-// word, and each rejected character, is normalised into `words`; then general() is called, which reads words.text().
+// Visits a line word by word. Calls plain(word, begin, end) for each word that consists of ASCII letters and digits.
+// For each character that may be a word by itself, calls single(c, begin, end), which returns whether it has encoded
+// the character. Every word that plain() and single() leave is normalised into `words`; then general() is called, which
+// encodes words.text().
 template <class Plain, class Single, class General>
 void Encoder::walk(Words& words, Plain plain, Single single, General general) const {
     const Characters& characters = of_.characters_;
@@ -205,7 +206,7 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
                [&](int first, int last) { return words.source(at + first, at + last); });
     };
     auto single = [&](char32_t c, std::size_t begin, std::size_t end) {
-        int id = c < 0x80 ? of_.singles_[c] - 1 : -1;  // beyond ASCII, marks may follow: general() handles them
+        int id = c < 0x80 ? of_.singles_[c] - 1 : -1;  // marks may follow other characters: see general()
         if (id < 0) return false;
         const Span from = words.source(begin, end);
         pieces.push_back({id, offset + from.begin, offset + from.end, word++});

@@ -46,9 +46,9 @@ class Words {
     std::string_view line() const { return line_; }
     std::size_t at() const { return at_; }
 
-    // Continues at another offset, which must not be inside a word. `after_cased` is for Unicode's Final_Sigma rule:
-    // skip the Case_Ignorable characters before the offset; if the character before them is cased, `after_cased` must
-    // be true, otherwise (a space, for example) false.
+    // Continues at another offset, which must not be inside a word. `after_cased` is for Unicode's Final_Sigma rule.
+    // It says whether the character before the offset is cased; characters that are Case_Ignorable or that normalisation
+    // drops are skipped. It is false at the beginning of a line.
     void go_to(std::size_t at, bool after_cased) {
         at_ = at;
         after_cased_ = after_cased;
@@ -70,14 +70,15 @@ class Words {
     const Characters& characters_;
     bool with_spans_;
     std::string_view line_;
-    std::string replaced_;       // if characters are replaced: the replaced line, to which line_ then refers
+    std::string replaced_;       // the line after replacements, if the options have any; line_ is then a view of it
     std::vector<Span> sources_;  // original position of each byte of replaced_; empty if nothing is replaced
     std::size_t at_ = 0;         // offset of the next byte of line_
     bool after_cased_ = false;
     std::string text_;
     int length_ = 0;
     std::vector<Span> spans_;
-    std::size_t run_begin_ = 0;  // where the nonstarters at the end of text_ begin; there are run_length_ of them
+    // The nonstarters (characters with a nonzero combining class) at the end of text_: offset of the first one, number.
+    std::size_t run_begin_ = 0;
     int run_length_ = 0;
 };
 

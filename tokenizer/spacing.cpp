@@ -199,7 +199,7 @@ class Writer {
     const std::vector<std::string>& never_;
     std::size_t longest_never_ = 0;
     Written written_;
-    std::string tail_;  // last bytes of the text, after its last space; a forbidden text (never_) may begin among them
+    std::string tail_;  // the last bytes of the text since its last space, in which a text of never_ may begin
 };
 
 }  // namespace

@@ -44,7 +44,9 @@ class Trie {
     int find_base(const std::vector<int>& bytes);
 
     std::vector<Node> nodes_;  // has at least 256 slots after the largest base, so base + byte needs no bounds check
-    std::size_t first_free_ = 257, search_from_ = 257;  // where find_base() starts: for one child, for several
+    // The slots at which find_base() begins to search: first_free_ for a single child, search_from_ for several
+    // children.
+    std::size_t first_free_ = 257, search_from_ = 257;
 };
 
 }  // namespace masquerade

@@ -36,7 +36,8 @@ class Vocabulary {
 
     int size() const { return int(tokens_.size()); }
 
-    // Returns the id of a token; -1 if the vocabulary lacks the token. If several lines are equal, the last one counts.
+    // Returns the id of a token; -1 if the vocabulary lacks the token. If several tokens are equal, returns the last
+    // id.
     int id(std::string_view token) const;
     const std::string& token(int id) const;
 

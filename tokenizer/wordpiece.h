@@ -19,7 +19,7 @@ namespace masquerade {
 
 struct Piece {
     int id;
-    int begin, end;  // bytes [begin, end) of the original line; stripped marks after the piece belong to it
+    int begin, end;  // bytes [begin, end) of the original line, including stripped marks after the piece
     int word;        // index of the word in the line, from 0
 };
 
@@ -56,9 +56,10 @@ class WordPiece {
     // (spacing.h). A continuation piece with no word before it is written with its "##". [UNK] and [MASK] count as
     // words; the other special tokens are not written, but end a word.
     //
-    // If encode() returned the ids, and there is neither [UNK] nor a token that is not written among them, then
-    // encode(decode(ids)) == ids. If encoding strips accents, which decomposes every character, the text is in NFC.
-    // Otherwise, composed and decomposed characters stay as they are in the tokens.
+    // If encode() returned the ids, and if they contain neither [UNK] nor a token that decode() does not write, then
+    // encode(decode(ids)) == ids. If encoding strips accents, it decomposes every character; the text is then composed
+    // to NFC, unless that would change which added tokens the text contains. If encoding does not strip accents,
+    // composed and decomposed characters stay as they are in the tokens.
     std::string decode(const std::vector<int>& ids) const;
 
     // Encodes and decodes a line, but writes unknown words in their normalised form instead of [UNK]. The result is the
@@ -94,7 +95,8 @@ class WordPiece {
     std::vector<bool> beyond_;  // beyond_[id]: whether the token has AddedToken::beyond; no word is split into it
     Trie first_, later_;        // pieces that begin a word; pieces that continue a word, without "##"
     AddedTokens in_text_;
-    std::set<int> silent_, guarded_;         // tokens that decode() omits; tokens with AddedToken::single_word
+    // silent_: ids of the tokens that decode() does not write. guarded_: ids of the added tokens with single_word.
+    std::set<int> silent_, guarded_;
     bool joins_digits_ = false;              // whether decode() joins single digits to numbers
     std::vector<std::string> never_joined_;  // texts of added tokens, which must not arise when decode() joins words
 

@@ -163,7 +163,8 @@ int main(int argc, char** argv) {
             const std::unique_ptr<Run> run = kind.load(how.run, false, common.device);
             if (average > 0) run->average_checkpoints(average);
             const std::vector<Option> given = groups.vectors.given();
-            const bool compares = kind.options != Family::of_vectors && !given.empty();  // a flow's samples are vectors
+            // For a flow, --vectors names the file of its samples, so no input lines are compared.
+            const bool compares = kind.options != Family::of_vectors && !given.empty();
             expect_only_of(kind, groups, how.run, compares ? given[0].name() : how.codes ? "--codes" : "");
             how.seed = common.seed;
             how.has_maximum = groups.maximum.given();

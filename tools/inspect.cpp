@@ -42,7 +42,7 @@ void list_attention() {
     say("\n{:16}", "mask");
     const auto letter = [](const AttentionKind& kind) { return char('A' + (&kind - attention_kinds().data())); };
     for (const AttentionKind& kind : attention_kinds()) say("{}  ", letter(kind));
-    // Why a kind of attention does not support a mask -> letters of such kinds, names of such masks
+    // reason why a mask is not supported -> letters of the kinds of attention with this reason, names of the masks
     std::map<std::string, std::pair<std::string, std::string>> reasons;
     for (const NamedMask& mask : named_masks()) {
         const Documents documents = {{6, 5}};

@@ -74,8 +74,8 @@ void each_block(Use use) {
 }
 
 // Writes `count` lines to standard output. work(i, out) appends line i, counted from 0 and without its line feed, to
-// `out`. Groups of 1,000 lines are computed in parallel. If work(i) throws, the lines before line i are written, and
-// then the exception is rethrown.
+// `out`. The lines are divided into groups of 1,000, which are computed in parallel. If work(i) throws, the lines
+// before line i are written, and then the exception is rethrown.
 template <class Work>
 void write_lines(std::size_t count, Work work) {
     constexpr std::size_t together = 1000;

@@ -20,8 +20,10 @@ struct Solved {
 struct TaskOptions {
     // A name in task_kinds(), or the path of a folder that contains one folder of text files per class.
     std::string task = "listops_mini";
-    int pairs = 8, length = 64, vocabulary = 64;  // for recall; copy and induction use length and vocabulary only
-    int dashes = 14, levels = 16;                 // for pathfinder: dashes of a long curve; grey levels
+    // pairs is only for recall: the number of key-value pairs. length and vocabulary are for recall, copy and
+    // induction; vocabulary is the number of different words.
+    int pairs = 8, length = 64, vocabulary = 64;
+    int dashes = 14, levels = 16;  // for pathfinder: number of dashes of a long curve; number of grey levels
     // If the task is a folder: `tokens` says how each file is read, and max_length is the largest number of tokens.
     // With "bytes", each byte is a token, and [CLS] is not counted. With "words", a vocabulary cuts the text into
     // tokens, and [CLS] and [SEP] are counted.
@@ -89,13 +91,13 @@ class Examples {
     WordList vocabulary;                             // special tokens first
 };
 
-// Opens a task of task_kinds() or a folder of text files (open_files()). `reader` is used only for a folder whose texts
-// it shall cut into tokens (TaskOptions::reads_words()). It must outlive the examples, and its vocabulary must contain
-// the names of the classes. Without this reader, such a folder has only the names of the classes in `vocabulary`, and
-// example(), baselines() and cut() must not be called. Throws BadUsage if the task is unknown, if a task of
-// task_kinds() shall read words, or if the options allow no example. Throws BadInput if a folder has fewer than two
-// classes, an empty class, a class with a line end in its name, or no training or held-out files, or if the reader's
-// vocabulary lacks a class.
+// Opens a task of task_kinds(), or a folder of text files (open_files()). `reader` is the tokenizer for the files if
+// options.reads_words() is true; otherwise, it is not used. The reader must outlive the examples, and its vocabulary
+// must contain the names of the classes. If options.reads_words() is true and `reader` is null, `vocabulary` contains
+// only the names of the classes, and example(), baselines() and cut() must not be called.
+// Throws BadUsage if the task is unknown, if options.reads_words() is true for a task of task_kinds(), or if the
+// options allow no example. Throws BadInput if a folder has fewer than two classes, an empty class, a class with a line
+// end in its name, or no training or held-out files, or if the reader's vocabulary lacks a class.
 std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_t seed,
                                         const WordPiece* reader = nullptr);
 std::unique_ptr<Examples> open_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader);

@@ -158,7 +158,7 @@ class FileExamples : public Examples {
     const std::uint64_t seed_;
     const bool words_;
     const WordPiece* const reader_;
-    std::vector<int> answers_;  // the ids of the classes, if there is a reader
+    std::vector<int> answers_;  // ids of the classes in the reader's vocabulary; empty without a reader
     std::uint64_t cut_ = 0;     // number of files with more than max_length_ bytes
     int classes_ = 0;
     std::vector<File> train_, held_out_;

@@ -12,8 +12,8 @@ namespace {
 
 constexpr int side = 32, distractors = 5, turns = 12, attempts = 20;
 // Lengths in pixels. length: length of a dash. gap: distance between neighbouring dashes of a curve. apart: smallest
-// distance between any other two dashes. border: smallest distance from a dash to the border of the picture. seeds:
-// distance between the starts of the two long curves. disc: radius of a disc.
+// distance between two dashes that are not neighbours. border: smallest distance from a dash to the border of the
+// picture. seeds: distance between the starts of the two long curves. disc: radius of a disc.
 constexpr double length = 2, gap = 2, apart = 1.5, border = 1.5, seeds = 7, disc = 1.5;
 constexpr double pi = 3.14159265358979323846;
 
@@ -53,8 +53,8 @@ bool fits(const Dash& d, const std::vector<Curve>& others, const Curve& own) {
 }
 
 // Returns a random curve of `dashes` dashes whose first dash has its middle at `start`; an empty curve if there is no
-// room. Each dash turns by an angle t from the previous dash. t is drawn with a probability proportional to cos^2 t
-// from those of 12 angles (`turns`) for which the dash fits.
+// room. Each dash turns by an angle t from the previous dash. Of 12 possible angles (`turns`), those at which the dash
+// fits are candidates for t; each is drawn with a probability proportional to cos^2 t.
 Curve grown(Point start, int dashes, const std::vector<Curve>& others, Sequence& random) {
     Curve own = {Dash(start, 2 * pi * random.uniform_double())};
     if (!fits(own[0], others, {})) return {};

@@ -45,7 +45,7 @@ std::string tokenizer_json(const Vocabulary& vocabulary, const WordPiece::Option
                            const std::vector<AddedToken>& added = {});
 
 // Returns the files vocab.txt, tokenizer.json and tokenizer_config.json, for transformers and read_tokenizer(). The map
-// leads from the name of a file to its text.
+// contains the text of each file under its name.
 std::map<std::string, std::string> tokenizer_files(const WordPiece& tokenizer);
 
 // Reads a tokenizer from any of these paths:
@@ -59,8 +59,9 @@ std::map<std::string, std::string> tokenizer_files(const WordPiece& tokenizer);
 //               In both cases, the additional special tokens of tokenizer_config.json and special_tokens_map.json are
 //               read. A tokenizer of another kind (MeCab, jieba, SentencePiece) is refused with its name.
 //   any other   a vocab.txt, with BERT's reference rules and lower-casing
-// If text keeps capital letters but the vocabulary has none, or the reverse, a note says so. For example,
-// tokenizer_config.json of bert-base-chinese has do_lower_case false although its authors lower-case text.
+// A note warns if the settings keep capital letters but the vocabulary hardly has any, or if the settings lower-case
+// text but the vocabulary has many. For example, tokenizer_config.json of bert-base-chinese has do_lower_case false
+// although its authors lower-case text.
 // If `cased` is given, it says whether text keeps capitals and accents, whatever the files say. The note about capital
 // letters then compares the vocabulary with `cased`.
 HuggingFace read_tokenizer(const std::string& path, std::optional<bool> cased = {});

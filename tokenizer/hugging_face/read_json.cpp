@@ -78,7 +78,8 @@ void fill_missing_ids(const TokenizerField& vocabulary, const std::string& plain
         if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= all.size()) return;
         all[id.get<std::size_t>()] = &item.key();
     }
-    while (!all.empty() && all.back() == nullptr) all.pop_back();  // the last lines may be added tokens
+    // Drops the last lines of vocab.txt if the JSON lacks their ids: they may be added tokens.
+    while (!all.empty() && all.back() == nullptr) all.pop_back();
     for (std::size_t id = 0; id < all.size(); id++) {
         const std::string& line = lines.token(id);
         if (all[id] != nullptr ? *all[id] != line : !vocabulary.value().contains(line)) return;

@@ -18,9 +18,9 @@
 namespace masquerade {
 namespace {
 
-// Measures one forward and backward of self-attention of one kind on one document. The rows are a parameter, so that the
-// backward also computes their gradient. shape.positions is the number of rows. In the result, "inside_ms" is the time
-// without linear projections, and "mib" the memory at its peak.
+// Measures one forward and backward of self-attention of one kind on one document. The input has one row per token,
+// shape.positions rows in all. It is a parameter, so that the backward also computes its gradient. In the result,
+// "inside_ms" is the time without linear projections, and "mib" the memory at its peak.
 Json row_of(const AttentionKind& kind, const SegmentGraph& graph, const AttentionShape& shape, DType type,
             const Bench& bench) {
     const Device device = bench.common.device;
@@ -90,7 +90,7 @@ double slope_of(const Curve& c) {
 }
 
 // Returns the x from which curve `of` stays below curve `other`. Between two points, the logarithms are interpolated
-// linearly. Empty if `of` does not end below `other`.
+// linearly. Returns nullopt if `of` does not end below `other`.
 std::optional<double> crossing(const Curve& of, const Curve& other) {
     const auto gap = [&](std::size_t i) { return std::log(of.points[i].second / other.points[i].second); };
     std::size_t i = std::min(of.points.size(), other.points.size());

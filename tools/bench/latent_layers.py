@@ -22,7 +22,7 @@ test = numpy.arange(len(labels)) % 5 == 0
 classes = numpy.unique(labels)
 
 
-def right(x):  # of a ridge regression to the classes
+def right(x):  # the percentage of test lines that a linear classifier (ridge regression) on x gets right
     x = numpy.c_[(x - x.mean(0)) / x.std(0), numpy.ones(len(x))]
     a = x[~test]
     w = numpy.linalg.solve(a.T @ a + numpy.eye(a.shape[1]), a.T @ (labels[~test, None] == classes))

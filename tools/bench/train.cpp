@@ -24,9 +24,9 @@ struct CaseOptions {
     TrainWay way;
 };
 
-// Computes two steps without dropout, whose results the peer (PyTorch) must reproduce. Adds the results to the row and,
-// as a line, to `said`. Returns what the peer needs for these steps: the batch, the optimiser's settings, the noise
-// and, with --turns, the weights.
+// Computes two steps without dropout, whose results the peer (PyTorch) must reproduce. Adds the results to `row` and,
+// as text, to `said`. Returns what the peer needs for these steps: the batch, the optimiser's settings, the noise and,
+// with --turns, the weights.
 Json check(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way, const SharedFolder& folder,
            Json& row, std::string& said) {
     MarkTraining plain(mark, storage, bench.common, false, way);
@@ -61,9 +61,9 @@ Json check(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& w
 }
 
 // Measures how long the ops of a step take: for each name of an op, the time of all its calls, forward and backward, as
-// the mean of several steps. Adds the times of the ops and of the optimiser, longest first, and then the rest of the
-// step to `row` and, as lines of text, to `said`. Returns the multiply-adds of the linear layers and of the loss in one
-// step.
+// the mean of several steps. Adds these times, the time of the optimiser and the rest of the step to `row` and, as
+// lines of text, to `said`; the longest times come first, and the rest comes last. Returns the multiply-adds of the
+// linear layers and of the loss in one step.
 double profile(MarkTraining& training, double budget, Json& row, std::string& said) {
     StepProfile profile;
     training.trainer.observe(&profile);
@@ -107,8 +107,8 @@ void run(Bench& bench, CaseOptions o) {
 
 }  // namespace
 
-// This engine's first steps run before the peer (PyTorch) starts, because the unplanned first step needs memory that
-// the peer will occupy.
+// This engine's first steps run before the peer (PyTorch) starts. The reason: in the first step, memory is not planned
+// yet, so the step needs more memory than later steps, and the peer will occupy this memory.
 void measure_training(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way) {
     const Device device = bench.common.device;
     const std::string precision = name_of(storage), name = mark.name + ", " + precision;

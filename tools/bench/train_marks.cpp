@@ -23,8 +23,10 @@ struct Row {
     const char* name;
     Kind kind;
     Sizes sizes;
-    int sentences, tokens;  // sentences per batch; 0: as many as fit into `tokens` (Kind::settings: batch_tokens)
-    bool on_cpu, on_gpu;    // whether this model is measured by default on a CPU or a GPU
+    // sentences: number per batch; if it is 0, the batch has as many sentences as fit into `tokens` tokens or, for
+    // Kind::settings, into the default of the setting batch_tokens.
+    int sentences, tokens;
+    bool on_cpu, on_gpu;  // whether this model is measured by default on a CPU or a GPU
 };
 constexpr Row rows[] = {{"bert-small", Kind::bert, small, 32, 0, true, false},
                         {"bert-base", Kind::bert, base, 8, 0, true, false},

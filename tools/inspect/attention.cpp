@@ -20,7 +20,7 @@ namespace {
 using Rows = std::vector<std::vector<double>>;
 
 // The probabilities that one attention op computes: p[head][row][column], or -1 if the row does not see the column. The
-// mean of the heads follows the last head.
+// last matrix, after those of the heads, is the mean of the heads.
 struct AttentionMap {
     std::string path;
     Strings rows, columns;

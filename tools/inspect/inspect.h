@@ -70,13 +70,14 @@ void write_report(const ReportSettings& settings, std::uint64_t seed, Device dev
 // ./inspect checkpoint: lists a checkpoint, saves it for Hugging Face, or writes logits.
 struct CheckpointSettings {
     std::string path;  // a file, a run or step folder, or a Hugging Face folder
-    // Paths of outputs, and the choice of tokens; "" if not requested. They are for Hugging Face folders; `save` is
-    // also for unilm and univae runs.
+    // save: a new folder for the model; tokens: the tokens to keep (see --tokens); logits: a file for the logits. Each
+    // is "" if it is not requested. All need a Hugging Face folder, except `save` alone: it also accepts a unilm or
+    // univae run.
     std::string save, tokens, logits;
 };
 
-// Lists the tensors of the checkpoint, or does what the settings request. If the checkpoint lacks a head, `seed`
-// initialises a new one.
+// Lists the tensors of the checkpoint, or does what the settings request. If the checkpoint lacks a
+// masked-language-model head, a new one is initialised at random from `seed`.
 void inspect_checkpoint(const CheckpointSettings& settings, std::uint64_t seed);
 
 }  // namespace masquerade

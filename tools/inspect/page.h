@@ -76,7 +76,8 @@ inline std::string scatter(const std::string& title, const Points& points, const
     return frame.picture(title, inner);
 }
 
-// Draws a function of the plane over the range of `corners`: the larger its value, the darker the field.
+// Draws a function of two coordinates, over the smallest rectangle that contains the points `corners`. The larger the
+// value, the darker the field.
 template <class F>
 std::string field(const std::string& title, const Points& corners, F f) {
     constexpr int cells = 64;

@@ -18,7 +18,8 @@ std::string name_of_folder(const std::string& path) {
     return std::filesystem::absolute(path + "/.").parent_path().filename().string();
 }
 
-// Skips lines without a number `x`, and a last line that is incomplete because the run crashed.
+// Skips each line whose JSON object has no number with the key `x`, and a last line that is incomplete because the run
+// crashed.
 Curves curves_of(const std::string& path, const std::string& x) {
     Curves curves;
     const std::string bytes = read_file(path);

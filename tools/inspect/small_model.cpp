@@ -9,8 +9,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the settings of a small model of this family, changed by `words`. Sizes that the family does not have are
-// skipped.
+// Returns the settings of a small model of this family. The settings in `words` (key=value) override the small sizes.
+// Sizes that the family does not have are skipped.
 std::unique_ptr<RunSettings> small_settings(const Family& kind, const Strings& words, std::uint64_t seed) {
     std::unique_ptr<RunSettings> settings = kind.settings();
     Config config;

@@ -21,7 +21,7 @@ struct Plot {
 // A drawing program. It reads a script from standard input and writes a picture to standard output. It never receives
 // the name of a file, so special characters in names are harmless.
 struct Drawer {
-    const char *name, *package, *what;  // package: Debian's package; what: first words of the message if it is missing
+    const char *name, *package, *what;  // package: Debian's package; what: first words of the error message
 };
 constexpr Drawer gnuplot{"gnuplot", "gnuplot-nox", "pictures are"}, dot{"dot", "graphviz", "graphs are"};
 // Throws BadUsage if the name of `file` ends neither in .svg nor in .png. Throws BadInput if the program `by` is not

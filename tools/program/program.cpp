@@ -56,7 +56,7 @@ struct FileOption {
     std::function<std::vector<std::string>()> paths;
     bool written;
 
-    // Whether the option belongs to the program itself or to the command that the user gave, also if it is in a group.
+    // Whether the option, which may be in a group, belongs to the program itself or to the command that the user gave.
     bool counts() const {
         CLI::App* of = app;
         while (of->get_name().empty() && of->get_parent()) of = of->get_parent();

@@ -173,7 +173,7 @@ constexpr const char* hugging_face_version = "{tokenizers.__version__}";
     header.values("hugging_face_flags", other_flags)
     header.changes("hugging_face_lower", other_lower)
     header.changes("hugging_face_strip", other_strip)
-    print(f"""// The 64-bit FNV-1a hash of all tables above, as text. It lets a test detect changes that were made by hand.
+    print(f"""// The 64-bit FNV-1a hash of the text of all tables above. It lets a test detect changes that were made by hand.
 constexpr std::uint64_t table_hash = {header.hash:#x};
 
 }}  // namespace masquerade::unicode""")
