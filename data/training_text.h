@@ -47,6 +47,7 @@ inline bool only_pairs(TextKind wanted) { return wanted == TextKind::pairs || wa
 // The held-out lines are those of held_out_file, if a path is given. Otherwise, the corpus provides its dev file, and a
 // task generates further pairs; of any other text, one line in fifty is held out, chosen by its hash. If `wanted` is
 // sentences, only the sources of pairs are used. If `wanted` is pairs, a `file` without targets is read as sentences.
+// If `wanted` is none and `made` names no task, the text has no lines, and no path may be given.
 // Throws BadInput or BadUsage if there is no such text.
 TrainingText find_training_text(const std::string& file, const std::string& held_out_file,
                                 TextKind wanted = TextKind::sentences, const PairOptions& made = {});

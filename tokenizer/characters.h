@@ -15,7 +15,7 @@
 
 namespace masquerade {
 
-// The tokenizer whose results to reproduce: google is BERT's reference (google-research/bert, tokenization.py),
+// The tokenizer whose results are reproduced: google is BERT's reference (google-research/bert, tokenization.py),
 // hugging_face is Hugging Face's fast tokenizer. The two differ in a few characters. Hugging Face's tokenizer has older
 // tables of marks, punctuation and format characters, and a newer table of lower case. It drops private-use characters,
 // has no special lower-case form of a sigma at the end of a word, and does not treat U+2B820 to U+2B91F as ideographs.

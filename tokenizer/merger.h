@@ -72,7 +72,7 @@ class Merger {
     std::vector<Word> words_;
     std::vector<Pair> pairs_;
     std::unordered_map<std::uint64_t, int> ids_;  // key that change() makes of the two tokens -> index into pairs_
-    std::vector<Queued> queue_;                   // a heap
+    std::vector<Queued> queue_;                   // a heap (std::push_heap) with the most frequent pair in front
     std::vector<int> risen_;                      // pairs whose count rose and that must be queued again
 };
 

@@ -77,7 +77,7 @@ class Words {
     std::string text_;
     int length_ = 0;
     std::vector<Span> spans_;
-    // The nonstarters (characters with a nonzero combining class) at the end of text_: offset of the first one, number.
+    // The offset of the nonstarters (characters with a nonzero combining class) at the end of text_, and their number.
     std::size_t run_begin_ = 0;
     int run_length_ = 0;
 };

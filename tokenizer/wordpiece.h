@@ -67,8 +67,8 @@ class WordPiece {
     std::string reading(std::string_view line) const;
 
     // Returns the text that a perfect decoder would make of `pieces`, which encode_pieces(line) returned: the
-    // normalised words, with one space wherever the line has white space between two words, in NFC as for decode().
-    // An unknown word is written as "[UNK]".
+    // normalised words, with one space wherever the line has white space between two words, composed to NFC as by
+    // decode(). An unknown word is written as "[UNK]".
     std::string spelled(std::string_view line, const std::vector<Piece>& pieces) const;
 
     const Vocabulary& vocabulary() const { return vocabulary_; }

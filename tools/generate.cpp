@@ -34,7 +34,7 @@ void each_batch_of_lines(Use use) {
     reader.finish();
 }
 
-// Groups of options that only some models support.
+// Options that are checked after parsing, because not every model or use of the program supports them.
 struct Groups {
     std::vector<Option> draws;  // the options that say how samples are drawn
     Options search, vectors;
@@ -120,8 +120,8 @@ Groups declare(Options& app, Writing& w) {
              {search, Family::of_latents | Family::of_search | Family::of_insertion}}};
 }
 
-// Throws BadUsage if the user gave an option that this kind of model does not support. `silent` is the option that makes
-// the program write no text, or "".
+// Throws BadUsage if the user gave an option that this kind of model does not support. `silent` is an option with which
+// the program writes no text, such as "--codes", or "". If it is not "", options about written text are refused, too.
 void expect_only_of(const Family& kind, const Groups& groups, const std::string& run, const std::string& silent) {
     std::vector<Option> given;
     for (const Option& option : groups.draws)

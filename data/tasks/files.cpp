@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The task of classifying text files, which are read as bytes or as the tokens of a vocabulary. Each folder is a class.
-// One file in ten is held out, chosen by a hash of the file's name and its folder's name.
+// The task of classifying text files, which are read as bytes or as the tokens of a vocabulary. Each subfolder of the
+// task's folder is a class. One file in ten is held out, chosen by a hash of the file's name and its folder's name.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

@@ -44,7 +44,7 @@ struct AttentionCase {
     std::vector<std::string> kinds;  // names of attention_kinds(), or "all"
     std::string mask = "bert", plot;
     bool alone = false;  // whether to measure the first kind and length in this process, and to print only this row
-    double limit = 60;   // seconds; if a call is predicted to take longer, its length and all later ones are skipped
+    double limit = 60;   // seconds; if a longer call is predicted, this length and all later ones are skipped
 };
 // Measures time and memory of softmax and of the chosen kinds of attention, for one document of each length.
 void measure_kinds(Bench& bench, const AttentionCase& options);

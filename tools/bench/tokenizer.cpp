@@ -81,8 +81,8 @@ std::string vocabulary_file(const CaseOptions& o, const BenchText& text, const S
     return fs::exists(json) ? json : model / "vocab.txt";
 }
 
-// Encodes every line by the rules of the peer (Hugging Face's tokenizers), so that the peer can compare its ids with
-// these. Returns, for each line, the number of ids and then the ids, as integers of 32 bits.
+// Encodes every line by the rules of the peer (Hugging Face's tokenizers), so that the peer can compare its own ids
+// with these ids. Returns, for each line, the number of ids and then the ids, as integers of 32 bits.
 std::string ids_alike(const BenchText& text, const WordPiece& tokenizer) {
     WordPiece::Options rules = tokenizer.options();
     if (rules.rules == Rules::google) rules.rules = Rules::hugging_face, rules.max_word = 100;

@@ -44,7 +44,7 @@ struct Bert : MarkTask {
     }
 };
 
-// Every step packs the batch again and draws its noise, as models/runs/univae_task.cpp does.
+// Like models/runs/univae_task.cpp, builds the batch anew and draws the noise of the latents in every step.
 struct Sentences : MarkTask {
     UniVae univae;
     const std::uint64_t seed;

@@ -154,7 +154,7 @@ std::string picture(const std::string& title, const AttentionMap& m, const Rows&
 }  // namespace
 
 std::string attention_pictures(Run& run, const TrainingText& text, bool heads) {
-    run.settings_to_change().batch_tokens = 2;  // so small that a batch has one document
+    run.settings_to_change().batch_tokens = 2;  // tokens per batch: so few that a batch has only one document
     const std::unique_ptr<Task> task = run.task(text);
     Arena arena(Device::cpu, Blocks::loose);
     Tape tape(arena, DType::f32);

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // Returns the columns "type" and "shape" of tensor t in a list of tensors. If the tensor cannot be read, t.unreadable
-// has both as text.
+// contains the text of both columns.
 template <class T>
 std::string type_and_shape(const T& t) {
     return t.unreadable.empty() ? fmt::format("{:6}{}", name_of(t.element), text(t.shape)) : t.unreadable;

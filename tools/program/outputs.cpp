@@ -33,16 +33,16 @@ struct File {
     throw BadUsage(text(given, " ", what, " as well, and would be lost: give ", output.option, " another file"));
 }
 
-// Whether the path is a file or folder of the run folder `run` whose name runs use for their own files
-// (RunFolder::keeps), or is inside such a folder. The path need not exist.
+// Whether the path is in the run folder `run`, under a name that runs use for their own files and folders
+// (RunFolder::keeps). The path need not exist.
 bool kept_by(const std::string& run, const std::string& path) {
     std::error_code none;
     const fs::path inside = fs::weakly_canonical(path, none).lexically_relative(fs::canonical(run, none));
     return !inside.empty() && RunFolder::keeps(inside.begin()->string());
 }
 
-// Whether the folder contains the file. If the folder is a run folder (`run`), only files with names that runs use are
-// searched.
+// Whether the folder contains the file. If the folder is a run folder (`run` is true), only the files and folders whose
+// names runs use (RunFolder::keeps) are searched.
 bool holds(const std::string& folder, bool run, const File& file) {
     std::error_code none;
     for (fs::recursive_directory_iterator at(folder, none), end; file.regular() && !none && at != end;

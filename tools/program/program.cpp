@@ -241,8 +241,8 @@ std::string why_no_value(const std::string& type, std::string& word) {
     return "";
 }
 
-// Adds the check why_no_value() to all options of the program and its commands. It runs before the other checks of an
-// option.
+// Adds the check why_no_value() to all options of the program and its commands. This check runs before the other
+// checks of an option.
 void check_values(CLI::App& app) {
     for (CLI::Option* option : app.get_options())
         option->transform(CLI::Validator(

@@ -23,8 +23,8 @@ namespace masquerade {
 
 namespace {
 
-// Throws BadUsage if no new file can be written at `path`. It is called before the work, so that no result of long
-// work is lost. `option` is the option that names the file, for the message.
+// Throws BadUsage if no new file can be written at `path`. Call this before long work, so that its result is not lost.
+// `option` is the option that names the file, for the message.
 void check_new_file(const std::string& path, const char* option) {
     namespace fs = std::filesystem;
     std::error_code none;

@@ -22,7 +22,7 @@ from judges import (  # noqa: E402
 
 FLAGS = {
     "drop": "dropped by cleaning: NUL, U+FFFD, category Cf, category Cc except tab, LF, CR; for Hugging Face also Co",
-    "space": "separates words; if `drop` is set as well, only if cleaning is off",
+    "space": "separates words; a code point that also has `drop` does so only if cleaning is off",
     "ideograph": "a word by itself",
     "punctuation": "ASCII punctuation and symbols, and categories P*: a word by itself",
     "mark": "category Mn: dropped if accents are stripped",
