@@ -23,7 +23,7 @@ struct Tables {
     // pair_of(two characters) -> the character that NFC composes from them.
     std::unordered_map<std::uint64_t, char32_t> composed;
     CodePointTable<std::uint8_t> classes;
-    CodePointTable<std::uint8_t> unstable;  // whether NFC may change the code point, or join it to the text before
+    CodePointTable<std::uint8_t> unstable;  // whether NFC may change the code point or join it to the text before it
 
     Tables() {
         Map steps;

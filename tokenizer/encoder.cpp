@@ -206,7 +206,8 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
                [&](int first, int last) { return words.source(at + first, at + last); });
     };
     auto single = [&](char32_t c, std::size_t begin, std::size_t end) {
-        int id = c < 0x80 ? of_.singles_[c] - 1 : -1;  // marks may follow other characters: see general()
+        // Leaves non-ASCII characters to general(), because marks may follow them, which belong to the same piece.
+        int id = c < 0x80 ? of_.singles_[c] - 1 : -1;
         if (id < 0) return false;
         const Span from = words.source(begin, end);
         pieces.push_back({id, offset + from.begin, offset + from.end, word++});

@@ -11,7 +11,7 @@ namespace {
 
 // Returns the tokens that begin words or, if `continuing`, the tokens that continue words, without their "##". A
 // token with "##" never begins a word, because "#" is always a word by itself. Skips tokens that can never match:
-// tokens that are longer than any word, that are not UTF-8, or that are not in the model's own vocabulary (beyond).
+// tokens that are longer than any word, that are not UTF-8, or that are only added tokens (AddedToken::beyond).
 std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, const std::vector<bool>& beyond, bool continuing,
                                  int max_word) {
     std::vector<Trie::Entry> chosen;
@@ -24,8 +24,8 @@ std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, const std::vector
     return chosen;
 }
 
-// Returns a vector whose element [id] is true if the token is an added token outside the model's own vocabulary.
-// Words are never split into such tokens.
+// Returns a vector whose element [id] is true if the token is an added token with AddedToken::beyond. Words are never
+// split into such tokens.
 std::vector<bool> ids_beyond(const Vocabulary& vocabulary, const std::vector<AddedToken>& added) {
     std::vector<bool> beyond(vocabulary.size());
     for (const AddedToken& token : added)

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What each latent layer says about a label of the sentence, and whether one number says it alone.
+"""Measures how much each latent layer says about a label of the sentence, and whether one number says it alone.
 
     ./generate RUN --vectors vectors.npy < sentences.txt
     tools/bench/latent_layers.py vectors.npy labels.txt 4 110       # one label for each sentence; 4 latent layers, kappa 110
 
-The vectors are means on spheres. Noise of variance 1 / kappa turns them into samples, nearly those of `vmf`: what only a
-mean says does not count. The columns: the share of right answers on every fifth line if the most frequent class is
-always answered; that of a linear classifier on each layer, and on all; the best layer less the second; the most that one
-number says about the label (mutual information, by 20 intervals with equally many sentences, as a share of the label's
-entropy); and the mutual information gap (Chen et al. 2018), which is this number less that of the second number.
+The vectors are means on spheres. Noise of variance 1 / kappa turns them into samples, nearly those of `vmf`, so that
+information that only the mean has does not count. Prints, with the accuracies in percent on every fifth line:
+    most frequent      accuracy if the most frequent class is always the answer
+    layers, all        accuracy of a linear classifier on each latent layer, and on all layers together
+    best less second   accuracy of the best layer minus accuracy of the second-best layer
+    best number        largest mutual information of one number and the label, as a fraction of the label's entropy; a
+                       number is divided into 20 intervals with equally many sentences
+    gap                mutual information gap (Chen et al. 2018): `best number` minus the same of the second-best number
 """
 import sys
 

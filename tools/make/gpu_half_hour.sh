@@ -3,7 +3,7 @@
 # gpu_half_hour.sh STAGE OUT [PACK [NAME ...]]: runs one stage of the tests and measurements on a GPU, in nine minutes.
 #   1  every op on the ladder, whole models, a few ops under compute-sanitizer, the speed of this engine
 #   2  this engine beside eager PyTorch     3  beside torch.compile, in one setting
-#   4  the items that failed so far in OUT, or the items NAME, again, in ways that help to find the cause
+#   4  runs the items that failed so far in OUT, or the items NAME, again in several ways that help to find the cause
 #   5  the kernels of a few training steps, profiled by Nsight Compute
 # Longer stages: test, every op under compute-sanitizer (make gpu-test); bench, all settings of PyTorch (gpu-bench).
 # A stage writes at most 8 files to OUT, complete at any time: stage-N.log, stage-N.json, stage-N-MEASUREMENT.json.
