@@ -43,15 +43,15 @@ class AddedTokens {
     // Whether no token can ever be found.
     bool empty() const { return exact_.firsts.empty() && normalised_.firsts.empty(); }
 
-    // A fast test: if it returns false, the line contains no token; if it returns true, the line may contain one. The
-    // test only searches for the first byte of each token. If some token has `normalised`, it returns true for every
-    // line that is not empty.
+    // A fast test: false means that the line contains no token; true means that the line may contain one. The test only
+    // searches for the first byte of each token. If some token has `normalised`, the result is true for every line that
+    // is not empty.
     bool may_hold(std::string_view line) const;
 
     // Splits a line into parts, in order, without gaps or overlaps. The longest token at each position wins. Tokens
     // without `normalised` are found first; tokens with `normalised` are found only in the text between them. Bytes
     // that are not UTF-8 are ignored. A token may match only a part of a character's normalised form, such as one jamo
-    // of a Hangul syllable; its part then covers the whole character.
+    // of a Hangul syllable; the token's part then covers the whole character.
     std::vector<Part> split(std::string_view line) const;
 
   private:

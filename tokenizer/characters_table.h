@@ -300,7 +300,7 @@ FBJjYBHBCJdDBJbdhOFBcHHiWbuNCGbdaYBBhwOCiIADBDBiSAFiIIIiMCFiWACiMbEEiWfSDiWffFHi
 FGiWABH
 )";
 
-// Exceptions for Hugging Face's library. For a code point in one of these tables, its row here replaces its row above.
+// Exceptions for Hugging Face's library. The entry of a code point in one of these tables replaces its entry above.
 // The value 0 means "no flags". In the tables of changes, a code point that does not change becomes itself.
 constexpr std::string_view hugging_face_flags = R"(
 bCEBcgZBAsLBcMfQCcMGIcMbQKcMAOhKABcMkWBAABcMePBAfBGcMdHBcMgSBcMcDBcMcGBAMBAeTBcMcGCcMcQBcMmABcMcxUBIgLBAbEBfOiKBcMeNCcM

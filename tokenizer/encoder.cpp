@@ -12,7 +12,7 @@ namespace masquerade {
 
 namespace {
 
-// Smallest capacity of ids_.
+// The smallest size of ids_, except 0.
 constexpr std::size_t room = 1024;
 
 // Throws TokenizerError if an int cannot hold the offsets in the line.

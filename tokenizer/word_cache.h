@@ -22,8 +22,8 @@ inline std::uint64_t eight_bytes(std::string_view line, std::size_t at) {
 
 constexpr std::uint64_t every_byte(std::uint64_t byte) { return byte * 0x0101010101010101u; }
 
-// Returns a number in which the highest bit of a byte is set if the same byte of x is in the range [first, last]. All
-// other bits are 0. All bytes of x must be below 128.
+// In the returned number, the highest bit of byte i is set if byte i of x is in the range [first, last]. All other bits
+// are 0. All bytes of x must be below 128.
 constexpr std::uint64_t within(std::uint64_t x, unsigned first, unsigned last) {
     return (x + every_byte(0x80u - first)) & ~(x + every_byte(0x7Fu - last)) & every_byte(0x80);
 }

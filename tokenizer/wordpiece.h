@@ -100,9 +100,9 @@ class WordPiece {
     bool joins_digits_ = false;              // whether decode() joins single digits to numbers
     std::vector<std::string> never_joined_;  // texts of added tokens, which must not arise when decode() joins words
 
-    // For each character that is always a word by itself: 1 + the id of its token. 0 if there is no such token, if the
-    // token has AddedToken::beyond, or if normalisation changes the character. All other characters have 0, too.
-    // Characters with 0 are looked up in the tries.
+    // singles_[c] is 1 + the id of the token c if c is always a word by itself, normalisation does not change c, and
+    // the vocabulary has the token c without AddedToken::beyond. Otherwise, singles_[c] is 0, and c is looked up in the
+    // tries.
     CodePointTable<int> singles_;
 };
 

@@ -120,8 +120,9 @@ Groups declare(Options& app, Writing& w) {
              {search, Family::of_latents | Family::of_search | Family::of_insertion}}};
 }
 
-// Throws BadUsage if the user gave an option that this kind of model does not support. `silent` is an option with which
-// the program writes no text, such as "--codes", or "". If it is not "", options about written text are refused, too.
+// Throws BadUsage if the user gave an option that this kind of model does not support. If the user gave an option with
+// which the program writes no text, such as "--codes", `silent` is its name, and options about written text are refused
+// as well; otherwise, `silent` is "".
 void expect_only_of(const Family& kind, const Groups& groups, const std::string& run, const std::string& silent) {
     std::vector<Option> given;
     for (const Option& option : groups.draws)

@@ -31,7 +31,7 @@ inline std::vector<std::string_view> lines_of(std::string_view text) {
 }
 
 // Waits until standard input has bytes or has ended, and reads the available bytes into buffer[end, size). Returns the
-// new end of the bytes in the buffer. At the end of the input, this is the argument `end`. Throws BadInput if reading
+// new end of the bytes in the buffer. If the input has ended, returns the argument `end`. Throws BadInput if reading
 // fails.
 inline std::size_t read_some(char* buffer, std::size_t end, std::size_t size) {
     const std::size_t first = end;

@@ -121,8 +121,8 @@ Solved pathfinder(const TaskOptions& o, Sequence& random) {
     return s;
 }
 
-// A clue for a baseline: about the distance between the discs. It is the distance in pixels, rounded down, from the
-// first of the brightest pixels to the brightest pixel that is farthest away.
+// A clue for a baseline: an estimate of the distance between the discs. The estimate is the distance in pixels, rounded
+// down, from the first of the brightest pixels to the brightest pixel that is farthest away.
 int disc_distance(const Solved& s) {
     const int brightest = *std::max_element(s.tokens.begin(), s.tokens.end());
     int first = -1;

@@ -106,7 +106,7 @@ std::vector<std::string> read_model(const TokenizerField& field, const std::stri
     if (!vocabulary.value().is_object()) vocabulary.fail("an object of tokens with their ids");
     std::size_t size = vocabulary.value().size();
     std::vector<const std::string*> token_of(size);
-    std::string outside;  // a token whose id is not from 0 to size - 1, and its id, for the message
+    std::string outside;  // for the message: a token and its id, which is not from 0 to size - 1
     for (const auto& item : vocabulary.value().items()) {
         const nlohmann::json& id = item.value();
         if (!id.is_number_integer()) vocabulary[item.key()].fail("an id");

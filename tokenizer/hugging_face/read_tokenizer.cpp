@@ -39,8 +39,8 @@ constexpr Expected expected_words[] = {{"word_tokenizer_type", "basic", ": MeCab
                                         ": words are always cut into the pieces of WordPiece here"}};
 constexpr const char* expected_true[] = {"do_basic_tokenize", "do_word_tokenize", "do_subword_tokenize"};
 
-// The tokenizer classes of transformers that split text as BertTokenizer does. Each name is written without its end,
-// from "Tokenizer" on. PreTrainedTokenizerFast does what its tokenizer.json says.
+// The tokenizer classes of transformers that split text as BertTokenizer does. Each name is written without its
+// ending: "Bert" stands for BertTokenizer and BertTokenizerFast. PreTrainedTokenizerFast follows tokenizer.json.
 constexpr const char* classes_like_bert[] = {"Bert",     "PreTrained", "DistilBert",  "Electra",   "ConvBert",
                                              "LayoutLM", "MobileBert", "SqueezeBert", "Retribert", "Lxmert"};
 

@@ -29,7 +29,7 @@ struct AttentionWork {
     // i + 11 salt) mod 97) / 48 - 1. The salt is 0 for q, 1 for the keys, 2 for the values and 3 for dy.
     OwnedTensor q, kv, y, lse, dy, dq, dkv;
 };
-// Returns the mean absolute value of the numbers. It shows whether another program computes the same results.
+// Returns the mean absolute value of the numbers. This mean shows whether another program computes the same results.
 double mean_size(const OwnedTensor& tensor);
 
 // Returns the number of pairs (query row, key row) in which the query sees the key.

@@ -109,7 +109,7 @@ void Bench::begin(const Json& facts, const std::string& lines, const std::string
 void Bench::measure(Json row, Json about, const std::function<double()>& seconds,
                     const std::function<std::string(Json&)>& more) {
     const std::string name = row["name"];
-    Json runs, peer;  // peer: answers of the other software; null if there is none or it has failed
+    Json runs, peer;  // peer: answers of the other software; null without other software or if it has failed
     const bool asks = !about.is_null();
     if (asks) {
         Json request = {{"threads", threads()}, {"device", name_of(common.device)}};

@@ -52,7 +52,7 @@ Json row_of(const AttentionKind& kind, const SegmentGraph& graph, const Attentio
         });
         tape.end();
     };
-    step(0);  // this step plans the memory
+    step(0);  // the first step plans the memory of the later steps
     forget_peak();
     step(1);
     const double memory = double(memory_taken(device) - before) / (1 << 20);

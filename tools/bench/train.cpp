@@ -130,8 +130,8 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
     Trainer& trainer = training.trainer;
     bench.progress(name + ": the first steps");
     trainer.train_step();
-    malloc_trim(0);        // returns the memory of the first, unplanned step to the system
-    trainer.train_step();  // the first step that runs in planned memory
+    malloc_trim(0);        // returns memory to the system: later steps need less than the first, which plans memory
+    trainer.train_step();  // the first step that uses the memory plan
     bench.progress(name + ": where the time goes");
     const double products = profile(training, 1.5 * run_seconds, row, parts);
     const std::int64_t peak = memory_taken(device) - before;

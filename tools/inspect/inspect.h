@@ -28,8 +28,8 @@ struct ProgramSettings {
 void print_program(const ProgramSettings& settings, std::uint64_t seed);
 
 // ./inspect gradients. check_ops() prints a line for every tensor of the ops whose names begin with one of `names`. If
-// `names` is empty, it does so for all ops. check_model() prints a line for every parameter of a small model. If a
-// gradient is wrong, both functions throw after they have printed everything.
+// `names` is empty, it prints these lines for all ops. check_model() prints a line for every parameter of a small
+// model. If a gradient is wrong, both functions throw after they have printed everything.
 void check_ops(const std::vector<std::string>& names);
 void check_model(const std::vector<std::string>& words, std::uint64_t seed);
 
@@ -71,8 +71,8 @@ void write_report(const ReportSettings& settings, std::uint64_t seed, Device dev
 struct CheckpointSettings {
     std::string path;  // a file, a run or step folder, or a Hugging Face folder
     // save: a new folder for the model; tokens: the tokens to keep (see --tokens); logits: a file for the logits. Each
-    // is "" if it is not requested. All need a Hugging Face folder, except `save` alone: it also accepts a unilm or
-    // univae run.
+    // is "" if it is not requested. All need a Hugging Face folder. Exception: if only `save` is requested, the path
+    // can also be a unilm or univae run.
     std::string save, tokens, logits;
 };
 

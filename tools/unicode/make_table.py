@@ -168,7 +168,7 @@ constexpr const char* hugging_face_version = "{tokenizers.__version__}";
     header.values("never_composed", excluded)
     print("// The canonical combining class of each code point whose class is not 0.")
     header.values("combining_classes", classes)
-    print("// Exceptions for Hugging Face's library. For a code point in one of these tables, its row here replaces its row above.\n"
+    print("// Exceptions for Hugging Face's library. The entry of a code point in one of these tables replaces its entry above.\n"
           "// The value 0 means \"no flags\". In the tables of changes, a code point that does not change becomes itself.")
     header.values("hugging_face_flags", other_flags)
     header.changes("hugging_face_lower", other_lower)
