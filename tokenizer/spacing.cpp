@@ -14,7 +14,7 @@ namespace {
 
 // Facts about the text written so far.
 struct Written {
-    int spaces = 0, ideographs = 0, latin = 0;        // number of spaces, of East Asian words, of words of letters
+    int spaces = 0, ideographs = 0, latin = 0;        // numbers of spaces, East Asian words (is_wide), words of letters
     bool double_quote = false, single_quote = false;  // whether a quotation is open
     bool url = false;                                 // whether "//" has occurred since the last space
 

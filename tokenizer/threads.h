@@ -14,7 +14,7 @@ namespace masquerade {
 
 // Calls work(i) for every i below `count` in several threads. Each thread gets its own `work` from make_work(). If a
 // call throws, no new calls begin. After the running calls have ended, the exception of the failed call with the lowest
-// i is rethrown. Calls begin in the order of i, so all calls before the failed one have succeeded.
+// i is rethrown. Calls begin in the order of i, so all calls with a lower i have succeeded.
 template <class MakeWork>
 void share_out(int threads, std::size_t count, MakeWork make_work) {
     std::atomic<std::size_t> next{0};
