@@ -21,7 +21,7 @@
 #define IN_KERNEL
 #endif
 
-// Defined if the machine computes a * b + c with one instruction that rounds only once.
+// Defined if the code is compiled for a machine that computes a * b + c with one instruction, which rounds only once.
 #if defined(__FMA__) || defined(__CUDA_ARCH__)
 #define HAS_FMA
 #endif

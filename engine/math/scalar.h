@@ -2,10 +2,10 @@
 // Functions of one number, under the same names for float, double and std::complex<double>.
 //     exp_of(x)   log_of(x)   tanh_of(x)   erf_of(x)   sqrt_of(x)   clamp_of(x, low, high)
 //     normal_cdf(x)   normal_pdf(x)   sine_and_cosine(x, sine, cosine)
-// The float functions have no branches; all but clamp_of and sqrt_of are made of polynomials. A plain loop over them
-// vectorises without fast-math (over sqrt_of, if -fno-math-errno is set), NaN and infinities propagate, and the bits of
-// a result do not depend on the position in the loop. The double functions call std. The complex functions serve the
-// complex step, whose arguments are x + i h with a tiny h: erf_of and normal_cdf neglect terms of order h^2; the other
+// The float functions have no branches; all but clamp_of and sqrt_of are made of polynomials. A plain loop over one of
+// them vectorises without fast-math; for sqrt_of, this needs -fno-math-errno. The bits of a result do not depend on the
+// position in the loop. The result for NaN is NaN. The double functions call std. The complex functions serve the
+// complex step, whose arguments are x + i h with a tiny h. erf_of and normal_cdf neglect terms of order h^2; the other
 // complex functions have no such error.
 //
 // Largest error in units in the last place over all 2^32 floats, with and without fused multiply-add:
@@ -109,8 +109,8 @@ HD float log_of(float x) {
     return choose(x > 0.0f, y, choose(x == 0.0f, -INFINITY, NAN));
 }
 
-// With a = |x| < 0.625: a + a^3 P(a^2), P a polynomial. For larger a: 1 - 2 / (exp(2a) + 1), which is 1 in float if
-// a >= 9.02.
+// tanh is computed for a = |x|, and then gets the sign of x. If a < 0.625, tanh a = a + a^3 P(a^2) with a polynomial P.
+// For larger a, tanh a = 1 - 2 / (exp(2a) + 1), which is 1 in float if a >= 9.02.
 HD float tanh_of(float x) {
     float a = magnitude(x);
     float square = a * a;
@@ -120,8 +120,9 @@ HD float tanh_of(float x) {
     return with_sign_of(x, choose(a < 0.625f, small, large));
 }
 
-// With a = |x| < 0.9375: a + a P(a^2), P a polynomial. For larger a: 1 - exp(-Q(a)), where the polynomial Q
-// approximates -log(1 - erf); this is 1 in float if a >= 3.92.
+// erf is computed for a = |x|, and then gets the sign of x. If a < 0.9375, erf a = a + a P(a^2) with a polynomial P.
+// For larger a, erf a = 1 - exp(-Q(a)), where the polynomial Q approximates -log(1 - erf). This is 1 in float
+// if a >= 3.92.
 HD float erf_of(float x) {
     float a = magnitude(x);
     float square = a * a;

@@ -151,7 +151,9 @@ HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, c
 template <class A>
 struct Reading {
     // With `kernel`: the divisor sum_r x_r n_r, where x_r are the features of the query and n_r the sums of weights of
-    // the slots. For log features x_r, it is sum_r exp(x_r) n_r / exp(largest score).
+    // the slots. If the packs are exponential, the x_r are log features, and this is sum_r exp(x_r) n_r / exp(s), where
+    // s is the largest sum of x_r and the running maximum of slot r. With `attends`: the divisor of the softmax over
+    // the slots, sum_r exp(score_r - largest score). Otherwise 1.
     A sum;
     bool held;  // true if the divisor was set to its lower bound, StateShape::floor
 };
@@ -210,8 +212,8 @@ HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, con
 // the number of keys by which the sums of slot r are divided (see the top of this file):
 //     value      factor of dy in the gradient of the weighted sum of values
 //     key        factor of x in the gradient of the weighted sum of keys
-//     lost       subtracted from the gradient of each key's weight in the slot, because n_r or the divisor, by which y
-//                is divided, contains the weight
+//     lost       subtracted from the gradient of each key's weight in the slot. This is the part of the gradient that
+//                comes from the division: n_r, or the divisor of y, contains the weight
 //     log_total  exponential packs: log n_r. Gated packs: the derivative of the loss by the log of a factor that all
 //                weights have in common. The division cancels the factor, so the derivative is 0, unless the divisor
 //                was set to its lower bound

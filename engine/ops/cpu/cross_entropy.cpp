@@ -59,9 +59,9 @@ WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, flo
     }
 }
 
-// Replaces the logits of a row by their gradients, dlogits = (exp(logit - lse) - q) weight, where q is the
-// probability that the label gives to the token. The dlogits are stored as numbers of type S, from the address of the
-// logits on. They are also added to `columns`, the sums for the bias. If the weight is 0, the dlogits are 0, even if a
+// Replaces the logits of a row by their gradients, dlogits = (exp(logit - lse) - q) weight, where q is the probability
+// that the label gives to the token. The dlogits are stored as numbers of type S, beginning at the address of the row's
+// logits. They are also added to `columns`, the sums for the bias. If the weight is 0, the dlogits are 0, even if a
 // logit is NaN.
 template <class S>
 void turn_into_dlogits(float* logits, int count, int target, const Label& label, float lse, float weight,

@@ -2,9 +2,10 @@
 // Multiplies blocks of bf16 products with AMX, which has eight registers (tiles) of 16 rows of 64 bytes. Four tiles
 // hold sums, two hold the left factor and one the right factor; one is not used.
 //
-// TDPBF16PS sums the 16 even and the 16 odd products of a tile separately, from zero, each as a chain of fused
-// multiply-adds, then adds both sums to the element (Intel SDM). It always rounds to nearest, reads denormals as zeros
-// and writes none, whatever modes the program has set, and raises no floating-point exception.
+// The instruction TDPBF16PS adds 32 products to each element of a tile of sums. It sums the 16 products with even index
+// and the 16 products with odd index separately, each from zero as a chain of fused multiply-adds. Then it adds both
+// sums to the element (Intel SDM). It always rounds to nearest, reads denormals as zeros and writes none, whatever
+// modes the program has set, and raises no floating-point exception.
 #include "engine/ops/cpu/gemm_bf16.h"
 
 #if defined(__x86_64__) && defined(__linux__)

@@ -215,7 +215,7 @@ void finish_bf16_block(const Bf16Finish& finish) { RowWriter(&finish).write(fini
 #pragma GCC pop_options
 
 #else
-namespace masquerade {  // on other processors, no form calls these functions
+namespace masquerade {  // on other processors, nothing calls these functions
 void pack_bf16_left(std::uint16_t*, std::int64_t, const Factor&, const Area&) {}
 void pack_bf16_right(std::uint16_t*, std::int64_t, const Factor&, const Area&) {}
 void begin_bf16_block(float*, const Product&, const Bf16Place&) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Types and functions shared by gemm.cpp, gemm_bf16.cpp and gemm_block.h, the inner part of the matrix product, which
-// gemm_kernels.cpp compiles for up to three instruction sets.
+// Types and functions that gemm.cpp, gemm_bf16.cpp and gemm_block.h share. gemm_block.h is the inner part of the matrix
+// product; gemm_kernels.cpp compiles it for up to three instruction sets.
 #pragma once
 #include "engine/ops/cpu/gemm.h"
 
@@ -12,7 +12,7 @@ struct GemmProblem {
     std::int64_t m, n, k;
     Factor a, b;
     Product c;
-    float* sums;  // (m,n): the sums over the parts of the depth K so far; if C is f32, `sums` is C itself
+    float* sums;  // (m,n): the sums over the blocks of K that are done so far; if C is f32, `sums` is C itself
     std::int64_t sums_row;
     std::int64_t cache;  // size of the second-level cache, in bytes
 };
@@ -20,7 +20,7 @@ struct GemmProblem {
 struct GemmKernel {
     const char* name;
     bool (*machine_has)();
-    // The parts of the product C for the threads begin at multiples of these numbers.
+    // C is cut into parts, one for each thread. The parts begin at multiples of these numbers of rows and columns.
     std::int64_t rows, columns;
     std::int64_t (*scratch)(std::int64_t n, std::int64_t cache);     // number of floats that block() needs as scratch
     void (*block)(const GemmProblem&, const Area&, float* scratch);  // scratch is 64-byte aligned

@@ -59,7 +59,7 @@ void column_sums(const View& x, const Grad& sums) {
         x.rows(), int(x.columns()), [](OneLane, std::int64_t) {}, ColumnSum(sums, term));
 }
 
-// Tag of the workspace (workspace.h) for da, which only the backward needs.
+// Tag of the workspace (workspace.h) for da, the gradient of the output a of gelu. Only the backward needs da.
 struct GeluOutputGrad {};
 
 }  // namespace

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Shared by the CUDA kernels of softmax attention: their arguments, the tables of an attention mask in GPU memory,
 // tiles in shared memory, and products of these tiles. The kernels follow FlashAttention-2 (Dao 2023). A block computes
-// a tile of rows of one head and visits the tiles of the other side. For the scores, each warp has 16 query rows; its
-// numbers stay in registers, in the order in which the tensor cores return them. A wide head is cut into chunks of
-// columns, and each block computes one chunk of the results.
+// the results of one tile of queries (or keys) of one head. It visits, one after another, the tiles of keys (or
+// queries) that these rows attend to (or are seen by). Each warp computes the scores of 16 query rows, and keeps the
+// scores in registers, in the order in which the tensor cores return them. If a head is wider than a tile, its columns
+// are cut into chunks, and each block computes one chunk of the results.
 #pragma once
 #include <cstring>
 #include <string>
@@ -23,9 +24,10 @@ struct TileSizes {
     using S = Storage;
     static constexpr int W = columns, warps = warps_of_block, threads = 32 * warps, queries = 16 * warps;
     static constexpr int keys = W == 64 && warps == 4 ? 64 : 32;
-    // blocks that a multiprocessor must be able to run at once: so ptxas may give each thread all 255 registers
+    // Least number of blocks that fit on a multiprocessor at once. They have 256 threads in all, and a multiprocessor
+    // has 65536 registers, so ptxas may still give each thread up to 255 registers.
     static constexpr int blocks = 256 / threads;
-    static constexpr int stages = sizeof(S) == 2 ? 2 : 1;  // with two, the next tile is copied during the products
+    static constexpr int stages = sizeof(S) == 2 ? 2 : 1;  // 2: the next tile is copied during the products
 };
 
 // The tables of an attention mask, as pointers into GPU memory: its TilePlan (attention_tiles.cuh).
@@ -45,7 +47,7 @@ struct AttentionInput {
     AttentionHeads heads;
     float scale;                     // factor of the scores: 1 / sqrt(D)
     bool aligned;                    // whether each head of each row begins at a multiple of 16 bytes
-    const int *document, *position;  // of each query row; they select dropout's random numbers
+    const int *document, *position;  // for each query row; they select the random bits of dropout
     Stream stream;
     AttentionDropout dropout;
 };
@@ -67,14 +69,16 @@ struct Rows {
     __device__ const S* at(int i, int j) const { return all + i * stride + j; }
 };
 
-// Key j of a tile lies in row slot_of(j) of shared memory: 8t + 2h + e, within 32 keys, in 8h + 2t + e. The pairs of
-// columns that lane % 4 = t has of four neighbouring products of 8 columns are then 8 consecutive keys, for which one
-// draw decides dropout. The function is its own inverse.
+// Key j of a tile is stored in row (slot) slot_of(j) of shared memory. Within 32 keys, key 8t + 2h + e is in slot
+// 8h + 2t + e, for t < 4, h < 4 and e < 2. The reason is dropout, for which one random draw serves 8 consecutive keys.
+// The scores of 32 slots are four products of 8 columns each, and a lane with lane % 4 = t has columns 2t and 2t + 1 of
+// each product. In this order of the keys, the lane's eight scores of a row belong to the keys 8t to 8t + 7, which
+// share a draw. slot_of() is its own inverse.
 HD int slot_of(int j) { return (j & ~31) | (j & 6) << 2 | (j >> 2 & 6) | (j & 1); }
 
 // Begins to copy rows of global memory, which are `stride` numbers apart, to a tile: to(i, j) = from[i * stride + j]
-// for i < rows and j < columns. The other numbers of the tile are set to 0 as far as products read them, which is in
-// groups of 32 rows and 16 columns. If `keys` is set, row i is stored in row slot_of(i).
+// for i < rows and j < columns. Products read whole groups of 32 rows and 16 columns, so the other numbers of these
+// groups are set to 0. If `keys` is set, row i of global memory is stored in row slot_of(i) of the tile.
 template <int threads, bool keys, class S, int M, int W>
 __device__ void load_rows(Rows<S, M, W>& to, const S* from, int stride, int rows, int columns, bool aligned) {
     constexpr int packet = per_packet<S>, across = W / packet;
@@ -99,8 +103,9 @@ __device__ void load_rows(Rows<S, M, W>& to, const S* from, int stride, int rows
     }
 }
 
-// Products of a warp. sum(i, 8n + j) is in sum[n], as multiply_fragments() says. A tile of keys is processed in groups of
-// 32 slots; groups in which no row of the warp sees a key are left out: those whose bits in `groups` are 0.
+// Products of a warp. Element (i, 8n + j) of the result is in sum[n], in the lane and place that multiply_fragments()
+// gives for element (i, j) of d. A tile of keys is processed in groups of 32 slots. If no query row of the warp sees a
+// key of group b, bit b of `groups` is 0, and the group is left out.
 //
 // multiply_rows: sum(i, n) += sum over d < columns of left(i, d) right(n, d); `left` is the first row of the warp.
 template <int W, class S, int K>
@@ -131,7 +136,8 @@ __device__ void multiply_columns(float (&sum)[W / 8][4], const Matrices<S>& left
         multiply_matrices(sum[c / 8 + 1], left, b, 1);
     }
 }
-// Makes the sums of 16 columns, two pieces of 8, the left factor of a further product: rounded to S, once.
+// Converts the sums of two neighbouring products of 8 columns each to the left factor (16,16) of another product. If S
+// is bf16, the sums are rounded to bf16.
 template <class S>
 __device__ Matrices<S> as_factor(const float (&first)[4], const float (&second)[4]) {
     Matrices<S> all;
@@ -146,7 +152,8 @@ __device__ void clear(float (&sum)[N][4]) {
 #pragma unroll
         for (int s = 0; s < 4; s++) sum[n][s] = 0;
 }
-// Reductions over the four lanes that share two rows of a product.
+// Sum and maximum over the four lanes with the same lane / 4. Together, these lanes have the 8 columns of two rows of a
+// product.
 __device__ inline float sum_of_quad(float x) {
     x += lane_xor(x, 1);
     return x + lane_xor(x, 2);
@@ -174,8 +181,9 @@ struct TwoRows {
         }
     }
 
-    // Finds which keys of a visit the rows see, of `keys` keys. Sets bit 32b + 2h + e of seen[r] if row r sees key 32b +
-    // 8t + 2h + e, for t = lane % 4. Returns a word whose bit b is set if any row of the warp sees a key of group b.
+    // Finds which of the `keys` keys of a visited tile the two rows see. With t = lane % 4, sets bit 32b + 2h + e of
+    // seen[r] if row r sees key 32b + 8t + 2h + e (slot_of()). Returns a word whose bit b is set if any row of the warp
+    // sees one of the 32 keys of group b.
     __device__ unsigned find_seen(const AttentionInput<S>& input, int mask, int keys, std::uint64_t (&seen)[2]) const {
 #pragma unroll
         for (int r = 0; r < 2; r++) {
@@ -189,10 +197,11 @@ struct TwoRows {
         for (int r = 0; r < 2; r++) seen[r] >>= threadIdx.x % 4 * 8;
         return groups;
     }
-    // Returns the draw for the 8 keys from 32b + 8t on, of row r. `channel` is that of the tile's first key.
+    // Returns the random draw of row r for the 8 keys 32b + 8t to 32b + 8t + 7 of a tile, where t = lane % 4. `channel`
+    // is the channel of the tile's first key. If it is not a multiple of 8, the bits of the 8 keys come from two draws.
     __device__ Four draw(const AttentionInput<S>& input, int r, int head, int channel, int b) const {
         const std::uint32_t block = AttentionDropout::block_of(head, channel) + std::uint32_t(4 * b) + threadIdx.x % 4;
-        const unsigned odd = unsigned(channel) % AttentionDropout::keys_a_draw;  // not 0 where key segments overlap
+        const unsigned odd = unsigned(channel) % AttentionDropout::keys_a_draw;  // not always 0 if key segments overlap
         Four words{}, next{};
 #pragma unroll 1
         for (std::uint32_t n = 0; n < (odd ? 2 : 1); n++) {
@@ -213,9 +222,9 @@ struct TwoRows {
     }
 };
 
-// Loads the tiles of one visit, one chunk of columns after another, and calls use(c) when chunk c has arrived. If
-// `ahead` is set, there is one chunk, whose copies have begun already; load_next() then begins those of the next visit,
-// which run while use() computes.
+// Loads the tiles of one visit, one chunk of columns after another, and calls use(c) when chunk c is in shared memory.
+// If `ahead` is set, there is only one chunk, and the caller has begun to copy it. load_next() then begins to copy the
+// tiles of the next visit, and these copies run while use() computes.
 template <class Load, class LoadNext, class Use>
 __device__ void each_chunk(int chunks, bool ahead, Load load, LoadNext load_next, Use use) {
     for (int c = 0; c < chunks; c++) {
@@ -230,8 +239,8 @@ __device__ void each_chunk(int chunks, bool ahead, Load load, LoadNext load_next
     }
 }
 
-// Stores two neighbouring numbers of a row or, if `add` is set, adds them. Of columns c and c + 1, those below `columns`
-// exist.
+// Stores x and y in columns c and c + 1 of a row or, if `add` is set, adds them to the old numbers. The row has
+// `columns` columns; numbers beyond its end are not stored.
 template <class S>
 __device__ void put_two(S* row, int c, float x, float y, int columns, bool aligned, bool add) {
     if (add) {
@@ -313,8 +322,9 @@ class TableKeeper {
 // Not thread-safe. No lock is needed, because only one thread calls ops, all on one stream.
 inline TableKeeper tables_of_graphs;
 
-// A head of D columns is cut into chunks of equal width. Calls f(sizes) with the TileSizes for this width and number
-// type. If most segments of queries are short, a block has one warp, so that little of a tile is empty.
+// Calls f(sizes) with the TileSizes for heads of D columns and numbers of type S. In bf16 with D <= 64, a block usually
+// has tiles of 64 query rows. If tiles of 16 query rows need less than half as many rows, empty rows included, because
+// the query segments are short, a block has one warp and tiles of 16 query rows.
 template <class S, class F>
 void for_tile_sizes(int D, const SegmentGraph& graph, F f) {
     if constexpr (sizeof(S) == 4) {

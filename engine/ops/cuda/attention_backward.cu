@@ -29,15 +29,15 @@ struct BackwardInput {
 // and the kernel computes these three sums in one loop.
 struct Delta {};
 
-// The pairs of 16 query rows and the keys of a visit that a warp computes.
+// The probabilities p and their gradients dp of one visit: for the warp's 16 query rows and the keys of the tile.
 template <class Sizes>
 struct Pairs {
     using S = typename Sizes::S;
     static constexpr int W = Sizes::W, K = Sizes::keys;
-    float p[K / 8][4], dp[K / 8][4];  // first the sums of q k and of dy v
+    float p[K / 8][4], dp[K / 8][4];  // before finish(): q.k and dy.v
     float lse[2];
     std::uint64_t seen[2];  // as TwoRows::find_seen() sets it
-    unsigned groups = 0;    // those in which the warp sees a key
+    unsigned groups = 0;    // bit b: a query row of the warp sees one of the 32 keys of group b
 
     // Begins a visit to `keys` keys.
     __device__ void begin(const AttentionInput<S>& input, const TwoRows<S>& rows, int mask, int keys) {
@@ -79,7 +79,7 @@ struct Pairs {
     }
 };
 
-// The place of a block in the tensors, and its loads, for both kernels.
+// For both kernels: the columns that a block computes, and functions that load tiles of queries and keys.
 template <class Sizes>
 struct Place {
     using S = typename Sizes::S;
@@ -138,8 +138,10 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
     const bool one_visit = tile.last - tile.first == 1;
     const TwoRows<S> rows(input.forward, tile.row, tile.rows());
     Pairs<Sizes> pairs;
-    float dq[W / 8][4], of_p[W / 8][4];         // sums of ds k and, if there are several visits, of p k
-    float delta[2] = {0, 0}, rest[2] = {0, 0};  // c and delta - c, as Delta explains; delta and 0 for one visit
+    float dq[W / 8][4], of_p[W / 8][4];  // sums of p (dp - delta) k and, if there are several visits, of p k
+    // If there are several visits, `delta` is c = dy.y, and `rest` becomes delta - c (struct Delta). If there is only
+    // one visit, `delta` becomes delta itself, and `rest` stays 0.
+    float delta[2] = {0, 0}, rest[2] = {0, 0};
     clear(dq), clear(of_p);
 #pragma unroll
     for (int r = 0; r < 2; r++) {
@@ -180,7 +182,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
         each_chunk(place.chunks, ahead, load, load_next, [&](int c) {
             if (works) pairs.add_products(tiles.q, tiles.dy, stage.k, stage.v, warp_row, place.D - c * W);
         });
-        if (place.chunks > 1) {  // the keys of this block's columns
+        if (place.chunks > 1) {  // loads the keys again, in the columns that this block computes
             __syncthreads();
             load_keys(visit, v, place.column);
             wait_for_copies();
@@ -240,13 +242,14 @@ struct KeyTiles {
     struct {
         Rows<S, Sizes::queries, Sizes::W> q, dy;
     } stage[Sizes::stages];
-    Rows<S, Sizes::queries, Sizes::keys> p, ds;  // with dropout; rows are queries, columns are slots of keys
+    Rows<S, Sizes::queries, Sizes::keys> p, ds;  // (queries, slots of keys); p is 0 where dropout removes it
 };
 
 template <class Sizes, class S = typename Sizes::S>
 __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
     attention_dkv_kernel(BackwardInput<S> input, KeyGradients<S> gradients) {
-    // dk and dv are products of 16 rows (slots) and 8 columns. A warp sums `down` x `across` of them.
+    // dk and dv are cut into pieces of 16 rows (slots of keys) and 8 columns. A warp computes `down` x `across` pieces
+    // of each.
     constexpr int W = Sizes::W, K = Sizes::keys, warps = Sizes::warps, M = Sizes::queries;
     constexpr int down = K / 16 / warps > 1 ? K / 16 / warps : 1, beside = warps * 16 / K > 1 ? warps * 16 / K : 1;
     constexpr int across = W / 8 / beside;
@@ -260,7 +263,8 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
     const bool add = gradients.add >> keys.source() & 1;
     if (!to) return;  // all threads of the block return, so no barrier waits for them
     const bool ahead = Sizes::stages == 2 && place.chunks == 1;
-    const int slot = warp / beside * down * 16, part = warp % beside * across * 8;  // of this warp's dk and dv
+    // first slot and first column of the pieces of this warp
+    const int slot = warp / beside * down * 16, part = warp % beside * across * 8;
     float dk[down][across][4], dv[down][across][4];
 #pragma unroll
     for (int m = 0; m < down; m++) clear(dk[m]), clear(dv[m]);
@@ -300,7 +304,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
         each_chunk(place.chunks, ahead, load, load_next, [&](int c) {
             if (works) pairs.add_products(stage.q, stage.dy, tiles.k, tiles.v, 16 * warp, place.D - c * W);
         });
-        if (place.chunks > 1) {  // the queries of this block's columns
+        if (place.chunks > 1) {  // loads the queries again, in the columns that this block computes
             __syncthreads();
             load_queries(visit, n, place.column);
             wait_for_copies();

@@ -18,15 +18,15 @@ struct ForwardTiles {
     } stage[Sizes::stages];
 };
 
-// The sums of one warp: 16 query rows and W columns of y. top and total belong to the lane's two rows; `total` is the
-// sum of those keys that the lane has.
+// The sums of one warp: 16 query rows and W columns of y. `top` and `total` belong to the lane's two rows. `top` is the
+// largest score so far. `total` is the sum of exponentials, over only those keys whose scores are in this lane.
 template <class Sizes>
 struct ForwardSums {
     using S = typename Sizes::S;
     static constexpr int W = Sizes::W, K = Sizes::keys;
     float y[W / 8][4], top[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
 
-    // Adds the keys of one visit, given their scores: sum over columns of q k.
+    // Adds the keys of one visited tile. `scores` contains the dot products q.k, without the factor 1 / sqrt(D).
     __device__ void add(const AttentionInput<S>& input, const TwoRows<S>& rows, const Visit& visit, int head,
                         const std::uint64_t (&seen)[2], unsigned groups, float (&scores)[K / 8][4],
                         const Rows<S, K, W>& v, int columns) {
@@ -90,7 +90,8 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
         load_rows<threads, false>(tiles.q, input.q + std::int64_t(tile.row) * C + head * D + c * W, C, tile.rows(),
                                   D - c * W < W ? D - c * W : W, input.aligned);
     };
-    // Begins to load chunk c of the keys of visit v, and with the first chunk this block's chunk of the values.
+    // Begins to load chunk c of the keys of visit v. With chunk 0, also begins to load the values, of which this block
+    // needs only its own chunk of columns.
     const auto load_keys = [&](const Visit& visit, int v, int c) {
         const S* kv =
             one_of(input.kv, visit.source()) + std::int64_t(visit.row) * stride + head / input.heads.readers() * D;

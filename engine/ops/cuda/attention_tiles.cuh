@@ -22,13 +22,14 @@ struct alignas(16) AttentionTile {
     HD int rows() const { return rows_and_source & 0xffff; }
     HD int source() const { return rows_and_source >> 16; }
 };
-// A tile that is visited: rows [row, row + rows) of the other side, which are keys of tensor number `source` if the
-// visitor is a tile of queries. Key segments may overlap: if several of them contain the key tile, there may be a visit
-// for each of these segments.
+// One visit, that is, a pair of a query tile and a key tile that attend to each other. An entry of TilePlan::visits is
+// in the list of its query tile, and `row`, rows() and source() describe the key tile. An entry of
+// TilePlan::visits_by_key is in the list of its key tile, and `row` and rows() describe the query tile. If several
+// overlapping key segments contain the key tile, the same pair may have one visit for each of these segments.
 struct alignas(16) Visit {
     int row, rows_and_source;
-    int channel;  // of the first key (AttentionDropout)
-    int mask;     // index of the words of TilePlan::seen for the query rows; -1: every query row sees every key
+    int channel;  // channel of the key tile's first key, which selects the random bits of dropout (AttentionDropout)
+    int mask;     // index in TilePlan::seen of the word of the first query row; -1: every query row sees every key
     HD int rows() const { return rows_and_source & 0xffff; }
     HD int source() const { return rows_and_source >> 16; }
 };
@@ -37,8 +38,8 @@ struct TilePlan {
     std::vector<AttentionTile> query_tiles, key_tiles;
     std::vector<Visit> visits;         // sorted by query tile; within a query tile, in visiting order
     std::vector<Visit> visits_by_key;  // sorted by key tile; within a key tile, in the order of the query tiles
-    // One word for each query row of a visit, if some row does not see all keys: bit j is set if the row sees key j of
-    // the key tile.
+    // If some query row of a visit does not see all keys of the key tile, `seen` has one word for each query row of the
+    // visit. Bit j of the word is set if the row sees key j of the key tile.
     std::vector<std::uint64_t> seen;
 };
 
@@ -49,7 +50,7 @@ struct TilePlanner {
     std::vector<int> tile_of[4];     // [source][key row]: the key tile that contains the row
     std::vector<int> key_tile_of;    // for each visit: its key tile
     std::vector<int> query_tile_of;  // for each visit: its query tile
-    // [key tile][query row]: the keys that the row sees, as bits; empty if no row sees a key
+    // [key tile][row of the current query tile]: the keys that the row sees, as bits; empty if no row sees a key
     std::vector<std::vector<std::uint64_t> > seen_in_tile;
     std::vector<int> touched;  // the key tiles whose seen_in_tile is not empty
 
@@ -87,7 +88,7 @@ struct TilePlanner {
         plan.query_tiles.push_back({row, rows, first, first});
         if (segment < 0) return;
         const QuerySegment& q = graph.queries[segment];
-        int first_channel = 0;  // of key segment k
+        int first_channel = 0;  // channel of the first key of key segment k
         for (int v = q.sees_begin; v < q.sees_end; v++) {
             const int k = graph.sees[v];
             const KeySegment& key = graph.keys[k];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Captures a step as a CUDA graph and launches the graph (capture.cu). Also declares what ops and copies need during a
-// capture: the number of the capture, and pinned memory.
+// Captures a step (forward, backward and update of one batch) as a CUDA graph and launches the graph (capture.cu). Also
+// declares two things that ops and copies need during a capture: the number of the capture, and pinned memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Sums over the columns of a matrix, with the bits of the CPU: the rows of each chunk of 64 are summed in order, then
-// the sums of the chunks are added in order. One kernel computes the sums of the chunks, with one warp per chunk and
-// 32 lanes' columns, so that many warps share the work. A second kernel adds them.
+// the sums of the chunks are added in order. A first kernel computes the sums of the chunks. Each of its warps sums one
+// chunk of rows, for only as many columns as its 32 lanes have, so that many warps share the work. A second kernel adds
+// the sums of the chunks.
 #pragma once
 #include "engine/ops/cuda/packet.cuh"
 #include "engine/ops/cuda/workspace.cuh"
@@ -10,7 +11,8 @@ namespace masquerade::DEVICE {
 
 constexpr int rows_per_chunk = 64;
 
-// A term that is the element of a matrix in float. The rows of the matrix begin `step` numbers apart.
+// A function of (row, column) that returns this element of a matrix in float. The rows of the matrix begin `step`
+// numbers apart. In this file, the function whose values are summed is called the term.
 template <class S>
 struct ElementOf {
     const S* x;
@@ -18,7 +20,8 @@ struct ElementOf {
     HD float operator()(std::int64_t row, int c) const { return float(x[row * step + c]); }
 };
 
-// The number of columns that a lane sums, if the terms allow it. Only elements of a matrix are read by packets.
+// The number of columns that a lane sums. If the terms are elements of a matrix, a lane reads a packet of 16 bytes at a
+// time, and sums the columns of this packet. For any other term, it is 1 column.
 template <class F>
 constexpr int columns_of_lane = 1;
 template <class S>
@@ -41,7 +44,8 @@ __device__ void read_terms(const F& term, std::int64_t row, int c, A (&x)[n]) {
         read_numbers(term.x + row * term.step + c, x);
 }
 
-// Writes the sums of one chunk to a row of `parts`, whose rows are `width` numbers long: whole packets, if n is not 1.
+// Writes the column sums of one chunk to a row of `parts`. A lane sums n columns. The rows of `parts` have `width`
+// numbers, a multiple of n, so that every lane can write its n sums as whole packets if n is not 1.
 template <int n, class A, class F>
 __global__ void __launch_bounds__(32) chunk_sums_kernel(std::int64_t rows, int width, F term, A* parts) {
     const int c = (int(blockIdx.y) * 32 + int(threadIdx.x)) * n;

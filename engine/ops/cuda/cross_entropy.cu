@@ -20,11 +20,12 @@ struct RoundedLogits {};
 struct BiasParts {};
 
 // A thread reads this many logits of a row at a time. In the workspaces, the rows of the logits and of their gradients
-// begin step_of(V) numbers apart, so that every group of logits is aligned. Behind a row are up to seven unused numbers.
+// begin step_of(V) numbers apart, so that every group of logits is aligned. Behind a row are up to seven unused
+// numbers.
 constexpr int group = 8;
 std::int64_t step_of(std::int64_t V) { return (V + group - 1) / group * group; }
 
-// Computes lse and loss of one row per CUDA block, from the logits of the row and of its target.
+// Each CUDA block computes lse and loss of one row, from the logits and the target of the row.
 __global__ void __launch_bounds__(1024)
     loss_kernel(const float* logits, int V, int step, const int* targets, Label label, float* loss, float* lse) {
     __shared__ float tops[32], sums[32], logit_sums[32];
@@ -57,7 +58,7 @@ __global__ void __launch_bounds__(1024)
     lse[row] = log_sum, loss[row] = smooth ? of_target - label.other * logit_sum : of_target;
 }
 
-// A thread of gradient_kernel computes one group of each of this many rows.
+// A thread of gradient_kernel computes one group of `group` neighbouring columns, in each of rows_at_once rows.
 constexpr int rows_at_once = 32, gradient_threads = 128;
 
 // Computes the gradients of the logits: (exp(logit - lse) - q) weight, where q is the probability that the smoothed
@@ -108,7 +109,7 @@ void run_block(const Block& block) {
     gemm(rows, V, C, factor(block.h), transposed(factor(block.w)), {logits, DType::f32, false, step},
          block.b.as<float>());
 
-    // Each thread reads about eight groups of its row.
+    // So many warps that each thread reads at most eight groups of its row, but at most 32 warps.
     const std::int64_t warps = std::min<std::int64_t>(32, (step / group + 255) / 256);
     if (rows > 0)
         launch<loss_kernel>(unsigned(rows), unsigned(32 * warps), 0, logits, int(V), int(step), block.targets,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The backward of embedding, whose forward is in engine/ops/rows.cpp. It sums the gradients of rows with the same id. It
-// first sorts the rows by id with a stable sort, so that each sum runs in row order, as on the CPU. The sums therefore
-// have the same bits as on the CPU.
+// The backward of embedding, whose forward is in engine/ops/rows.cpp. It sums the gradients of rows with the same id.
+// It first sorts the rows by id with a stable sort, so that each sum runs in row order, as on the CPU. The sums
+// therefore have the same bits as on the CPU.
 #include "engine/ops/check.h"
 #include "engine/ops/cuda/packet.cuh"
 #include "engine/ops/cuda/workspace.cuh"
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(32 * sort_warps)
             __syncwarp();
         }
         __syncthreads();
-        if (warp < digits / 32) {  // one thread per digit
+        if (warp < digits / 32) {  // one thread for each value of the digit
             int sum = 0;
             for (int w = 0; w < sort_warps; w++) {
                 const int own = next[w][threadIdx.x];
@@ -104,7 +104,8 @@ __global__ void __launch_bounds__(32 * sort_warps)
     }
 }
 
-// Adds `count` rows of dy to the sums of n columns, in order. Lane k of the warp passes the number of row k.
+// Adds `count` rows of dy to the sums of the n columns from c on, one row after another. `row` of lane first + i is the
+// number of the i-th of these rows.
 template <int count, class S, int n>
 __device__ void add_rows(const S* dy, int C, int c, int row, int first, float (&sum)[n]) {
     float x[count][n];
@@ -122,7 +123,7 @@ __device__ void add_rows(const S* dy, int C, int c, int row, int first, float (&
 template <int n, class S>
 __global__ void __launch_bounds__(32 * warps_of_sums, 2)
     sum_rows_kernel(const S* dy, const int* ids, const int* rows, int count, int C, float* dw, bool add) {
-    constexpr int at_once = 16;  // so many rows are read before the first one is added
+    constexpr int at_once = 16;  // number of rows that are read before the first one is added
     const int lane = int(threadIdx.x) % 32, c = (int(blockIdx.y) * 32 + lane) * n, column = c < C ? c : 0;
     const int first = int(blockIdx.x) * warps_of_sums + int(threadIdx.x) / 32;
     if (first >= count) return;

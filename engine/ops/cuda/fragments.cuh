@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What the attention kernels ask of the hardware: products on the tensor cores, whose factors the lanes of a warp hold
-// in registers (fragments); loads of these fragments from shared memory; and copies from global to shared memory that
-// run while the threads go on. Each function has a plain form, which the tests run on the CPU.
+// Functions for GPU instructions that C++ cannot express, used by attention and by tiled_multiply():
+//     products on the tensor cores, whose factors are in the registers of the lanes of a warp (fragments)
+//     loads of fragments from shared memory
+//     copies from global to shared memory that run while the threads do other work
+// Each function also has a plain C++ form, which the tests run on the CPU.
 //
-// The tensor cores multiply bf16 numbers exactly and add the products in float. A float is the sum of three bf16
-// numbers, its parts: the product of two floats is the sum of the products of their parts, without those that are
-// smaller than the rounding error of a float.
+// The tensor cores multiply bf16 numbers exactly and add the products in float. To multiply two floats, each float is
+// written as a sum of three bf16 numbers, its parts. The product of the floats is the sum of the products of their
+// parts. Products of parts that are smaller than the rounding error of a float are left out.
 #pragma once
 #include "engine/ops/cuda/packet.cuh"
 
@@ -28,8 +30,8 @@ __device__ inline void multiply_fragments(float (&d)[4], const std::uint32_t (&a
 #endif
 }
 
-// Stores the first and the second of two neighbouring numbers, if they exist. `aligned` says whether the address is
-// aligned to both together.
+// Stores x in to[0] if `first` is set, and y in to[1] if `second` is set. `aligned` says whether `to` is aligned to the
+// size of two numbers, so that one instruction can store both.
 __device__ inline void store_two(bfloat16* to, float x, float y, bool first, bool second, bool aligned) {
     const std::uint32_t both = two_rounded(x, y);
     if (first && second && aligned) {
@@ -51,17 +53,17 @@ __device__ inline void store_two(float* to, float x, float y, bool first, bool s
     if (second) to[1] = y;
 }
 
-// Number of bf16 numbers whose sum is a number of type S.
+// The number of bf16 parts of a number of type S: 1 for bf16, 3 for float.
 template <class S>
 constexpr int parts = sizeof(S) == 2 ? 1 : 3;
 
-// Four matrices of 8 rows and 8 columns. With g = lane / 4 and t = lane % 4, words[p][i] of a lane contains part p of
-// the elements (g, 2t) and (g, 2t + 1) of matrix i.
+// Four matrices of 8 rows and 8 columns, spread over the lanes of a warp. With g = lane / 4 and t = lane % 4,
+// words[p][i] of a lane contains bf16 part p of the elements (g, 2t) and (g, 2t + 1) of matrix i.
 template <class S>
 struct Matrices {
     std::uint32_t words[parts<S>][4];
 
-    // Sets the two elements of matrix i.
+    // Sets the two elements of matrix i that the calling lane has, to x and y.
     __device__ void set(int i, float x, float y) {
 #pragma unroll
         for (int p = 0; p < parts<S>; p++) {
@@ -71,10 +73,11 @@ struct Matrices {
     }
 };
 
-// Returns four matrices of a tile in shared memory whose rows are `stride` numbers apart. Matrix 0 begins at `corner`.
-// Its neighbours 8 rows below, and 8 columns to the right, are matrices 1 and 2 or, if `right_first` is set, 2 and 1;
-// matrix 3 is below and to the right. If `transposed` is set, each matrix is transposed. The rows of a bf16 tile must
-// be aligned to 16 bytes.
+// Returns the four 8 x 8 matrices of a 16 x 16 area of a tile in shared memory. The area begins at `corner`, and rows
+// are `stride` numbers apart. Matrix 0 is the upper left quarter of the area, and matrix 3 the lower right one. If
+// `right_first` is set, matrix 1 is the upper right and matrix 2 the lower left quarter; otherwise matrix 1 is the
+// lower left and matrix 2 the upper right quarter. If `transposed` is set, each matrix is transposed. The rows of a
+// bf16 tile must be aligned to 16 bytes.
 template <bool right_first, bool transposed, class S>
 __device__ Matrices<S> matrices_at(const S* corner, int stride) {
 #if defined(__CUDA_ARCH__)
@@ -114,8 +117,9 @@ __device__ Matrices<S> matrices_at(const S* corner, int stride) {
     return all;
 }
 
-// d += a b, for a (16,16) and b (16,8). The matrices of `a` are in the order upper left, lower left, upper right, lower
-// right. The upper half of b is matrix 2 * half, the lower half is the next one; both must be transposed.
+// Computes d += a B, for a (16,16) and B (16,8). The four matrices of `a` are its quarters, in the order upper left,
+// lower left, upper right, lower right. Matrix 2 * half of `b` is the transpose of the upper 8 rows of B, and the next
+// matrix the transpose of the lower 8 rows.
 template <class S>
 __device__ void multiply_matrices(float (&d)[4], const Matrices<S>& a, const Matrices<S>& b, int half) {
 #pragma unroll
@@ -127,9 +131,10 @@ __device__ void multiply_matrices(float (&d)[4], const Matrices<S>& a, const Mat
         }
 }
 
-// Copies 16 bytes from global to shared memory or, if there is nothing to copy, sets them to 0; `from` may then be any
-// address. Both addresses must be aligned to 16 bytes. The bytes have arrived when the thread has called
-// wait_for_copies(); other threads may read them after a barrier that follows this call.
+// If `there` is set, begins to copy 16 bytes from global memory to shared memory. Otherwise sets the 16 bytes in shared
+// memory to 0, and does not read `from`. Both addresses must be aligned to 16 bytes. The calling thread may read the
+// bytes after wait_for_copies() has returned. Other threads may read the bytes after a barrier that follows
+// wait_for_copies().
 __device__ inline void copy_async(void* to, const void* from, bool there) {
 #if defined(__CUDA_ARCH__)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(unsigned(__cvta_generic_to_shared(to))),

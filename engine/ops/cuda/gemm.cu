@@ -77,7 +77,7 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, Device
     if (m <= 0 || n <= 0) return;
     if (k <= 0) return copy(m, n, nullptr, bias, c);
     if (a.dtype != b.dtype) a = widened<WideA>(a, m, k), b = widened<WideB>(b, k, n);
-    if (c.dtype == DType::bf16 && (bias || a.dtype == DType::f32)) {  // a Multiplication cannot have such a bf16 C
+    if (c.dtype == DType::bf16 && (bias || a.dtype == DType::f32)) {  // Multiplication does not allow this bf16 C
         float* wide = workspace<WideC>(m * n);
         run_product({m, n, k, a, b, {wide, DType::f32, false}, nullptr});
         return copy(m, n, wide, bias, c);

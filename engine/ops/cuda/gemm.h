@@ -16,7 +16,8 @@ inline DeviceProduct product(const View& v, bool add = false) { return {v.data, 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, DeviceFactor b, DeviceProduct c,
           const float* bias = nullptr);
 
-// sums(O) = column sums of x(M,O) in float, in the same order as on the CPU.
+// Computes the column sums of x(M,O) in float, in the same order as on the CPU. Stores them in sums(O) or, if sums.add
+// is set, adds them to sums(O).
 void column_sums(const View& x, const Grad& sums);
 
 }  // namespace masquerade::DEVICE

@@ -31,8 +31,9 @@ struct SumOfSquares {
     }
 };
 
-// Adds the sums of the chunks and takes the root. All threads of the block load the sums, which is fast; 16 threads add
-// them. Each computes one of the 16 partial sums of sum(OneLane), and adds these as SumOfSquares does.
+// Adds the sums of the chunks and takes the root. All threads of the block load the sums, because many threads load
+// faster than few. Each of the first 16 threads computes one of the 16 partial sums of sum(OneLane). The first warp
+// then adds the partial sums in the same pairs as sum(OneLane).
 __global__ void __launch_bounds__(at_once) root_kernel(const float* sums, std::int64_t chunks, float* norm) {
     __shared__ float fetched[at_once];
     const int thread = int(threadIdx.x);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs ops that compute every row, or every number (point), of a tensor independently, on CUDA: one warp per row, one
-// thread per point or, if points are stored, per 16 bytes of points. All kernels run on one stream, and the host waits
-// for none of them, so that a whole step can be captured as a CUDA graph.
+// Runs ops on CUDA that compute every row, or every number (point), of a tensor independently. A row is computed by one
+// warp, and a point by one thread. For store_points(), one thread computes 16 bytes of neighbouring points. All kernels
+// run on one stream, and the host waits for none of them, so that a whole step can be captured as a CUDA graph.
 #pragma once
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// masquerade_cuda(), the only function that the CUDA library exports. It returns the library's stamp, which
-// identifies the build, its table of ops and its runtime. This file declares all ops in namespace cuda as weak
-// symbols. If a file of the library defines an op, its address goes into the table. If no file does, the symbol's
-// address is null, and the table gets a function that throws Error.
+// masquerade_cuda(), the only function that the CUDA library exports. It returns the table of ops, the runtime, and the
+// stamp, which identifies the build of the library. This file declares all ops in namespace cuda as weak symbols. If a
+// file of the library defines an op, the address of the op goes into the table. If no file defines the op, the address
+// of its symbol is null, and the table gets a function that throws Error.
 #include "engine/ops/library.h"
 
 #include "engine/ops/cuda/missing.h"

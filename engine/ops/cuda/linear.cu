@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The linear layer y = x w^T + b: alone, followed or preceded by a gelu, or followed by the rotary embedding. The
-// forward computes x w^T; the backward computes dx = dy w and dw = dy^T x. Gelu and rotation read the product after
-// it has been stored, and therefore rounded, as on the CPU.
+// forward computes x w^T; the backward computes dx = dy w and dw = dy^T x. Gelu and rotary embedding read the product
+// from memory, where it is already rounded to the type of the tensor. The results are therefore rounded as on the CPU.
 #include "engine/ops/check_products.h"
 #include "engine/ops/cuda/gemm.h"
 #include "engine/ops/cuda/workspace.cuh"
@@ -10,7 +10,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Tag of the workspace (workspace.cuh) for da, which only the backward needs.
+// Tag of the workspace (workspace.cuh) for da, the gradient of the output a of gelu. Only the backward needs da.
 struct GeluOutputGrad {};
 
 }  // namespace
@@ -31,8 +31,8 @@ void linear_gelu_forward(View x, View w, View b, GeluKind kind, View u, View a) 
     gelu_forward(u, kind, a);
 }
 
-// da = dy w, the gradient of a = gelu(u), is computed in the memory of du. But if the op must add to du, da gets a
-// workspace, because du contains a gradient already.
+// The gradient of a = gelu(u) is da = dy w. If du.add is set, du already contains a gradient, so da is computed in a
+// workspace. Otherwise da is computed in the memory of du.
 void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db) {
     linear_backward(dy, a, w, {}, dw, db);
     if (!du) return;

@@ -18,7 +18,8 @@ inline std::int64_t rows_of_next_block(std::int64_t left, std::int64_t V) {
     return std::min(left, std::max<std::int64_t>(1, std::min(most_rows, fit)));
 }
 
-// Returns exp(x) for x <= 87, or 0 if x < -87. The scale 2^n is added to the exponent of exp(r) (exp_reduced()).
+// Returns exp(x) for -87 <= x <= 87, and 0 for x < -87. exp_reduced() gives exp(x) as 2^n exp(r); the product is
+// computed by adding n to the exponent bits of exp(r).
 HD float exp_or_zero(float x) {
     std::uint32_t n;
     const float p = exp_reduced(x, n), e = float_of(bits_of(p) + (n << 23));
@@ -31,10 +32,12 @@ HD float exp_or_zero(float x) {
 struct Peak {
     float top = -INFINITY, sum = 0;
 };
-// Returns what is subtracted from numbers with this maximum before exp. It is finite if all numbers are -infinity.
+// Returns the number that is subtracted from all x before exp(x), given their maximum `top`. This is `top` itself or,
+// if all x are minus infinity, 0, because the difference of two infinities is NaN.
 HD float from_of(float top) { return top == -INFINITY ? 0.0f : top; }
 
-// Adds n numbers to a Peak: finds the new maximum, scales the sum so far to it, then adds the exponentials.
+// Adds n numbers to a Peak: finds the new maximum, multiplies the sum so far by exp(old maximum - new maximum), then
+// adds the exponentials of the n numbers.
 template <int n>
 HD Peak with(Peak p, const float (&x)[n]) {
     float top = p.top;
@@ -54,7 +57,7 @@ HD Peak peak_of_lanes(Peak p) {
     for (int d = 16; d > 0; d /= 2) top = fmaxf(top, lane_xor(top, d));
     return {top, sum_of_lanes(p.sum * exp_or_zero(p.top - from_of(top)))};
 }
-// Returns log sum exp of the row x, which the lanes of a warp compute together, four numbers of each lane at a time.
+// Returns log sum exp of the row x. The lanes of a warp compute it together; each lane reads four numbers at a time.
 HD float log_sum_exp(WarpLanes lanes, const float* x, int count) {
     Peak peak;
     int i = lane_of(lanes);

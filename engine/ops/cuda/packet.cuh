@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory access by packets of 16 bytes, the most that one instruction of a thread reads or writes: four f32 or eight
-// bf16 numbers.
+// Memory access by packets of 16 bytes, which are four f32 or eight bf16 numbers. A thread reads or writes a packet
+// with one instruction.
 #pragma once
 #include <cstdint>
 
@@ -24,7 +24,8 @@ bool rows_in_packets(const T* data, std::int64_t step) {
     return step % per_packet<T> == 0 && is_aligned(data, sizeof(Packet));
 }
 
-// Read and write a Packet, or another type of words, which may be longer or shorter. The address must be aligned to it.
+// packet_at() reads a Packet, and store_packet() writes one. P may also be another struct of 32-bit words. The address
+// must be a multiple of alignof(P).
 template <class P = Packet>
 HD P packet_at(const void* from) {
 #ifdef CUDA_EMULATED
@@ -63,7 +64,8 @@ __device__ void set_number(Packet& packet, int i, T x) {
         packet.words[i / 2] |= std::uint32_t(x.bits) << i % 2 * 16;
 }
 
-// Rounds two numbers to bf16, and returns them in one word, the first in the lower half. On a GPU, NaN becomes 0x7fff.
+// Rounds two numbers to bf16, and returns both in one word, with `low` in the lower half. On a GPU, every NaN becomes
+// the NaN with the bits 0x7fff.
 HD std::uint32_t two_rounded(float low, float high) {
 #ifdef __CUDA_ARCH__
     std::uint32_t both;
@@ -74,7 +76,8 @@ HD std::uint32_t two_rounded(float low, float high) {
 #endif
 }
 
-// Reads or writes n numbers: one, or whole packets. Packets must begin at a multiple of 16 bytes.
+// read_numbers() reads n numbers as float, and write_numbers() writes n numbers. n is 1 or fills whole packets. If n is
+// not 1, the address must be a multiple of 16 bytes.
 template <class T, int n>
 __device__ void read_numbers(const T* from, float (&to)[n]) {
     static_assert(n == 1 || n % per_packet<T> == 0, "one number, or whole packets");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Stores numbers that are computed independently, 16 bytes per thread. The arguments of a point_call() are loaded as
-// whole groups of consecutive numbers before the function is called. At the end of a tensor, and if an address is not
-// aligned, numbers are loaded and stored one by one. The results have the same bits.
+// Stores numbers that are computed independently of one another. Each thread stores 16 bytes, a group of consecutive
+// numbers. If the numbers come from a point_call() (calls.h), a thread first loads the whole group of every argument,
+// then calls the function once for each number. At the end of a tensor, and if an address is not aligned, numbers are
+// loaded and stored one by one. The results have the same bits in both cases.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -42,8 +43,8 @@ HD Group<S, count> rounded_group(const float (&numbers)[count]) {
     return group;
 }
 
-// group_at<count>(f, first) returns an object g such that g(k) is f(first + k) for k < count. If f is a ByPoint or a
-// point_call(), g has loaded the numbers of its tensors.
+// group_at<count>(f, first) returns an object g such that g(k) is f(first + k) for k < count. If f is a ByPoint or the
+// result of point_call(), group_at() loads the `count` numbers of each tensor of f at once, and g contains them.
 template <class F>
 struct FromFirst {
     const F& f;
@@ -108,7 +109,7 @@ template <int count, class Function, Function function, std::size_t... I, class.
 bool loads_aligned(const FunctionCall<Function, function, std::index_sequence<I...>, T...>& f) {
     return (loads_aligned<count>(static_cast<const Held<I, T>&>(f).value) && ...);
 }
-// Sets to[k] = f(k, x[k] ...) for k < 4 or, if `add` is set, adds it to to[k].
+// Sets to[k] = f(k, x[k] ...) for k < 4 or, if `add` is set, adds f(k, x[k] ...) to to[k].
 template <class S, class F, class... X>
 HD void store_four(S* to, bool add, F f, const Group<X, 4>&... x) {
     float numbers[4];

@@ -71,15 +71,16 @@ void* allocate(std::size_t bytes) {
 // release() need not wait, because cudaFree() itself waits for work that may still use the memory.
 void release(void* data) noexcept { cudaFree(data); }
 
-// Waits for all work on the stream. Throws Error during a capture, because the work has not been launched yet.
+// Waits for all work on the stream. Throws Error during a capture, because the captured work has not been launched yet,
+// so waiting for it would be useless.
 void wait(const char* for_what) {
     if (capturing()) throw Error("CUDA: ", for_what, " while a step is captured as a graph; launch it first");
     check(cudaStreamSynchronize(stream()), text("work before ", for_what));
     forget_staged();
 }
 
-// Copies to the GPU of up to this many bytes go through pinned memory, and the host does not wait for them. During a
-// capture, copies to the GPU of any size do so.
+// A copy to the GPU of up to this many bytes goes through pinned memory, and the host does not wait for the copy.
+// During a capture, every copy to the GPU goes through pinned memory, whatever its size.
 constexpr std::size_t most_staged = std::size_t(1) << 20;
 
 void copy(void* to, const void* from, std::size_t bytes, Way way) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Scratch memory of the ops on the device. A workspace only grows, so that an op allocates nothing after it has run
-// at its largest shape. When it grows, the old memory is not released, because a captured step may use it. Sizes are
-// powers of two, so that all old memory of a workspace together is smaller than its memory in use.
+// at its largest shape. When a workspace grows, its old memory is not released, because a CUDA graph that was captured
+// earlier may still use the old memory. Sizes are powers of two, so that all old memory of a workspace together is
+// smaller than the memory that the workspace now uses.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
