@@ -46,7 +46,8 @@ HD A times(A a, A b) {
     return a * b;
 }
 
-// d tanh / dx = 1 - y^2 with y = tanh(x). The product (1 - y) (1 + y) is exact to rounding even if |y| is near 1.
+// d tanh / dx = 1 - y^2 with y = tanh(x). If |y| is near 1, 1 - y^2 would lose most digits, but the
+// product (1 - y) (1 + y) loses none.
 template <class A>
 HD A tanh_grad(A y) {
     return (A(1) - y) * (A(1) + y);

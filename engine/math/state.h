@@ -80,8 +80,8 @@ HD void mix(Lanes lanes, int D, A* __restrict to, A a, A b, const S* __restrict 
         each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), a * to[d]); });
 }
 
-// A key that a state of R slots absorbs: its pack (R; 2R if paired), key vector (D), value (D), and the logit of its
-// gate, which is null for packs without gates.
+// A key that a state of R slots absorbs. The pack says how much of the key each slot absorbs: R numbers, or 2R if
+// StateShape::paired. key and value are (D). gate is the logit of the key's gate; null if the state has no gates.
 template <class S, class A>
 struct Met {
     const A* pack;

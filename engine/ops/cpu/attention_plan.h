@@ -23,7 +23,8 @@ struct KeyRun {
 struct QueryBlock {
     int row, count;
     int first_run, last_run, visits;
-    unsigned everyone, seeing;  // bits of the lanes that have a query row; bits of the lanes that see any key
+    // everyone: bit i is set if lane i has a query row. seeing: bit i is set if lane i sees at least one key.
+    unsigned everyone, seeing;
 };
 
 // The plan of one document. A thread has one plan, which it fills again for each document; the memory only grows.
@@ -36,7 +37,7 @@ struct DocumentPlan {
     // The keys of the document are packed one after another, segment by segment.
     std::vector<int> key_segments;  // indices of the key segments, in the order of their first visit
     std::vector<int> first_row;     // for each key segment in key_segments: its first packed row
-    int rows = 0;                   // number of packed rows
+    int rows = 0;                   // total number of packed rows, over all key segments of the document
 
     // Scratch memory, which is all 0 between uses.
     std::vector<char> numbered;  // for each key segment: whether it is in key_segments already

@@ -35,7 +35,7 @@ struct Sums {};
 
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
     if (gemm_bf16(m, n, k, a, b, c)) return;
-    constexpr std::int64_t least = 250000;  // with fewer multiply-adds, waking a thread takes longer than it saves
+    constexpr std::int64_t least = 250000;  // least multiply-adds of a thread; for fewer, waking it takes too long
     const double pack_a = a.column == 1 ? 10 : 30, pack_b = 30;  // time to pack an element, in multiply-adds (measured)
     const GemmKernel& kernel = *chosen_kernel();
     GemmProblem problem{m, n, k, a, b, c, static_cast<float*>(c.data), c.row, second_level_cache()};

@@ -202,7 +202,7 @@ bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor 
     Problem problem{*form, m, n, k, a, b, c};
     // right_cost: packing a column of B takes about as long as multiplying it by this many rows of A. left_cost:
     // reading a row of A, or transposing it, takes about as long as multiplying it by this many columns of B.
-    constexpr std::int64_t least = 1 << 20;  // with fewer multiply-adds, waking a thread takes longer than it saves
+    constexpr std::int64_t least = 1 << 20;  // least multiply-adds of a thread; for fewer, waking it takes too long
     const double right_cost = 50, left_cost = a.column == 1 ? 60 : 100;
     const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());
     const GemmGrid grid = choose_grid(m, n, most, 32, 32, left_cost, right_cost);

@@ -162,7 +162,8 @@ void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, con
     const std::int64_t depth = at.m1 - at.m0, columns = at.n1 - at.n0;
     if (f.column == 1) {
         std::int64_t all_depth = (depth + 31) / 32 * 32;
-        for (std::int64_t p = 0; p < all_depth; p += 2) {  // row by row: few memory pages are read at a time
+        // f is read in the order in which it is stored, two rows at a time, so that few memory pages are in use.
+        for (std::int64_t p = 0; p < all_depth; p += 2) {
             const std::uint16_t *even = from + p * f.row, *odd = even + f.row;
             std::uint16_t* pairs = to + p / 32 * 1024 + p % 32 * 16;
             std::int64_t j = 0;

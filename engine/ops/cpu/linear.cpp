@@ -21,8 +21,7 @@ void forward(const View& x, const View& w, const View& b, const View& y, const E
     gemm(x.rows(), w.rows(), x.columns(), factor(x), transposed(factor(w)), to);
 }
 
-// Replaces each element of `to` in an area by f(the same element of u, the element of `to`). u and `to` have the same
-// shape.
+// Computes to = f(u, to) for each element of an area of the matrices u and `to`, which have the same shape.
 template <class S, class F>
 void each_point(const View& u, const View& to, const Area& at, F f) {
     for (std::int64_t m = at.m0; m < at.m1; m++) {

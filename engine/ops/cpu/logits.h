@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For ops that compute logits over the whole vocabulary, for a block of rows at a time: the number of rows of the
-// next block, and the log-sum-exp of a row of logits.
+// Functions for ops that compute logits over the whole vocabulary, for one block of rows at a time. They compute the
+// number of rows of the next block, and the log-sum-exp of a row of logits.
 #pragma once
 #include "engine/math/scalar.h"
 #include "engine/ops/cpu/gemm.h"

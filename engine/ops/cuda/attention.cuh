@@ -18,7 +18,8 @@ namespace masquerade::DEVICE {
 
 constexpr float log2_of_e = 1.44269504f;
 
-// The sizes of a block, for numbers of type S and chunks of W columns.
+// The numbers of warps and threads of a block, and of query rows and keys of its tiles. S is the type of the numbers,
+// and W the number of columns of a chunk.
 template <class Storage, int columns, int warps_of_block>
 struct TileSizes {
     using S = Storage;
@@ -85,7 +86,8 @@ __device__ void load_rows(Rows<S, M, W>& to, const S* from, int stride, int rows
     static_assert(threads % across == 0, "each thread copies one column of packets");
     const int height = M <= 32 || rows > 32 ? M : 32, width = (columns + 15) / 16 * 16, thread = int(threadIdx.x);
     if (aligned) {
-        constexpr int step = threads / across;  // slot_of(i + n step) = slot_of(i) + slot_of(n step) for i < step
+        // slot_of(i + n) = slot_of(i) + slot_of(n) for i < step and n % step = 0
+        constexpr int step = threads / across;
         const int i = thread / across, j = thread % across * packet, count = j < columns ? rows - i : 0;
         S* first = to.at(keys ? slot_of(i) : i, j);
         const S* at = from + std::int64_t(i) * stride + j;
@@ -163,7 +165,7 @@ __device__ inline float top_of_quad(float x) {
     return std::fmax(x, lane_xor(x, 2));
 }
 
-// The two query rows that a lane has of a warp's products: rows `first` and `first` + 8 of the tile.
+// The two query rows whose scores a lane has in the products of its warp: rows `first` and `first` + 8 of the tile.
 template <class S>
 struct TwoRows {
     int first;

@@ -39,7 +39,7 @@ struct Pairs {
     std::uint64_t seen[2];  // as TwoRows::find_seen() sets it
     unsigned groups = 0;    // bit b: a query row of the warp sees one of the 32 keys of group b
 
-    // Begins a visit to `keys` keys.
+    // Begins to compute one visit: sets p and dp to 0, and finds which of the `keys` keys the query rows see.
     __device__ void begin(const AttentionInput<S>& input, const TwoRows<S>& rows, int mask, int keys) {
         clear(p), clear(dp);
         groups = rows.find_seen(input, mask, keys, seen);
@@ -269,7 +269,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
 #pragma unroll
     for (int m = 0; m < down; m++) clear(dk[m]), clear(dv[m]);
 
-    // Step n of the loop computes visit n % visits for head n / visits.
+    // Step n of the loop computes visit n % visits for query head first_head + n / visits.
     const int visits = keys.last - keys.first, steps = visits * heads.readers();
     const auto visit_at = [&](int n) { return input.forward.tables.visits_by_key[keys.first + n % visits]; };
     const auto load_queries = [&](const Visit& visit, int n, int from) {
@@ -393,7 +393,7 @@ void attention_backward(View dy, View q, Views kv, View y, View lse, const Segme
                 aligned = aligned && (!dkv[s] || is_aligned(dkv[s].view.data, 16));
             }
             const Tables& tables = input.forward.tables;
-            // without dq, this kernel computes delta alone, in the blocks of the first chunk of columns
+            // If dq is absent, this kernel must still compute delta. One chunk of columns is then enough.
             launch_tiles<attention_dq_kernel<Sizes>, Sizes, QueryTiles<Sizes>>(tables.query_tile_count, rule.heads,
                                                                                dq ? D : std::min(D, Sizes::W), input,
                                                                                dq.view.as<S>(), dq.add);

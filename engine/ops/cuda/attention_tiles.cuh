@@ -141,8 +141,8 @@ struct TilePlanner {
     }
 };
 
-// Returns a plan with tiles of at most `queries` query rows and `keys` key rows, at most 64. covered[n] must be 1 if a
-// query segment contains query row n, else 0.
+// Returns a plan with tiles of at most `queries` query rows and at most `keys` key rows. `keys` must not exceed 64, the
+// number of bits of a word of TilePlan::seen. covered[n] must be 1 if a query segment contains query row n, else 0.
 inline TilePlan plan_tiles(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered, int queries,
                            int keys) {
     TilePlanner planner(graph, queries, keys);

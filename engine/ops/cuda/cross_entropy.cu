@@ -63,8 +63,8 @@ constexpr int rows_at_once = 32, gradient_threads = 128;
 
 // Computes the gradients of the logits: (exp(logit - lse) - q) weight, where q is the probability that the smoothed
 // label gives to the token. They are 0 if the weight is 0, even if a logit is NaN. If S is float, dlogits may be the
-// same memory as `logits`. If `parts` is not null, row k of `parts` receives the sums of the gradients, before they are
-// rounded to S, over the rows that begin with row k * rows_at_once.
+// same memory as `logits`. If `parts` is not null, row k of `parts` receives column sums of the gradients, before they
+// are rounded to S: the sums over the rows_at_once rows from row k * rows_at_once on.
 template <class S>
 __global__ void __launch_bounds__(gradient_threads)
     gradient_kernel(const float* logits, int rows, int step, const int* targets, const float* weights, Label label,

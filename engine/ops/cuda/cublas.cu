@@ -86,7 +86,8 @@ std::int64_t alignment_of(const void* address) {
     return std::int64_t(bits & (~bits + 1));
 }
 
-// How cuBLASLt computes the products of one shape, with the same types and alignments.
+// The algorithm of cuBLASLt, and the descriptions that it needs, for all products with the same shape, types and
+// alignments.
 struct Plan {
     bool possible = false;  // whether cuBLASLt has an algorithm for the shape
     cublasLtMatmulDesc_t operation = nullptr;
@@ -142,7 +143,7 @@ Plan make_plan(const Multiplication& p) {
     if (p.bias) {
         set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t(CUBLASLT_EPILOGUE_BIAS));
         set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, std::int32_t(CUDA_R_32F));
-        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);  // the algorithm depends on its alignment
+        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);  // affects the choice of the algorithm
     }
     plan.first = layout_of(p.b.dtype, p.b.transposed, p.b.row, p.k, p.n);
     plan.second = layout_of(p.a.dtype, p.a.transposed, p.a.row, p.m, p.k);

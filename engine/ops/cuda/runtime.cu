@@ -24,8 +24,8 @@ cudaStream_t stream() {
     return own;
 }
 
-// An empty kernel. answer() reads its attributes, because this fails if the library has no code for the GPU's
-// architecture.
+// An empty kernel. answer() asks CUDA for the attributes of this kernel. The request fails if the library has no code
+// for the GPU's architecture.
 __global__ void probe() {}
 
 Answer answer() {

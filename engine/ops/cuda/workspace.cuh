@@ -51,7 +51,7 @@ class Workspace {
     static void forget(void*, std::size_t, std::size_t) {}
 #else
     static void* instead_of(void* outgrown, std::size_t before,
-                            std::size_t bytes) {  // the tests launch no captured step, so old memory is released
+                            std::size_t bytes) {  // the tests use no CUDA graphs, so old memory is released
         void* data = allocate_aligned(bytes);
         if (!data) throw Error("no ", bytes, " bytes of memory for an op to work in");
         std::free(outgrown);
