@@ -152,7 +152,7 @@ HD float normal_cdf(float x) {
     float below = exp2_inside(-choose(q > 127.0f, 127.0f, q));
     return choose(x > 0.0f, 1.0f - below, below);
 }
-// The standard normal density, exp(-x^2 / 2) / sqrt(2 pi) = 2^t / sqrt(2 pi).
+// The standard normal density exp(-x^2 / 2) / sqrt(2 pi), computed as 2^t / sqrt(2 pi) with t = -log2(e) x^2 / 2.
 HD float normal_pdf(float x) {
     float t = x * x * -0.721347520f;  // the factor is -log2(e) / 2
     return 0.398942280f * exp2_inside(choose(t < -127.0f, -127.0f, t));

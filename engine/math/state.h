@@ -147,7 +147,7 @@ HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, c
     meet(lanes);
 }
 
-// The divisor with which a query x has read a state of R slots.
+// The result of read_state() for a query x and a state of R slots: the divisor of y.
 template <class A>
 struct Reading {
     // With `kernel`: the divisor sum_r x_r n_r, where x_r are the features of the query and n_r the sums of weights of

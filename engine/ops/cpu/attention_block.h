@@ -86,8 +86,8 @@ inline void put_row(S* to, const float* from, int D, float factor, bool add) {
 // by `overhang` rows of zeros, and an array with one vector per visited key has room for `overhang` more vectors.
 constexpr int overhang = 7;
 
-// Packs one head of the document's keys and values into the arrays `keys` and `values`, which are (plan.rows +
-// overhang, P).
+// Packs one head of the document's keys and values into the arrays `keys` and `values`. Both have plan.rows + overhang
+// rows of P numbers.
 template <class S>
 void pack_keys(const AttentionCall& call, const DocumentPlan& plan, int head, float* keys, float* values) {
     const int P = padded(call.D);
@@ -136,8 +136,8 @@ void dot_keys(const DocumentPlan& plan, const QueryBlock& block, int D, const fl
 // to[query][...] = sum over v of weights[v][query] * (packed row of the block's v-th visited key)[...]
 void sum_over_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* packed,
                    float* to);
-// For each v: (packed row of the block's v-th visited key)[...] += sum over the block's queries of weights[v][query] *
-// from[query][...]
+// For each v, adds to the packed row of the block's v-th visited key the sum over the block's queries of
+// weights[v][query] * from[query][...].
 void add_to_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* from,
                  float* packed);
 // Sets factors[v][lane] to 0 if dropout removes the lane's probability for the block's v-th visited key, else to

@@ -30,8 +30,8 @@ struct GemmKernel {
 const std::vector<GemmKernel>& gemm_kernels();
 
 // choose_grid() cuts C(m,n) into at most `most` parts of equal size, one for each thread, and returns this size. Parts
-// at the edge of C may be smaller. The size minimises the cost of a full part, which is height * width + row_cost *
-// height + column_cost * width.
+// at the edge of C may be smaller. The size minimises the cost of a full part, which is
+// height * width + row_cost * height + column_cost * width.
 struct GemmGrid {
     std::int64_t height, width;  // size of a part of C; multiples of row_unit and column_unit
 };

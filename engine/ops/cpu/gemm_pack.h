@@ -121,8 +121,9 @@ void pack_a(float* to, const S* from, const Factor& a, std::int64_t rows, std::i
 }
 
 constexpr std::int64_t b_panel = gemm_depth * tile_columns + lanes;
-// A block of B becomes panels of tile_columns columns: element (p, j) of a panel is at to[panel][p * tile_columns +
-// j]. Numbers past the last column are 0. turn_panel() packs one panel if the columns of B are contiguous.
+// A block of B becomes panels of tile_columns columns: element (p, j) of a panel is at
+// to[panel][p * tile_columns + j]. Numbers past the last column are 0. turn_panel() packs one panel if the columns
+// of B are contiguous.
 template <class S>
 void turn_panel(float* to, const S* from, std::int64_t across, std::int64_t columns, std::int64_t depth) {
     std::int64_t done = 0;

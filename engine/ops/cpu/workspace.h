@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scratch memory of ops. Each thread has its own. It only grows, so that an op allocates nothing after it has run at
-// its largest shape.
+// Scratch memory of ops. Each thread has its own scratch memory. The memory only grows, so that an op allocates nothing
+// after it has run at its largest shape.
 #pragma once
 #include <cstddef>
 #include <new>

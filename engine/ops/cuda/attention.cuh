@@ -109,7 +109,7 @@ __device__ void load_rows(Rows<S, M, W>& to, const S* from, int stride, int rows
 // gives for element (i, j) of d. A tile of keys is processed in groups of 32 slots. If no query row of the warp sees a
 // key of group b, bit b of `groups` is 0, and the group is left out.
 //
-// multiply_rows: sum(i, n) += sum over d < columns of left(i, d) right(n, d); `left` is the first row of the warp.
+// multiply_rows: sum(i, n) += sum over d < columns of left(i, d) right(n, d); `left` is the warp's first query row.
 template <int W, class S, int K>
 __device__ void multiply_rows(float (&sum)[K / 8][4], const S* left, int left_stride, const Rows<S, K, W>& right,
                               unsigned groups, int columns) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The backward of softmax attention on CUDA, in two kernels. In the kernel for dq, a block computes a tile of queries
-// and loops over the key tiles that contain keys visible to them. In the kernel for dk and dv, a block computes a tile
+// and loops over the key tiles in which these queries see a key. In the kernel for dk and dv, a block computes a tile
 // of keys and loops over the query tiles that see some of these keys. Both kernels compute the probabilities again from
 // the scores and lse, the log-sum-exp of each row's scores. Each element of a gradient is summed by one thread in a
 // fixed order, and written once.
@@ -23,8 +23,8 @@ struct BackwardInput {
 // where p_j is a probability and dp_j its gradient. The gradient of a score is ds_j = p_j (dp_j - delta) / sqrt(D).
 //
 // If a query tile has only one visit, delta is computed from its p_j and dp_j before ds. In a row that sees only one
-// key, ds_j is then exactly 0. Otherwise the kernel for dq needs a delta before it knows all p_j and dp_j. It takes c =
-// dy.y, which differs from delta because y is rounded to S, and corrects the result. Because the sum of p is 1,
+// key, ds_j is then exactly 0. Otherwise the kernel for dq needs a delta before it knows all p_j and dp_j. It
+// takes c = dy.y, which differs from delta because y is rounded to S, and corrects the result. The sum of p is 1, so
 //     delta - c = sum_j p_j (dp_j - c),    dq = (sum_j p_j (dp_j - c) k_j - (delta - c) sum_j p_j k_j) / sqrt(D)
 // and the kernel computes these three sums in one loop.
 struct Delta {};
@@ -34,7 +34,7 @@ template <class Sizes>
 struct Pairs {
     using S = typename Sizes::S;
     static constexpr int W = Sizes::W, K = Sizes::keys;
-    float p[K / 8][4], dp[K / 8][4];  // before finish(): q.k and dy.v
+    float p[K / 8][4], dp[K / 8][4];  // until finish() replaces them: q.k and dy.v
     float lse[2];
     std::uint64_t seen[2];  // as TwoRows::find_seen() sets it
     unsigned groups = 0;    // bit b: a query row of the warp sees one of the 32 keys of group b

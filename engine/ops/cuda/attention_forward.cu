@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The forward of softmax attention on CUDA. A block computes a tile of queries and loops over the key tiles that
-// contain keys visible to them. For each query row, it keeps the largest score, the sum of exponentials and the
+// The forward of softmax attention on CUDA. A block computes a tile of queries and loops over the key tiles in which
+// these queries see a key. For each query row, the block keeps the largest score, the sum of exponentials and the
 // weighted sum of values so far. When a larger score appears, both sums are first multiplied by exp(old largest - new
 // largest) (Milakov & Gimelshein 2018; Dao et al. 2022, algorithm 1).
 #include "engine/ops/cuda/attention.cuh"

@@ -9,8 +9,9 @@
 
 namespace masquerade::DEVICE {
 
-// Limits of a block of rows. A block has many rows, so that adding to the gradient of w takes little time compared
-// with the matrix product. Its f32 logits take at most most_bytes of memory, unless even one row takes more.
+// A block has at most most_rows rows, and its f32 logits take at most most_bytes of memory. If even one row takes more
+// memory, a block has one row. Every block reads and writes the whole gradient of w. Blocks therefore have many rows:
+// this work then takes little time compared with the matrix products.
 constexpr std::int64_t most_rows = 2048, most_bytes = std::int64_t(256) << 20;
 
 inline std::int64_t rows_of_next_block(std::int64_t left, std::int64_t V) {

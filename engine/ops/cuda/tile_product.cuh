@@ -25,8 +25,8 @@ struct Tile {
 template <class T, int M, int N>
 struct TileSum;
 
-// The sums of float tiles, on the CUDA cores. In thread t, sum[a][b] is the element in row t / 16 + 8 a and column t
-// % 16 + 16 b.
+// The sums of float tiles, on the CUDA cores. In thread t, sum[a][b] is the element in row t / 16 + 8 a and column
+// t % 16 + 16 b.
 template <int M, int N>
 struct TileSum<float, M, N> {
     static constexpr int rows = M / 8, columns = N / 16;
