@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Activations of feed-forward parts, and the product of a gate and a value. gelu is in engine/math/point.h.
+// Activations of feed-forward layers, and the product of a gate and a value. gelu is in engine/math/point.h.
 #pragma once
 #include "engine/math/point.h"
 

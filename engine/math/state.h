@@ -31,7 +31,7 @@ struct StateShape {
     // Lower bound of the absolute value of the divisor that `kernel` uses without exponential packs. If the packs are
     // not gated, this bound is multiplied by the number of keys.
     double floor;
-    HD int packs() const { return paired ? 2 * slots : slots; }  // numbers that say how much of a key the slots absorb
+    HD int packs() const { return paired ? 2 * slots : slots; }  // length of the pack of a key
     // Returns how many numbers a state has: the number of keys (1), running maxima or products of gates (R), sums of
     // weights (R), weighted sums of values (R,D) and, if `attends`, weighted sums of keys (R,D).
     HD int numbers() const { return 1 + 2 * slots + slots * columns * (attends ? 2 : 1); }

@@ -203,7 +203,7 @@ struct TwoRows {
     // is the channel of the tile's first key. If it is not a multiple of 8, the bits of the 8 keys come from two draws.
     __device__ Four draw(const AttentionInput<S>& input, int r, int head, int channel, int b) const {
         const std::uint32_t block = AttentionDropout::block_of(head, channel) + std::uint32_t(4 * b) + threadIdx.x % 4;
-        const unsigned odd = unsigned(channel) % AttentionDropout::keys_a_draw;  // not always 0 if key segments overlap
+        const unsigned odd = unsigned(channel) % AttentionDropout::keys_a_draw;  // always 0 if no key segments overlap
         Four words{}, next{};
 #pragma unroll 1
         for (std::uint32_t n = 0; n < (odd ? 2 : 1); n++) {

@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
 template <class S>
 struct KeyGradients {
     S* to[4];      // to[s] is the gradient of kv[s], in the same shape; a null gradient is not computed
-    unsigned add;  // bit s: the gradient is added to to[s]
+    unsigned add;  // bit s is set if the gradient is added to the old numbers of to[s]
 };
 
 template <class Sizes>

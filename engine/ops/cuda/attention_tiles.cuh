@@ -50,7 +50,8 @@ struct TilePlanner {
     std::vector<int> tile_of[4];     // [source][key row]: the key tile that contains the row
     std::vector<int> key_tile_of;    // for each visit: its key tile
     std::vector<int> query_tile_of;  // for each visit: its query tile
-    // [key tile][row of the current query tile]: the keys that the row sees, as bits; empty if no row sees a key
+    // [key tile][row of the current query tile]: a bit for each key that the row sees. A key tile without seen keys has
+    // an empty vector.
     std::vector<std::vector<std::uint64_t> > seen_in_tile;
     std::vector<int> touched;  // the key tiles whose seen_in_tile is not empty
 
