@@ -170,7 +170,7 @@ TEST_CASE("products: what the place of cuBLASLt refuses, the engine's own produc
 // The contract asks besides that a row alone has the bits that it has among others.
 TEST_CASE("products: ops climb the ladder with the engine's own product") {
     const WithRule rule({false, true});
-    const Refusal never([](const Multiplication& p) -> bool { throw Error(name_of(p) + " is asked for elsewhere"); });
+    const Refusal never([](const Multiplication& p) -> bool { throw Error(p, " is asked for elsewhere"); });
     for (const char* name :
          {"linear", "linear, y unrounded", "linear_gelu, erf", "gelu_linear, tanh", "cross_entropy", "head_scores"}) {
         Op op = row_of(name);

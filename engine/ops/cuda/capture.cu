@@ -31,7 +31,7 @@ std::size_t used = 0;  // number of bytes of blocks.back() that stage() has hand
 
 void take_block(std::size_t bytes) {
     Block block{nullptr, bytes};
-    check(cudaMallocHost(&block.data, bytes), text("taking ", bytes, " bytes of pinned memory"));
+    check(cudaMallocHost(&block.data, bytes), "taking ", bytes, " bytes of pinned memory");
     blocks.push_back(block);
     used = 0;
 }
@@ -92,8 +92,8 @@ void launch_graph(const char* name) {
     const cudaError_t status = executable ? cudaSuccess : cudaGraphInstantiate(&executable, graph, 0);
     cudaGraphDestroy(graph);
     if (status != cudaSuccess) executables().erase(name);
-    check(status, text("making the graph of a step, ", name));
-    check(cudaGraphLaunch(executable, cuda_stream()), text("launching the graph of a step, ", name));
+    check(status, "making the graph of a step, ", name);
+    check(cudaGraphLaunch(executable, cuda_stream()), "launching the graph of a step, ", name);
 }
 
 void abandon_graph() noexcept {

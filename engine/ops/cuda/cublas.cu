@@ -67,8 +67,10 @@ struct Lt : LtLibrary {
     cublasLtHandle_t handle = nullptr;
 
     Lt() { expect(create(&handle), "starting"); }
-    void expect(cublasStatus_t status, const std::string& what) const {
-        if (status != CUBLAS_STATUS_SUCCESS) throw Error("CUDA: cuBLASLt: ", what, " failed: ", status_name(status));
+    // Throws Error, with text(what...) in its message, if the status is not a success.
+    template <class... What>
+    void expect(cublasStatus_t status, const What&... what) const {
+        if (status != CUBLAS_STATUS_SUCCESS) throw Error("CUDA: cuBLASLt: ", what..., " failed: ", status_name(status));
     }
 };
 
@@ -129,7 +131,7 @@ void choose_algorithm(Plan& plan, const Multiplication& p) {
     const cublasStatus_t status = lt().suggest(lt().handle, plan.operation, plan.first, plan.second, plan.result,
                                                plan.result, preference, 1, &best, &found);
     lt().forget_preference(preference);
-    if (status != CUBLAS_STATUS_NOT_SUPPORTED) lt().expect(status, text("choosing an algorithm for ", name_of(p)));
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED) lt().expect(status, "choosing an algorithm for ", p);
     plan.possible = status == CUBLAS_STATUS_SUCCESS && found > 0 && best.state == CUBLAS_STATUS_SUCCESS;
     plan.algorithm = best.algo;
 }
@@ -205,7 +207,7 @@ bool multiply(const Multiplication& p) {
                       plan.result, p.c.data, plan.result, &plan.algorithm, workspace<Parts, char>(workspace_bytes),
                       workspace_bytes, cuda_stream());
     plan.possible = status != CUBLAS_STATUS_NOT_SUPPORTED;
-    if (plan.possible) lt().expect(status, name_of(p));
+    if (plan.possible) lt().expect(status, p);
     return plan.possible;
 }
 

@@ -31,23 +31,35 @@ inline cudaStream_t& cuda_stream() {
     return stream;
 }
 
-inline void check(cudaError_t status, const std::string& what) {
+// Throws Error if the status is not cudaSuccess. The message begins with text(what...), which is built only then:
+// every launch is checked, and building its message takes longer than the launch.
+template <class... What>
+void check(cudaError_t status, const What&... what) {
     if (status == cudaSuccess) return;
     cudaGetLastError();  // clears the error; otherwise the next check would report it again
-    throw Error("CUDA: ", what, " failed: ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")");
+    throw Error("CUDA: ", what..., " failed: ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")");
 }
+
+// Streams name_of_kernel<kernel>().
+template <auto kernel>
+struct KernelName {
+    friend std::ostream& operator<<(std::ostream& to, KernelName) { return to << name_of_kernel<kernel>(); }
+};
 
 // launch<kernel>(blocks, threads per block, bytes of shared memory, arguments of the kernel ...) launches a kernel on
 // the stream of the ops. Every kernel is launched by this function.
 template <auto kernel, class... Arguments>
 void launch(dim3 blocks, dim3 threads, std::size_t shared_bytes, const Arguments&... arguments) {
-    if (shared_bytes > 48 << 10)
+    static std::size_t allowed = 48 << 10;  // bytes of dynamic shared memory that the kernel may be launched with
+    if (shared_bytes > allowed) {
         check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    int(shared_bytes)),
-              text("asking for ", shared_bytes, " bytes of shared memory for ", name_of_kernel<kernel>()));
+              "asking for ", shared_bytes, " bytes of shared memory for ", KernelName<kernel>());
+        allowed = shared_bytes;
+    }
     kernel<<<blocks, threads, shared_bytes, cuda_stream()>>>(arguments...);
-    check(cudaGetLastError(), text("starting ", name_of_kernel<kernel>(), " on (", blocks.x, ",", blocks.y, ",",
-                                   blocks.z, ") blocks of (", threads.x, ",", threads.y, ",", threads.z, ") threads"));
+    check(cudaGetLastError(), "starting ", KernelName<kernel>(), " on (", blocks.x, ",", blocks.y, ",", blocks.z,
+          ") blocks of (", threads.x, ",", threads.y, ",", threads.z, ") threads");
 }
 
 // Returns the shared memory that the launch of the kernel requested, aligned to 128 bytes. The address is the same

@@ -49,16 +49,16 @@ struct Multiplication {
     const float* bias = nullptr;
 };
 
-inline std::string name_of(const Multiplication& p) {
-    return text("a product (", p.m, ",", p.k, ") ", name_of(p.a.dtype), " times (", p.k, ",", p.n, ") ",
-                name_of(p.b.dtype), " in ", name_of(p.c.dtype), p.bias ? " with a bias" : "");
+inline std::ostream& operator<<(std::ostream& to, const Multiplication& p) {
+    return to << "a product (" << p.m << "," << p.k << ") " << name_of(p.a.dtype) << " times (" << p.k << "," << p.n
+              << ") " << name_of(p.b.dtype) << " in " << name_of(p.c.dtype) << (p.bias ? " with a bias" : "");
 }
 inline void expect_known(const Multiplication& p) {
     const bool f32 = p.a.dtype == DType::f32 && p.b.dtype == DType::f32 && p.c.dtype == DType::f32;
     const bool bf16 = p.a.dtype == DType::bf16 && p.b.dtype == DType::bf16 &&
                       (p.c.dtype == DType::f32 || (p.c.dtype == DType::bf16 && !p.bias));
     if ((!f32 && !bf16) || p.m <= 0 || p.n <= 0 || p.k <= 0)
-        throw Error("no kernel makes ", name_of(p), "; expected f32 throughout, or bf16 in f32 or, without a ",
+        throw Error("no kernel makes ", p, "; expected f32 throughout, or bf16 in f32 or, without a ",
                     "bias, in bf16, and sizes above 0");
 }
 

@@ -75,7 +75,7 @@ void release(void* data) noexcept { cudaFree(data); }
 // so waiting for it would be useless.
 void wait(const char* for_what) {
     if (capturing()) throw Error("CUDA: ", for_what, " while a step is captured as a graph; launch it first");
-    check(cudaStreamSynchronize(stream()), text("work before ", for_what));
+    check(cudaStreamSynchronize(stream()), "work before ", for_what);
     forget_staged();
 }
 

@@ -138,8 +138,7 @@ Lines<T> lines_of(const DeviceFactor& f, std::int64_t rows, std::int64_t depth, 
 template <class T, class S, int M, int N, int K>
 void launch_product(const Multiplication& p) {
     const std::int64_t tiles = tiles_of(p, M, N);
-    if (tiles > INT_MAX)
-        throw Error("tiled_multiply: ", name_of(p), " has ", tiles, " tiles; expected at most ", INT_MAX);
+    if (tiles > INT_MAX) throw Error("tiled_multiply: ", p, " has ", tiles, " tiles; expected at most ", INT_MAX);
     launch<product_kernel<T, S, M, N, K>>(unsigned(tiles), tile_threads, sizeof(Tiles<T, M, N, K>),
                                           lines_of<T>(p.a, p.m, p.k, !p.a.transposed),
                                           lines_of<T>(p.b, p.n, p.k, p.b.transposed), static_cast<S*>(p.c.data),

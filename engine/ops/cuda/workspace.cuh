@@ -44,7 +44,7 @@ class Workspace {
 #ifdef __CUDACC__
     static void* instead_of(void*, std::size_t, std::size_t bytes) {
         void* data = nullptr;
-        check(cudaMalloc(&data, bytes), text("taking ", bytes, " bytes of memory for an op to work in"));
+        check(cudaMalloc(&data, bytes), "taking ", bytes, " bytes of memory for an op to work in");
         bytes_of_workspaces() += bytes;
         return data;
     }
