@@ -107,7 +107,7 @@ struct Batch : Halves {
     SegmentGraph source_graph, graph, cross_graph;  // masks: encoder; decoder or only stack; cross-attention
     LayerGraphs source_masks, masks, cross_masks;   // replace source_graph, graph and cross_graph in some layers
     Labels labels;                                  // labels of `rows`
-    TokenRows scored;                               // copies of the rows with a label, one per label
+    TokenRows scored;                               // for each label, in order, a copy of its row of `rows`
     // The mask of the last layer if this layer runs only for the rows with a label. If scored_graph is empty, the last
     // layer runs for all rows.
     SegmentGraph scored_graph;

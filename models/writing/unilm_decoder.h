@@ -18,7 +18,7 @@ struct ReadingOptions {
     // tokens starts at position min(longest, room - n), which leaves the positions down to 0 for the generated tokens.
     bool backward = false;
     int room = 64;                            // if `backward`: maximum number of tokens of the whole text
-    std::shared_ptr<const LayerMasks> masks;  // masks of the setting `mask`, as in training; null: the usual masks
+    std::shared_ptr<const LayerMasks> masks;  // those of RunSettings::mask, as in training; null: the usual masks
     bool goes_on = false;                     // whether the generated text continues the source (Memory::goes_on)
 };
 

@@ -37,9 +37,9 @@ void dot_span(int D, std::ptrdiff_t P, const float* columns, const float* packed
     for (; t < count; t += 8) dot_tile<8, W>(D, P, columns, packed + t * P, products + t * lanes);
 }
 
+constexpr unsigned all_rows = ~0u;
 // Computes sum[a][...] += weights[a * stride] * x[...] for every row a of the tile whose bit a in `bits` is set. If
 // `bits` is a constant, the compiled code has no branches.
-constexpr unsigned all_rows = ~0u;
 template <int Rows, int Vectors>
 inline void add_tile(Vector (&sum)[Rows][Vectors], unsigned bits, const float* weights, int stride, const float* x) {
 #pragma GCC unroll 8

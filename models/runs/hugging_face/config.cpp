@@ -46,7 +46,7 @@ struct Number {
     const char *key, *old_key;  // old_key: the key in nomic-ai's own code; "" if it is equal to `key`
     T B::*member;
     T low, high;
-    bool may_lack = false;  // whether a file may lack the key; the stack then keeps its default
+    bool may_lack = false;  // whether a file may lack `key` (but not `old_key`); the stack then keeps its default
 };
 constexpr Number<int> whole_numbers[] = {{"vocab_size", "", &B::vocabulary, 1, 1 << 24},
                                          {"hidden_size", "n_embd", &B::width, 1, 65536},
@@ -99,7 +99,8 @@ void read_activation(const Field& field, bool gated, B& b) {
 struct Fixed {
     const char* key;
     json value;
-    // Whether files of nomic-ai's own code must have the key, because the default in that code is another value.
+    // Whether a config.json with the keys of nomic-ai's own code must have this key, because that code's default differs
+    // from `value`.
     bool required = false;
 };
 const std::vector<Fixed> nomic_fixed = {{"prenorm", false},
