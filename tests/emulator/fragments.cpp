@@ -6,7 +6,7 @@
 namespace masquerade::emulator {
 namespace {
 
-// What a lane brings to the product, and the sums that it takes away.
+// The factors that a lane brings to the product, and the sums that it takes away.
 struct Fragments {
     std::uint32_t a[4], b[2];
     float d[4];
