@@ -45,11 +45,12 @@ struct Labels {
 struct Example {
     TokenRows source;  // rows of the encoder; empty if there is only one stack
     TokenRows rows;    // rows of the only stack, or of the decoder
-    // One stack: the numbers of source and target rows in `rows`. Two stacks: not used, except in a conditional UniVAE,
-    // whose decoder half also reads the source: the numbers of source and target rows of the decoder half.
+    // With one stack, the numbers of source and target rows in `rows`. In a conditional UniVAE, whose decoder half
+    // reads the source and the target, the numbers of source and target rows of the decoder half. Other models with
+    // two stacks do not use this field.
     Document document;
-    // If the mask needs a number for each row, these numbers: ranks (two_stream_mask(), tree_of()) or weights
-    // (pseudo_mask()). Otherwise empty.
+    // For each row, the number that the mask needs: a rank (two_stream_mask(), tree_of()) or a weight (pseudo_mask()).
+    // Empty if the mask needs no such number.
     std::vector<int> rank;
     Labels labels;             // labels of `rows`
     bool same_source = false;  // whether this example has the source of the previous one; `source` is then empty

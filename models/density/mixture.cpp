@@ -128,7 +128,9 @@ namespace {
 
 constexpr std::int64_t chunk = 1024;  // number of rows per matrix product
 constexpr double least_variance = 1e-6, most_widening = 100;
-constexpr double strength = 10;  // in fit(): weight of the covariance of all rows; the other covariance has weight N
+// Weight of the covariance of all rows around their common mean in the covariance that fit() returns. The covariance of
+// the N rows around the means of their components has the weight N.
+constexpr double strength = 10;
 
 // Returns the whitened rows (n,D) of x(n,D): row i is (x_i - m) L^-T, where m = w.middle is the mean of the mixture and
 // L^-1 = w.inverse is the inverse of the Cholesky factor.
@@ -169,7 +171,7 @@ void each_row(const GaussianMixture& g, const View& x, Use use) {
 Numbers outer_products(const std::vector<float>& t, std::int64_t n, std::int64_t D) {
     std::vector<float> sums(D * D);
     View rows = view_of(t, {n, D}, "mixture.rows"), to = view_of(sums, {D, D}, "mixture.covariance");
-    linear_backward(rows, rows, to, Grad{}, Grad{to, false}, Grad{});  // of the third argument, only the shape is read
+    linear_backward(rows, rows, to, Grad{}, Grad{to, false}, Grad{});  // reads only the shape of its third argument
     return {sums.begin(), sums.end()};
 }
 

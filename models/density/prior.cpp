@@ -40,7 +40,7 @@ LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::u
         throw Error(text("a prior was given codes ", codes.shape, "; expected (N, ", space.numbers(), ")"));
     const std::int64_t held_out = std::min(N / held_out_share, most_held_out);
     const int components = std::max<std::int64_t>(1, (N - held_out) / rows_a_component);
-    // If the number of codes, N, is small compared with the number of dimensions, D, these codes hardly vary in some
+    // If the number N of codes is small compared with the number D of dimensions, the N codes hardly vary in some
     // directions in which the codes of other sentences do vary. The floor of the variance therefore grows with D / N.
     const double floor = std::max(least_floor, double(D) / N);
     GaussianMixture fitted = GaussianMixture::fit(rows_of(codes, 0, N - held_out), components, floor, seed);

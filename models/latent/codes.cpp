@@ -62,7 +62,8 @@ class Levels : public Points {
 };
 
 // vq: each group of numbers of y is replaced by the nearest row of the group's codebook. Each row of a codebook is a
-// moving average of the groups that it replaced. Codebooks are states, which the optimiser does not update.
+// moving average of the groups that it replaced; a row that replaces hardly any group is set to a randomly drawn group.
+// Codebooks are states, which the optimiser does not update.
 class Codes : public Points {
   public:
     Codes(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before)

@@ -55,7 +55,7 @@ class FlowSteps {
     struct Step {
         Tensor *scale, *shift;  // (Z) s and b of ActNorm; or null
         Linear mix;             // W, or its factors as lu_matrix_forward reads them (engine/ops/ops.h)
-        Tensor* order;          // (Z) P, of flow_linear=lu; or null
+        Tensor* order;          // (Z) the permutation P of W = P L (U + diag(s)); null unless `linear` is "lu"
         Linear hidden, st;
     };
     Numbers net(const Step& step, Numbers u) const;

@@ -32,7 +32,8 @@ struct LatentOptions {
     bool source_prior = false;  // whether the prior is learned, and computed from the source of a pair (UniVae::encode)
     int levels = 5;             // fsq: number of values that each number of z can have
     FlowOptions flow = {};
-    // vq: rows per codebook; and into how many groups the numbers of z are divided. Each group has a codebook.
+    // vq: `codes` is the number of rows of a codebook. The numbers of z are divided into `groups` groups, each with its
+    // own codebook.
     int codes = 256, groups = 2;
     double commitment = 0.25, decay = 0.99;
 };
@@ -75,14 +76,15 @@ class Latent {
     // of this latent layer; `below` are the samples of the latent layers below.
     virtual LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
                                 const std::vector<LatentSample>& below) const = 0;
-    // Makes each row of `prior`, (B,inputs()), the prior of a document, and sets the KL of `sample`. Only called if
-    // options.source_prior is set; sample() then leaves out the KL.
+    // Sets the prior and the KL of `sample`: each row of `prior`, (B,inputs()), has the parameters of the prior of one
+    // document. Only called if options.source_prior is set; sample() then leaves out the KL.
     virtual void use_prior(Tape& /*tape*/, LatentSample& /*sample*/, Tensor* /*prior*/) const {}
     // Updates the states of the latent, such as codebooks (Parameters::add_state). Call it after the backward pass of
     // a step. weights (B) are 1, or 0 for padding documents.
     virtual void learn(Tape& /*tape*/, const LatentSample& /*sample*/, Tensor* /*weights*/) const {}
 
-    // Whether parameters wait for the samples z of the first batch, which start() sets by them.
+    // Whether some parameters still need initial values that are computed from the samples z of the first batch.
+    // start() computes these values; its argument z has one sample per document.
     virtual bool waits_for_data() const { return false; }
     virtual void start(std::vector<Numbers> /*z*/) const {}
 
@@ -139,7 +141,7 @@ const std::vector<LatentKindRow>& latent_kinds();
 const LatentKindRow& row_of(LatentKind kind);
 // Returns the kind with this name. Throws BadUsage with a list of all names if there is none.
 const LatentKindRow& find_latent(const std::string& name);
-// Throws BadUsage if an option suits none of these kinds, the kinds of the layers with a latent.
+// Throws BadUsage if an option suits none of the kinds in `kinds`, which are the kinds of the layers with a latent.
 void expect_fitting(const LatentOptions& options, const std::vector<LatentKind>& kinds);
 inline void expect_fitting(const LatentOptions& options) { expect_fitting(options, {options.kind}); }
 // Returns the constant weights (n) counted[i] * weight / targets of n losses in nats. counted[i] says how often loss i
@@ -155,8 +157,9 @@ class LatentLayer {
     // `below` are the samples of the latent layers below.
     LatentSample sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer,
                         const std::vector<LatentSample>& below = {}) const;
-    // If options.source_prior is set: the rows x(B,C) are those of [CLS] after reading only the sources. use_prior()
-    // gives `sample` the prior Prior x, where Prior is a linear map like In. prior_sample() samples from this prior.
+    // These functions are only for options.source_prior. x(B,C) holds the rows of [CLS] from an encoder pass that reads
+    // only the sources. Prior x gives the parameters of the prior of each document, where Prior is a linear map like
+    // In. use_prior() sets this prior in `sample`; prior_sample() samples from this prior.
     void use_prior(Tape& tape, Tensor* x, LatentSample& sample) const;
     LatentSample prior_sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer) const;
     // Returns u(B,C), the result of the linear map Out for z(B,Z), after a layer norm if options.norm is set. u
@@ -213,7 +216,7 @@ class LatentSpace {
     int begin(int layer) const;  // offset of the layer in a latent vector; begin(layers()) is the vector's length
     int numbers() const { return begin(layers()); }
     std::string sizes() const;  // Z, or a comma-separated list if Z differs between layers
-    bool has_density() const;   // whether all layers have one
+    bool has_density() const;   // whether all layers have a density (Latent::has_density)
 
   private:
     std::vector<std::shared_ptr<const Latent>> latents_;

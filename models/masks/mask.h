@@ -58,18 +58,21 @@ struct CachedDocument {
     // Every fresh row sees the rows [seen_begin, seen_end) of key tensor 0. This tensor holds latents, a prefix of the
     // text, or the output of an encoder.
     int seen_begin = 0, seen_end = 0;
-    int begin = 0;          // first row of the document in the key tensor token_source (cached_mask())
-    int cached = 0;         // number of cached rows
-    int fresh = 1;          // number of fresh rows
-    bool one_text = false;  // whether key tensor 0 holds the rest of this text; a window then reaches into it
+    int begin = 0;   // first row of the document in the key tensor token_source (cached_mask())
+    int cached = 0;  // number of cached rows
+    int fresh = 1;   // number of fresh rows
+    // Whether the rows of key tensor 0 and the rows of token_source are parts of one text. A sliding window then also
+    // restricts which rows of key tensor 0 are seen, by their distance in this text. Only cached_mask() reads this
+    // field: cached_before_mask() always assumes one text.
+    bool one_text = false;
 };
 // The mask for generation from left to right. In the key tensor token_source, the fresh rows follow the cached rows. A
 // fresh row sees the visible rows of key tensor 0, then the cached rows, then the earlier fresh rows and itself. The
 // results are bit-identical to the results of the same row in a pass over the whole text.
 SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source);
 // The mask for generation from right to left. In the key tensor token_source, the fresh rows precede the cached rows. A
-// fresh row sees itself and later fresh rows, then the cached rows, then the visible rows of key tensor 0: the order of
-// the whole text.
+// fresh row sees itself and later fresh rows, then the cached rows, then the visible rows of key tensor 0. This is
+// the order of these rows in the whole text.
 SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, int token_source);
 
 // The masks of a permutation language model (Yang et al. 2019). rank[i] says when packed row i is predicted: 0 first, 1

@@ -128,7 +128,8 @@ Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const Before
 
 std::vector<int> Backbone::names_of_documents(const TokenRows& rows, const SegmentGraph& graph) const {
     std::vector<int> names(graph.documents);
-    // A document without rows in this pass gets a negative name. The names of sentences are not negative.
+    // A document without rows in this pass gets a negative name, which differs from the names of all sentences: those
+    // are not negative.
     for (int d = 0; d < graph.documents; d++) names[d] = -1 - d;
     for (const QuerySegment& q : graph.queries)
         if (q.begin < std::min(q.end, rows.count())) names[q.document] = rows.document[q.begin];

@@ -70,8 +70,9 @@ class Backbone {
     }
     // Applies the final norm of a pre-norm stack. A post-norm stack has no final norm; for it, returns x.
     Tensor* finish(Tape& tape, Tensor* x) const;
-    // Returns empty decoding states of all layers, for the texts in these slots. `part` is the part of a document to
-    // which the generated rows belong: 0 for the source A, 1 for the target B.
+    // Returns for each layer an empty state of incremental decoding, such as an empty KV cache. `slots` describes the
+    // texts that are generated in parallel. `part` is the part of a document to which the generated rows belong: 0 for
+    // the source A, 1 for the target B.
     std::vector<LayerState> states(const Slots& slots, int part = 1) const;
     // Whether a layer has one kind of attention for source rows (A) and another for target rows (B). If so, a pass with
     // rows of both parts must give the part of each row (Pass::parts).

@@ -139,7 +139,7 @@ class InsertionTransformer : public TargetNet {
     const EncoderDecoder* two_stacks() const { return two_.get(); }  // null if the model has one stack
 
     const InsertionOptions options;
-    Tensor* const scores;  // (V) the score of each word, a state of the model; null unless options.scored
+    Tensor* const scores;  // (V) score of each word, which the optimiser does not change; null unless options.scored
 
   private:
     std::unique_ptr<EncoderDecoder> two_;

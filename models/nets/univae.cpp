@@ -49,7 +49,8 @@ std::vector<LatentLayer> layers(Parameters& p, const UniVaeOptions& o) {
         LatentOptions own = o.latent;
         own.size = o.latent_sizes[l];
         own.kind = o.latent_kinds[l];
-        // A latent shares what it shares, such as a learned prior, only with a lower neighbour of the same kind.
+        // If the latent below is of the same kind, the new latent gets a pointer to it: a learned prior can depend on
+        // the samples of the latent below, and two latents on the sphere can share one table of quantiles.
         const bool same = l > 0 && o.latent_kinds[l - 1] == own.kind;
         all.emplace_back(p, text("latent.", l), o.backbone.width, o.backbone.deviation, o.backbone.eps, own,
                          same ? all.back().latent.get() : nullptr);

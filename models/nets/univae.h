@@ -74,7 +74,8 @@ class UniVae {
     };
     Loss loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const;
 
-    // Before the first step: sets the parameters of latents that wait for data (Latent::start) by the first batch.
+    // Computes from the first batch the initial values of the latents' parameters that depend on data (Latent::start).
+    // Call it before the first training step.
     void start(const Batch& batch, const LatentNoise& noise) const;
     // Updates the states of the latents, such as codebooks. Call it after the backward pass.
     void learn(Tape& tape, const Loss& loss) const;
@@ -90,8 +91,8 @@ class UniVae {
     LatentSpace space;
 
   private:
-    // Runs the encoder half. At the input of each layer with a latent l, Out(z) replaces the rows of [CLS], where z =
-    // latent(l, those rows).
+    // Runs the encoder half. At the input of the layer with latent l, Out(z) replaces the rows x(B,C) of [CLS], where
+    // z = latent(l, x).
     void read(Tape& tape, const Batch& batch, const std::function<Tensor*(int, Tensor*)>& latent) const;
 };
 

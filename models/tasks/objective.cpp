@@ -273,8 +273,8 @@ Example plm_shuffled(const Sentence& s, std::uint32_t step, const ObjectiveOptio
 }
 
 void two_streams(Batch& b, const ObjectiveOptions&) { b.graph = two_stream_mask(b.parts, b.rank); }
-// The mask of k-bert, made from the ranks that tree_of() gave the rows. The words of a fact have the entity of the last
-// word of the sentence before them.
+// The mask of k-bert, made from the ranks that tree_of() gave the rows. The words of a fact belong to the entity of the
+// last trunk word (a word of the sentence itself) that precedes the fact.
 void knowledge(Batch& b, const ObjectiveOptions&) {
     std::vector<int> entity, branch;
     int last = -1;

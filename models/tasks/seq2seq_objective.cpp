@@ -22,8 +22,9 @@ Example seq2seq(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     return source_and_target(s, s.target, 0, o);
 }
 
-// Draws the index of the first token of a span of `length` tokens among the tokens 1 .. n. With probability 0.2 it is
-// the smallest possible index, with probability 0.2 the largest; otherwise all possible ones are equally likely.
+// Draws the index of the first token of a span of `length` tokens among the tokens 1 .. n. The index is
+// the smallest possible one with probability 0.2, and the largest possible one with probability 0.2; otherwise it is
+// drawn uniformly from all possible indices.
 int span_start(int n, int length, Sequence& random) {
     const int last = n - length + 1;
     const double u = random.uniform_double();

@@ -20,7 +20,7 @@ Example halves(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
 }
 
 // The encoder half reads [CLS] source [SEP] target [SEP]. The decoder half reads the source, then the target, and
-// predicts the target as UniLM does: the last row of the source predicts its first token.
+// predicts the target as UniLM does: the last row of the source predicts the target's first token.
 Example condition_and_target(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     const int n = s.ids.size(), m = s.target.size();
     if (n > o.longest || m >= o.longest)
