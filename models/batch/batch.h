@@ -97,8 +97,9 @@ struct Halves {
 // and their labels have weight 0.
 struct Batch : Halves {
     TokenRows source, rows;  // rows of the encoder (if any); rows of the decoder or only stack
-    // For each document, how many source rows and how many target rows it has. With one stack, `rows` contains all of
-    // these rows. With two stacks, `source` contains the source rows, and `rows` contains the target rows.
+    // With one stack, the numbers of source and target rows that each document has in `rows`. With two stacks, the
+    // number of rows that each document has in `source` (0 if it shares the source of the previous document), and the
+    // number of rows that it has in `rows`.
     Documents parts;
     // Two stacks: for each source, the number of its rows, and the number of all decoder rows that attend to it.
     // Several documents can share a source (Example::same_source).
@@ -108,7 +109,7 @@ struct Batch : Halves {
     SegmentGraph source_graph, graph, cross_graph;  // masks: encoder; decoder or only stack; cross-attention
     LayerGraphs source_masks, masks, cross_masks;   // replace source_graph, graph and cross_graph in some layers
     Labels labels;                                  // labels of `rows`
-    TokenRows scored;                               // for each label, in order, a copy of its row of `rows`
+    TokenRows scored;                               // copy of rows[labels.rows[m]] for each label m
     // The mask of the last layer if this layer runs only for the rows with a label. If scored_graph is empty, the last
     // layer runs for all rows.
     SegmentGraph scored_graph;

@@ -132,7 +132,7 @@ struct LatentKindRow {
         kappa = 1,          // the kind has a concentration kappa, which the option learn_kappa makes a parameter
         kl = 2,             // the KL differs between documents, so the loss contains it
         kl_of_numbers = 4,  // the KL is a sum over the numbers of z, and LatentSample::kls can hold the terms
-        any_prior = 8,      // the prior can be any distribution of the kind (Latent::use_prior)
+        any_prior = 8,      // the prior can be computed from the source of a pair (Latent::use_prior)
     };
     unsigned traits = 0;
     bool has(Trait trait) const { return traits & trait; }

@@ -5,7 +5,7 @@
 namespace masquerade {
 
 // Returns `count` standard normal numbers. They depend only on the stream, a and b. Each block of the stream, counted
-// from `block`, gives four of them.
+// from `block`, gives four numbers.
 inline std::vector<double> normals(const Stream& stream, std::uint32_t a, std::uint32_t b, std::size_t count,
                                    std::uint32_t block = 0) {
     std::vector<double> e;

@@ -22,7 +22,8 @@ SegmentGraph one_segment(const Documents& documents, Rule rule) {
     return build.take();
 }
 
-// Returns the number of keys in the key segment q.self. Under Rule::bits, each row of q has one bit for each of them.
+// Returns the number of keys in the key segment q.self. Under Rule::bits, each row of q has one bit for each of these
+// keys.
 int keys_of(const SegmentGraph& graph, const QuerySegment& q) {
     return graph.keys[q.self].end - graph.keys[q.self].begin;
 }

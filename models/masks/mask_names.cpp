@@ -96,8 +96,8 @@ MaskDetails example_details(const Documents& documents) {
             const int half = d.target / 2;
             auto rank_of = [&](int k) { return k < 0 ? -1 : k < half ? d.target - half + k : d.target - 1 - k; };
             more.rank.push_back(rank_of(t));
-            // stream_rank: source rows are content rows, target rows are query rows. The last content rows are
-            // predicted, one by each query row; a query row has the rank of the content row that it predicts.
+            // stream_rank: source rows are content rows, target rows are query rows. Each query row predicts one content
+            // row and has the rank of this content row. With n query rows, the last n content rows are predicted.
             more.stream_rank.push_back(rank_of(t < 0 ? t + d.target : t));
             // branch and entity: the target consists of branches of two tokens each. Branch k is a fact about entity k,
             // which is the source token 1 + k.

@@ -84,7 +84,7 @@ std::vector<LayerWords> layer_words(const std::string& setting, const std::strin
 // Returns the words of a text, which are separated by spaces or commas.
 std::vector<std::string> words_of(std::string text);
 
-enum class StackRows { both, encoder, decoder };  // which rows a stack has: source and target, or only one
+enum class StackRows { both, encoder, decoder };  // rows of a stack: A and B; only A; only B
 
 // Masks for the layers of a stack (layer_words()). If the words give several masks for a layer, the last one counts. An
 // encoder uses only the A parts of the masks, and a decoder only the B parts.
@@ -95,8 +95,8 @@ class LayerMasks {
     const std::vector<MaskWords>& masks() const { return masks_; }
     // For each layer, the index in masks() of its mask, or -1 if no mask applies to the layer.
     const std::vector<int>& of_layers() const { return of_layers_; }
-    // Returns the masks of self-attention. If the stack has only the rows of A, the documents must have no rows of B,
-    // and vice versa (StackRows).
+    // Returns the masks of self-attention. If the stack is an encoder (StackRows), the documents must have no rows of B.
+    // If the stack is a decoder, the documents must have no rows of A.
     LayerGraphs graphs(const Documents& documents) const;
     // Returns the masks of cross-attention: the queries are rows of B, the keys are rows of A.
     LayerGraphs cross(const Documents& documents) const;

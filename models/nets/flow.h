@@ -16,12 +16,12 @@ class FlowNet {
     FlowNet(Parameters& parameters, const FlowNetOptions& o)
         : options(o), steps(parameters, "flow", o.columns, o.flow) {}
 
-    // Returns -log p of each row of x(B,D), without the constant() (B), in nats.
+    // Returns (B): -log p of each row of x(B,D) in nats, without the additive constant constant().
     Tensor* losses(Tape& tape, Tensor* x) const {
         auto scope = tape.scope("steps");
         const FlowSteps::Mapped f = steps(tape, x);
-        // flow_kl() subtracts the log density of a normal q, which is 0 here: q has variance 1, and the sample is its
-        // mean.
+        // flow_kl() returns log q - log p, both without the constant D/2 log 2 pi. Here q is a normal distribution with
+        // variance 1, and the sample is the mean of q. Without the constant, log q is therefore 0.
         const Numbers zeros(2 * x->shape.count(), 0);
         Tensor* q = tape.constant("q", {x->rows(), 2 * x->columns()}, x->dtype, zeros.data());
         Tensor* e = tape.constant("e", x->shape, x->dtype, zeros.data());

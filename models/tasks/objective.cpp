@@ -126,7 +126,8 @@ Example with_hidden(Example e, Sequence random, const ObjectiveOptions& o) {
     return e;
 }
 
-// Returns an example of all tokens. The first `source` rows are the source of the document.
+// Returns an example with one row for each token of a sentence or pair. The first `source` rows are the source of the
+// document, and the other rows are the target.
 Example whole(const Sentence& s, int source, const ObjectiveOptions& o) {
     Example e;
     e.rows = tokens_of(s, o);

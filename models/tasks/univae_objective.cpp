@@ -72,7 +72,7 @@ void push_joint(Batch& b, const LayerMasks& masks) {
     b.joint_masks = masks.graphs(b.parts);
 }
 
-// Sets the masks of the encoder half, and the fields of its rows [CLS].
+// Sets the masks of the encoder half, and the fields about its rows [CLS]: cls, cls_rows, which and document_weights.
 void mask_encoder(Batch& b, const ObjectiveOptions& o) {
     for (std::size_t d = 0; d < b.parts.size(); d++) {
         const int cls = b.which.size();
