@@ -27,8 +27,8 @@ class Points : public Latent {
         read_code(z, parts.data());
         write_code(parts.data(), z);
     }
-    // On entry, z holds standard normal numbers. The code has one part for each group of D numbers of z; the first
-    // number of the group selects this part.
+    // On entry, z holds standard normal numbers. The code has one part for each group of D numbers of z. The first
+    // number of the group selects this part: the normal distribution function maps it to a uniform number in (0, 1).
     void draw(double* z) const override {
         const int n = code_choices(), D = options.size / code_parts();
         std::vector<int> parts;

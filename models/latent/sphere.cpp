@@ -21,13 +21,13 @@ constexpr int knots_each = 512;    // knots of the quantile table per unit of fi
 constexpr double reach = 38;       // knots have log(u / (1 - u)) from -reach to reach: u from 3e-17 to 1 - 3e-17
 constexpr double fall = 100;       // the quadrature stops where the density is e^-100 of its maximum
 
-// w is the cosine between a sample and the mean direction in R^d. The density of t = artanh w, divided by its maximum:
-// exp(-kappa s(t)) / cosh(t)^(d-1) up to a factor. fallen(t) is s(t), which is 1 - w for von Mises-Fisher and
-// log 2 - log(1 + w) for power-spherical.
+// The density of t = artanh w, divided by its maximum, where w is the cosine between a sample and the mean direction in
+// R^d. The density is proportional to exp(-kappa s(t)) / cosh(t)^(d-1). fallen(t) returns s(t), which is 1 - w for von
+// Mises-Fisher and log 2 - log(1 + w) for power-spherical.
 struct Density {
     SphereKind kind;
     double kappa, power;  // power = d - 1 in R^d
-    // Mode: the t = artanh w with the largest density; peak: log of the undivided density at `mode`.
+    // mode: the t with the largest density. peak: log of exp(-kappa s(t)) / cosh(t)^(d-1) at the mode.
     double mode, peak;
 
     Density(SphereKind k, int d, double concentration)

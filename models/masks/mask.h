@@ -107,7 +107,7 @@ SegmentGraph pseudo_mask(const Documents& documents, const std::vector<int>& wei
 // Sliding-window, dilated, strided and global attention. With a window, a row sees only those rows of its own segment
 // that the mask allows and that at least one of radius, stride and globals allows.
 struct Window {
-    int radius = -1;   // rows up to radius * dilation rows away are seen; -1: the whole struct has no effect
+    int radius = -1;   // rows at most radius * dilation rows away are seen; -1: this struct has no effect
     int dilation = 1;  // within the window, only rows at distances that are multiples of this are seen
     int stride = 0;    // rows at distances that are multiples of this are seen, too, however far away; 0: off
     int globals = 0;   // the window lets the first `globals` rows of a segment see every row, and every row see them

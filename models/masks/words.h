@@ -79,7 +79,8 @@ struct LayerWords {
 };
 // Splits words for several ranges of layers at "|": "A full; B causal | layers 2: A full; B causal sees A[0]". Words
 // that begin with "layers I:J" are for the layers from I to before J, indexed as in Python; other words are for all
-// layers. `setting` is the name of the setting, for messages. Throws BadUsage if a range cannot be read.
+// layers. In the example, "layers 2:" means layer 2 and all layers above it. `setting` is the name of the setting, for
+// messages. Throws BadUsage if a range cannot be read.
 std::vector<LayerWords> layer_words(const std::string& setting, const std::string& words, int layers);
 // Returns the words of a text, which are separated by spaces or commas.
 std::vector<std::string> words_of(std::string text);

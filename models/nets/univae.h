@@ -51,8 +51,8 @@ class UniVae {
     UniVae(Parameters& parameters, const UniVaeOptions& options);
 
     // Runs the encoder half and returns the samples of the K latents. If `noise` is null, the samples are the means.
-    // If the prior depends on the source, also runs the encoder half for the sources alone, which gives the samples
-    // their priors and KLs.
+    // If the prior depends on the source, a second pass of the encoder half reads only the sources, and computes the
+    // priors and the KLs of the samples.
     std::vector<LatentSample> encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
     // If the prior depends on the source: samples the latents of these sources (Batch::sources) from the prior, from the
     // lowest layer on. use(l, sample) returns the z of latent layer l on which the layers above depend, which is

@@ -322,8 +322,9 @@ double weight_of(const std::string& word, const std::string& words) {
 Example tree_of(const Sentence& s, const ObjectiveOptions& o) {
     const TokenRows all = tokens_of(s, o);
     const int n = all.count();
-    // If token `open` is an opening bracket of this kind (0: [ ], 2: ( )), returns the index after its closing bracket.
-    // Returns -1 if it is not, if nothing stands between the two brackets, or if another bracket or [SEP] comes first.
+    // If token `open` is an opening bracket ("[" if kind is 0, "(" if kind is 2), returns the index after its closing
+    // bracket. Returns -1 if token `open` is another token, if nothing stands between the two brackets, or if another
+    // bracket or [SEP] comes before the closing bracket.
     const auto closed = [&](int open, int kind) {
         if (open >= n || o.brackets[kind] < 0 || all.ids[open] != o.brackets[kind]) return -1;
         for (int i = open + 1; i < n; i++) {
