@@ -78,13 +78,16 @@ struct Halves {
     // If the prior of the latents depends on the source: a batch whose encoder halves read only the sources, with the
     // same documents in the same order. Else null.
     std::shared_ptr<const Batch> sources;
-    // For UniVae::joint(), which runs both halves of each document as one sequence. joint: the rows of all sequences.
-    // joint_cls_rows: for each document, the index in `joint` of its row [CLS]. joint_which: for each row of `joint`,
-    // the index of its document if the row is [CLS], else -1. joint_read_which: the same for the rows [CLS] of sources
-    // in the decoder halves of a conditional UniVAE. joint_decoder_rows: the indices of the decoder halves' rows that
-    // have a label. joint_parts: for each row of `joint`, 1 if it is a target row of a decoder half, else 0.
-    // joint_lower_graph and joint_upper_graph: the masks of layers without and with a latent. joint_masks: masks that
-    // replace these two in some layers.
+    // For UniVae::joint(), which runs both halves of each document as one sequence.
+    // joint: the rows of all sequences.
+    // joint_cls_rows: for each document, the index in `joint` of the row [CLS] of its encoder half.
+    // joint_which: for each row of `joint`, the index of its document if the row is the [CLS] of an encoder half, else -1.
+    // joint_read_which: for each row of `joint`, the index of its document if the row is the [CLS] of the source in the
+    // decoder half of a conditional UniVAE, else -1.
+    // joint_decoder_rows: the indices of the decoder halves' rows that have a label.
+    // joint_parts: for each row of `joint`, 1 if it is a target row of a decoder half, else 0.
+    // joint_lower_graph and joint_upper_graph: the masks of layers without and with a latent.
+    // joint_masks: masks that replace joint_lower_graph and joint_upper_graph in some layers.
     TokenRows joint;
     std::vector<int> joint_cls_rows, joint_which, joint_read_which, joint_decoder_rows;
     std::vector<char> joint_parts;

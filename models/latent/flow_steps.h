@@ -33,12 +33,12 @@ class FlowSteps {
     };
     Mapped operator()(Tape& tape, Tensor* z) const;
 
-    // The same for one vector, on the host in double: returns f(z), and adds log |df/dz| to log_det.
+    // Maps one vector z on the host in double: returns f(z), and adds log |df/dz| to log_det.
     Numbers forward(Numbers z, double& log_det) const;
     Numbers inverse(Numbers u) const;  // f^-1(u)
 
     // Whether ActNorm's s and b still wait for the first batch. After start(rows), each ActNorm maps these vectors to
-    // numbers with mean 0 and standard deviation 1. A checkpoint stores that this is done.
+    // numbers with mean 0 and standard deviation 1. A checkpoint stores whether start() has run.
     bool waits_for_data() const;
     void start(std::vector<Numbers> rows) const;
 

@@ -43,8 +43,8 @@ SegmentGraph cross_mask(const Documents& documents);
 
 // The mask of UniVAE's decoder pass in the layers with a latent. The queries are the rows of the target B. Row d of key
 // tensor 0 is the latent of document d; key tensor 1 holds the rows of B. A row of B sees the latent of its document,
-// the earlier rows of B, and itself. Its attention output is bit-identical to the output of the same row under
-// uniae_mask.
+// the earlier rows of B, and itself. The attention output of a row of B is bit-identical to the output of the same row
+// under uniae_mask.
 SegmentGraph latent_mask(const Documents& documents);
 
 // The mask of a conditional UniVAE's joint form. Each document has three parts: the encoder half, of which only the

@@ -91,13 +91,14 @@ MaskDetails example_details(const Documents& documents) {
     for (const Document& d : documents) {
         for (int i = 0; i < d.source + d.target; i++) {
             int t = i - d.source;  // index of the row within the target B; negative in the source A
-            // rank: the source is context, with rank -1. The second half of the target is predicted first, from right to
-            // left; then the first half, from left to right.
+            // rank: the source is context, with rank -1. The second half of the target is predicted first, from
+            // right to left; then the first half, from left to right.
             const int half = d.target / 2;
             auto rank_of = [&](int k) { return k < 0 ? -1 : k < half ? d.target - half + k : d.target - 1 - k; };
             more.rank.push_back(rank_of(t));
-            // stream_rank: source rows are content rows, target rows are query rows. Each query row predicts one content
-            // row and has the rank of this content row. With n query rows, the last n content rows are predicted.
+            // stream_rank: source rows are content rows, target rows are query rows. Each query row predicts one
+            // content row and has the rank of this content row. With n query rows, the last n content rows are
+            // predicted.
             more.stream_rank.push_back(rank_of(t < 0 ? t + d.target : t));
             // branch and entity: the target consists of branches of two tokens each. Branch k is a fact about entity k,
             // which is the source token 1 + k.

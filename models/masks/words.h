@@ -96,8 +96,8 @@ class LayerMasks {
     const std::vector<MaskWords>& masks() const { return masks_; }
     // For each layer, the index in masks() of its mask, or -1 if no mask applies to the layer.
     const std::vector<int>& of_layers() const { return of_layers_; }
-    // Returns the masks of self-attention. If the stack is an encoder (StackRows), the documents must have no rows of B.
-    // If the stack is a decoder, the documents must have no rows of A.
+    // Returns the masks of self-attention. If the stack is an encoder (StackRows), the documents must have no rows of
+    // B. If the stack is a decoder, the documents must have no rows of A.
     LayerGraphs graphs(const Documents& documents) const;
     // Returns the masks of cross-attention: the queries are rows of B, the keys are rows of A.
     LayerGraphs cross(const Documents& documents) const;

@@ -54,8 +54,8 @@ class UniVae {
     // If the prior depends on the source, a second pass of the encoder half reads only the sources, and computes the
     // priors and the KLs of the samples.
     std::vector<LatentSample> encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
-    // If the prior depends on the source: samples the latents of these sources (Batch::sources) from the prior, from the
-    // lowest layer on. use(l, sample) returns the z of latent layer l on which the layers above depend, which is
+    // If the prior depends on the source: samples the latents of these sources (Batch::sources) from the prior, the
+    // lowest layer first. use(l, sample) returns the z of latent layer l on which the layers above depend, which is
     // usually sample.z.
     void draw(Tape& tape, const Batch& sources, const LatentNoise* noise,
               const std::function<Tensor*(int, const LatentSample&)>& use) const;
