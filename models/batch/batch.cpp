@@ -39,8 +39,8 @@ void pad(Batch& b, int to) {
     const int missing = rounded_up(b.labels.count, to) - b.labels.count;
     std::vector<int> lengths = fillers(real, b.documents, all_labelled ? 1 : missing, to), sources(lengths.size(), 0);
     if (b.source.count() > 0) sources = fillers(b.source.count(), b.documents, 1, to);
-    // Two stacks: every inert document gets source rows. If decoder rows must be padded, the last inert document gets
-    // all of these padding rows.
+    // With two stacks, every inert document gets source rows. Except in a conditional UniVAE, the last inert document
+    // gets all padding rows of the decoder.
     if (b.source.count() > 0 && b.read.empty()) {
         std::fill(lengths.begin(), lengths.end(), 0);
         lengths.back() = rounded_up(real + (all_labelled ? 0 : missing), to) - real;

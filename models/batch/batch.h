@@ -81,7 +81,8 @@ struct Halves {
     // For UniVae::joint(), which runs both halves of each document as one sequence.
     // joint: the rows of all sequences.
     // joint_cls_rows: for each document, the index in `joint` of the row [CLS] of its encoder half.
-    // joint_which: for each row of `joint`, the index of its document if the row is the [CLS] of an encoder half, else -1.
+    // joint_which: for each row of `joint`, the index of its document if the row is the [CLS] of an encoder half, else
+    // -1.
     // joint_read_which: for each row of `joint`, the index of its document if the row is the [CLS] of the source in the
     // decoder half of a conditional UniVAE, else -1.
     // joint_decoder_rows: the indices of the decoder halves' rows that have a label.
@@ -109,8 +110,8 @@ struct Batch : Halves {
     Documents shared;
     // The number that the mask needs for each row (Example::rank), padded with -1; or empty.
     std::vector<int> rank;
-    SegmentGraph source_graph, graph, cross_graph;  // masks: encoder; decoder or only stack; cross-attention
-    LayerGraphs source_masks, masks, cross_masks;   // replace source_graph, graph and cross_graph in some layers
+    SegmentGraph source_graph, graph, cross_graph;  // masks of encoder, decoder (or only stack), cross-attention
+    LayerGraphs source_masks, masks, cross_masks;   // masks that replace the three masks above in some layers
     Labels labels;                                  // labels of `rows`
     TokenRows scored;                               // copy of rows[labels.rows[m]] for each label m
     // The mask of the last layer if this layer runs only for the rows with a label. If scored_graph is empty, the last

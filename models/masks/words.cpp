@@ -99,7 +99,7 @@ std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const
     const KeySegment all = build.graph().keys[own];
     const int length = all.end - all.begin;
     std::vector<std::pair<int, int>> slices;
-    bool whole = false;  // whether at least one slice names the whole part, as A does
+    bool whole = false;  // whether at least one slice is the whole part, such as A or A[0:]
     for (const IndexRange& s : parts_[1 - part].sees) {
         slices.push_back({s.begin(length), s.end(length)});
         whole |= s.from == 0 && s.to == IndexRange::whole;

@@ -3,7 +3,7 @@
 //
 //   "A full; B causal sees A[0]"        UniVAE's upper layers: [CLS] is the only row of A that B sees
 //
-//   mask   one or two parts, separated by ";": A is the source, B the target. Or AB alone: the document is one part
+//   mask   one or two parts, separated by ";": A is the source, B the target. Or one part AB: the whole document
 //   part   NAME RULE KEY=VALUE ... sees SLICE, SLICE ...
 //   RULE   which rows of its own part a row sees: full, causal, strict-causal, anticausal, none
 //   SLICE  rows of the other part that all rows of this part see: all (A or B), one row (A[0] or A[-1]), or a range

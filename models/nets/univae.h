@@ -59,8 +59,8 @@ class UniVae {
     // usually sample.z.
     void draw(Tape& tape, const Batch& sources, const LatentNoise* noise,
               const std::function<Tensor*(int, const LatentSample&)>& use) const;
-    // Runs the decoder half with the latents z, K tensors (B,Z). Returns the last hidden states of the decoder rows that
-    // have a label, (M,C). Unless the model is conditional, every decoder row has a label.
+    // Runs the decoder half with the latents z, K tensors (B,Z). Returns the last hidden states of the decoder rows
+    // with a label, (M,C). Unless the model is conditional, every decoder row has a label.
     Tensor* decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const;
     // Runs both halves as one sequence. Returns the last hidden state of every decoder row with a label, (M,C). If
     // `noise` is null, the latents are the means.

@@ -9,8 +9,8 @@ namespace masquerade {
 // Returns the objective of the model: reconstruct-conditional if it is conditional, else reconstruct.
 const Objective& objective_of(const UniVae& model);
 
-// Returns objective options with the fields that follow from the model: the lengths, the last layer of the encoder half
-// and the masks in words.
+// Returns objective options with the fields that follow from the model: the maximum length, the position of a target's
+// first token, the last layer of the encoder half, and the masks in words.
 ObjectiveOptions halves_options(const UniVae& model);
 
 // Makes the batch of a training step. If the prior of the latents depends on the source, this includes the sources
