@@ -24,7 +24,9 @@ struct Queries {
 struct Keys {
     Tensor* x = nullptr;       // (Nk,C): Nk key rows of width C
     Ints positions = {};       // positions of the rows of x, for the rotary embedding
-    Tensor* memory = nullptr;  // null, or further rows (B,C) at position 0: source 0 of the mask; x is then source 1
+    // Null, or one more key row for each of B documents (B,C), at position 0: the latent of UniVAE. In the mask, these
+    // rows are then key source 0, and the rows of x are source 1; otherwise the rows of x are source 0.
+    Tensor* memory = nullptr;
     bool any() const { return x || memory; }
 };
 
@@ -50,8 +52,9 @@ struct Branches {
     Ints from_slots, to_slots, from_rows, to_rows;
 };
 
-// The decoding state of one Attention, such as a KV cache. It stores what later steps need of the memory (Keys::memory,
-// or the rows of the encoder) and of the tokens generated so far. Each kind of attention derives its own class.
+// The decoding state of one Attention, such as a KV cache. It stores what later steps need to know of the rows that were
+// read before the first step (Keys::memory, or the rows of the encoder) and of the tokens generated so far. Each kind of
+// attention derives its own class.
 class AttentionState {
   public:
     virtual ~AttentionState() = default;
@@ -59,14 +62,15 @@ class AttentionState {
     virtual void branch(Tape&, const Branches&) {}
 };
 
-// A second stream of rows, which passes from layer to layer beside x. Only Luna has a second stream: its packed rows. A
-// model has one Companion, which declares the parameters of the stream and makes a new Companion for each pass.
+// A second stream of rows, which passes from layer to layer beside x. Only Luna has one: the packed rows, which sum up
+// the keys. A model has one Companion, which declares the parameters of the stream. For each pass through the layers,
+// start() returns a new Companion, which holds the rows of this pass.
 class Companion {
   public:
     virtual ~Companion() = default;
     virtual std::shared_ptr<Companion> start() const = 0;  // returns a new Companion, for one pass through the layers
-    // In a pre-norm encoder, the companion is normalised after the last layer, as x is. declare_norm() declares the
-    // parameters of this norm, and norm() applies it.
+    // In a pre-norm encoder, the rows of the second stream are normalised after the last layer, as x is. declare_norm()
+    // declares the parameters of this norm, and norm() applies it.
     virtual void declare_norm(Parameters& parameters, const std::string& path) = 0;
     virtual void norm(Tape& tape, const std::string& name) = 0;
 };

@@ -134,7 +134,8 @@ class ByHeadAttention : public SoftmaxAttention {
         const std::vector<double> zeros(N * H * D, 0.0);
         Tensor* y = tape.constant(name_ + ".heads.none", {N * H, D}, q->dtype, zeros.data());
         for (const Group& group : groups_) {
-            std::string name = name_ + ".heads";  // names its heads, so that they have random numbers of their own
+            // The name lists the heads, so that dropout draws other random numbers for each group.
+            std::string name = name_ + ".heads";
             for (int h : group.queries) name += "_" + std::to_string(h);
             std::vector<Tensor*> some_kv;
             for (std::size_t i = 0; i < kv.size(); i++)
@@ -154,7 +155,7 @@ class ByHeadAttention : public SoftmaxAttention {
     }
 
   private:
-    // Heads that one op computes: heads of queries, and the columns of their keys and values, counted in heads.
+    // Heads that one attention op computes together. `queries` lists the query heads, `keys` their key/value heads.
     struct Group {
         QuerySegment pattern;  // only the fields `window` to `block_last` are used
         std::vector<int> queries, keys;
