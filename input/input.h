@@ -12,7 +12,7 @@ namespace masquerade {
 
 constexpr std::size_t largest_text = 100'000'000;  // bytes; limit for JSON files, settings, safetensors headers
 constexpr int deepest_json = 64;                   // maximum depth of nested lists and objects
-constexpr std::size_t most_json = 2'000'000;       // maximum number of values in a JSON text; about 100 bytes each
+constexpr std::size_t most_json = 2'000'000;       // maximum number of JSON values, about 100 bytes of memory each
 
 // Called with the path of every file or run folder before it is read. A program can set this function to one that
 // throws if the program will also overwrite the file (tools/outputs.h).

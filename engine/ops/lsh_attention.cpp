@@ -21,8 +21,8 @@ struct Sorted {
     ListPlan plan;
     int heads, rounds, buckets, chunk;
     int* bucket = nullptr;  // (rounds,H,rows), for H heads: the bucket of each row
-    // (rounds,H,keys) each. order: the keys of each group, sorted by bucket. start: for each key, the index in the
-    // sorted keys of its group at which its chunk begins.
+    // (rounds,H,keys) each. order: the indices of the keys, group by group, and sorted by bucket within a group.
+    // start[key]: the place at which the chunk of this key begins, counted in `order` from the beginning of its group.
     int *order = nullptr, *start = nullptr;
     HD std::int64_t at(int round, int head) const { return std::int64_t(round) * heads + head; }
     HD int bucket_of(std::int64_t b, int key) const { return bucket[b * plan.rows + plan.row[key]]; }

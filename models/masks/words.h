@@ -41,7 +41,7 @@ class MaskWords {
     // Returns which rows a new row sees in token-by-token generation after a source of `source` rows: the rows
     // [from, to) of the source, and the earlier rows of B within the window. If goes_on is true, the new rows continue
     // A and see all earlier rows. Throws BadUsage if the mask does not permit such generation, for example because
-    // rows see later rows or several slices.
+    // rows see later rows, or because B sees several separate ranges of rows of the source.
     struct Written {
         int from, to;
         Window window;

@@ -47,8 +47,9 @@ class Training {
     TrainingText text;
     RunFolder folder;  // has no path until a new run has done its first step
     std::unique_ptr<Task> task;
-    TrainOptions options;            // may be changed before the first call of trainer()
-    std::string initial, was_given;  // path of the initial weights, and which parts were copied; empty: there are none
+    TrainOptions options;   // may be changed before the first call of trainer()
+    std::string initial;    // path of the initial weights; empty: there are none
+    std::string was_given;  // the result of Start::give_weights(); empty: there are no initial weights
 
   private:
     std::shared_ptr<nlohmann::json> record_;  // run.json of a new run, or the entry that a resumed run adds to it

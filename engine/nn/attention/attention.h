@@ -22,8 +22,8 @@ struct Queries {
 // The rows that queries attend to: in self-attention the rows of the queries' own stack, in cross-attention the rows of
 // the encoder.
 struct Keys {
-    Tensor* x = nullptr;       // (Nk,C): Nk key rows of width C
-    Ints positions = {};       // positions of the rows of x, for the rotary embedding
+    Tensor* x = nullptr;  // (Nk,C): Nk key rows of width C
+    Ints positions = {};  // positions of the rows of x, for the rotary embedding
     // Null, or one more key row for each of B documents (B,C), at position 0: the latent of UniVAE. In the mask, these
     // rows are then key source 0, and the rows of x are source 1; otherwise the rows of x are source 0.
     Tensor* memory = nullptr;
