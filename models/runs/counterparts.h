@@ -11,15 +11,15 @@
 
 namespace masquerade {
 
-// A whole parameter, or one half of an attention parameter key_value: the half that projects to keys or to values. Two
-// parts with an equal `key` are counterparts.
+// A whole parameter, or one half of a parameter key_value of attention: the rows that project to keys, or the rows that
+// project to values. Two parts with an equal `key` are counterparts.
 struct ParameterPart {
     std::string key;   // the path; in attention, the parameter's name is replaced by its role (AttentionKind::role)
     std::string name;  // what messages call the part, such as "attention.query"
     RowPart rows = {};
 };
 // Returns the parts of a parameter. `path` is its path, and `rows` its number of rows. `kind` is the kind of attention
-// that it belongs to (attention_of), or null. `key_width` is the number of rows of a projection of keys.
+// to which the parameter belongs (attention_of), or null. `key_width` is the number of rows of a projection to keys.
 std::vector<ParameterPart> parts_of(const std::string& path, std::int64_t rows, const AttentionKind* kind,
                                     int key_width);
 
@@ -27,11 +27,12 @@ std::vector<ParameterPart> parts_of(const std::string& path, std::int64_t rows, 
 // the parameter takes their place.
 std::string joined_parts(std::set<std::string> names);
 
-// Returns the kind of attention that a parameter belongs to, or null.
+// Returns the kind of attention to which a parameter belongs; null if it belongs to none.
 const AttentionKind* attention_of(const std::string& path, const Stacks& stacks);
 
-// Replaces ".attention." in a path by ".target_attention.", or the reverse. A layer has both if part B of a document
-// (the target) has another kind of attention than part A (the source); ".target_attention." is then the one of B.
+// Replaces ".attention." in a path by ".target_attention.", or the reverse. If the target of a document has another
+// kind of attention than the source, a layer has both: ".attention." for the source, ".target_attention." for the
+// target.
 std::string of_other_part(std::string path);
 
 // The index of the layer of a parameter in its stack; -1 if the parameter does not belong to a layer.

@@ -16,13 +16,13 @@ struct FlowSettings : RunSettings {
     std::string points = "moons";
     FlowOptions flow;
     int held_out = 1000;
-    int columns = 0;  // D; 0: not known yet. Not a setting: it is that of the points, or of the weights
+    int columns = 0;  // D, taken from the points or from the weights, so it is no setting; 0: not known yet
 
     FlowSettings();
     const char* family() const override { return name; }
     const char* architecture() const override { return "Flow"; }
     void declare(Config& config) override;
-    // Every run has a vocabulary. That of a flow is never read.
+    // A vocabulary that nothing reads. It exists because every run must have one.
     Strings words() const override { return {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "number"}; }
     void adopt(const Stacks& stacks) override;
     FlowNetOptions net(int vocabulary) const;
@@ -38,12 +38,13 @@ class FlowRun : public RunOf<FlowSettings, FlowNet> {
     void complete(TextOrigin& origin) const override;
     std::string description() const override;
     std::string writing_command(const std::string& folder) const override;
-    // Measures -log p, which is the first measure, on at most `count` held-out vectors.
+    // Returns the measures on at most `count` held-out vectors. The first one is the mean of -log p.
     std::vector<Measure> measures(std::uint64_t count);
     Measures measures(const Measuring& how) override;
     RunWriter writer(const Writing& how) override;
 
-    // Opens the points, or returns those that are open. Throws BadInput if they are not those of the training.
+    // Returns the points, which the first call opens. Throws BadInput if the run was loaded and the file of points has
+    // changed since training.
     const VectorSource& points();
     std::vector<Numbers> rows(std::uint64_t first, std::uint64_t count, bool held_out);
     // Draws a vector, which depends only on the seed and the line. `temperature` scales the noise.
@@ -54,7 +55,7 @@ class FlowRun : public RunOf<FlowSettings, FlowNet> {
 
   private:
     std::unique_ptr<VectorSource> points_;
-    std::uint64_t hash_ = 0;  // of the file of points, from run.json of a loaded run; 0 if there is none
+    std::uint64_t hash_ = 0;  // hash of the file of points, from run.json of a loaded run; 0: no such hash
 };
 
 }  // namespace masquerade

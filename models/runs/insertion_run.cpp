@@ -17,8 +17,8 @@
 namespace masquerade {
 namespace {
 
-// An order of insertion, as a number for every token of the vocabulary. If several words are missing in a slot (a place
-// between two words), training prefers the tokens with the smallest numbers.
+// An order of insertion, given by a number for every token of the vocabulary. If several words are missing in a slot (a
+// place between two words), training prefers to insert the token with the smallest number.
 struct Order {
     const char *name, *what;
     Numbers (*numbers)(const InsertionRun& run, const TrainingText& text);  // null: the order needs no numbers
@@ -164,7 +164,7 @@ InsertionOptions InsertionSettings::net(int vocabulary_size) const {
     o.joint = content_location == Location::joint;
     o.scored = find_order(order).numbers != nullptr;
     stack.vocabulary = vocabulary_size;
-    // The rows of a canvas are its words, [CLS] and [SEP]. max_target already counts [SEP], but not [CLS].
+    // A canvas has a row for each of its tokens, for [CLS] and for [SEP]. max_target counts [SEP], but not [CLS].
     stack.positions =
         std::max(stack.positions, o.one_stack ? max_length + max_target + 1 : std::max(max_length, max_target + 1));
     expect_types(stack);

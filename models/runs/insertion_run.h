@@ -44,9 +44,9 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
     // start from) for each source. If `starts` is empty, all canvases are empty at the start.
     std::vector<Written> insert(const Sentences& sources, const SearchOptions& options,
                                 std::vector<Canvas> starts = {}) const;
-    // Makes a canvas (the words from which generation starts) of the words of a line. The word "_" does not go onto the
-    // canvas. It closes the slot (the place between two words) where it stands: nothing is inserted there. The slots
-    // between the pieces of a word are closed as well.
+    // Makes a canvas (the text from which generation starts) of the words of a line. The word "_" does not become a
+    // part of the canvas. Instead, it closes a slot: nothing is inserted between the words before and after "_". The
+    // slots between the tokens of one word are closed as well.
     Canvas canvas_of(const std::string& line) const;
     ObjectiveOptions objective_options() const override;
 
@@ -56,8 +56,8 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
                         std::vector<Measure>& rows) const override;
 
   private:
-    // A copy of InsertionTransformer::scores, which has a number for each of the V tokens: their order of insertion.
-    // Null until objective_options() makes it.
+    // A copy of InsertionTransformer::scores, which has a number for each of the V tokens and thus defines their order
+    // of insertion. Null until objective_options() makes the copy.
     mutable std::shared_ptr<const Numbers> scores_;
 };
 

@@ -13,8 +13,8 @@ struct Measure {
     std::string key;
     double value;
     std::string unit, meaning;
-    Numbers beside = {};    // the same measure of other texts, such as held-out text; one column per text
-    Numbers interval = {};  // low and high end of a 95 % interval or of several random draws; may be empty
+    Numbers beside = {};    // this measure of further texts, such as held-out text; one column per text
+    Numbers interval = {};  // ends of a 95 % interval, or least and largest of several draws; may be empty
 };
 
 struct Measures {
@@ -46,8 +46,8 @@ struct Measuring {
     std::string outputs;
 };
 
-// Encodes and decodes each line, so that the result has the form of a generated line and can be compared with one.
-// Words that are not in the vocabulary do not become [UNK] (WordPiece::reading).
+// Encodes and decodes each line. The result has the form of a generated line (for example, its spaces and case), so it
+// can be compared with generated lines. Words that are not in the vocabulary do not become [UNK] (WordPiece::reading).
 Strings as_read(Strings lines, const WordPiece& tokenizer);
 
 }  // namespace masquerade

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The part of a training task that is the same for all families whose examples are numbered and are not sentences.
+// The base class of the training tasks whose examples are not sentences but are numbered, such as vectors.
 #pragma once
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ class NumberedTask : public Task {
             out += fmt::format("    {:20}{:>9.3f}  {:14}{}\n", m.key, m.value, m.unit, m.meaning);
         return out;
     }
-    // The number of the next example, and the hash of the files.
+    // Returns the number of the next example, and the hash of the task's files.
     std::vector<std::uint64_t> place() const override { return {next_, hash()}; }
     void move_to(const std::vector<std::uint64_t>& place) override {
         if (place.size() != 2) throw BadInput(text("the checkpoint does not record the number of the next ", unit_));
@@ -35,8 +35,8 @@ class NumberedTask : public Task {
 
   protected:
     virtual std::uint64_t hash() const = 0;
-    virtual std::string changed() const = 0;            // the message if the hash has changed
-    virtual std::vector<Measure> measured() const = 0;  // on held-out examples
+    virtual std::string changed() const = 0;            // the error message if hash() has changed
+    virtual std::vector<Measure> measured() const = 0;  // measures on held-out examples
     void advance(std::size_t count) {
         next_ += count;
         shown_.clear();
@@ -52,7 +52,7 @@ class NumberedTask : public Task {
     Run& all_;
     const char* const unit_;
     std::uint64_t next_ = 0;
-    std::vector<Measure> shown_;  // those of the current weights
+    std::vector<Measure> shown_;  // measures of the current weights; empty: not yet measured
 };
 
 }  // namespace masquerade

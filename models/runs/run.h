@@ -47,7 +47,7 @@ struct RunSettings {
     bool keep_tokens = false;      // with --init: drop the tokens of the initial weights that the text does not contain
     DType precision = DType::f32;  // storage of activations and matrices in training; master weights are f32
     int batch_tokens = 360;
-    std::string mask;  // attention masks, written as rules; empty: the usual masks of the family or objective
+    std::string mask;  // attention masks, written as rules; empty: the masks that the family or objective defines
     PairOptions made;  // if made.any(): a task that generates training pairs, which replace a training text
     TrainOptions train;
 
@@ -58,26 +58,28 @@ struct RunSettings {
     virtual void declare(Config& config) = 0;
     virtual TextKind wants(TextKind usual) const { return usual; }  // kind of text to read; `usual`: Family::reads
     virtual Strings words() const { return {}; }                    // the vocabulary, if the task fixes it; else empty
-    // The labels of a task, which are added as tokens to the vocabulary of --init or --vocab; empty: none.
+    // The labels of a task. They are added as tokens to the vocabulary of --init or --vocab.
     virtual Strings answers() const { return {}; }
-    // Whether the initial weights may have tokens that the task lacks. If they do, the head is initialised at random.
+    // Whether the initial weights may have tokens that the task lacks. If they have such tokens, the head is
+    // initialised at random.
     virtual bool takes_any_stack() const { return false; }
     virtual LineLimit source_limit() const { return {}; }
     virtual LineLimit target_limit() const { return {}; }  // limit of the targets of pairs
-    // These functions are for training that starts from the weights of another model. adopt() sets the sizes of this
-    // model to `stacks`, the sizes of the weights. If the weights have one stack and this model has two, encoder and
-    // decoder both get the number of layers of the one stack. adopt_reading() copies from `theirs` the settings that
-    // define how text is read: `cased`, and the settings that reading() names.
+    // The following two functions are for training that starts from the weights of another model. adopt() sets the
+    // sizes of this model to `stacks`, the sizes of the weights. If the weights have one stack and this model has two,
+    // encoder and decoder each get as many layers as that stack has. adopt_reading() copies from `theirs` the settings
+    // that define how text is read: `cased`, and the settings that reading() names.
     virtual void adopt(const Stacks& stacks) = 0;
     void adopt_reading(RunSettings& theirs);
-    // Returns the names of the settings that adopt_reading() copies. If `theirs` lacks the first one, copies none.
+    // Returns the names of the settings that adopt_reading() copies in addition to `cased`. If `theirs` lacks the first
+    // of these settings, adopt_reading() copies none of them.
     virtual std::vector<const char*> reading() const { return {}; }
 
     // Declare the settings of a stack. declare_backbone() declares the usual settings. declare_foreign() declares
     // settings that rarely differ from their defaults, except in checkpoints of other programs.
     static void declare_backbone(Config& config, BackboneOptions& backbone);
     static void declare_foreign(Config& config, BackboneOptions& backbone);
-    // Declares the settings of a flow. `prefix` begins their help.
+    // Declares the settings of a flow. The help text of each setting begins with `prefix`.
     static void declare_flow(Config& config, FlowOptions& flow, const std::string& prefix);
 
   protected:
@@ -86,7 +88,7 @@ struct RunSettings {
     void declare_training(Config& config);
 };
 
-// Returns the ids of [PAD], [UNK], [CLS], [SEP] and [MASK], without those that the vocabulary lacks.
+// Returns the ids of those of [PAD], [UNK], [CLS], [SEP] and [MASK] that the vocabulary has.
 Tokens special_ids(const Vocabulary& vocabulary);
 
 class Run {
@@ -94,13 +96,14 @@ class Run {
     virtual ~Run() = default;
 
     virtual const RunSettings& common() const = 0;
-    virtual RunSettings& settings_to_change() = 0;  // writable: the user may change a few when the run is resumed
+    virtual RunSettings& settings_to_change() = 0;  // common(), writable: resuming may change some settings
     virtual Stacks stacks() const = 0;
     virtual std::unique_ptr<Task> task(const TrainingText& text) = 0;
     // Adds the files that the run reads itself, such as the files of a task, to `origin`, which run.json stores.
     virtual void complete(TextOrigin& /*origin*/) const {}
-    // Returns a feature vector for each line, as the input of a classifier: the latents of the line without noise, or
-    // the last hidden state averaged over the tokens of the line. Returns an empty list if the run has no features.
+    // Returns a vector for each line, for example as the input of a classifier: in a run with latents, the latents of
+    // the line without noise; otherwise, the last hidden state averaged over the tokens of the line. Returns an empty
+    // list if the run has no such vectors.
     virtual std::vector<Numbers> features(const Strings& /*lines*/) const { return {}; }
     // Evaluates the run on held-out text (models/runs/measures.h).
     virtual Measures measures(const Measuring& how) = 0;
@@ -113,9 +116,11 @@ class Run {
     virtual const Backbone* bert() const { return nullptr; }
     // Writes config.json of a checkpoint into a folder: the settings, and the sizes under Hugging Face's names.
     void save_config(const std::string& folder);
-    // Reads the weights of a checkpoint. Also reads run.json and, if it exists, tokenizer.json from the run folder.
+    // Reads the weights of a checkpoint from `weights`. Also reads run.json and, if there is one, tokenizer.json from
+    // the run folder.
     void load_checkpoint(const RunFolder& folder, std::int64_t at_step, const TensorFile& weights);
-    // Replaces the weights of a loaded checkpoint by their moving average, if training has kept one (the setting ema).
+    // Replaces the weights of a loaded checkpoint by their moving average. Does nothing if the checkpoint has no moving
+    // average (the setting ema).
     void use_moving_average();
     // Replaces the weights by the mean of the weights of `count` checkpoints: the loaded checkpoint and the latest ones
     // before it. Throws BadUsage if there are not enough checkpoints.
@@ -140,7 +145,7 @@ class Run {
     std::string step_folder;  // path of the step folder from which the run was loaded; empty for a new run
     bool averaged = false;    // whether the weights are the mean of several checkpoints
     std::string run_json;     // contents of run.json of a loaded run; empty for a new run
-    std::string salt;         // hash in run.json and all checkpoints: shows that they belong together; may be empty
+    std::string salt;         // hash that run.json and all checkpoints of one run have in common; may be empty
 
   protected:
     Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);
@@ -169,8 +174,8 @@ struct Family {
     std::unique_ptr<Run> (*load)(const std::string& path, bool to_train, Device device);
 };
 const std::vector<Family>& families();
-// Returns the family called `name` or, if there is none, the first family that has an objective called `name`. If there
-// is neither, throws BadUsage with a list of the families.
+// Returns the family called `name`. If there is no such family, returns the first family that has an objective called
+// `name`. If there is no such objective either, throws BadUsage with a list of the families.
 const Family& find_family(const std::string& name);
 const Family& family_of_run(const std::string& path);  // throws BadInput if the path is not a run
 

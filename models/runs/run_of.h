@@ -11,8 +11,8 @@ namespace masquerade {
 template <class Settings, class Net, class Base = Run>
 class RunOf : public Base {
   public:
-    // `weights` is the file from which the weights will be loaded, or null. If there is a file, its shapes are checked
-    // before memory is allocated, and the parameters get no random initial values.
+    // `weights` is the file from which the weights will be loaded, or null. If it is not null, the shapes of the
+    // tensors in the file are checked before memory is allocated, and the parameters get no random initial values.
     RunOf(const Settings& s, Vocabulary vocabulary, DType storage = DType::f32, Device device = Device::cpu,
           const TensorFile* weights = nullptr)
         : Base(s, std::move(vocabulary), storage, device),
@@ -29,8 +29,8 @@ class RunOf : public Base {
 };
 
 // Loads a run from its folder or from one of its step folders. If `to_train` is true, the run gets the precision of its
-// settings and the weights of the last update. If `to_train` is false, it gets f32 and, if the checkpoint has one, the
-// moving average of the weights.
+// settings and the weights of the last update. If `to_train` is false, the run gets f32 and, if the checkpoint has a
+// moving average of the weights, this moving average.
 template <class R>
 std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Device device = Device::cpu) {
     const RunFolder folder = RunFolder::open(path);

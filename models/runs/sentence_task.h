@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The part of a training task that several families share. The task goes through the training sentences batch by batch.
-// Checkpoints store its position in the order of the sentences.
+// The base class of the training tasks on sentences. Such a task goes through the training sentences batch by batch.
+// Checkpoints store the position that the task has reached in the order of the sentences.
 #pragma once
 #include "data/sentences.h"
 #include "models/runs/run.h"
@@ -8,9 +8,9 @@
 namespace masquerade {
 
 // Return lines for Task::warnings() (engine/train/trainer.h). cut_warning() says that `cut` of `all` lines are longer
-// than `limit` and truncated; if `cut` is 0, it returns nothing. `what` is the user's word for the lines, such as
-// "targets" or "files"; `parts` is the unit of the limit, "tokens" or "bytes". lost_warnings() says how many sentences
-// are truncated, and how many words are read as [UNK].
+// than `limit` and are truncated; if `cut` is 0, it returns no line. `what` is the word for the lines in the message,
+// such as "targets" or "files"; `parts` is the unit of the limit, "tokens" or "bytes". lost_warnings() says how many
+// sentences are truncated, and how many words are read as [UNK].
 Strings cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts, const LineLimit& limit);
 Strings lost_warnings(const Run& run, const std::vector<Sentence>& sentences);
 

@@ -27,7 +27,7 @@ class FromRun : public Start {
 
     void adopt(RunSettings& s) const override {
         Stacks sizes = stacks();
-        sizes.first.head_rows = BackboneOptions().head_rows;  // does not take over the value of an insertion model
+        sizes.first.head_rows = BackboneOptions().head_rows;  // keeps the default, because insertion models change it
         s.adopt(sizes);
         s.adopt_reading(run_->settings_to_change());
     }
@@ -166,8 +166,8 @@ void Start::expect_same_sizes(const Stacks& ours) const {
         RunSettings::declare_backbone(*config, *stack);
         RunSettings::declare_foreign(*config, *stack);
     }
-    // If the kind of attention of the new model cannot rotate, the model has a position table. The table is initialised
-    // at random if the weights have rotary positions.
+    // If the kind of attention of the new model does not support rotary positions, the new model has a position table.
+    // If the weights have rotary positions, this table is initialised at random.
     const AttentionWords kinds(b.attention, 0);
     const auto rotates = [](const AttentionKind* kind) { return kind->rotates; };
     const bool unrotated = a.rotary && !b.rotary && !std::all_of(kinds.named().begin(), kinds.named().end(), rotates);

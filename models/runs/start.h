@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 // The start of a new run from the weights, sizes and vocabulary of another run or of a Hugging Face checkpoint (BERT,
-// RoFormer or NomicBERT). A part that is called new below is not copied but initialised at random.
+// RoFormer or NomicBERT). Below, "new" means: not copied, but initialised at random.
 //
 //   from one stack (univae, unilm, classify, insertion-one-stack, kermit, BERT)
-//     to one stack     all weights of the new model are copied. Latents, and the slots of insertion models, are new if
-//                      the old weights have none of the same shape. If the kind of attention differs, an attention
-//                      parameter is copied from the one with the same role (AttentionKind::role), or else new
+//     to one stack     all weights of the new model are copied, with two exceptions. Latents, and the parameters for
+//                      the slots of insertion models, are new if the old weights have none of the same shape. If the
+//                      kind of attention differs, an attention parameter is copied from the old parameter with the
+//                      same role (AttentionKind::role), and is new if there is no such parameter
 //     to two stacks    encoder and decoder both copy the layers; cross-attention is new               Rothe et al. 2020
 //   from two stacks (seq2seq, insertion)
-//     to two stacks    all weights of the new model are copied. For slots and attention, the rules of one stack to one
-//                      stack apply
+//     to two stacks    all weights of the new model are copied, with the same exceptions for slots and attention as
+//                      from one stack to one stack
 #pragma once
 #include "models/runs/hugging_face/token_choice.h"
 #include "models/runs/run.h"
@@ -25,19 +26,19 @@ class Start {
     // keep_tokens of bert4keras does.
     void keep(const TrainingText& text);
     // Replaces the vocabulary by settings.words() or, if there are none, adds settings.answers() to the vocabulary.
-    // Tokens that the weights know keep their rows of the embedding. Rows of new tokens are initialised at random and
-    // scaled to the RMS of the known rows. If the weights have a token that is not in words(), throws BadInput or, if
-    // settings.takes_any_stack(), drops the token's row. The head is new if a row was dropped or if the weights know no
-    // answer. `task` is the name of the task in messages.
+    // Tokens that the old vocabulary has keep their rows of the embedding. Rows of further tokens are initialised at
+    // random and scaled to the RMS of the old rows. If the old vocabulary has a token that is not in words(), throws
+    // BadInput or, if settings.takes_any_stack(), drops the token's row. The head is new if a row was dropped, or if
+    // there are answers and the old vocabulary has none of them. `task` is the name of the task in messages.
     void extend(const RunSettings& settings, const std::string& task);
     // Sets the sizes in `settings` to the sizes of the weights. Also copies the settings that define how text is read:
     // from a run, with RunSettings::adopt_reading(); from a Hugging Face checkpoint, only `cased`.
     virtual void adopt(RunSettings& settings) const = 0;
-    // Copies the weights into the run. Returns a description of the parts that were copied, of the parts that are new,
-    // and of the parts that were left out because the run has no such parameters. If trained attention parameters were
-    // left out and `warning` is not null, sets *warning. The run may have fewer layers than the weights. If the run's
-    // kind of attention cannot rotate, the run may have a position table instead of rotary positions. Throws BadInput
-    // if any other size differs.
+    // Copies the weights into the run. Returns a text for the user that lists the parts that were copied, the parts
+    // that are new, and the parts that were left out because the run has no such parameters. If trained attention
+    // parameters were left out and `warning` is not null, sets *warning to a message. Two differences are allowed: the
+    // run may have fewer layers than the weights, and a run whose kind of attention does not support rotary positions
+    // may have a position table instead. Throws BadInput if any other size differs.
     std::string give_weights(Run& run, std::string* warning = nullptr) const;
 
     // Opens the folder of a run or of a Hugging Face checkpoint. Throws BadInput if the folder is neither.
@@ -53,8 +54,8 @@ class Start {
     bool gives_head() const { return has_head() && !new_head_; }
     void expect_same_sizes(const Stacks& ours) const;
     void expect_layers(const char* key, int wanted, int there) const;
-    // Copies the tensor `given` of the weights. If each row of the tensor belongs to a token, copies the rows of the
-    // tokens that keep() or extend() kept.
+    // Copies the tensor `given` of the weights to `to`. If each row of the tensor belongs to a token, copies only the
+    // rows of the tokens that keep() or extend() kept.
     void copy_of(const Tensor& given, const View& to) const;
     void copy_known(const View& from, const View& to) const;
 

@@ -18,8 +18,8 @@ Strings as_read(Strings lines, const WordPiece& tokenizer) {
 
 namespace {
 
-// Returns the targets that two baselines give to the sources: the beginning of each source, and the target of the most
-// similar training source.
+// Returns the outputs of two baselines for the sources. The first baseline's output is the beginning of the source; the
+// second baseline's output is the target of the most similar training source.
 std::vector<Strings> baselines(const Strings& sources, const TrainingText& t, bool characters) {
     Strings first, nearest;
     NearestSource finder(t.train);

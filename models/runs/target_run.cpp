@@ -15,8 +15,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the loss of an objective on sentences or pairs. Objectives that hide tokens at random (mlm, plm, mass, ...)
-// always use the random numbers of step 0, so that losses are comparable.
+// Returns the loss of an objective on sentences or pairs. Objectives that mask tokens at random (mlm, plm, mass, ...)
+// use the random numbers of training step 0 in every call, so that losses are comparable.
 ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const ObjectiveOptions& options,
                        const Sentences& sentences) {
     ScoredLoss all;
@@ -318,7 +318,7 @@ RunWriter TargetRun::writer(const Writing& how) {
                 if (left != lines && !std::exchange(noted, true))
                     log_line("note: standard input: if a line has a tab, only the source before the tab is read");
                 std::vector<Sentence> sources = before ? endings(left) : after ? beginnings(left) : sentences(left);
-                const std::size_t least = before || after ? 1 : 3;  // a source with fewer tokens gives an empty line
+                const std::size_t least = before || after ? 1 : 3;  // shorter sources give an empty line
                 Sentences some;
                 for (std::size_t i = 0; i < sources.size(); i++) {
                     sources[i].name = first + i;

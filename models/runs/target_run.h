@@ -39,9 +39,9 @@ struct TargetSettings : RunSettings {
     virtual const std::vector<Objective>& table() const = 0;  // the objectives that the family supports
     ObjectiveMixture mixture() const { return ObjectiveMixture::parse(objective, table()); }
     virtual Stacks stacks() const = 0;  // sizes of the only stack, or of encoder and decoder, as set by the user
-    // Returns the setting `mask`, parsed: `own` has the masks of the stack that predicts, `encoder` those of the
-    // encoder. Both are null if `mask` is empty; `encoder` is also null if there is no encoder. Throws BadUsage if
-    // `mask` is not valid.
+    // Returns the masks that the setting `mask` defines. `own`: masks of the only stack or of the decoder. `encoder`:
+    // masks of the encoder; null if there is no encoder. Both are null if `mask` is empty. Throws BadUsage if `mask` is
+    // not valid.
     struct Masks {
         std::shared_ptr<const LayerMasks> own, encoder;
     };
@@ -53,9 +53,9 @@ struct TargetSettings : RunSettings {
     LineLimit target_limit() const override { return {"max_target", max_target}; }
 
   protected:
-    // Sets the defaults that all families with TargetSettings share: sizes of the stack and batch, and learning rate.
+    // Sets the defaults that all families with TargetSettings share: sizes of the stack, batch size and learning rate.
     void start_with(BackboneOptions& stack, int layers);
-    // Throws BadUsage unless source_type and target_type are below the number of segment ids of the stack.
+    // Throws BadUsage if source_type or target_type is not below the number of segment ids of the stack.
     void expect_types(const BackboneOptions& stack) const;
     // Declares the task, the lengths, the segment ids, and the settings of declare_foreign().
     void declare_reading(Config& config, BackboneOptions& stack);
@@ -85,12 +85,12 @@ class TargetRun : public Run {
     bool writes() const { return mixture.has(Objective::writes) && unwritable(false).empty(); }
     // Whether the run can generate from right to left.
     bool writes_backward() const { return mixture.has(Objective::writes_backward) && unwritable(true).empty(); }
-    // Returns the reason why the setting `mask` does not allow generation from left to right or, if `backward`, from
-    // right to left; empty if it allows this.
+    // If the setting `mask` does not allow generation from left to right (if `backward`, from right to left), returns
+    // the reason; otherwise, returns "".
     virtual std::string unwritable(bool /*backward*/) const { return ""; }
     // Throws BadUsage if the run cannot generate from left to right or, if `backward`, from right to left.
     void expect_to_write(bool backward) const;
-    // Throws BadInput with the message that the text `name` has no targets, which the objective needs.
+    // Throws BadInput. The message says that the text `name` has no targets, and that the objective needs targets.
     [[noreturn]] void refuse_sentences(const std::string& name) const;
     // Whether the run continues its sources, because it was trained on texts without targets.
     virtual bool continues() const { return false; }
@@ -118,10 +118,11 @@ class TargetRun : public Run {
     // Generates one line per source for ./evaluate. May append measures of the generation to `rows`.
     virtual Strings write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t seed,
                                 std::vector<Measure>& rows) const;
-    // Returns the rows of a sentence's tokens, with [CLS] and [SEP], as a source.
+    // Returns an example whose source has a row for each token of the sentence, including [CLS] and [SEP].
     Example source_of(const Sentence& s) const;
-    // Returns the mean hidden state of each line. `example` makes the rows of a line, give_masks() sets the masks of a
-    // batch, and read() returns the hidden states of its N rows, (N,C). `stack` is the stack that computes them.
+    // Returns the hidden state of each line, averaged over the line's tokens. `example` makes the rows of a line,
+    // give_masks() sets the masks of a batch, and read() returns the hidden states of the N rows of the batch, (N,C).
+    // `stack` is the stack that computes these states.
     std::vector<Numbers> mean_states(const Strings& lines, const Backbone& stack,
                                      const std::function<Example(const Sentence&)>& example,
                                      const std::function<void(Batch&)>& give_masks,

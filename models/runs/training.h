@@ -45,14 +45,14 @@ class Training {
     const Family* kind = nullptr;
     std::unique_ptr<Run> run;
     TrainingText text;
-    RunFolder folder;  // has no path until a new run has done its first step
+    RunFolder folder;  // of a new run, the folder has no path before the first step
     std::unique_ptr<Task> task;
     TrainOptions options;   // may be changed before the first call of trainer()
     std::string initial;    // path of the initial weights; empty: there are none
     std::string was_given;  // the result of Start::give_weights(); empty: there are no initial weights
 
   private:
-    std::shared_ptr<nlohmann::json> record_;  // run.json of a new run, or the entry that a resumed run adds to it
+    std::shared_ptr<nlohmann::json> record_;  // run.json of a new run, or the entry that a resumed run adds to run.json
     std::string out_;
     std::optional<Trainer> trainer_;
 };

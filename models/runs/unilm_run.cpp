@@ -109,7 +109,7 @@ std::vector<Hypotheses> UniLmRun::write(const Sentences& sources, SearchOptions 
     });
 }
 
-// The hidden states are computed under the mask of the first objective.
+// The features are mean hidden states, computed with the attention mask of the mixture's first objective.
 std::vector<Numbers> UniLmRun::features(const Strings& lines) const {
     const Objective& objective = *mixture.parts.at(0).objective;
     const ObjectiveOptions options = objective_options();
@@ -129,7 +129,7 @@ std::vector<Numbers> UniLmRun::features(const Strings& lines) const {
 
 std::unique_ptr<SourceReader> UniLmRun::backward_reader(int most) const {
     if (!writes_backward()) return nullptr;
-    ReadingOptions r;  // r.masks stays null: if the setting `mask` allows lm-reverse, it defines the usual mask
+    ReadingOptions r;  // r.masks stays null: lm-reverse allows only the `mask` that is used by default
     r.backward = true;
     r.source_type = r.target_type = settings.how.source_type;
     r.longest = most;

@@ -47,11 +47,11 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     std::unique_ptr<SourceReader> backward_reader(int most) const override;
 
   private:
-    // Whether each token of a source sees only the tokens before it. If at least one objective lets tokens see the
-    // whole source in training, they also see the whole source here.
+    // Whether, in generation, each token of a source sees only the tokens before it and itself. This is false if at
+    // least one objective lets tokens of a source see the whole source in training.
     bool reads_causally() const { return !mixture.has(Objective::whole_source); }
 
-    mutable std::shared_ptr<const std::vector<bool>> continues_;  // whether each token continues a word; null at first
+    mutable std::shared_ptr<const std::vector<bool>> continues_;  // (V) whether a token continues a word; null at first
     bool pairs_ = reads_pairs();  // whether the training text has targets (possible even if no objective needs them)
 };
 

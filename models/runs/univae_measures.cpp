@@ -148,8 +148,8 @@ void measure_samples(const TrainingText& t, const Strings& samples, const WordPi
                     {quality.reverse_perplexity(known, others)}});
 }
 
-// Conditional models: measures how close sampled targets of a source are to its reference, and how different they are
-// from each other.
+// For conditional models: measures how close the sampled targets of a source are to the source's reference, and how
+// different the sampled targets of one source are from each other.
 void measure_targets(const UniVaeRun& run, UniVaeDecoder& decoder, const std::vector<Sentence>& sentences,
                      const std::vector<Tokens>& references, const SampleOptions& sampling, std::uint64_t seed,
                      std::vector<Measure>& rows) {
@@ -252,7 +252,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
     const std::vector<bool> whole = measure_whole(*this, sources, targets, rows);
     rows.push_back({"reconstruction", h.own, "nats/token", "-log p(x|z), z of the sentence itself"});
     auto add = [&](std::vector<Measure> more) { rows.insert(rows.end(), more.begin(), more.end()); };
-    for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {  // groups of targets: 1, 2-3, 4-7, ...
+    for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {  // target tokens 1, 2-3, 4-7, ...
         const std::size_t end = std::min(2 * first + 1, h.reach.size());
         const auto sum = [&](const Numbers& x) { return std::accumulate(x.begin() + first, x.begin() + end, 0.0); };
         add({{fmt::format("reconstruction.{}", first + 1), sum(h.at_place) / sum(h.reach), "nats/token",

@@ -56,9 +56,9 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     //   uniform   uses the prior of training; throws BadUsage if there is also a temperature
     //   ""        if there is a temperature, like fitted; else loads the fitted prior if there is one, and logs a note
     //             if there is none
-    // If the model has no latents, throws BadUsage if there is a word or a temperature; otherwise does nothing. If its
-    // prior depends on the source, throws BadUsage if there is a word; a temperature then scales the deviation from the
-    // mean of this prior.
+    // If the model has no latents, a word or a temperature is refused with BadUsage, and otherwise nothing is done. If
+    // the prior of the model depends on the source, a word is refused with BadUsage, and a temperature scales the
+    // deviation from the mean of this prior.
     void choose_prior(const std::string& word, std::optional<double> temperature);
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
     // Draws the latents of a sample from the fitted prior or, if `prior` is null, from the prior of training. The
@@ -69,11 +69,13 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     DecodeRequest sample_request(std::uint64_t seed, std::uint32_t line) const {
         return {draw(seed, line, 0), line, 0, model.start_position(draw_length(seed, line))};
     }
-    // Draws the numbers [from, to) of the latents of each request anew, given all others if the prior is fitted, or
-    // given the latents of the layers below and, if the prior depends on it, the source.
+    // Draws the numbers [from, to) of the latent vector of each request anew:
+    //   from a prior that depends on the source   given the source and the latents of the layers below
+    //   from a fitted prior                       given all other numbers of the vector
+    //   from the prior of training                independently of the other numbers of the vector
     void redraw(std::vector<DecodeRequest>& requests, int from, int to, std::uint64_t seed) const;
-    // Conditional models: returns requests for `count` targets of each source, whose latents are drawn. The first
-    // source is line `first`.
+    // For conditional models: returns requests for `count` targets of each source. The latents of the requests are
+    // drawn. The first source has the line number `first`.
     std::vector<DecodeRequest> target_requests(const std::vector<Sentence>& sources, int count, std::uint64_t seed,
                                                std::uint32_t first) const;
 
@@ -87,8 +89,8 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     std::vector<Sentence> sentences(const Strings& lines, const Strings& targets = {}) const;
 
     std::shared_ptr<const LatentPrior> prior;                     // the fitted prior; null if none is loaded or fitted
-    double prior_temperature = LatentPrior::default_temperature;  // of the fitted prior
-    double source_temperature = 1;                                // of a prior that depends on the source
+    double prior_temperature = LatentPrior::default_temperature;  // temperature of the fitted prior
+    double source_temperature = 1;                                // temperature of a prior that depends on the source
 };
 
 }  // namespace masquerade

@@ -45,9 +45,9 @@ std::vector<Metric> UniVaeTask::validate() {
     return metrics;
 }
 
-// Returns the same kinds of text as the post on UniVAE (Su 2021): samples, reconstructions of held-out sentences, and
-// variants of these sentences. For a variant, the latents of the lower half of the latent layers, or the latent of the
-// top latent layer, are drawn anew before decoding.
+// Returns the kinds of text that the post on UniVAE (Su 2021) shows: samples, reconstructions of held-out sentences,
+// and variants of these sentences. For a variant, the latents of the lower half of the latent layers, or the latent of
+// the top latent layer, are drawn anew before decoding.
 std::string UniVaeTask::show(std::int64_t) {
     const int K = run_.model.options.latent_layers;
     const std::uint64_t seed = run_.settings.train.seed;

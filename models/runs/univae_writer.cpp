@@ -151,7 +151,8 @@ class FromLatents {
                                     "expected no option, --count, --reconstruct, --resample or --codes"));
     }
 
-    // Returns the sentences that are encoded into latents: those before the tab or, in a conditional model, the pairs.
+    // Returns the sentences that are encoded into latents: the sentences before the tab or, in a conditional model, the
+    // pairs of source and target.
     std::vector<Sentence> encoded(const Split& split, std::uint32_t first) const {
         for (std::size_t i = 0; conditional_ && i < split.left.size(); i++)
             if (!split.left[i].empty() && split.right[i].empty())
@@ -168,8 +169,8 @@ class FromLatents {
         return written(sources, std::move(requests), a_.sampling.refine);
     }
 
-    // Returns a line for each of `lines`: the code of the sentence before a tab, or of a conditional model's pair; or
-    // nothing if there is no sentence.
+    // Returns a line of text for each input line: the code of the sentence before the tab or, in a conditional model,
+    // the code of the pair. The line is empty if there is no sentence.
     std::string codes_of(const Strings& lines, std::uint32_t first) const {
         const Split split = at_tabs(lines);
         const auto latents = mean_latents(run_.model, pointers_to(encoded(split, first)));
@@ -230,9 +231,9 @@ class FromLatents {
         return written(split.left, std::move(requests), 0);
     }
 
-    // Decodes as many requests for each line, and returns the results of a line with tabs between them, or nothing for
-    // an empty line. If --length is given, all requests get the start position for this length (only possible with
-    // free_length).
+    // Decodes the requests; every line has equally many of them. Returns a line of text for each input line: the line's
+    // results, separated by tabs, or an empty line for an empty input line. If --length is given, all requests get the
+    // start position for this length (only possible with free_length).
     std::string written(const Strings& lines, std::vector<DecodeRequest> requests, int refinements) {
         for (DecodeRequest& r : requests)
             if (a_.length > 0) r.start = run_.model.start_position(a_.length + 2);
@@ -250,7 +251,7 @@ class FromLatents {
     UniVaeDecoder decoder_;
     SearchOptions options_;
     IndexRange slice_;
-    Matrix vectors_;  // of --from-vectors
+    Matrix vectors_;  // the rows of the file --from-vectors
 };
 
 }  // namespace

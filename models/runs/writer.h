@@ -23,8 +23,8 @@ struct Searching {
     // Returns the search options for this run. If `count_draws` is true, a `count` above 0 also means that tokens are
     // sampled. Throws BadUsage if options exclude each other.
     SearchOptions options_for(const Run& run, bool count_draws) const;
-    // Returns the texts of the hypotheses of one source, separated by tabs. If `scores` is true, a tab and its score
-    // follow each text.
+    // Returns the texts of the hypotheses of one source, separated by tabs. If `scores` is true, each text is followed
+    // by a tab and the score of the hypothesis.
     std::string line_of(const Run& run, const Hypotheses& hypotheses) const;
 
   private:
@@ -59,8 +59,8 @@ struct Writing : Searching {
 
 struct RunWriter {
     int samples = 0;  // number of samples to generate without input lines; 0: reads lines
-    // Returns one result, with '\n' at its end, for each line. If `samples` is above 0, the results are samples, and
-    // `lines` has an empty string for each sample. `first` is the number of the first line or sample.
+    // Returns one result for each line; each result ends with '\n'. If `samples` is above 0, the results are samples,
+    // and `lines` has an empty string for each sample. `first` is the number of the first line or sample.
     std::function<std::string(Strings lines, std::uint32_t first)> write;
     std::function<void()> finish = [] {};  // called after the last line
 };
@@ -71,9 +71,9 @@ struct Split {
 };
 Split at_tabs(const Strings& lines);
 
-// Returns a writer that can do two things, as `how` says: find the sentences of a corpus that are nearest to each input
-// line, and save the vectors of the input lines. The vectors of sentences and lines come from Run::features(). Throws
-// BadUsage if the run has no features.
+// Returns a writer that finds the sentences of a corpus that are nearest to each input line (if how.nearest is given)
+// and saves the vectors of the input lines (if how.vectors is given). Run::features() computes the vectors of sentences
+// and lines. Throws BadUsage if the run has no features.
 RunWriter neighbour_writer(const Run& run, const Writing& how);
 
 }  // namespace masquerade

@@ -21,10 +21,10 @@ int shared(const NgramCounts& a, const NgramCounts& b);
 // Returns the length of the longest common subsequence.
 int longest_common(const Tokens& a, const Tokens& b);
 
-// Corpus BLEU with n-grams of the orders 1 to 4 (Papineni et al. 2002). It is 0 if no token matches, or if all
-// hypotheses are too short to have an n-gram of some order. If the hypotheses have n-grams of an order but none
-// matches, the result depends on `smoothed`. If it is false, BLEU is 0. If it is true, the number of matches is set to
-// 1/2 for the first order without a match, 1/4 for the second, and so on (Chen & Cherry 2014, method 3).
+// Corpus BLEU with n-grams of the orders 1 to 4 (Papineni et al. 2002). It is 0 if no token matches, or if no
+// hypothesis has 4 tokens or more. If the hypotheses have n-grams of an order but none matches, the result depends on
+// `smoothed`. If `smoothed` is false, BLEU is 0. If `smoothed` is true, the number of matches is set to 1/2 for the
+// first order without a match, 1/4 for the second, and so on (Chen & Cherry 2014, method 3).
 struct Bleu {
     double score = 0;                   // 0..100
     std::array<double, 4> precision{};  // precision of the n-grams of order 1, 2, 3, 4; 0..100

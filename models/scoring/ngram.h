@@ -48,7 +48,7 @@ class Ngram {
         std::u32string_view text;  // the symbols, a part of text_
         double count = 0;          // the count c in the formulas at the top of this file
         double probability = 0;    // p of the last symbol, given the symbols before it
-        double gamma = 1;          // as a context h: gamma(h), the weight of the next lower order
+        double gamma = 1;          // gamma(h) of the formulas, if this n-gram is the context h
         Gram* suffix = nullptr;    // the n-gram without its first symbol
     };
     struct Level {

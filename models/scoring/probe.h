@@ -13,7 +13,7 @@ struct LabelledSplit {
 };
 // Splits lines into training and test lines. Every fifth line is a test line. All other lines are training lines if
 // `most` is 0. Otherwise, at most `most` of them per label are drawn as training lines; the draw depends on (seed,
-// draw). Throws BadInput unless there are at least two different labels, a training line and a test line.
+// draw). Throws BadInput if there are fewer than two different labels, no training line or no test line.
 LabelledSplit split_labels(const Strings& labels, int most, std::uint64_t seed, std::uint32_t draw = 0);
 
 // linear_probe(), nearest_neighbours() and naive_bayes() train a classifier on the training lines and return its
@@ -29,8 +29,9 @@ double nearest_neighbours(const std::vector<Numbers>& vectors, const LabelledSpl
 // vectors, and is a baseline for the other two classifiers.
 double naive_bayes(const std::vector<Sentence>& sentences, const LabelledSplit& split);
 
-// Clusters all vectors by k-means (20 rounds) with as many clusters as there are labels. Returns the normalised mutual
-// information, 0..1, of clusters and labels: their mutual information divided by the mean of their entropies.
+// Clusters all vectors by k-means (20 rounds). The number of clusters is the number of different labels or, if this is
+// smaller, the number of different vectors. Returns the normalised mutual information, 0..1, of clusters and labels:
+// their mutual information divided by the mean of their entropies.
 double cluster_information(const std::vector<Numbers>& vectors, const LabelledSplit& split, std::uint64_t seed);
 
 }  // namespace masquerade

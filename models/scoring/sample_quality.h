@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Measures of a set of generated lines, to be compared with the measures of equally many held-out lines. The samples of
 // a perfect model have the values of the held-out lines, neither higher nor lower. All measures count words
-// (word_model.h), not pieces, so models with different vocabularies are comparable.
+// (word_model.h), not tokens of the model, so models with different vocabularies are comparable.
 #pragma once
 #include "models/scoring/word_model.h"
 

@@ -148,7 +148,7 @@ Strings rouge_words(std::string_view line) {
     std::u32string lowered;
     for (char32_t c : code_points(line)) {
         if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
-        // Only two other letters have a lower-case form with a letter a-z.
+        // Besides A-Z, only two code points have a lower-case form that contains a letter a-z.
         if (c == 0x212A) c = 'k';                    // the Kelvin sign
         if (c == 0x130) lowered += U'i', c = 0x307;  // I with a dot above becomes i and a combining mark
         lowered += c;

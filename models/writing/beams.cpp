@@ -14,8 +14,8 @@ Beams::Beams(const SearchRules& rules, const SearchOptions& options)
     for (std::size_t i = 0; i < width_; i++) sample_.push_back(i);
 }
 
-// The best width_ + end_count() candidates of a beam contain at most end_count() end tokens. At least width_ of them do
-// not end the beam, and the next step needs no more than width_ beams.
+// Among the best width_ + end_count() candidates of a beam, at most end_count() are end tokens. The remaining ones, at
+// least width_, continue the beam. This is enough because the next step has at most width_ beams.
 int Beams::candidates() const {
     if (options_.beams == 1) return 1;  // one is enough: the sampled token or, in greedy search, the best token
     return int(width_ + rules_.end_count());
@@ -93,7 +93,7 @@ void Beams::advance() {
         const bool ended = rules_.ends(all[rank].candidate.token, length_);
         if (!ended && !last) {
             if (best.size() < width_) best.push_back(continued(all[rank]));
-        } else if (rank < width_) {  // as in Hugging Face, an end counts only among the best width_ continuations
+        } else if (rank < width_) {  // as in Hugging Face's generate, only the best width_ may finish
             finished_.push_back(hypothesis(continued(all[rank]), ended));
         }
     }

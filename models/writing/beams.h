@@ -15,7 +15,8 @@ struct Candidate {
 struct Beam {
     Tokens written;
     double sum = 0;  // sum of Candidate::log_p over the tokens in `written`
-    // Index of the beam's row in the step (NextToken::Row); after advance(), the row of the beam that it continues.
+    // Index of the beam's row among the rows of the step (NextToken::Row). After advance(), the index of the parent's
+    // row; the parent is the beam of the previous step that this beam continues.
     int row = -1;
     std::vector<Candidate> next;
 };
@@ -30,7 +31,9 @@ class Beams {
     // Returns at most n_best hypotheses, best first, or all samples in the order of their numbers.
     Hypotheses results() const;
 
-    // Returns the number of best candidates that the caller must put into Beam::next of each beam before advance().
+    // Before advance(), the caller must put the best candidates of each beam into Beam::next or, if
+    // options.samples > 0, one sampled candidate. Returns the number of these candidates; if fewer tokens are allowed,
+    // Beam::next has fewer.
     int candidates() const;
     std::uint32_t sample(std::size_t beam) const { return std::uint32_t(sample_[beam]); }
 

@@ -26,8 +26,8 @@ Memory& CachedWriter::start(int most_rows, int longest, int mask) {
     return memory_;
 }
 
-// Returns the segment graph of a step (which rows see which) under the mask `words`. In `documents`, every row sees its
-// whole source; the mask may restrict which of these rows are visible.
+// Returns the segment graph of a step, that is, which rows see which, under the mask `words`. The argument `documents`
+// lets every row see its whole source; the mask may restrict this to a part of the source.
 SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<CachedDocument> documents,
                                          int token_source) const {
     Window window;

@@ -2,8 +2,8 @@
 // Generates token by token with one stack, for many prefixes at a time. The stack attends to the generated tokens and
 // to a memory, which is the source itself, the output of an encoder, or latents. The memory is computed once, and all
 // prefixes of a source share it. The decoding state of each layer stores what its attention needs to know about the
-// memory and the generated tokens, such as keys and values. The logits are bit-identical to those of a pass over the
-// whole sequence; on CUDA, only with the setting deterministic=true.
+// memory and the generated tokens, such as keys and values. The logits are bit-identical to the logits of one forward
+// pass over the whole sequence. On CUDA, this holds only with the setting deterministic=true.
 #pragma once
 #include <functional>
 
@@ -18,7 +18,7 @@ struct Memory {
     struct Source {
         int begin = 0, end = 0;  // the rows [begin, end) of the memory belong to the source
         int position = 0;        // position of the first generated token
-        int name = 0;            // document name of the generated rows, which determines random numbers
+        int name = 0;            // number of the generated rows' document; random numbers depend on it
     };
     std::vector<Source> sources;
     std::vector<LayerState> layers;  // the decoding states; a layer without a memory sees only the generated tokens
@@ -74,7 +74,8 @@ class CachedWriter : public NextToken {
     std::vector<float> logits_;
     // Inputs of the ops of a step. These members must stay unchanged until the step ends.
     TokenRows rows_;
-    // The usual masks: of layers without a memory, of layers with a memory, and of cross-attention.
+    // Masks of the layers for which Memory::masks defines none: self-attention of layers without a memory,
+    // self-attention of layers with a memory, and cross-attention.
     SegmentGraph alone_graph_, graph_, cross_graph_;
     LayerGraphs masks_, cross_masks_;  // Memory::masks of this step, for self-attention and for cross-attention
 };

@@ -16,7 +16,7 @@ namespace masquerade {
 struct Canvas {
     int source = 0;  // index of the source to which the canvas belongs
     Tokens tokens;   // the tokens that are already there
-    // For each slot (one more than tokens), whether insertion is forbidden; empty: nowhere.
+    // For each of the tokens.size() + 1 slots, whether insertion is forbidden. If empty, no slot is closed.
     std::vector<char> closed = {};
 };
 
@@ -35,8 +35,8 @@ class SlotModel {
     virtual std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) = 0;
 };
 
-// The rule by which a canvas ends. slot: it ends if every slot ends. sequence: it ends if the most likely action in the
-// whole canvas is the end of some slot and not an insertion.
+// The rule by which a canvas ends. slot: the canvas ends if every open slot ends. sequence: the canvas ends if the most
+// likely action in the whole canvas is to end some slot, not to insert a token.
 enum class Finalization { slot, sequence };
 
 // p(c|l), p(end|l) and p(l) are the probabilities in SlotScore, for the most likely token c of slot l.
@@ -44,11 +44,12 @@ struct CanvasOptions {
     Finalization finalization = Finalization::slot;
     // true: a round inserts into every slot that does not end; false: only into the slot with the largest p(l) p(c|l)
     bool parallel = false;
-    double threshold = 0;    // if `parallel`: all slots but the best one get a token only if its p(c|l) >= threshold
+    double threshold = 0;    // if `parallel`: the best slot, and slots with p(c|l) >= threshold, get a token
     double end_penalty = 0;  // beta, which is subtracted from log p(end|l), the score of ending slot l
-    double sure_end = 0;     // a slot ends only if p(end|l) >= sure_end, and log p(end|l) - beta >= log p(c|l)
-    // One more token c in any slot before, within or after a run of tokens c gives the same text. true: these slots are
-    // separate, as in the paper; false: they are combined into one slot, see alike() in canvas.cpp.
+    double sure_end = 0;     // a slot ends if p(end|l) >= sure_end and also log p(end|l) - beta >= log p(c|l)
+    // If a token c is inserted next to a run of adjacent tokens c or within it, the text is the same for every slot of
+    // the run. true: the slots of a run are separate, as in the paper; false: they are combined into one slot, see
+    // alike() in canvas.cpp.
     bool apart = false;
     int longest = 128;  // maximum number of tokens of a canvas; a round inserts only the best tokens that fit
     int most_rounds = INT_MAX;
@@ -61,7 +62,7 @@ struct Written {
     int rounds = 0;
     double score = 0;    // sum over the inserted tokens of log (p(l) p(c|l)) or, if `parallel`, of log p(c|l)
     bool ended = false;  // false if the maximum number of tokens or rounds stopped the canvas
-    int passes() const { return rounds + 1; }  // number of passes of the model; the final pass inserts nothing
+    int passes() const { return rounds + 1; }  // number of forward passes; the last one inserts nothing
 };
 
 // Inserts tokens into the canvases until each one ends or reaches a limit. Finished canvases are not passed to the
@@ -73,7 +74,7 @@ std::vector<Written> write_canvases(SlotModel& model, std::vector<Canvas> starts
 int fewest_rounds(int n);
 
 // Returns a text that shows the canvas after each round, with the tokens of the round in [brackets]. `words` has the
-// text of each token. Lines are wrapped at 80 columns; a word that is longer gets a line of its own.
+// text of each token. Lines are wrapped at 80 columns; a word that is longer than a line gets its own line.
 std::string draw_rounds(const Written& written, const Strings& words);
 
 }  // namespace masquerade

@@ -44,7 +44,7 @@ Batch InsertionDecoder::batch_of(const std::vector<const Canvas*>& canvases) con
     for (const Canvas* c : canvases) {
         const Sentence& s = *sources_.at(c->source);
         Example e = canvas_example(form_, s.ids, c->tokens, s.name, options_);
-        if (form_ == InsertionForm::either_side) {  // keeps only the slots of the canvas, not those of the source
+        if (form_ == InsertionForm::either_side) {  // drops the labels of the slots in the source
             Labels own;
             for (int row : e.labels.rows)
                 if (row + 1 >= int(s.ids.size())) own.push(row, 0);

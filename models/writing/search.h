@@ -14,7 +14,7 @@ namespace masquerade {
 // at once.
 class NextToken {
   public:
-    // A prefix of the generated text: the prefix of a row of the previous step, and one more token.
+    // A prefix of the generated text. It consists of the prefix of one row of the previous step and one more token.
     struct Row {
         int source;  // index of the source to which the prefix belongs
         // Index of the row of the previous step that this row continues; -1 in the first step (one row per source).
@@ -31,7 +31,7 @@ class NextToken {
 
 struct SearchSource {
     std::uint32_t line = 0;    // number of the input line, on which the random draws of the source depend
-    std::uint32_t sample = 0;  // number of the source's first sample, on which its random draws depend as well
+    std::uint32_t sample = 0;  // number of the source's first sample; the random draws depend on it, too
     int begin = 0;             // the token before the first generated token; not part of a hypothesis
     Tokens ends;               // tokens that end a hypothesis
     int maximum = 0;           // maximum number of generated tokens, including the end token; 0: SearchOptions::maximum
@@ -70,7 +70,7 @@ double sampling_draw(std::uint64_t seed, std::uint32_t line, std::uint32_t sampl
 struct Hypothesis {
     Tokens tokens;       // without `begin` and the end token
     double score = 0;    // sum of log p, divided by length^alpha (docs/decoding.md, "The score")
-    bool ended = false;  // whether it has an end token; false: it has the maximum length, or no token was allowed
+    bool ended = false;  // whether an end token was generated; false: maximum length reached, or no token was allowed
 };
 using Hypotheses = std::vector<Hypothesis>;  // the hypotheses of one source
 

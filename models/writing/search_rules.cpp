@@ -58,8 +58,8 @@ SearchRules::SearchRules(const SearchSource& source, const SearchOptions& option
 
 bool SearchRules::is_end(int token) const { return std::binary_search(ends_.begin(), ends_.end(), token); }
 
-// With the option bert4keras, an end token before the minimum length is allowed but does not end the hypothesis. The
-// end token itself then counts towards the minimum.
+// With the option bert4keras, an end token is allowed at every length. It ends the hypothesis only if the hypothesis,
+// including this end token, has at least `minimum` tokens.
 bool SearchRules::ends(int token, std::size_t length) const {
     return is_end(token) && !(options_.bert4keras && length < std::size_t(options_.minimum));
 }

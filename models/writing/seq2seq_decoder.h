@@ -11,8 +11,8 @@ namespace masquerade {
 // layers.
 class EncoderReader {
   public:
-    // `encoder_masks` and `masks` are the masks of the encoder and of the decoder that the setting `mask` defines;
-    // null: the usual masks.
+    // `encoder_masks` and `masks` are the masks that the setting `mask` defines for the encoder and for the decoder.
+    // null: the setting is not used, so every row of the encoder or of the decoder sees the whole source.
     EncoderReader(const EncoderDecoder& model, int source_type, std::shared_ptr<const LayerMasks> encoder_masks,
                   std::shared_ptr<const LayerMasks> masks);
     void read(Tape& tape, const Sentences& sources, Memory& memory);

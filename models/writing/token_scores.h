@@ -25,7 +25,8 @@ class TokenScores {
     void forbid(int token);  // sets the score to minus infinity
 
     // Returns the `count` tokens with the largest scores, largest first, and equal scores in the order of ids. Returns
-    // fewer tokens if fewer are allowed. `count` must be at least 1. The result is valid until the next call.
+    // fewer tokens if fewer are allowed. `count` must be at least 1. The result is valid until the next
+    // call of best() or draw().
     const std::vector<Token>& best(int count);
 
     // Samples a token with temperature, top-k, top-p and the random number u in (0,1): returns the first token at which
@@ -43,7 +44,7 @@ class TokenScores {
     int draw_of_all(double left) const;
 
     std::vector<float> scores_;  // (V) the score of each token
-    // Largest score of each block of 64 tokens, as the integer that ordered() makes of it.
+    // Largest score of each block of 64 tokens, mapped to an integer by ordered() in token_scores.cpp.
     std::vector<std::int32_t> largest_;
     std::vector<Token> best_;  // the result of best(); while it is filled, a heap with the worst token first
     double log_sum_ = 0;

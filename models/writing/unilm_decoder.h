@@ -14,8 +14,8 @@ struct ReadingOptions {
     int target_start = -1;                 // position of a target's first token; -1: directly after the source
     int longest = 64;                      // maximum number of generated tokens
     int mask = -1;                         // id of [MASK] if the model only predicts tokens at a [MASK]; else -1
-    // Whether sources are the ends of texts; the text before them is then generated from right to left. A source of n
-    // tokens starts at position min(longest, room - n), which leaves the positions down to 0 for the generated tokens.
+    // true: each source is the end of a text, and the text before the source is generated from right to left. A source
+    // of n tokens then starts at position min(longest, room - n); the positions below are for the generated tokens.
     bool backward = false;
     int room = 64;                            // if `backward`: maximum number of tokens of the whole text
     std::shared_ptr<const LayerMasks> masks;  // those of RunSettings::mask, as in training; null: the usual masks
@@ -30,13 +30,14 @@ class UniLmDecoder : public SourceReader {
     // After read(), the first step() returns the logits of the targets' first tokens; the second step() feeds these
     // tokens.
     void read(const Sentences& sources, int most_rows) override { read(sources, most_rows, {}); }
-    // Like the function above, but calls `more`, if it is given, before every layer. It may change the rows of the
-    // sources, which lie one source after another.
+    // Like the function above, but calls `more`, if it is not empty, before every layer. `more` may change the input of
+    // the layer: the rows of all sources, one source after another.
     void read(const Sentences& sources, int most_rows, const Backbone::BeforeLayer& more);
 
   private:
     const ReadingOptions options_;
-    // Inputs of the ops of read(). They must outlive the tape's step. edge_ has copies of the rows edge_rows_.
+    // Inputs of the ops of read(). They must outlive the tape's step. edge_ has copies of the input rows
+    // whose indices are in edge_rows_.
     TokenRows rows_, edge_;
     SegmentGraph graph_, edge_graph_;
     LayerGraphs masks_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Generates sentences from latent vectors with the decoder half of a UniVAE. The memory of a sentence is one row,
 // made from a latent, in each of the K layers with a latent. In a conditional model, the memory of a target is its
-// source, read with these latents.
+// source; in each layer with a latent, a row made from the latent replaces the row of the source's [CLS].
 #pragma once
 #include "models/nets/univae.h"
 #include "models/tasks/univae_prior.h"
@@ -63,7 +63,7 @@ class UniVaeDecoder {
     CachedWriter writer_;
     std::unique_ptr<UniLmDecoder> reader_;  // generates in place of writer_ if the model is conditional, else null
     std::vector<Sentence> sources_;         // the sources of the requests that reader_ has read
-    std::vector<int> which_;                // for each of their rows, the index of its request if it is [CLS], else -1
+    std::vector<int> which_;                // for each row of sources_, the index of the request at [CLS], else -1
 };
 
 }  // namespace masquerade

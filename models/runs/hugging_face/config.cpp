@@ -16,7 +16,7 @@ using nlohmann::json;
 struct ActivationName {
     const char* name;
     std::optional<GeluKind> gelu;
-    const char *plain, *gated;  // kinds of feed-forward part with this activation: without and with a gate; null: none
+    const char *plain, *gated;  // our feed-forward parts with this activation, without and with a gate; null: none
 };
 // The names of activations in transformers/activations.py, and our names. If several names mean the same activation,
 // config.json is written with the first one.
@@ -46,7 +46,7 @@ struct Number {
     const char *key, *old_key;  // old_key: the key in nomic-ai's own code; "" if it is equal to `key`
     T B::*member;
     T low, high;
-    bool may_lack = false;  // whether a file may lack `key` (but not `old_key`); the stack then keeps its default
+    bool may_lack = false;  // whether a file may lack `key`, so that the option keeps its default; never `old_key`
 };
 constexpr Number<int> whole_numbers[] = {{"vocab_size", "", &B::vocabulary, 1, 1 << 24},
                                          {"hidden_size", "n_embd", &B::width, 1, 65536},
@@ -99,8 +99,8 @@ void read_activation(const Field& field, bool gated, B& b) {
 struct Fixed {
     const char* key;
     json value;
-    // Whether a config.json with the keys of nomic-ai's own code must have this key, because that code's default differs
-    // from `value`.
+    // Whether a config.json with the keys of nomic-ai's own code must have this key, because that code's default
+    // differs from `value`.
     bool required = false;
 };
 const std::vector<Fixed> nomic_fixed = {{"prenorm", false},

@@ -19,8 +19,8 @@ struct HuggingFaceConfig {
     int pad = 0;       // pad_token_id: id of [PAD]
 };
 
-// Reads config.json. If an old file lacks a key, the value is the one that such files imply: layer_norm_eps 1e-12,
-// pad_token_id 0, and so on. The keys model_type, vocab_size, hidden_size, intermediate_size and the numbers of layers
+// Reads config.json. Old files may lack keys. For a missing key, a default is used: layer_norm_eps 1e-12, pad_token_id
+// 0, and so on. The keys model_type, vocab_size, hidden_size, intermediate_size and the numbers of layers
 // and heads are required.
 HuggingFaceConfig read_hugging_face_config(const std::string& folder);
 
@@ -29,7 +29,7 @@ struct HuggingFaceTensor {
     Element element;
     Shape shape;
     std::string unreadable;  // dtype and shape as text, if no parameter can have them; else empty
-    std::string place;       // the parameters that were read from the tensor, with the part of their rows; empty: none
+    std::string place;       // as text: the parameters, or parts of their rows, that were read from the tensor
 };
 
 struct HuggingFaceWeights {

@@ -165,7 +165,7 @@ class Loader {
         return false;
     }
 
-    // A tensor in the files, and those of its rows that belong to a parameter.
+    // A tensor in the files, and the rows of this tensor that belong to a parameter.
     struct Found {
         std::string name;  // empty: the files have no such tensor
         RowPart rows;
@@ -259,7 +259,7 @@ class Loader {
     const std::uint64_t seed_;
     const WeightFiles files_;
     std::string prefix_;
-    bool head_is_biased_ = false;                // whether the files have any of the biases that they may lack (zeros)
+    bool head_is_biased_ = false;                // whether the files have any bias with HuggingFaceName::zeros > 0
     std::map<std::string, std::string> places_;  // tensor -> which parameters are read from it, as text
 };
 

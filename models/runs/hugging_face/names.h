@@ -25,7 +25,7 @@ struct HuggingFaceName {
     std::string old_name = {};  // another name under which some files have the tensor; empty: none
     RowPart old_rows = {};      // which rows of the tensor `old_name` have the numbers of the parameter
     bool half_split = false;    // whether files have the rows of a head in the half-split order of reorder_heads()
-    int zeros = 0;              // if > 0: size of a bias that the files or the stack may lack; it is then all zeros
+    int zeros = 0;              // if > 0: size of a bias; if the files or the stack lack the bias, it is all zeros
 
     bool of_head() const { return name.compare(0, 4, "cls.") == 0; }
     // Returns the path, followed by the name of the rows if they have one: "layer.0.attention.key_value.weight, keys".
@@ -35,8 +35,8 @@ struct HuggingFaceName {
 // A table has a weight, a linear layer a weight and perhaps a bias, a norm a weight and a bias.
 enum class TensorKind { table, linear, norm };
 
-// The names of a table, linear layer or norm, without ".weight" and ".bias". '#' stands for the number of a layer. The
-// members have the meanings of those in HuggingFaceName.
+// The names of a table, linear layer or norm, without ".weight" and ".bias". '#' stands for the number of a layer. Each
+// member has the meaning of the member of HuggingFaceName with the same name.
 struct TensorNames {
     TensorKind kind;
     const char *name, *path;
@@ -60,7 +60,7 @@ struct HuggingFaceFamily {
     bool own_width;  // the embedding may have another width than the layers, and rotary positions may rotate values
     int positions;   // default of max_position_embeddings
     double dropout;  // default dropout of hidden states and of attention probabilities
-    double base;     // default of rope_theta, the base of the rotary angles; if not `gated`, the only supported base
+    double base;     // default of rope_theta, the base of rotary angles; if `gated` is false, no other is supported
     const FamilyTensors& tensors;
 };
 const std::vector<HuggingFaceFamily>& hugging_face_families();

@@ -13,7 +13,8 @@ namespace masquerade {
 struct TokenChoice {
     Tokens keep;  // keep[i] is the old id of the token with the new id i; empty: all tokens are kept
     // Further tokens of the new model, which follow the kept tokens. compounds[i] lists kept tokens by their new ids.
-    // The embedding of further token i is the mean of their embeddings or, if the list is empty, that of [UNK].
+    // The embedding of further token i is the mean of the embeddings of these kept tokens or, if the list is empty, the
+    // embedding of [UNK].
     std::vector<Tokens> compounds;
     int unk = -1;  // new id of [UNK], for empty lists in `compounds`; -1: there is no [UNK]
     int pad = -1;  // old id of the token whose embedding [PAD] gets; -1: pad_token_id of config.json
@@ -21,9 +22,9 @@ struct TokenChoice {
     int kept(int rows) const { return keep.empty() ? rows : int(keep.size()); }
     // Number of tokens of the new model if the old model has `rows` tokens.
     int size(int rows) const { return kept(rows) + int(compounds.size()); }
-    // Throws BadInput if `keep` has an id that the old model lacks, if `compounds` has an id that is not of a kept token,
-    // if a list in `compounds` is empty but `unk` is not a kept token, or if keep[0] is not `pad` (if pad is -1, `told`).
-    // `rows` is the number of tokens of the old model, and `told` is pad_token_id of its config.json.
+    // Throws BadInput if `keep` has an id that the old model lacks, if `compounds` has an id that is not of a kept
+    // token, if a list in `compounds` is empty but `unk` is not a kept token, or if keep[0] is not `pad` (if pad is -1,
+    // `told`). `rows` is the number of tokens of the old model, and `told` is pad_token_id of its config.json.
     void check(int rows, int told) const;
 };
 
@@ -48,7 +49,7 @@ ChosenTokens wanted_tokens(const WordPiece& model, const Vocabulary& wanted);
 
 // Returns the first `rows` tokens of a vocabulary, which are the tokens of a model whose embedding has `rows` rows.
 Vocabulary first_tokens(const Vocabulary& vocabulary, int rows);
-// Returns all tokens of a vocabulary, then those of `more` that it lacks.
+// Returns all tokens of a vocabulary, followed by the tokens of `more` that the vocabulary lacks.
 Vocabulary with_more(const Vocabulary& vocabulary, const Strings& more);
 
 // Makes a tokenizer for training from one that was read from a file. For the new tokenizer, the characters "[SEP]" in a
