@@ -54,7 +54,7 @@ Numbers by_length(const InsertionRun& run, const TrainingText&) {
 Numbers by_alphabet(const InsertionRun& run, const TrainingText&) {
     std::map<std::string, int> rank;
     const auto rank_of = [&](int token) -> int& { return rank[spelled(run, token)]; };
-    for_each_token(run, rank_of);  // makes an entry for each word
+    for_each_token(run, rank_of);  // makes an entry in `rank` for the text of each token
     int next = 0;
     for (auto& [word, r] : rank) r = next++;
     return for_each_token(run, rank_of);

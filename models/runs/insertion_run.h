@@ -45,8 +45,8 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
     std::vector<Written> insert(const Sentences& sources, const SearchOptions& options,
                                 std::vector<Canvas> starts = {}) const;
     // Makes a canvas (the text from which generation starts) of the words of a line. The word "_" does not become a
-    // part of the canvas. Instead, it closes a slot: nothing is inserted between the words before and after "_". The
-    // slots between the tokens of one word are closed as well.
+    // part of the canvas. Instead, it closes the slot at its place: nothing is inserted between the words before and
+    // after "_". The slots between the tokens of one word are closed as well.
     Canvas canvas_of(const std::string& line) const;
     ObjectiveOptions objective_options() const override;
 

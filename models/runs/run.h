@@ -34,8 +34,8 @@ struct Stacks {
     bool none() const { return first.layers == 0; }  // whether the model is no Transformer
 };
 
-// Longer lines are truncated to this number of tokens. `setting` is the name of the setting that holds the number; null
-// if the family reads no lines.
+// The maximum number of tokens of a line; longer lines are truncated. `setting` is the name of the setting that has
+// this number; null if the family reads no lines.
 struct LineLimit {
     const char* setting = nullptr;
     int tokens = 0;
@@ -96,7 +96,7 @@ class Run {
     virtual ~Run() = default;
 
     virtual const RunSettings& common() const = 0;
-    virtual RunSettings& settings_to_change() = 0;  // common(), writable: resuming may change some settings
+    virtual RunSettings& settings_to_change() = 0;  // the settings of common(); resuming may change some
     virtual Stacks stacks() const = 0;
     virtual std::unique_ptr<Task> task(const TrainingText& text) = 0;
     // Adds the files that the run reads itself, such as the files of a task, to `origin`, which run.json stores.
@@ -105,7 +105,7 @@ class Run {
     // the line without noise; otherwise, the last hidden state averaged over the tokens of the line. Returns an empty
     // list if the run has no such vectors.
     virtual std::vector<Numbers> features(const Strings& /*lines*/) const { return {}; }
-    // Evaluates the run on held-out text (models/runs/measures.h).
+    // Evaluates the run, usually on held-out data (models/runs/measures.h).
     virtual Measures measures(const Measuring& how) = 0;
     // Returns a generator of lines or samples (models/runs/writer.h). Throws BadUsage if the run cannot generate.
     virtual RunWriter writer(const Writing& how);

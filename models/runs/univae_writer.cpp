@@ -162,7 +162,8 @@ class FromLatents {
         return run_.sentences(split.left, conditional_ ? split.right : Strings());
     }
 
-    // Returns `count` targets for each source, separated by tabs, or nothing for an empty line.
+    // Returns a line of text for each source: its targets (--count of them, or one), separated by tabs. The line is
+    // empty if the source is empty.
     std::string targets_of(const Strings& lines, std::uint32_t first) {
         const Strings sources = at_tabs(lines).left;
         auto requests = run_.target_requests(run_.sentences(sources), std::max(1, a_.count), a_.seed, first);

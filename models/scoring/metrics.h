@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Measures of how close one sequence of tokens is to another.
+// Measures of sequences of tokens: how close one sequence is to another, how varied a corpus is, and the confidence
+// interval of a mean.
 #pragma once
 #include <array>
 #include <map>

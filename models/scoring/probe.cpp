@@ -142,7 +142,7 @@ double naive_bayes(const std::vector<Sentence>& sentences, const LabelledSplit& 
 double cluster_information(const Vectors& vectors, const LabelledSplit& split, std::uint64_t seed) {
     const std::size_t n = vectors.size(), C = split.classes;
     Vectors centres;
-    // The first centres: different vectors, drawn at random.
+    // The initial centres are different vectors, drawn at random.
     for (std::size_t i : drawn(n, n, Sequence(seed, "clusters")))
         if (centres.size() < C && std::find(centres.begin(), centres.end(), vectors[i]) == centres.end())
             centres.push_back(vectors[i]);

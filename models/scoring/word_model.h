@@ -25,14 +25,14 @@
 
 namespace masquerade {
 
-// Numbers words in the order in which they first occur.
+// Assigns the numbers 0, 1, ... to words, in the order in which the words first occur.
 class WordTable {
   public:
     WordTable() : characters_(NormaliseOptions()) {}
     WordTable(const WordTable&) = delete;
     WordTable& operator=(const WordTable&) = delete;
 
-    // Returns the numbers of the words of a line. Adds words that are new to the table.
+    // Returns the numbers of the words of a line. Words that the table does not have yet are added to it.
     Tokens read(std::string_view line);
     int size() const { return words_.size(); }
     const std::string& operator[](int word) const { return *words_[word]; }

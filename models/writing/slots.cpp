@@ -43,8 +43,8 @@ void PrefixSlots::copy_prefixes(Tape& tape, const std::vector<LayerState>& layer
     copy(tape, layers);
 }
 
-// Copies the states of the slots from_slots_ to the slots to_slots_, and sets next_rows_: for
-// each prefix, the row of the token that this step adds.
+// Copies the states of the slots from_slots_ to the slots to_slots_. Sets next_rows_: for each prefix, the
+// row of the token that this step adds.
 void PrefixSlots::copy(Tape& tape, const std::vector<LayerState>& layers) {
     next_rows_.clear();
     for (int each : used_) next_rows_.push_back(slots_.row(each, written_));

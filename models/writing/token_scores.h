@@ -25,8 +25,8 @@ class TokenScores {
     void forbid(int token);  // sets the score to minus infinity
 
     // Returns the `count` tokens with the largest scores, largest first, and equal scores in the order of ids. Returns
-    // fewer tokens if fewer are allowed. `count` must be at least 1. The result is valid until the next
-    // call of best() or draw().
+    // fewer tokens if fewer are allowed. `count` must be at least 1. The result is valid until the
+    // next call of best() or draw().
     const std::vector<Token>& best(int count);
 
     // Samples a token with temperature, top-k, top-p and the random number u in (0,1): returns the first token at which

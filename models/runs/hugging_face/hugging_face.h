@@ -20,8 +20,8 @@ struct HuggingFaceConfig {
 };
 
 // Reads config.json. Old files may lack keys. For a missing key, a default is used: layer_norm_eps 1e-12, pad_token_id
-// 0, and so on. The keys model_type, vocab_size, hidden_size, intermediate_size and the numbers of layers
-// and heads are required.
+// 0, and so on. The keys model_type, vocab_size, hidden_size, intermediate_size and the numbers of layers and
+// heads are required.
 HuggingFaceConfig read_hugging_face_config(const std::string& folder);
 
 struct HuggingFaceTensor {

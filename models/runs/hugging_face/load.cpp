@@ -184,8 +184,9 @@ class Loader {
         throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
     }
 
-    // Throws BadInput unless the files have the tensor `name`, with the right shape. Records in places_ which parameter
-    // will be read from this tensor.
+    // Throws BadInput if the tensor `name` has a wrong shape, or if the files lack it. A bias with name.zeros > 0 may
+    // be lacking if the files have no such bias at all. Records in places_ which parameter will be read from the
+    // tensor.
     void expect(const HuggingFaceName& name) {
         const Tensor& parameter = parameter_of(name);
         const auto [found, rows] = find(name);

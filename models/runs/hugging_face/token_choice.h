@@ -22,9 +22,9 @@ struct TokenChoice {
     int kept(int rows) const { return keep.empty() ? rows : int(keep.size()); }
     // Number of tokens of the new model if the old model has `rows` tokens.
     int size(int rows) const { return kept(rows) + int(compounds.size()); }
-    // Throws BadInput if `keep` has an id that the old model lacks, if `compounds` has an id that is not of a kept
-    // token, if a list in `compounds` is empty but `unk` is not a kept token, or if keep[0] is not `pad` (if pad is -1,
-    // `told`). `rows` is the number of tokens of the old model, and `told` is pad_token_id of its config.json.
+    // Throws BadInput if `keep` has an id that the old model lacks, if `compounds` has an id that is not the new id of
+    // a kept token, if a list in `compounds` is empty but `unk` is not a kept token, or if keep[0] is not `pad` (if pad
+    // is -1, `told`). `rows` is the number of tokens of the old model, and `told` is pad_token_id of its config.json.
     void check(int rows, int told) const;
 };
 
