@@ -39,9 +39,9 @@ double joint(const SlotScore& s) { return s.place + s.content; }
 
 // Combines slots that give the same canvas: it makes no difference whether a token c is inserted before, within or
 // after a run of adjacent tokens c. A slot before, between or after the tokens of a run is combined with the others if
-// it is open and c is its most likely token. The first combined slot gets the sum of their p(c|l), the sum of
-// their p(c,l) = p(l) p(c|l), and the end probability 1 - (sum of their 1 - p(end|l)). p(c|l) is limited to at most 1,
-// and p(end|l) to at least 0. The other combined slots get no token.
+// it is open and c is its most likely token. The first combined slot gets three values, in which
+// sums are over all combined slots: p(c|l) = sum p(c|l), p(c,l) = sum p(l) p(c|l), and p(end|l) = 1 - sum (1 -
+// p(end|l)). p(c|l) is limited to at most 1, and p(end|l) to at least 0. The remaining combined slots get no token.
 void alike(const Canvas& canvas, std::vector<SlotScore>& scores) {
     for (std::size_t l = 0, to = 0; l < canvas.tokens.size(); l = to) {
         const int c = canvas.tokens[l];
