@@ -36,8 +36,9 @@ class Words {
     const std::string& text() const { return text_; }  // the current word: not empty, valid UTF-8
     int length() const { return length_; }             // number of code points in text()
 
-    // One span per code point of text(): the bytes of the original character and of the stripped marks that follow
-    // it. A Hangul syllable becomes 2 or 3 code points, which have the same span.
+    // One span per code point of text(): the bytes of the original character and of the stripped marks that follow it.
+    // If a character becomes several code points, they have the same span: a Hangul syllable, for example, becomes 2 or
+    // 3 code points.
     const std::vector<Span>& spans() const { return spans_; }
 
     // The functions below are for callers that read some words without next(), because that is faster for simple words.

@@ -49,7 +49,8 @@ class WordPiece {
     std::vector<int> encode(std::string_view line) const;
 
     // Like encode(), but also returns the bytes of the line from which each id comes. If several pieces come from one
-    // Hangul syllable, each piece has the bytes of the whole syllable.
+    // character that normalisation decomposes, such as a Hangul syllable, each piece has the bytes of the whole
+    // character.
     std::vector<Piece> encode_pieces(std::string_view line) const;
 
     // Returns text as a writer would write it: joins pieces to words and places spaces by rules for English and Chinese

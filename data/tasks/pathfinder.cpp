@@ -11,9 +11,10 @@ namespace masquerade {
 namespace {
 
 constexpr int side = 32, distractors = 5, turns = 12, attempts = 20;
-// Lengths in pixels. length: length of a dash. gap: distance between neighbouring dashes of a curve. apart: smallest
-// distance between two dashes that are not neighbours. border: smallest distance from a dash to the border of the
-// picture. seeds: distance between the starts of the two long curves. disc: radius of a disc.
+// Lengths in pixels. length: length of a dash. gap: distance between neighbouring dashes where a curve is straight; the
+// curve turns in the middle of a gap, which makes the distance smaller. apart: smallest distance between two dashes
+// that are not neighbours. border: smallest distance from a dash to the border of the picture. seeds: distance between
+// the starts of the two long curves. disc: radius of a disc.
 constexpr double length = 2, gap = 2, apart = 1.5, border = 1.5, seeds = 7, disc = 1.5;
 constexpr double pi = 3.14159265358979323846;
 

@@ -158,8 +158,8 @@ void state_attention_backward(View dy, View x, Views pack, Views kv, Views gate,
         for_each_long_row(plan.pieces * H, At<Stage::queries, B>{f, 0});
         if (plan.pieces > plan.groups) for_each_long_row(plan.pieces * H, At<Stage::totals, B>{f, 0});
         for_each_long_row(plan.groups * H, At<Stage::starts, B>{f, 0});
-        // Groups of a document may share keys, and then add to the same gradients. Therefore they are in different
-        // waves, which run one after another.
+        // Two groups of queries of one document may share keys, and would then add to the same gradients. Therefore each
+        // wave has at most one group of each document, and the waves run one after another.
         const int* first_group = numbers.data() + 5;
         const int* first_piece = first_group + plan.waves + 1 + plan.groups;
         for (int wave = 0; wave < plan.waves; wave++) {

@@ -166,7 +166,8 @@ struct Family {
     const char *name, *what;
     TextKind reads;
     Strings objectives;  // the family's objectives; empty if there is no choice
-    // The groups of options of ./generate and ./evaluate; `options` is the group that the family supports.
+    // Kinds of families, by the options of ./generate and ./evaluate that they support: for each group of options, these
+    // programs list the kinds that support it. `options` is the kind of this family.
     enum Options : unsigned { no_options = 0, of_latents = 1, of_search = 2, of_insertion = 4, of_vectors = 8 };
     Options options;
     std::unique_ptr<RunSettings> (*settings)();
