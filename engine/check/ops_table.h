@@ -47,7 +47,7 @@ auto with(Make make, More... more) {
     return [=](Sizes n) { return make(n, more...); };
 }
 
-// A mask over packed documents, for the rows of the op table that test attention.
+// A mask over packed documents, for the attention ops of the op table. A key source is one key/value tensor.
 struct Layout {
     SegmentGraph graph;
     int keys[2] = {0, 0};  // number of rows of each key source; keys[1] is 0 if there is no second source

@@ -9,8 +9,7 @@
 namespace masquerade {
 
 // True if the rule lets a query at position i of a segment see the key at position j of this segment. For the rules
-// rank, strict_rank and bits, the result is true, because these rules do not depend on places; visible() checks these
-// rules.
+// rank, strict_rank and bits, the result is always true: visible() checks them with the ranks and bits of the graph.
 HD bool rule_allows(Rule rule, int i, int j) {
     switch (rule) {
         case Rule::none: return false;

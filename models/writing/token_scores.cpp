@@ -112,9 +112,10 @@ int TokenScores::draw_of_all(double left) const {
         const std::size_t end = std::min((b + 1) * block, shares_.size());
         for (std::size_t i = b * block; i < end; i++) {
             if (shares_[i] <= 0) continue;
-            chosen = int(i);  // if `left` stays at 0 or above because of rounding, the last token with a share is drawn
+            chosen = int(i);
             if (in_this_block && (left -= double(shares_[i])) < 0) return chosen;
         }
+        // Rounding can keep `left` at 0 or above. Then the last token of the block that has a share is drawn.
         if (in_this_block) return chosen;
         left -= share_of_block_[b];
     }

@@ -21,7 +21,7 @@ using namespace vectors;
 // packs the keys once and sums their gradients in a fixed order.
 template <class F>
 void each_document_and_head(const AttentionCall& call, F f) {
-    std::int64_t pairs = 0;  // number of pairs of a query and a key, as if queries saw all keys of their segments
+    std::int64_t pairs = 0;  // pairs of a query and a key, as if a query saw all keys of the key segments that it sees
     for (const QuerySegment& q : call.graph.queries)
         for (int v = q.sees_begin; v < q.sees_end; v++) {
             const KeySegment& key = call.graph.keys[call.graph.sees[v]];
