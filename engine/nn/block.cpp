@@ -6,8 +6,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the mask without the query rows whose part is not `part`: these rows are in no segment of the new mask. The
-// other query rows keep their row numbers.
+// Returns the mask for the query rows of one part of each document (0: source A, 1: target B); parts[n] is the part of
+// query row n. Query rows of the other part are in no segment of the new mask. Row numbers do not change.
 SegmentGraph graph_of_part(const SegmentGraph& graph, const std::vector<char>& parts, int part) {
     SegmentGraph some = graph;
     some.queries.clear();
@@ -81,8 +81,9 @@ Tensor* Block::attend(Tape& tape, Queries& queries, const Keys& keys, const Pass
     if (!target_ || !pass.parts) {
         if (pass.graph) expect_support(kind(pass.part), *pass.graph);
         if (target_ && pass.state && !pass.step && pass.state->part != pass.part) {
-            // The generated rows belong to the other part of the document. The attention of that part stores these keys
-            // for later steps. It computes no rows, because `none` contains no queries.
+            // The rows of this pass belong to one part of the document, and the rows to generate belong to the other
+            // part. The attention of the other part stores the keys of this pass for later steps. It computes no
+            // result, because `none` contains no queries.
             Queries none;
             attention(pass.state->part)(tape, none, keys, own);
             own.state = nullptr;

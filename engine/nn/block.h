@@ -10,36 +10,42 @@ namespace masquerade {
 // The decoding states of a layer's self-attention and cross-attention. A pointer is null if there is no such state.
 struct LayerState {
     std::unique_ptr<AttentionState> self, cross;
-    int part = 0;  // part of a document that the generated rows belong to: 0 for the source A, 1 for the target B
+    int part = 0;  // the part of a document to which the generated rows belong: 0 for the source A, 1 for the target B
 };
 
-// The arguments of one pass through a stack of layers, such as the rows, the masks, and the decoding state.
+// The arguments of a layer besides its input rows x (N,C), such as the masks and the decoding state. A pass is one run
+// of x through a stack of layers.
 struct Pass {
     RowNames rows;                        // document and position of each row of x
     const SegmentGraph* graph = nullptr;  // mask of self-attention; may change from layer to layer
-    // (P,D): for P positions and heads of width D; null: the positions were added to the embedding.
+    // Rotary table (P,D) of make_rotary_table(), for P positions and heads of width D. Null: nothing is rotated.
     Tensor* rotary_table = nullptr;
     float dropout = 0, attention_dropout = 0;
     // query_rows lists the rows of x that are queries, and query_names their documents and positions. A layer returns
     // only these rows. All rows of x are keys. If query_rows.data is null, all rows are queries.
     Ints query_rows;
     RowNames query_names;
-    // The part of a document to which the query rows belong: 0 for the source A, 1 for the target B; or, if the pass
-    // has rows of both parts, the part of each query row. Only layers with a kind of attention for each part read this.
+    // `part` is the part of a document to which all query rows belong: 0 for the source A, 1 for the target B. If the
+    // pass has query rows of both parts, `parts` has the part of each query row instead. Only layers in which the
+    // target's rows have another kind of attention (BlockShape::target_kind) read these two fields.
     int part = 0;
     const std::vector<char>* parts = nullptr;
-    // Further rows (B,C) that are keys but not queries, such as latents, at position 0. In the mask, they are source 0,
-    // and the rows of x source 1. If `memory` is null, the rows of x are source 0.
+    // Further rows (B,C), such as latents, which are keys but not queries, and have position 0. In the mask, the rows
+    // of `memory` are key source 0, and the rows of x are key source 1. Without `memory`, the rows of x are key source
+    // 0.
     Tensor* memory = nullptr;
     const LayerState* state = nullptr;  // decoding state; null: the pass itself contains all keys
-    const Step* step = nullptr;         // decoding step; if null and `state` is not, `state` stores keys as its memory
+    // Decoding step. If `step` is null but `state` is not, the layers store the keys of the pass as the memory of
+    // `state`.
+    const Step* step = nullptr;
     // For cross-attention: the output of the encoder (Ne,C), and the mask from the query rows to the encoder's rows.
     Tensor* encoder = nullptr;
     const SegmentGraph* cross_graph = nullptr;
-    Ints encoder_positions;                       // positions of the encoder's rows
-    bool rotates_cross = false;                   // the rotary table also rotates queries and keys of cross-attention
-    std::shared_ptr<Companion> companion;         // null if this kind of attention has no second stream
-    const std::vector<int>* documents = nullptr;  // names (numbers) of the documents, for the companion's dropout
+    Ints encoder_positions;                // positions of the encoder's rows
+    bool rotates_cross = false;            // the rotary table also rotates queries and keys of cross-attention
+    std::shared_ptr<Companion> companion;  // the second stream of rows (only Luna has one), or null
+    // A number that identifies each document. Dropout in the companion derives its random numbers from it.
+    const std::vector<int>* documents = nullptr;
     Tensor* cross_rotary_table() const { return rotates_cross ? rotary_table : nullptr; }
 };
 
@@ -50,7 +56,8 @@ struct BlockShape : AttentionShape {
     std::string kind = "softmax";  // a name of attention_kinds()
     std::string ffn = "gelu";      // a name of feed_forward_kinds()
     std::string target_kind = "";  // the kind of self-attention for rows of the target B; empty: `kind`
-    bool in_words = false;         // kinds may differ by layer or part (A, B); messages then name the layer
+    // The user chose the kinds of attention for layers or parts (A, B) separately, so error messages name the layer.
+    bool in_words = false;
 };
 
 // A Transformer layer (N1, N2 and Nc are norms):                                                 Vaswani et al. 2017
@@ -66,11 +73,11 @@ class Block {
 
     // Computes the layer for the rows x (N,C). Returns (N,C) or, if pass.query_rows lists Nq rows, (Nq,C).
     Tensor* operator()(Tape& tape, Tensor* x, const Pass& pass) const;
-    // Returns an empty decoding state for the texts in these slots. `part` is the part of a document to which the
-    // generated rows belong: 0 for the source A, 1 for the target B. If slots.count is 0, self-attention gets no state.
+    // Returns an empty decoding state for slots.count texts. `part` is the part of a document to which the generated
+    // rows belong: 0 for the source A, 1 for the target B. If slots.count is 0, self-attention gets no state.
     LayerState state(const Slots& slots, int part) const;
     // read_memory() stores the keys and values of pass.memory in the state of self-attention. read_encoder() stores
-    // those of pass.encoder in the state of cross-attention.
+    // the keys and values of pass.encoder in the state of cross-attention.
     void read_memory(Tape& tape, const Pass& pass) const;
     void read_encoder(Tape& tape, const Pass& pass) const;
 
@@ -87,7 +94,8 @@ class Block {
     void expect_support(const AttentionKind& kind, const SegmentGraph& graph) const;
     static AttentionContext context(const Pass& pass, const RowNames& names, bool cross);
 
-    std::unique_ptr<const Attention> attention_, target_, cross_;  // target_: for the target's rows; null: attention_
+    // target_ is the self-attention of the target's rows. If it is null, attention_ serves the target's rows, too.
+    std::unique_ptr<const Attention> attention_, target_, cross_;
     std::unique_ptr<const FeedForward> ffn_;
     std::unique_ptr<const Norm> norm1_, norm2_, norm_cross_;
 };

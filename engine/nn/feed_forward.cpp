@@ -21,7 +21,7 @@ namespace {
 struct TwoLayers : FeedForward {
     FeedForwardShape shape;
     Linear up, down;
-    // The result of `up` has `parts` times s.inner columns.
+    // `up` returns parts * s.inner columns. `parts` is 2 if half of the columns are a gate.
     TwoLayers(Parameters& p, const std::string& path, const FeedForwardShape& s, int parts = 1)
         : shape(s),
           up(p, path + ".up", s.width, parts * s.inner, s.deviation, s.bias),
@@ -47,7 +47,8 @@ struct SquaredReluFeedForward : TwoLayers {
 };
 
 // Computes (g(x W + b) * (x U + d)) V + c with `down` (V, c), where * multiplies elementwise and `gate` names the
-// activation g. If `kind` is gelu, the gate is the gelu that s.gelu names. `up` computes x W + b and x U + d side by side; its weight (2F,C) holds W^T, then U^T.
+// activation g. If `kind` is gelu, g is the gelu that s.gelu names. `up` computes x W + b and x U + d side by side; its
+// weight (2F,C) holds W^T, then U^T.
 //                                                                                                     Shazeer 2020
 struct GatedFeedForward : TwoLayers {
     GateKind gate;

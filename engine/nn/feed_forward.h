@@ -28,7 +28,7 @@ struct FeedForwardKind {
     // Declares the parameters, whose paths are `path` followed by .up.* and .down.*.
     std::unique_ptr<const FeedForward> (*make)(Parameters& parameters, const std::string& path,
                                                const FeedForwardShape& shape);
-    // Applies only the activation, without the linear layers. The output head of a model uses it, too.
+    // Applies only the activation, without the linear layers. The output head of a model uses this function.
     Tensor* (*activate)(Tape& tape, Tensor* x, GeluKind gelu);
 };
 const std::vector<FeedForwardKind>& feed_forward_kinds();

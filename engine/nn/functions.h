@@ -24,8 +24,8 @@ Tensor* squared_relu(Tape& tape, Tensor* x, const std::string& name);
 Tensor* glu(Tape& tape, Tensor* x, GateKind kind, const std::string& name);
 Tensor* gelu(Tape& tape, Tensor* x, GeluKind kind, const std::string& name);
 // The two linear layers of a feed-forward part with gelu, each with its own w and b. linear_gelu() computes
-// u(N,F) = x w^T + b and a = gelu(u). gelu_linear() returns y(N,C) = a w^T + b; its backward computes the gradient of
-// u, not of a.
+// u(N,F) = x w^T + b and a = gelu(u). gelu_linear() returns y(N,C) = a w^T + b. The backward of gelu_linear() includes
+// the backward of gelu: it computes the gradient of u, and no gradient of a.
 struct Activation {
     Tensor *u, *a;
     GeluKind kind;
@@ -38,9 +38,9 @@ Tensor* scale_columns(Tape& tape, Tensor* x, Tensor* w, const std::string& name)
 Tensor* add(Tape& tape, Tensor* a, Tensor* b, const std::string& name);
 // Returns x itself if the rate is 0 or the tape is not training.
 Tensor* dropout(Tape& tape, Tensor* x, const RowNames& rows, float rate, const std::string& name);
-// residual_norm() computes layernorm(x + dropout(f)) in one pass. In a post-norm layer, f is the result of attention or
+// residual_norm() computes layernorm(x + dropout(f)) as one op. In a post-norm layer, f is the result of attention or
 // of the feed-forward part. ResidualNames names dropout(f), the sum, and the norm of the sum. residual_norm() stores no
-// tensor for dropout(f), but the name determines the random numbers.
+// tensor for dropout(f), but ResidualNames::dropout determines the random numbers.
 struct ResidualNames {
     std::string dropout, sum, norm;
 };
@@ -53,22 +53,25 @@ Tensor* rotary(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, int 
 // Returns rotary() of linear(x, w, b), but does not store the result of linear().
 Tensor* linear_rotary(Tape& tape, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* rotary_table, int columns,
                       const std::string& name);
-// Softmax attention. q (Nq,H D) holds the queries of H = `heads` heads of width D. A row of each tensor of kv
-// (Nk,2 G D) holds the keys of G heads, then their values; G divides H. The graph must outlive the step.
+// Softmax attention. q (Nq,H D) holds the queries of H = `heads` heads of width D. kv[s] (Nk,2 G D) holds the rows of
+// key source s of the graph: in each row the keys of G heads, then their values. G divides H. The graph must outlive
+// the step.
 Tensor* attention(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
                   float dropout_rate, const RowNames& query_rows, const std::string& name);
 // Attention through a state of bounded size (engine/math/state.h). The state absorbs the keys that a row of x sees, and
-// row n of the result y (N,width) is what row n of x reads from it. pack[s], kv[s] and, if rule.pack is gated, gate[s]
-// belong to the keys of source s of the graph. If `before` is not null, its row b is the state before the first row of
-// document b. If `after` is not null, it receives the states after the last row of each document. States are
-// (documents, state_numbers()). The graph must outlive the step.
+// row n of the result y (N,width) is what row n of x reads from the state. For key source s of the graph, pack[s] says
+// how much of each key the state absorbs, kv[s] holds the values or the keys and values, and gate[s] holds the gates.
+// `gate` is empty if rule.pack is not gated. Shapes: StateAttention::Taken (engine/nn/attention/state.h). If `before`
+// is not null, row b of `before` is the state before the first row of document b. If `after` is not null, *after
+// becomes a tensor with the state after the last row of each document. Both tensors are (documents, state_numbers()).
+// The graph must outlive the step.
 Tensor* state_attention(Tape& tape, Tensor* x, const std::vector<Tensor*>& pack, const std::vector<Tensor*>& kv,
                         int width, const SegmentGraph& graph, const StateRule& rule, const std::string& name,
                         Tensor* before = nullptr, Tensor** after = nullptr, const std::vector<Tensor*>& gate = {});
 int state_numbers(int width, const StateRule& rule);
-// The local positional lambda (engine/nn/attention/lambda.cpp). Returns y (Nq,C). q (Nq,C) has the arithmetic type, and
-// v[s] (Nk,C) holds the values of key source s. e (2 reach + 1,C) has a row for each distance from -reach to reach. The
-// graph must outlive the step.
+// The local positional lambda (formula: engine/nn/attention/lambda.cpp). Returns y (Nq,C). q (Nq,C) has the arithmetic
+// type. v[s] (Nk,C) holds the values of key source s of the graph. e (2 reach + 1,C) has a row for each distance from
+// -reach to reach. The graph must outlive the step.
 Tensor* local_lambda(Tape& tape, Tensor* q, Tensor* e, const std::vector<Tensor*>& v, const SegmentGraph& graph,
                      int heads, const std::string& name);
 // Attention within hash buckets. Returns y (Nq,C); q, k and v are (N,C). `rotations` holds the random vectors for
@@ -76,14 +79,15 @@ Tensor* local_lambda(Tape& tape, Tensor* q, Tensor* e, const std::vector<Tensor*
 // the step.
 Tensor* lsh_attention(Tape& tape, Tensor* q, Tensor* k, Tensor* v, Tensor* rotations, const SegmentGraph& graph,
                       std::int64_t rows, const LshRule& rule, const std::string& name);
-// Returns the keys and values of the U sorted blocks, which are weighted means of blocks of rule.block rows: (U
-// rule.block,2C). U is most_blocks() (engine/ops/block_plan.h). The graph must outlive the step.
+// Returns the keys and values of the sorted blocks (U rule.block,2C). A sorted block is a weighted mean of blocks of
+// rule.block rows of kv (engine/nn/attention/sinkhorn.cpp). U = most_blocks() (engine/ops/block_plan.h) is an upper
+// bound of the number of blocks. The graph must outlive the step.
 Tensor* sinkhorn(Tape& tape, Tensor* q, Tensor* kv, const SegmentGraph& graph, const SinkhornRule& rule,
                  const std::string& name);
 Tensor* gather_rows(Tape& tape, Tensor* x, Ints rows, const std::string& name);
 Tensor* replace_rows(Tape& tape, Tensor* x, Ints which, Tensor* u, const std::string& name);
 // Row n of the result (N,C) is row n of b (N,C) if parts[n] is 1, else row n of a (N,C). The sizes of the tensors do
-// not depend on `parts`, as memory plans require.
+// not depend on `parts`, so batches that differ only in `parts` need the same memory.
 Tensor* rows_of_parts(Tape& tape, Tensor* a, Tensor* b, const std::vector<char>& parts, const std::string& name);
 // Row m of the result (M,2C) is row first[m] of x followed by row second[m] of x. Neither list contains a row twice.
 Tensor* side_by_side(Tape& tape, Tensor* x, std::vector<int> first, std::vector<int> second, const std::string& name);
@@ -97,8 +101,8 @@ Tensor* normalise(Tape& tape, Tensor* x, const std::string& name, int heads = 1)
 // the arithmetic type. Row r of p (R,C) holds vector r of every head.
 Tensor* head_scores(Tape& tape, Tensor* x, Tensor* p, int heads, double scale, const std::string& name);
 // Returns the features (engine/math/features.h) that are computed from t (N,heads R), R dot products for each head.
-// Usually, t is the result of head_scores() for x. If the features of this kind do not depend on |x|, x may be null;
-// else `scale` must be the same as in head_scores().
+// Usually, t is the result of head_scores() for x. If the features of this kind depend on |x|, x must be given, and
+// `scale` must be the scale of head_scores(). Otherwise x may be null.
 Tensor* feature_map(Tape& tape, Tensor* t, Tensor* x, int heads, double scale, FeatureKind kind,
                     const std::string& name);
 Tensor* vmf_sample(Tape& tape, Tensor* mu, Tensor* w, Tensor* e, const std::string& name);
@@ -107,9 +111,10 @@ Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& nam
 // latent. If `prior` is null, the prior is N(0, 1).
 Tensor* gaussian_kl(Tape& tape, Tensor* x, Tensor* prior, const std::string& name, bool apart = false);
 Tensor* at_least(Tape& tape, Tensor* x, double least, const std::string& name);
-// Parts of a normalising flow. coupling() computes y (B,Z) from x (B,Z) and st (B,2 (Z/2)), and for each row the log
-// determinant (B) of the derivative of y with respect to x. A row of st holds the numbers that scale, then those that
-// shift, the last Z/2 numbers of the row of x. log_det() returns log |det w| (1) of a square matrix w.
+// Layers of a normalising flow. coupling() computes y (B,Z) from x (B,Z): it scales and shifts the last Z/2 numbers of
+// each row, and copies the other numbers. A row of st (B,2 (Z/2)) holds Z/2 numbers from which the scales are computed,
+// then Z/2 shifts (formula: coupling_forward in ops.h). The second result is, for each row (B), the log determinant of
+// the derivative of y with respect to x. log_det() returns log |det w| (1) of a square matrix w.
 struct Coupled {
     Tensor *y, *log_det;
 };
@@ -148,7 +153,7 @@ Tensor* token_losses(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, 
 // place between two words. h (M,K E) holds K vectors of E numbers for each of M slots. Each vector of slot m gives V
 // logits, h w^T + b + bias[groups[m]]. z (J,K) receives the logits of each choice for the K vectors of its slot.
 // lse (M,K) receives the log of the sum of exp of the V logits of each vector. slots (J) and groups (M) ascend. b (V)
-// and bias (G,V) may be null; without a bias, groups is ignored.
+// and bias (G,V) may be null; if bias is null, groups is ignored.
 struct ChosenLogits {
     Tensor *z, *lse;
 };

@@ -13,8 +13,8 @@ struct StateAttributes {
     int sources, gates;
     int before() const { return 1 + 2 * sources + gates; }  // index of the input `before` in Record::in
 };
-// Returns `count` inputs of a state_attention record, starting with input number `from`. The inputs are, in this order:
-// x, the packs, the key/value tensors, the gates and, if it was given, `before`.
+// Returns `count` inputs of a state_attention record, starting with input number `from`. The inputs are the arguments
+// of state_attention() in this order: x, all pack[s], all kv[s], all gate[s], and `before` unless it is null.
 Views views(const Record& r, int from, int count) {
     Views all;
     for (int i = 0; i < count; i++) all.v[all.count++] = r.x(from + i);

@@ -15,7 +15,7 @@ namespace masquerade {
 namespace {
 
 // Returns the random number for element `place` of a tensor: standard normal, truncated to [-2, 2]. Each attempt draws
-// two numbers. If both are outside [-2, 2], the next attempt follows.
+// two numbers, and the first number in [-2, 2] is the result. `attempt` is the index of the attempt to begin with.
 float truncated_normal(const Stream& stream, std::uint32_t place, std::uint32_t attempt = 0) {
     for (;; attempt++) {
         Four bits = stream.at(place, attempt, 0);

@@ -2,9 +2,9 @@
 // The parameters of a model: named slices of one buffer. Their gradients are the corresponding slices of a second
 // buffer. The optimiser, gradient clipping and checkpoints work on whole buffers.
 //
-// If the storage type is bf16, the buffers are still f32, and the first holds the master weights. The ops read matrices
-// from a copy in bf16, which the optimiser renews at every update. The master weights preserve changes of less than a
-// 256th of a weight, which bf16 would round away.
+// If the storage type is bf16, both buffers are still f32, and the first buffer holds the master weights. The ops read
+// matrices from a copy in bf16, which the optimiser renews at every update. An update often changes a weight by less
+// than a 256th. The master weights accumulate such changes, whereas bf16 would lose most of them.
 //                                                            Micikevicius et al. 2018, section 3.1
 #pragma once
 #include <deque>
@@ -58,8 +58,8 @@ class Parameters {
     // on the seed, the path and the index in the tensor, so a model starts from the same numbers in f32 and f64.
     void allocate(std::uint64_t seed, bool drawn = true);
 
-    // Draws the random numbers of a state again if its Init::every is not 0 and divides `step`, the number of the
-    // training step. Step 0 draws nothing. The numbers depend only on the seed, the path, and step / every.
+    // Calls make() again for each parameter or state whose Init::every is not 0 and divides `step`, the number of the
+    // training step, and stores the new numbers. Step 0 changes nothing. make() gets `draw` = step / every.
     void redraw(std::int64_t step);
 
     // Call start_gradients() before a backward and finish_gradients() after it. The first op that writes a gradient
@@ -72,8 +72,8 @@ class Parameters {
     // function after any other change of the weights. Does nothing if the storage type is not bf16.
     void round();
 
-    // Flat views: the values or gradients of all parameters and states as one row, for the optimiser. flat() makes a
-    // flat view of another buffer of the same length, such as the optimiser's moments.
+    // Flat views, for the optimiser: the values or gradients of all parameters and states as one vector. flat() returns
+    // a flat view of another buffer of the same length, such as the optimiser's moments.
     View values() const { return flat(values_, "parameters"); }
     View gradients() const { return flat(gradients_, "gradients"); }
     View flat(const Buffer& buffer, const char* path) const;
@@ -81,7 +81,8 @@ class Parameters {
     // parameters, each in the order of declaration. The states follow after both parts.
     View matrices(const View& flat_view) const;
     View vectors(const View& flat_view) const;
-    // The bf16 copies that the ops read, in the layout of matrices(). Without data if the storage type is not bf16.
+    // The bf16 copies that the ops read, in the layout of matrices(). If the storage type is not bf16, there are no
+    // copies, and the view has no data.
     View rounded() const;
     // The part of a flat view that belongs to one parameter.
     View slice(const View& flat_view, const Tensor& parameter) const;
