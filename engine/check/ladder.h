@@ -29,7 +29,7 @@ struct Sizes {
 enum class Role {
     input,      // an input that has a gradient
     constant,   // an input that has no gradient
-    output,     // an output that has a cotangent, which the backward reads
+    output,     // an output y that has a cotangent dy (the gradient of a loss), which the backward reads
     statistic,  // an output that has no cotangent; the backward may read its value
     updated,    // an output that the op changes in place: the op reads or keeps some old numbers
 };
@@ -52,9 +52,9 @@ struct Operand {
     std::vector<double> numbers;
     bool weight = false;     // the gradient has the arithmetic type A, even if the value has the storage type S
     bool rounded = false;    // the op rounds an intermediate value to the storage type, which adds one rounding error
-    bool of_row = false;     // row n belongs to row n of the batch; its bits do not depend on the other rows
-    bool any_rows = false;   // the op cannot detect a surplus row
-    bool any_shape = false;  // the op cannot detect a wrong shape
+    bool of_row = false;     // row n belongs to row n of the batch; its bits must not depend on other rows of the batch
+    bool any_rows = false;   // the op cannot detect a surplus row, so the ladder does not try one
+    bool any_shape = false;  // the op cannot detect a wrong shape, so the ladder does not try one
     double length = 1;       // number of terms in the sum that gives one number of this output, or of the gradient
     double factor = 2;       // roundings per term of this sum
     double floor = 0;        // errors are divided by at least this number; needed if large terms of the sum can cancel
@@ -145,17 +145,19 @@ struct Case {
 };
 
 std::vector<Sizes> boundary_sizes();
-// Returns sizes in which one number is 2571. It is larger than the tiles of every kernel, and odd, so that no tile size
-// divides it.
+// Returns sizes in which one number is 2571. This number is larger than the tiles of every kernel, and not a multiple
+// of any tile size.
 std::vector<Sizes> far_sizes();
 
 struct Op {
     std::string name;  // name in ops.h and, after a comma, the special case that this row covers: "linear, no bias"
     std::function<Case(Sizes)> make;
-    // small: for check_calculus(), with one derivative for each number. middle: for check_calculus(), with derivatives
-    // along random directions. all: for check_precision() and check_contract(). far: for check_precision(), for
-    // check_contract() in f32 and, if the op is not costly, for check_calculus(). tests/ops/records_test.cpp uses small
-    // and middle, too.
+    // The sizes at which the checks run:
+    //   small    check_calculus(), with one derivative for each number
+    //   middle   check_calculus(), with derivatives along random directions
+    //   all      check_precision() and check_contract()
+    //   far      check_precision(), check_contract() in f32 and, if the op is not costly, check_calculus()
+    // tests/ops/records_test.cpp uses small and middle, too.
     std::vector<Sizes> small = {{5, 4, 3}, {2, 7, 6}, {1, 3, 1}};
     std::vector<Sizes> middle = {{33, 65, 17}};
     std::vector<Sizes> all = boundary_sizes();
@@ -195,7 +197,7 @@ void set_number(const View& view, std::int64_t i, complex x);
 // Returns x rounded to `type`; x itself for f64 and c128.
 double rounded(double x, DType type);
 
-// Sets `worst` to the error if the error is larger, or NaN.
+// Sets `worst` to `error` if `error` is larger than `worst` or NaN.
 void keep_largest(double& worst, double error);
 // Returns the largest absolute error of `found`, divided by the largest absolute value in `exact` or by `floor`,
 // whichever is larger. Returns NaN if any error is NaN.
@@ -230,7 +232,7 @@ class Call {
     // input; null if the operand has neither.
     std::vector<Guarded> values;
     std::vector<std::unique_ptr<Guarded>> others;
-    mutable std::set<std::string> asked;  // names of the tensors and lists that the functions have used: "x", "dy"
+    mutable std::set<std::string> asked;  // names of the tensors and lists that the op has used so far: "x", "dy"
 
   private:
     std::size_t find(const std::string& name) const;

@@ -97,7 +97,7 @@ struct Contract : Check {
 
     // Checks that a gradient has the same bits if other gradients are not requested, and that gradients that are not
     // requested are not written. Sets says which gradients are requested, in one call each. every: each possible set.
-    // one_differs: at most one gradient, or all but one. every_second: each second gradient, or all other gradients.
+    // one_differs: at most one gradient, or all but one. every_second: gradients 0, 2, 4 ..., or gradients 1, 3, 5 ...
     void check_absent(const Call& all, Sets sets) const {
         std::vector<std::size_t> inputs;
         each_gradient([&](std::size_t i, const std::string&) { inputs.push_back(i); });

@@ -53,7 +53,7 @@ Op costly_op(const std::string& name, const std::function<Case(Sizes)>& make, co
 
 namespace {
 
-// Returns a case with the inputs of x(M,I) w(O,I)^T + b(O). M, I and O are the sizes.
+// Returns a case with the inputs of x(M,I) w(O,I)^T + b(O), where n is {M, I, O}.
 Case product_case(Sizes n, bool bias) {
     Case c;
     c.input("x", {n.rows, n.columns}).by_row().sums(n.other);
@@ -70,8 +70,7 @@ Case linear_case(Sizes n, bool bias, Kind of_y) {
     return c;
 }
 
-// Adds the parameters and the results of layernorm or, if `residual` is true, of residual_norm, for x(N,C). N and C are
-// the sizes.
+// Adds the parameters and the results of layernorm or, if `residual` is true, of residual_norm, for x(N,C).
 void add_layernorm(Case& c, Sizes n, bool residual) {
     const int N = n.rows, C = n.columns;
     c.input("w", {C}, arithmetic).sums(N);
@@ -84,8 +83,8 @@ void add_layernorm(Case& c, Sizes n, bool residual) {
 
 Case layernorm_case(Sizes n) {
     Case c;
-    // With two columns, dx is close to 0, but it is computed as a difference of terms as large as rstd. Its error is
-    // therefore divided by 3 or more.
+    // at_least(3) divides the error of dx by at least 3. With two columns, dx is close to 0, but it is computed as a
+    // difference of terms as large as rstd, and has their rounding errors.
     c.input("x", matrix(n)).by_row().sums(n.columns).at_least(3);
     add_layernorm(c, n, false);
     set_calls(c, layernorm_forward, layernorm_backward, layernorm, 1e-5);
@@ -95,8 +94,8 @@ Case layernorm_case(Sizes n) {
 Case rms_norm_case(Sizes n) {
     const int N = n.rows, C = n.columns;
     Case c;
-    // With one column, dx is close to 0, but it is computed as a difference of two terms as large as `inverse`. Its
-    // error is therefore divided by 4 or more.
+    // at_least(4) divides the error of dx by at least 4. With one column, dx is close to 0, but it is computed as a
+    // difference of two terms as large as `inverse`, and has their rounding errors.
     c.input("x", {N, C}).by_row().sums(C).at_least(4);
     c.input("w", {C}, arithmetic).sums(N);
     c.output("y", {N, C}).by_row().sums(C);
@@ -299,7 +298,8 @@ Case scale_columns_case(Sizes n) {
     return c;
 }
 
-// x has two heads of `columns` columns each; p has `other` rows. p is an activation unless `weight` is true.
+// x has two heads of `columns` columns each; p has `other` rows. If `weight` is true, p is a parameter, otherwise an
+// activation.
 Case head_scores_case(Sizes n, bool weight) {
     const int C = 2 * n.columns;
     Case c;

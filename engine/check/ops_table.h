@@ -56,9 +56,11 @@ struct Layout {
 using Build = std::function<Layout(int rows)>;
 int longest(int rows);     // upper bound of the number of keys that a row sees in a Layout of `rows` rows
 Build by_rule(Rule rule);  // builds a mask in which each document is one segment with this rule
-// UniVAE's decoder: causal; each document also sees its latent, one row of a second source.
+// The mask of UniVAE's decoder: each document is causal, and its rows also see its latent, one row of a second key
+// source.
 Layout with_latent(int rows);
-// UniLM: in each document, the first half is full; the second half is causal, and also sees the first half.
+// The mask of UniLM's sequence-to-sequence objective: all rows of a document see the first half of the document. The
+// rows of the second half also see the rows of the second half up to themselves.
 Layout prefix(int rows);
 
 // Returns a list with one item per key source: one(name) and, if the case has a second source, one(name + "1"). The

@@ -113,7 +113,8 @@ Case actnorm_case(Sizes n) {
     return c;
 }
 
-// The permutation moves every row by one, so that neither it nor its inverse is the identity or the other.
+// The permutation moves every row by one. If Z > 2, the permutation, its inverse and the identity all differ, so an op
+// that confuses them is found.
 Case lu_matrix_case(Sizes n) {
     const int Z = n.columns;
     Case c;

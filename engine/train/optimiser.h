@@ -59,7 +59,7 @@ class Optimiser {
 
     std::vector<const char*> names_;
     std::vector<Buffer> states_;
-    Buffer small_;  // the gradient norm, the numbers of control(), and the share of average()
+    Buffer small_;  // the gradient norm, the numbers of control(), and the two factors that average() uses
     double decay_ = 0;
 };
 

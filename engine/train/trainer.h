@@ -26,8 +26,8 @@ struct TrainOptions : OptimiserOptions {
     // If schedule_steps is 0 and `steps` is the only limit, `steps` takes its place.
     // If schedule_steps is 0 and `minutes` is a limit, or there is no limit, both steps are chosen from the measured
     // speed, even if schedule_start is set.
-    // The schedule then ends when `minutes` are over or, without a limit, after 10 minutes. Both steps are printed and
-    // stored in the checkpoint.
+    // A schedule that is chosen from the speed ends when `minutes` are over or, without a limit, after 10 minutes. Both
+    // of its steps are printed and stored in the checkpoint.
     std::int64_t schedule_start = 0, schedule_steps = 0;
     std::int64_t steps = 0;  // stop after this many steps; 0: no limit
     double minutes = 10;     // stop after this time; 0: no limit
@@ -40,7 +40,7 @@ struct TrainOptions : OptimiserOptions {
     std::string recompute;  // scopes that the backward recomputes to save memory: "decoder.layer.*"
     bool plan_memory = true;
     bool tf32 = false;           // on a GPU, the f32 factors of matrix products are rounded to TF32: faster
-    bool deterministic = false;  // on a GPU, the bits of products do not depend on the batch (own kernels): slower
+    bool deterministic = false;  // on a GPU, use our own kernels for products: the bits do not depend on the batch
     bool graph = true;           // on a GPU, a step is captured as one CUDA graph (tape/rehearsal.h)
 
     void declare(Config& config);
@@ -80,7 +80,8 @@ class Task {
     // Called at the end of training, before the last show(), when the last checkpoint is in `step_folder`. May write
     // further files into this folder.
     virtual void finish(const std::string& /*step_folder*/) {}
-    // Returns the position in the data, as numbers that the checkpoint stores. move_to() goes to such a position.
+    // Returns the position in the data, as numbers that the checkpoint stores. When a run is resumed, move_to()
+    // receives these numbers and restores the position.
     virtual std::vector<std::uint64_t> place() const { return {}; }
     virtual void move_to(const std::vector<std::uint64_t>&) {}
     // Writes the model's own files of a checkpoint, such as config.json.

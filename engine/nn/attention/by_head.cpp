@@ -3,16 +3,16 @@
 // positions nearby and others every l-th position (Child et al. 2019, section 4.3); in Longformer, the dilation of the
 // window differs by head (Beltagy et al. 2020, section 3.1). The setting `patterns` gives the patterns in words:
 //
-//   "0:2 window=8 | 2:4 stride=8"    heads 0 and 1 see 8 places to either side, heads 2 and 3 every 8th place
+//   "0:2 window=8 | 2:4 stride=8"    heads 0 and 1 see 8 positions to either side, heads 2 and 3 every 8th position
 //
 //   patterns  HEADS PATTERN, separated by "|"; if several name a head, the last one counts
 //   HEADS     I:J, the heads from I to before J, indexed as in Python
 //   PATTERN   "full", or one or more KEY=NUMBER
 //   KEY       window, dilation, stride, globals; or block, before, last: the fields `window` to `block_last` of
-//             QuerySegment. A row sees the places that any of them allows. If there is a stride, or neither a window
-//             nor a block, a missing window is 0: the row sees its own place.
+//             QuerySegment. A row sees the positions that at least one KEY allows. If there is no window, but a stride
+//             or no block, the window is 0, that is, the row sees its own position.
 //
-// Heads that no words name see all that the mask allows. If `patterns` is empty, the first half of the heads has
+// Heads that `patterns` does not name see all that the mask allows. If `patterns` is empty, the first half of them has
 // window=l-1 and the other half stride=l, where l is the square root of the number of positions.
 //
 // Heads with the same pattern form a group. The columns of a group are copied from the queries, keys and values, and

@@ -10,8 +10,9 @@ extern const AttentionKind softmax_kind, window_kind, longformer_kind, strided_k
     by_head_kind, lsh_kind, sinkhorn_kind, luna_kind, luna_causal_kind, linformer_kind, performer_kind, rfa_kind,
     linear_kind, lambda_kind;
 
-// The place of an attention in a model: the argument with which its constructor declares parameters. Their paths are
-// `path` followed by "." and `what`.
+// The argument with which the constructor of a kind declares the parameters of one attention of a layer. `name` is
+// "attention", "target_attention" or "cross", and `path` is the path of the layer, ".", and `name`. The paths of the
+// parameters begin with `path`, "." and `what`.
 struct AttentionPlace {
     Parameters& parameters;
     std::string path, name;
@@ -38,8 +39,8 @@ class ProjectedAttention : public Attention {
 // depend on later rows.
 [[noreturn]] void cannot_write(const AttentionKind& kind);
 
-// Returns the kind, with softmax attention in its place for cross-attention. Used by kinds that compute keys from the
-// same rows as queries, and therefore cannot attend to an encoder.
+// Returns the kind with softmax attention as its replacement in cross-attention. Used by kinds that need queries and
+// keys to be rows of the same text, and therefore cannot attend to an encoder.
 constexpr AttentionKind with_softmax_cross(AttentionKind kind) {
     kind.in_cross = "softmax";
     return kind;

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Helpers of the kinds that are softmax attention under a pattern of positions: the fields `window` to `block_last` of
-// a QuerySegment.
+// Helpers of the kinds that are softmax attention under a fixed pattern of positions. A pattern is the fields `window`
+// to `block_last` of a QuerySegment.
 #pragma once
 #include "engine/nn/attention/softmax.h"
 
 namespace masquerade {
 
-// Returns the graph with this pattern in all query segments. Other fields of `pattern` are not used.
+// Returns the graph with this pattern in all query segments. Only the fields `window` to `block_last` of `pattern` are
+// used.
 SegmentGraph with_pattern(SegmentGraph graph, const QuerySegment& pattern);
 
 // Returns the reason why a kind with a pattern cannot honour a mask, or an empty string. `from_start` says whether the
 // pattern counts positions from the first token of a text, as blocks and global positions do.
 std::string pattern_refuses(const SegmentGraph& graph, bool from_start);
 
-// Returns the l of a pattern with a stride: the square root of the number of positions if `stride` is 0.
+// Returns the distance l of a pattern with a stride: `stride` or, if `stride` is 0, the rounded square root of the
+// number of positions.
 int stride_or_root(int stride, int positions);
 
 }  // namespace masquerade
