@@ -211,9 +211,9 @@ class Call {
     Call(const Case& of, DType type) : Call(of, type, type) {}
 
     // Called by the functions of the op table:
-    View operator()(const std::string& name) const;  // the value
-    View d(const std::string& name) const;           // the cotangent of an output
-    Grad grad(const std::string& name) const;        // the gradient of an input
+    View operator()(const std::string& name) const;  // the value of the operand `name`
+    View d(const std::string& name) const;           // the cotangent of the output `name`
+    Grad grad(const std::string& name) const;        // the gradient of the input `name`
     Ints ints(const std::string& name) const;
     RowNames rows() const;                    // the lists "document" and "position"; empty if the case has none
     bool has(const std::string& name) const;  // true if a tensor has this name

@@ -324,8 +324,8 @@ Case feature_map_case(Sizes n, FeatureKind kind, bool has_x) {
     return c;
 }
 
-// Z is at least 2: in one dimension, no direction is orthogonal to the unit vector mu. |w| is at most 0.95, because the
-// gradient diverges at -1 and 1.
+// Z is at least 2, because in one dimension, no direction is orthogonal to the unit vector mu. |w| is at most 0.95,
+// because the gradient of w diverges at -1 and 1.
 Case vmf_sample_case(Sizes n) {
     const int B = n.rows, Z = n.columns + 1;
     auto unit_rows = [Z](std::vector<double>& numbers, Sequence& random) {

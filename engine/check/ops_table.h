@@ -56,8 +56,8 @@ struct Layout {
 using Build = std::function<Layout(int rows)>;
 int longest(int rows);     // upper bound of the number of keys that a row sees in a Layout of `rows` rows
 Build by_rule(Rule rule);  // builds a mask in which each document is one segment with this rule
-// The mask of UniVAE's decoder: each document is causal, and its rows also see its latent, one row of a second key
-// source.
+// The mask of UniVAE's decoder: each document is causal, and its rows also see the latent of the document, which is one
+// row of a second key source.
 Layout with_latent(int rows);
 // The mask of UniLM's sequence-to-sequence objective: all rows of a document see the first half of the document. The
 // rows of the second half also see the rows of the second half up to themselves.

@@ -50,8 +50,8 @@ Case distance_case(Sizes n) {
     return c;
 }
 
-// The last third of the documents has weight 0 and changes nothing. Some codes are used so rarely that each of them is
-// replaced by the y of a random document.
+// The last third of the documents has weight 0 and changes nothing. Some codes are used so rarely that the op replaces
+// each of them by part of the latent y of a random document.
 Case learn_codes_case(Sizes n) {
     const int B = n.rows, D = n.columns, M = n.other, there = B - B / 3;
     const CodeRule rule{groups, 0.9, 0.3, make_stream(5, "ladder", 2)};
@@ -136,7 +136,8 @@ Case lu_matrix_case(Sizes n) {
 Case flow_kl_case(Sizes n) {
     const int B = n.rows, Z = n.columns;
     Case c;
-    c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn(uniform(-10, 10));  // some log variances are outside the clamp
+    // Some log variances are outside the interval [-8, 8], to which the op clamps them.
+    c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn(uniform(-10, 10));
     c.constant("e", {B, Z}, arithmetic).by_row().drawn(scaled(1));
     c.input("u", {B, Z}, arithmetic).by_row();
     c.input("log_dets", {B}, arithmetic).by_row();

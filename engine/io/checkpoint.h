@@ -19,7 +19,7 @@ namespace masquerade {
 
 // Writes model.safetensors into a folder that holds config.json.
 void write_model(const std::string& folder, std::int64_t step, const Parameters& parameters);
-// Returns the metadata that ties an optimiser state to these weights.
+// Returns the metadata of state.safetensors, which says that the optimiser state belongs to these weights.
 Metadata state_of(const Parameters& parameters);
 
 // Opens model.safetensors of a step. Throws BadInput if its marks name another step, config.json or run.
@@ -33,8 +33,8 @@ void expect_shapes(const TensorFile& file, const Parameters& parameters);
 // Reads every parameter. Throws BadInput if a parameter is missing or one of its numbers is NaN or infinite.
 void read_weights(const TensorFile& file, Parameters& parameters);
 
-// Returns a checksum of the weights and state tensors. The files of a fitted prior and of the optimiser state store it,
-// so that they are not used with other weights.
+// Returns a checksum of the weights and of the model's state tensors (Parameters::add_state). The files of a fitted
+// prior and of the optimiser state store this checksum, so that these files are not used with other weights.
 std::uint64_t checksum_of(const Parameters& parameters);
 
 }  // namespace masquerade

@@ -74,8 +74,9 @@ class Config {
         std::string expected;  // "a whole number from 1 to 65536"
         std::function<std::string()> text;
         std::function<bool(const std::string&)> assign;  // returns false and changes nothing if the value is not valid
-        std::function<void(nlohmann::json&)> put;        // stores the value in JSON; null if text() is stored
-        std::string start = text();                      // the default value, as text
+        // Stores the value as a JSON number or boolean. If `put` is null, text() is stored instead.
+        std::function<void(nlohmann::json&)> put;
+        std::string start = text();         // the default value, as text
         std::function<void()> follow = {};  // the function of follows(); null if not given, or if this key was set
     };
 

@@ -8,7 +8,7 @@
 namespace masquerade {
 
 // Returns the smallest number of edits that turn a into b. An edit inserts, deletes or replaces one character, or swaps
-// two neighbours.                                                                                         Damerau 1964
+// two neighbours, which are then not edited any more (optimal string alignment).                          Damerau 1964
 inline int edit_distance(const std::string& a, const std::string& b) {
     std::size_t columns = b.size() + 1;
     std::vector<int> before(columns), last(columns), now(columns);

@@ -73,7 +73,7 @@ bool is_folder(const std::string& path) {  // false for a link to a folder
     return fs::is_directory(fs::symlink_status(path, error));
 }
 
-// Returns the last part of the path that a link leads to; "" if this is no link.
+// Returns the last part of the path that the symbolic link `link` leads to; "" if `link` is not a symbolic link.
 std::string target_of(const std::string& link) {
     std::error_code error;
     return fs::read_symlink(link, error).filename().string();
@@ -196,7 +196,7 @@ RunFolder RunFolder::create_next(const std::string& parent, const std::string& m
     }
     for (;;) {
         std::string path = fmt::format("{}/{}-{:03}", parent, model, ++last);
-        if (make_folder(path)) return create(path);  // false if another program has just made this folder
+        if (make_folder(path)) return create(path);  // make_folder() returns false if the folder exists
     }
 }
 

@@ -58,7 +58,8 @@ class RunFolder {
     void save_step(std::int64_t step, const std::function<void(const std::string& folder)>& write, bool best = false);
     int keep = 3;
 
-    // Writes the record of a new run as .run.json; the first checkpoint renames it to run.json.
+    // Writes `record`, the contents of run.json, to the file .run.json. The first checkpoint renames the file to
+    // run.json.
     void begin(const std::string& record) const;
     // Writes a file such as vocab.txt atomically: even after a crash, it is either complete or unchanged.
     void write(const std::string& name, const std::string& bytes) const;
@@ -88,9 +89,10 @@ class RunFolder {
     int lock_ = -1;             // file descriptor that holds the lock; -1 if the run was opened for reading
 };
 
-// Moves the folder `fresh`, which lies in a PrivateFolder, to `place`, and flushes the change to disk. If `place`
-// exists, the two folders are exchanged, and the old one is removed with the PrivateFolder. At every moment, the old or
-// the new folder is at `place`. Only if the file system cannot exchange names, there is a short moment without either.
+// Moves the folder `fresh`, which lies in a PrivateFolder (a temporary folder), to `place`, and flushes the change to
+// disk. If `place` exists, the two folders are exchanged, and the old one is removed with the PrivateFolder. The
+// exchange is atomic. If the file system cannot exchange names, the old folder is renamed first, and for a short moment
+// there is no folder at `place`.
 void move_into_place(const std::string& fresh, const std::string& place);
 
 }  // namespace masquerade

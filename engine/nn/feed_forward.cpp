@@ -32,7 +32,7 @@ struct TwoLayers : FeedForward {
 struct GeluFeedForward : TwoLayers {
     using TwoLayers::TwoLayers;
     Tensor* operator()(Tape& tape, Tensor* x) const override {
-        // Both tensors of `inner` are (N,shape.inner).
+        // inner.u and inner.a are (N,F), where F is shape.inner.
         const Activation inner = linear_gelu(tape, x, up.weight, up.bias, shape.gelu, "ffn.up", "ffn.gelu");
         return gelu_linear(tape, inner, down.weight, down.bias, "ffn.down");
     }

@@ -107,14 +107,15 @@ Tensor* feature_map(Tape& tape, Tensor* t, Tensor* x, int heads, double scale, F
                     const std::string& name);
 Tensor* vmf_sample(Tape& tape, Tensor* mu, Tensor* w, Tensor* e, const std::string& name);
 Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& name);
-// Returns the KL divergence of each document (B) or, if `apart` is true, its terms (B,Z), one for each number of the
-// latent. If `prior` is null, the prior is N(0, 1).
+// Returns the KL divergence between a Gaussian posterior and its prior for each document (B) or, if `apart` is true,
+// the terms of this sum (B,Z), one for each number of the latent. A row of x (B,2Z) holds the means, then the log
+// variances of the posterior; `prior` has the same shape. If `prior` is null, the prior is N(0, 1).
 Tensor* gaussian_kl(Tape& tape, Tensor* x, Tensor* prior, const std::string& name, bool apart = false);
 Tensor* at_least(Tape& tape, Tensor* x, double least, const std::string& name);
 // Layers of a normalising flow. coupling() computes y (B,Z) from x (B,Z): it scales and shifts the last Z/2 numbers of
 // each row, and copies the other numbers. A row of st (B,2 (Z/2)) holds Z/2 numbers from which the scales are computed,
-// then Z/2 shifts (formula: coupling_forward in ops.h). The second result is, for each row (B), the log determinant of
-// the derivative of y with respect to x. log_det() returns log |det w| (1) of a square matrix w.
+// then Z/2 shifts (formula: coupling_forward in ops.h). Coupled::log_det (B) is, for each row, the log determinant
+// of the derivative of y with respect to x. log_det() returns log |det w| (1) of a square matrix w.
 struct Coupled {
     Tensor *y, *log_det;
 };

@@ -30,7 +30,8 @@ struct Init {
 
 class Parameters {
   public:
-    // `storage` is the type of the matrices that the ops read.
+    // `storage` is the type of the matrices that the ops read. All other values, and the gradients, have the
+    // arithmetic type of `storage`: f32 if `storage` is bf16, else `storage` itself.
     explicit Parameters(DType storage = DType::f32, Device device = Device::cpu)
         : storage_(storage), dtype_(arithmetic_of(storage)), device_(device) {}
 

@@ -70,7 +70,7 @@ struct OptimiserKind {
 const std::vector<OptimiserKind>& optimiser_kinds();
 constexpr const char* average_of_weights = "ema";  // name of the state buffer of start_average()
 
-// While an object of this class exists, the moving average replaces the weights, if there is an average.
+// While an object of this class exists, the model computes with the moving average of the weights, if there is one.
 class Averaged {
   public:
     explicit Averaged(Optimiser& optimiser) : optimiser_(optimiser) { optimiser_.exchange_average(); }

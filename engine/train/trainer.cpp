@@ -23,8 +23,8 @@ namespace masquerade {
 namespace {
 constexpr double measuring_seconds = 20;  // training time after which the schedule is chosen from the measured speed
 
-// Returns the time in seconds at which the steps of a run of `minutes` minutes must end. The remaining 8 seconds, or a
-// tenth of a short run, are for the last validation, the samples and the checkpoint.
+// Returns the time in seconds at which the steps of a run of `minutes` minutes must end. The remaining 8 seconds (in a
+// run of less than 80 seconds, a tenth of the run) are for the last validation, the samples and the checkpoint.
 double last_second(double minutes) { return 60 * minutes - std::min(8.0, 6 * minutes); }
 
 std::atomic<bool> bar_shown{false};  // true if the terminal shows a progress bar, which has no newline

@@ -8,15 +8,16 @@
 //   patterns  HEADS PATTERN, separated by "|"; if several name a head, the last one counts
 //   HEADS     I:J, the heads from I to before J, indexed as in Python
 //   PATTERN   "full", or one or more KEY=NUMBER
-//   KEY       window, dilation, stride, globals; or block, before, last: the fields `window` to `block_last` of
-//             QuerySegment. A row sees the positions that at least one KEY allows. If there is no window, but a stride
-//             or no block, the window is 0, that is, the row sees its own position.
+//   KEY       window, dilation, stride, globals, block, before or last: the fields `window` to `block_last` of
+//             QuerySegment. A row sees a position if the window, the stride, the globals or the blocks allow it.
+//             The default is window=0 (a row sees its own position) or, with a block and no stride, no window.
 //
-// Heads that `patterns` does not name see all that the mask allows. If `patterns` is empty, the first half of them has
-// window=l-1 and the other half stride=l, where l is the square root of the number of positions.
+// Heads that `patterns` does not name see all that the mask allows. If `patterns` is empty, the first half of all heads
+// has window=l-1 and the other half stride=l, where l is the square root of the number of positions.
 //
-// Heads with the same pattern form a group. The columns of a group are copied from the queries, keys and values, and
-// one attention op computes the group under its own mask. If there is only one group, nothing is copied.
+// Heads with the same pattern form one group or, if key/value heads are shared, several groups (see add_groups()). The
+// columns of a group are copied from the queries, keys and values, and one attention op computes the group under its
+// own mask. If there is only one group, nothing is copied.
 #include <algorithm>
 #include <sstream>
 
