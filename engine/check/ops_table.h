@@ -36,8 +36,8 @@ inline Shape matrix(Sizes n) { return {n.rows, n.columns}; }
 // Adds the lists "document" and "position", from which dropout derives the random numbers of each row.
 void name_rows(Case& c, int rows, std::uint32_t salt = 1, bool of_row = true);
 
-// Returns an op with fewer and smaller sizes, because it needs many operations per number. The sizes are rows, head
-// size and heads.
+// Returns an op with fewer and smaller sizes, because the op needs many operations per number. The sizes {rows,
+// columns, other} are the number of rows, the width of a head, and the number of heads.
 Op costly_op(const std::string& name, const std::function<Case(Sizes)>& make, const std::vector<Sizes>& all,
              const std::vector<Sizes>& far);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The rows of softmax attention in the op table: every Rule, a second key source, window and block patterns, dropout,
-// and query heads that share key heads. Sizes are query rows, head size, key heads.
+// and query heads that share key heads. The sizes {rows, columns, other} are the number of query rows, the width of a
+// head, and the number of key heads.
 #include "engine/check/ops_table.h"
 
 #include <algorithm>
@@ -138,7 +139,7 @@ Op attention_op(const std::string& use, const Build& build, float dropout = 0, i
         const auto layout = std::make_shared<Layout>(build(N));
         Case c;
         c.usual.sums(D + longest(N));
-        // in bf16, the CUDA kernels round the gradients of the scores
+        // In bf16, the CUDA kernels round the gradients of the scores to bf16, which from_rounded() takes into account.
         c.input("q", {N, C}).from_rounded();
         for (int s = 0; s < layout->sources(); s++)
             c.input(s ? "kv1" : "kv", {layout->keys[s], kv_columns})

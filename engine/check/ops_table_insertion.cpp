@@ -163,8 +163,10 @@ Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
     op.small = {{3, 4, 3}, {2, 3, 2}, {1, 1, 1}};
     op.middle = {{17, 9, 3}};
     op.all = {{1, 1, 1}, {2, 33, 2}, {31, 5, 3}, {65, 3, 15}, {3, 129, 2}, {400, 2, 1}};
-    op.far = {{3, 1291, 1}};  // one size is enough, because mixtures run the same loops at more far sizes
-    if (mixed) op.far = {{1291, 3, 2}, {3, 1291, 2}, {3, 3, 259}};  // K is only 259: softmax(mix) takes K^2 steps a row
+    // Rows of the op table with mixtures run the same loops at three far sizes, so rows without mixtures need only one.
+    // K is at most 259, because softmax(mix) takes K^2 steps for each row of mix.
+    op.far = {{3, 1291, 1}};
+    if (mixed) op.far = {{1291, 3, 2}, {3, 1291, 2}, {3, 3, 259}};
     return op;
 }
 

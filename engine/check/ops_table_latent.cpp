@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of the op table for latents that are codes of a codebook, and for flows. Sizes are documents, columns of a
-// group or latent, and codes per group.
+// The rows of the op table for latents that are codes of a codebook, and for flows. The sizes {rows, columns, other}
+// are the number of documents, the width of a group of columns or of a latent, and the number of codes per group.
 #include "engine/check/ops_table.h"
 
 #include <cmath>

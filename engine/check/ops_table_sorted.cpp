@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of the op table for attention that sorts rows by content: lsh_attention and sinkhorn. Sizes are rows, head
-// size, heads.
+// The rows of the op table for attention that sorts rows by content: lsh_attention and sinkhorn. The sizes {rows,
+// columns, other} are the number of rows, the width of a head, and the number of heads.
 #include "engine/check/ops_table.h"
 #include "engine/ops/block_plan.h"
 

@@ -68,7 +68,7 @@ struct OptimiserKind {
     std::unique_ptr<Optimiser> (*make)(Parameters& parameters, const OptimiserOptions& options);
 };
 const std::vector<OptimiserKind>& optimiser_kinds();
-constexpr const char* average_of_weights = "ema";  // name of the state buffer of start_average()
+constexpr const char* average_of_weights = "ema";  // name of the state buffer with the moving average
 
 // While an object of this class exists, the model computes with the moving average of the weights, if there is one.
 class Averaged {

@@ -230,7 +230,8 @@ void Trainer::log(double loss, double now) const {
 void Trainer::progress(double loss, double now) const {
     if (quiet) return;
     const std::int64_t last = last_step();
-    // The finished share of the steps, or of the time, since training was started or resumed.
+    // `share` is the finished share of the run since it was started or resumed: of its steps or of its time, whichever
+    // is larger.
     double share = last > first_step_ ? double(step_ - first_step_) / double(last - first_step_) : 0;
     if (options_.minutes > 0) share = std::max(share, now / (60 * options_.minutes));
     share = std::min(share, 1.0);

@@ -111,8 +111,8 @@ class Trainer {
     std::size_t planned_bytes() const { return arena_.planned_bytes(); }
     void observe(Observer* observer) { tape_.observe(observer); }
     void ignore(Observer* observer) { tape_.ignore(observer); }
-    // Called once, after the first step has succeeded (or at the end, if there is no step to do) and before anything is
-    // written. A new run creates its folder in this function, so that a run that fails in its first step leaves no
+    // Called once, before anything is written: after the first step has succeeded or, if there is no step to do, at the
+    // end of run(). A new run creates its folder in this function, so that a run that fails in its first step leaves no
     // folder.
     std::function<void()> begin;
     std::function<void()> saved;  // called when the last checkpoint is on disk; from then on, Ctrl-C does no harm

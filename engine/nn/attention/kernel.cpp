@@ -30,7 +30,7 @@ struct KernelOptions {
 
 struct PerformerOptions : KernelOptions {
     void declare(AttentionSettings& s) {
-        // the names of the first four values of FeatureKind, in the same order
+        // These words are the names of the first four values of FeatureKind, in the same order.
         static const std::vector<std::string> words = {"positive", "hyperbolic", "trigonometric", "relu"};
         std::string word = words[0];
         declare_features(s);

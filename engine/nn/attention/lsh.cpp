@@ -5,11 +5,11 @@
 // chunk or in the chunk before. If there is no such row, the row attends to itself. The random rotations for hashing
 // are drawn once, from the seed. Queries are hashed after rotary positions have been applied to them.
 //
-// Where all rows see the same keys, the sorted rows are cut into chunks across buckets, as in the paper. Under any other
-// mask, such as a causal one, these chunks would depend on later rows, so later rows would change what a row sees. Each
-// bucket is then cut into chunks by itself, so that the chunk of a row depends only on earlier rows
-// (engine/ops/list_plan.h). Generating a text token by token therefore gives the same bits as one pass over the whole
-// text. The keys of a memory, such as latents, are hashed, sorted and cut like all other keys.
+// Where all rows see the same keys, the sorted rows are cut into chunks across buckets, as in the paper. Under any
+// other mask, such as a causal one, these chunks would depend on later rows, so later rows would change what a row
+// sees. Under such a mask, each bucket is cut into chunks by itself, so that the chunk of a row depends only on earlier
+// rows (engine/ops/list_plan.h). Generating a text token by token therefore gives the same bits as one pass over the
+// whole text. The keys of a memory, such as latents, are hashed, sorted and cut like all other keys.
 #include "engine/nn/attention/kept_rows.h"
 #include "engine/nn/attention/kinds.h"
 #include "engine/ops/list_plan.h"

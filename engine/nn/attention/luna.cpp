@@ -54,7 +54,7 @@ struct LunaOptions {
 // The second stream of Luna: l packed rows P for each SlotGroup (query segments that see the same keys).
 struct PackedRows : Companion {
     LunaOptions options;
-    Tensor* learned = nullptr;  // (l,C): learned rows; they are P of a group in the first layer that has the group
+    Tensor* learned = nullptr;  // (l,C): the learned rows, which are P in the first layer that has a group
     std::shared_ptr<const Norm> last;
     AttentionShape shape;
     Tensor* x = nullptr;  // (groups * l, C): the packed rows P of all groups, l rows each; null before the first layer
