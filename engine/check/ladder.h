@@ -136,8 +136,8 @@ struct Case {
 
     bool has_storage() const;
     bool has_gradient(const Operand& o) const { return backward && o.role == Role::input; }
-    // The case with only rows [begin, end) of the operands and index lists with of_row = true. The other operands and
-    // lists are unchanged.
+    // Returns the case with only rows [begin, end) of the operands and index lists with of_row = true. The other
+    // operands and lists are unchanged.
     Case restricted(int begin, int end) const;
 
   private:
@@ -162,7 +162,7 @@ struct Op {
     std::vector<Sizes> middle = {{33, 65, 17}};
     std::vector<Sizes> all = boundary_sizes();
     std::vector<Sizes> far = far_sizes();
-    bool costly = false;  // the op needs many operations per number
+    bool costly = false;  // the op needs many operations per number, so check_calculus() leaves out the far sizes
 };
 
 // Returns the case of a row of the op table at the given sizes, with random numbers.
@@ -251,9 +251,10 @@ void each_result(const Call& a, const Call& b, F f) {
     }
 }
 
-// The largest error allowed for an output's values or an input's gradient, relative to the largest number. For the
-// arithmetic, it is factor (2 + sqrt(length)) times the rounding error of type A, because the rounding errors of a sum
-// partly cancel. In bf16, storing a number of type S and Operand::rounded add one bf16 rounding error each.
+// Returns the largest error allowed for an output's values or an input's gradient, relative to the largest number. The
+// arithmetic may cause an error of factor (2 + sqrt(length)) times the rounding error of type A: the errors of the
+// terms of a sum partly cancel. In bf16, a value that is stored in type S, and Operand::rounded, each add one bf16
+// rounding error.
 double bound_of(const Operand& operand, DType type);
 std::string at(Sizes sizes);  // " at 5x4x3"
 

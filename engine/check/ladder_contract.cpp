@@ -63,8 +63,9 @@ struct Contract : Check {
         each_gradient([&](std::size_t i, const std::string&) { call.others[i]->fill_with_nan(); });
     }
 
-    // Checks that a gradient is added to the contents of its tensor if the call says so. In each call, one gradient is
-    // added. All others are stored, and must be the same as in the call `stored`, which stored all gradients.
+    // Checks that a gradient is added to the contents of its tensor if Call::add() asks for it. In each backward, one
+    // gradient is added. All other gradients are stored, and must be the same as in `stored`, a call that stored all
+    // gradients.
     void check_added(const Call& stored) const {
         Call call = call_of(c);
         call.forward();

@@ -387,7 +387,7 @@ Case at_least_case(Sizes n) {
     return c;
 }
 
-// N, C and V are the sizes. The logits have a standard deviation of 1.4 with a bias, and of 1 without a bias. Every
+// n is {N, C, V}. The logits have a standard deviation of 1.4 with a bias, and of 1 without a bias. Every
 // third row has weight 0; the other weights are in (-1, 1).
 Case cross_entropy_case(Sizes n, bool bias, double smoothing) {
     // The gradients contain p - q, predicted minus label probability. If a row is nearly certain of its target, p - q

@@ -77,7 +77,7 @@ inline std::vector<Tensor*> all_of(const OnTape& a, const std::string& name) {
 
 // Returns an argument of type T that is neither a tensor nor a list. RowNames consist of the lists "document" and
 // "position". A mask is the graph of the Layout in `others`. Any other argument is the element of `others` with type T;
-// if it contains RowNames, they are set in the same way.
+// if this element contains RowNames, they are set to the two lists.
 template <class T, class Others>
 T other_argument(const Call& a, const Others& others) {
     if constexpr (std::is_same_v<T, RowNames>) {

@@ -8,7 +8,7 @@ namespace masquerade::ladder {
 namespace {
 
 // Makes the documents of `build`, followed by one row that belongs to no document. If `some` is true, only some rows of
-// each query segment are queries: rows 1, 2 and 3, and all rows from row 6 on.
+// each query segment are queries: rows 1, 2 and 3, and all rows from row 6 on, counted from 0 in the segment.
 Layout with_one_more(const Build& build, int rows, bool some) {
     Layout all = build(rows);
     all.keys[0]++;

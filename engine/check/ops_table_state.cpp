@@ -44,8 +44,8 @@ Op state_op(const std::string& use, StatePack pack, StateRead read, const Build&
     return op;
 }
 
-// Each document is causal, and a row of a second source precedes it. Distances between keys count this row as the first
-// row of the document.
+// Each document is causal, and is preceded by one key row of a second key source. Distances between a query and a key
+// count this row as the first row of the document.
 Layout goes_on(int rows) {
     Layout all = with_latent(rows);
     for (QuerySegment& q : all.graph.queries) q.along = true, all.graph.keys[q.self].place = 1;

@@ -31,8 +31,8 @@ struct Pass {
     int part = 0;
     const std::vector<char>* parts = nullptr;
     // Further rows (B,C), such as latents, which are keys but not queries, and have position 0. In the mask, the rows
-    // of `memory` are key source 0, and the rows of x are key source 1. Without `memory`, the rows of x are key source
-    // 0.
+    // of `memory` are key source 0, and the rows of x are key source 1. If `memory` is null, the rows of x are key
+    // source 0.
     Tensor* memory = nullptr;
     const LayerState* state = nullptr;  // decoding state; null: the pass itself contains all keys
     // Decoding step. If `step` is null but `state` is not, the layers store the keys of the pass as the memory of
@@ -65,7 +65,7 @@ struct BlockShape : AttentionShape {
 //     pre-norm           x = x + Attention(N1(x)),  x = x + FFN(N2(x))
 // If the target's rows have another kind of attention than the source's rows, both kinds read the keys of all rows. The
 // two kinds share their parameters if the names and shapes agree; otherwise the parameters of the target's kind are
-// named "target_attention". If the layer has cross-attention to the encoder's rows E, it follows self-attention:
+// named "target_attention". Cross-attention to the encoder's rows E, if the layer has it, follows self-attention:
 // x = Nc(x + Cross(x, E)) in a post-norm layer, x = x + Cross(Nc(x), E) in a pre-norm layer.
 class Block {
   public:

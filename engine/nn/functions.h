@@ -20,7 +20,7 @@ Tensor* rms_norm(Tape& tape, Tensor* x, Tensor* w, double eps, const std::string
 Tensor* tanh(Tape& tape, Tensor* x, const std::string& name);
 Tensor* silu(Tape& tape, Tensor* x, const std::string& name);
 Tensor* squared_relu(Tape& tape, Tensor* x, const std::string& name);
-// Returns y(N,F) = g(a) b, where a row of x(N,2F) holds a, then b, and `kind` names the activation g.
+// Returns y(N,F) = g(a) b, multiplied elementwise. A row of x(N,2F) holds a, then b, and `kind` names the activation g.
 Tensor* glu(Tape& tape, Tensor* x, GateKind kind, const std::string& name);
 Tensor* gelu(Tape& tape, Tensor* x, GeluKind kind, const std::string& name);
 // The two linear layers of a feed-forward part with gelu, each with its own w and b. linear_gelu() computes
@@ -121,8 +121,9 @@ struct Coupled {
 };
 Coupled coupling(Tape& tape, Tensor* x, Tensor* st, const std::string& name);
 Tensor* log_det(Tape& tape, Tensor* w, const std::string& name);
-// actnorm() returns y = s x + b, each column with its own s and b, and sum log |s| (1). lu_matrix() returns the matrix
-// P L (U + diag(s)) (Z,Z) and its log determinant (1); `lu` (Z,Z) holds L, s and U, and `order` (Z) holds P.
+// actnorm() returns y = s x + b, each column with its own s and b, and the sum of log |s| over the columns (1), which
+// is the log determinant for every row. lu_matrix() returns the matrix P L (U + diag(s)) (Z,Z) and its log determinant
+// (1); `lu` (Z,Z) holds L, s and U, and `order` (Z) holds P.
 struct WithLogDet {
     Tensor *value, *log_det;
 };
@@ -177,9 +178,11 @@ Tensor* slot_loss(Tape& tape, const ChosenLogits& logits, Tensor* mix, Tensor* p
 Tensor* weighted_sum(Tape& tape, Tensor* x, Tensor* weights, const std::string& name);
 
 struct FeatureDraw {
-    bool orthogonal = true;  // each group of D vectors of a head (of width D) is orthogonal; false: independent
-    bool regular = false;    // every vector has length sqrt(D); false: the length of a normal random vector
-    double deviation = 1;    // factor of all vectors; 1 / sigma for the kernel exp(-|x - y|^2 / (2 sigma^2)) of rfa
+    // A head of width D gets its vectors in groups of D. If `orthogonal` is true, the vectors of a group are
+    // orthogonal; otherwise, all vectors are independent.
+    bool orthogonal = true;
+    bool regular = false;  // every vector has length sqrt(D); false: each has the length of a normal random vector
+    double deviation = 1;  // factor of all vectors; 1 / sigma for the kernel exp(-|x - y|^2 / (2 sigma^2)) of rfa
 };
 // Returns random vectors for head_scores(), as p(R,heads D): R vectors of D numbers for each head. Each value of `draw`
 // gives different vectors.

@@ -27,7 +27,7 @@
 namespace masquerade {
 namespace {
 
-constexpr int most = 16384;  // largest number of a pattern
+constexpr int most = 16384;  // largest NUMBER in a pattern
 
 struct Key {
     const char* name;
@@ -46,7 +46,8 @@ bool same_pattern(const QuerySegment& a, const QuerySegment& b) {
                        [&](const Key& key) { return a.*key.field == b.*key.field; });
 }
 
-// Reads patterns in words. `refuse` throws BadUsage.
+// Reads the setting `patterns`, and returns a pattern for each head. If the setting is malformed, calls refuse(reason),
+// which throws BadUsage.
 template <class Refuse>
 std::vector<QuerySegment> read_patterns(std::string words, int heads, const Refuse& refuse) {
     std::vector<QuerySegment> all(heads);
@@ -160,7 +161,7 @@ class ByHeadAttention : public SoftmaxAttention {
     struct Group {
         QuerySegment pattern;  // only the fields `window` to `block_last` are used
         std::vector<int> queries, keys;
-        int readers = 0;  // number of these query heads that share each key/value head
+        int readers = 0;  // number of heads in `queries` for each key/value head
     };
 
     // An op needs the same number of query heads for each key/value head, so heads with the same pattern may be in

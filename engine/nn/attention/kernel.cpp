@@ -109,7 +109,7 @@ class KernelAttention : public StateAttention {
 
     FeatureKind map_;
     Linear query_, key_, value_, gate_;
-    Tensor* random_ = nullptr;     // (features,C): random vectors of all heads; if `redraw` > 0, drawn again regularly
+    Tensor* random_ = nullptr;     // (features,C): random vectors of all heads, drawn again every `redraw` steps
     Tensor* sharpness_ = nullptr;  // (C): the learned scale s of rfa, which multiplies the random vectors
 };
 

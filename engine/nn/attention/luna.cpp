@@ -205,7 +205,7 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext
     const int l = options_.slots, G = int(slots.groups.size());
     SegmentGraph graph;
     graph.documents = context.graph->documents;
-    std::vector<int> document, position;  // for each packed row; dropout derives its random numbers from them
+    std::vector<int> document, position;  // the name of each packed row, for the random numbers of dropout
     for (int g = 0; g < G; g++) {
         const SlotGroup& group = slots.groups[g];
         for (const auto& [source, begin, end] : group.keys) graph.see({source, begin, end, 0});
@@ -233,7 +233,8 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext
 }
 
 // In other kinds, key_value projects the key rows to keys and values. In Luna, pack_key_value projects the key rows, so
-// its parts have the roles "key" and "value"; key_value projects the slots, which have absorbed the key rows.
+// the two parts of pack_key_value have the roles "key" and "value". key_value projects the slots, which have absorbed
+// the key rows.
 std::string role(const std::string& name) {
     for (const auto& [ours, means] :
          {std::pair{"pack_key", "key"}, {"pack_value", "value"}, {"key", "slot_key"}, {"value", "slot_value"}})

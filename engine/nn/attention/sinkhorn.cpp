@@ -15,8 +15,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the mask in which a row of block u sees two things: those keys of block u (source 0) that `graph` lets the
-// row see, and sorted block u (source 1).
+// Returns the mask in which a row of block u sees those keys of block u (key source 0) that `graph` lets the row see,
+// and sorted block u (key source 1).
 SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_t queries, int block) {
     const std::vector<int> numbers = block_plan_numbers("sinkhorn", graph, rows, queries, block);
     const BlockPlan plan = block_plan(numbers, numbers.data());
@@ -70,7 +70,7 @@ class SinkhornAttention : public SoftmaxAttention {
     SinkhornAttention(const AttentionPlace& at, const SinkhornOptions& o)
         : SoftmaxAttention(at), rule_{shape_.heads, o.chunk, o.iterations, o.temperature} {}
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override {
-        std::vector<Tensor*> own, memory;  // each two tensors: queries (N,C), and keys and values (N,2C)
+        std::vector<Tensor*> own, memory;  // each list: the queries (N,C), and the keys and values (N,2C)
         if (keys.x)
             own = {query_.rotated(tape, keys.x, keys.positions, context.rotary_table, shape_.width, name_ + ".query"),
                    keys_and_values(tape, keys.x, keys.positions, context.rotary_table, "key_value")};
