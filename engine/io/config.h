@@ -65,7 +65,7 @@ class Config {
     std::string value(const std::string& key) const;  // in the form that set() accepts
     std::vector<std::string> keys() const;            // in the order of declaration
 
-    // One aligned line per setting: key, value (marked * if it is not the default), help text and expected values.
+    // Returns one aligned line per setting: key, value (marked * if it is not the default), help text, expected values.
     std::string table() const;
 
   private:

@@ -64,7 +64,8 @@ bool contains(const List& names, const std::string& name) {
 // The links to step folders in a run folder.
 constexpr const char* links[] = {"latest", "best"};
 
-// The name that run.json has before the first checkpoint, and all files that may exist before the first checkpoint.
+// record_before is the name of run.json before the first checkpoint. before_a_step lists all files that may exist
+// before the first checkpoint.
 const std::string record_before = ".run.json";
 const std::string before_a_step[] = {record_before, "vocab.txt", "tokenizer.json", "log.jsonl", "samples.txt"};
 

@@ -28,8 +28,8 @@ void each_line(const std::string& bytes, F f) {
 
 void RunFolder::write(const std::string& name, const std::string& bytes) const { replace_file(file(name), bytes); }
 
-// Appends all lines. If they cannot all be written, because the disk is full, for example, the file is cut to its old
-// size, so that every line in it is complete.
+// Appends all lines. If the lines cannot all be written, for example because the disk is full, the file is cut to its
+// old size, so that every line of the file is complete.
 void RunFolder::append(const std::string& name, const std::string& lines) const {
     std::string path = file(name);
     int out = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -147,8 +147,8 @@ class HeaderReader {
         return '(' + clipped(all) + ')';
     }
 
-    // Stores the shape in `tensor`, if it has at most four sizes. Returns the number of bytes of the tensor, whose
-    // numbers have `bits` bits each; nullopt if `bits` is 0, because the dtype is unknown.
+    // Stores the shape in `tensor` if there are at most four dimensions. Returns the number of bytes of the tensor,
+    // whose numbers have `bits` bits each. If the dtype is unknown, `bits` is 0, and the result is nullopt.
     std::optional<std::uint64_t> read_shape(const std::string& name, const nlohmann::json& shape, int bits,
                                             StoredTensor& tensor) const {
         bool good = shape.is_array();

@@ -18,12 +18,12 @@ struct SafetensorsHeader {
     std::uint64_t data = 0, data_bytes = 0;  // offset and size of the data in the file
 };
 
-// Reads the header. Throws BadInput if it contradicts itself or the size of the file: every byte of the data must
-// belong to exactly one tensor.
+// Reads the header. Throws BadInput if the header contradicts itself or the size of the file. For example, every byte
+// of the data must belong to exactly one tensor.
 SafetensorsHeader read_header(const FileReader& file);
 
-// Builds the JSON header for these tensors, stored one after the other. It is padded to a multiple of 8 bytes and
-// contains the checksum of the header and the data.
+// Builds the JSON header of a file that stores these tensors one after the other. The header is padded to a multiple of
+// 8 bytes and contains the checksum of the header and the data.
 std::string make_header(const std::vector<StoredTensor>& tensors, const Metadata& metadata);
 
 // checksum_said() returns the checksum that a header contains, or "" if the header contains none. checksum_found()

@@ -78,7 +78,7 @@ double Trainer::seconds() const {
 }
 
 // Returns the step at which the run ends: TrainOptions::steps or, if neither `steps` nor `minutes` is set, the end of
-// the schedule. Returns 0 if the run ends by time, or if the schedule is not chosen yet.
+// the schedule. Returns 0 if only `minutes` is set, or if the schedule is not chosen yet.
 std::int64_t Trainer::last_step() const {
     return options_.steps > 0 ? options_.steps : options_.minutes > 0 ? 0 : options_.schedule_steps;
 }
@@ -161,11 +161,12 @@ void Trainer::save() {
         const Averaged weights(*optimiser_);
         held_out = task_.validate();
     }
-    // If the held-out loss is not finite, no checkpoint is saved: it would replace an older one with finite numbers.
+    // If the held-out loss is not finite, no checkpoint is saved, because saving a checkpoint removes an older one,
+    // whose weights are still good.
     if (!held_out.empty() && !std::isfinite(held_out[0].value))
         throw Error("step ", step_, ": the held-out loss is ", held_out[0].value, advice());
-    // The line is logged before the checkpoint is saved. After a crash between the two, the log has a line too many,
-    // which resume() removes; in the other order, the log would lack a line.
+    // The line is logged before the checkpoint is saved. If the program crashes in between, the log has one line too
+    // many, and resume() removes this line. In the other order, the log would lack a line.
     std::string line = fmt::format("{{\"step\":{}", step_);
     for (const Metric& m : held_out) line += entry("held_out_" + m.name, m.value);
     folder_.append_log(line + "}");

@@ -22,7 +22,7 @@ struct TrainOptions : OptimiserOptions {
     double learning_rate = 2e-3;
     std::int64_t warmup = 300;
     // The learning rate decays from step schedule_start to step schedule_steps.
-    // If schedule_start is 0, `warmup` takes its place.
+    // If schedule_start is 0 in a new run, `warmup` takes its place.
     // If schedule_steps is 0 and `steps` is the only limit, `steps` takes its place.
     // If schedule_steps is 0 and `minutes` is a limit, or there is no limit, both steps are chosen from the measured
     // speed, even if schedule_start is set.
@@ -96,11 +96,11 @@ class Trainer {
   public:
     Trainer(Parameters& parameters, Task& task, RunFolder& folder, const TrainOptions& options);
 
-    // Continues from the latest checkpoint of the folder. A schedule given in the options overrides the schedule of the
-    // checkpoint.
+    // Continues from the latest checkpoint of the folder. If TrainOptions::schedule_start or schedule_steps is not 0,
+    // it overrides the value in the checkpoint.
     void resume();
-    // Trains until a limit is reached or `stop` returns true. If there is no limit, training also stops at the end of
-    // the schedule. Then saves a checkpoint, and returns the reason.
+    // Trains until a limit is reached or, if there is no limit, until the end of the schedule. Stops earlier if `stop`
+    // returns true. Then saves a checkpoint, and returns why training stopped.
     StopReason run(const std::function<bool()>& stop);
 
     // Runs one step, waits until it is finished, and returns the loss before the update. run() calls this for every

@@ -27,7 +27,7 @@ struct AttentionPlace {
     }
 };
 
-// The base class of all kinds of attention.
+// The base class of all kinds of attention. It stores `name` and `shape` of the AttentionPlace.
 class ProjectedAttention : public Attention {
   protected:
     explicit ProjectedAttention(const AttentionPlace& at) : name_(at.name), shape_(at.shape) {}
