@@ -147,7 +147,8 @@ Case flow_kl_case(Sizes n) {
     return c;
 }
 
-// Returns an op on a square matrix with `columns` columns. Its time grows with the third power of this size.
+// Returns an op on a square matrix with `columns` columns. The sizes are small, because the time of the op grows with
+// the third power of `columns`.
 Op of_matrix(const char* name, Case (*make)(Sizes)) {
     return {name,
             make,

@@ -37,7 +37,9 @@ std::int64_t step_of(const std::string& name) {
 // Returns the names of the files in a folder; none if the folder cannot be listed.
 std::vector<std::string> names_in(const std::string& folder) {
     std::vector<std::string> names;
-    try {  // uses exceptions, because increment(error_code) would end the program if memory is exhausted
+    // In C++17, directory_iterator::increment(error_code) is noexcept, so it would end the program if memory is
+    // exhausted.
+    try {
         for (const fs::directory_entry& one : fs::directory_iterator(folder))
             names.push_back(one.path().filename().string());
     } catch (const fs::filesystem_error&) {

@@ -107,8 +107,8 @@ Tensor* feature_map(Tape& tape, Tensor* t, Tensor* x, int heads, double scale, F
                     const std::string& name);
 Tensor* vmf_sample(Tape& tape, Tensor* mu, Tensor* w, Tensor* e, const std::string& name);
 Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& name);
-// Returns the KL divergence between a Gaussian posterior and its prior for each document (B) or, if `apart` is true,
-// the terms of this sum (B,Z), one for each number of the latent. A row of x (B,2Z) holds the means, then the log
+// Returns the KL divergence between a Gaussian posterior and its prior for each document (B). If `apart` is true,
+// returns its terms instead (B,Z), one for each number of the latent. A row of x (B,2Z) holds the means, then the log
 // variances of the posterior; `prior` has the same shape. If `prior` is null, the prior is N(0, 1).
 Tensor* gaussian_kl(Tape& tape, Tensor* x, Tensor* prior, const std::string& name, bool apart = false);
 Tensor* at_least(Tape& tape, Tensor* x, double least, const std::string& name);
@@ -168,10 +168,10 @@ struct SlotChoices {
     Ints first, begin;
     Tensor* shares;
 };
-// Returns the loss of each document (B): minus the weighted sum of the log-probabilities of its choices (formula:
-// slot_loss_forward in ops.h). `mix` holds the logits of the K mixture components: (M,K) or, if `joint` is true, (B,K);
-// it may be null if K is 1. `place` (M) holds the logits of the slots; it may be null, and must be null if `joint` is
-// true.
+// Returns the loss of each document (B): minus the weighted sum of the log-probabilities of the document's choices
+// (formula: slot_loss_forward in ops.h). `mix` holds the logits of the K mixture components: (M,K) or, if `joint` is
+// true, (B,K). If K is 1, `mix` may be null. `place` (M) holds the logits of the slots. `place` may be null; if `joint`
+// is true, `place` must be null.
 Tensor* slot_loss(Tape& tape, const ChosenLogits& logits, Tensor* mix, Tensor* place, const SlotChoices& choices,
                   bool joint, const std::string& name);
 // Returns sum_n weights_n x_n (1).

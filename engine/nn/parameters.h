@@ -55,8 +55,9 @@ class Parameters {
     // Declares a state: a tensor that training may change, but not through the optimiser, such as a codebook or random
     // features. A state is stored in checkpoints like a parameter, has no gradient, and is never rounded to bf16.
     Tensor* add_state(const std::string& path, const Shape& shape, Init init);
-    // Allocates all tensors. They get their initial values or, if `drawn` is false, zeros. A random value depends only
-    // on the seed, the path and the index in the tensor, so a model starts from the same numbers in f32 and f64.
+    // Allocates all tensors. The tensors get their initial values or, if `drawn` is false, zeros. A random value
+    // depends only on the seed, the path and the index in the tensor, so a model starts from the same numbers in f32
+    // and f64.
     void allocate(std::uint64_t seed, bool drawn = true);
 
     // Calls make() again for each parameter or state whose Init::every is not 0 and divides `step`, the number of the

@@ -21,13 +21,12 @@ namespace masquerade {
 struct TrainOptions : OptimiserOptions {
     double learning_rate = 2e-3;
     std::int64_t warmup = 300;
-    // The learning rate decays from step schedule_start to step schedule_steps.
-    // If schedule_start is 0 in a new run, `warmup` takes its place.
-    // If schedule_steps is 0 and `steps` is the only limit, `steps` takes its place.
-    // If schedule_steps is 0 and `minutes` is a limit, or there is no limit, both steps are chosen from the measured
-    // speed, even if schedule_start is set.
-    // A schedule that is chosen from the speed ends when `minutes` are over or, without a limit, after 10 minutes. Both
-    // of its steps are printed and stored in the checkpoint.
+    // The learning rate decays from step schedule_start to step schedule_steps. In a new run, a value of 0 means:
+    //   schedule_start   `warmup`
+    //   schedule_steps   `steps`, if `steps` is the only limit. Otherwise, both schedule_start and schedule_steps are
+    //                    chosen from the measured speed, so that the schedule ends when `minutes` are over or, without
+    //                    a limit, after 10 minutes. The chosen values are printed and stored in the checkpoint.
+    // In a resumed run, a value of 0 means the value in the checkpoint.
     std::int64_t schedule_start = 0, schedule_steps = 0;
     std::int64_t steps = 0;  // stop after this many steps; 0: no limit
     double minutes = 10;     // stop after this time; 0: no limit

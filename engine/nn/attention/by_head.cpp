@@ -136,7 +136,7 @@ class ByHeadAttention : public SoftmaxAttention {
         const std::vector<double> zeros(N * H * D, 0.0);
         Tensor* y = tape.constant(name_ + ".heads.none", {N * H, D}, q->dtype, zeros.data());
         for (const Group& group : groups_) {
-            // The name lists the heads, so that dropout draws other random numbers for each group.
+            // The name lists the heads of the group, so that dropout draws different random numbers for each group.
             std::string name = name_ + ".heads";
             for (int h : group.queries) name += "_" + std::to_string(h);
             std::vector<Tensor*> some_kv;

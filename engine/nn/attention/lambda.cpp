@@ -12,8 +12,9 @@
 namespace masquerade {
 namespace {
 
-// Returns the mask of the local lambda in a decoding step: each row sees its own value (source 1) and the stored values
-// of the `reach` tokens generated before it (source 0). Distances are counted as if both sources were one text.
+// Returns the mask of the local lambda in a decoding step: each row sees its own value (key source 1) and the stored
+// values of the `reach` tokens generated before the row (key source 0). Distances are counted as if both sources were
+// one text.
 SegmentGraph near_graph(const SegmentGraph& step, int reach) {
     SegmentGraph graph;
     graph.documents = step.documents;
