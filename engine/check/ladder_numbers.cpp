@@ -131,8 +131,8 @@ void check_calculus(const Op& op, Findings& findings) {
     if (!prepared(op, op.all.front()).backward) return;
     for (Sizes s : op.small) findings.attempt(s, [&] { check_elements(op, s, findings); });
     for (Sizes s : op.middle) findings.attempt(s, [&] { check_directions(op, s, findings); });
-    // check_precision() compares types with each other, so it cannot find an error that all types share. Derivatives
-    // by the complex step can. The far sizes also find errors after the first tile of a kernel.
+    // check_precision() compares types with each other, so it cannot find an error that all types share. A comparison
+    // with the complex step finds such an error, at far sizes also if the error is after the first tile of a kernel.
     for (Sizes s : op.far)
         if (!op.costly) findings.attempt(s, [&] { check_directions(op, s, findings); });
 }

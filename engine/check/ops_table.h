@@ -125,8 +125,8 @@ void call_by_names(const Call& a, const Others& others, std::index_sequence<I...
         a, std::string(name_of_parameter(Op::parameters, I)), others)...};
 }
 
-// Returns a function that calls an op. The tensors and lists of the case that have the names of the op's parameters
-// become its arguments.
+// Returns a function that calls an op. Each argument of the op is the tensor or the list of the case that has the name
+// of the parameter.
 template <class Op, class... Others>
 std::function<void(const Call&)> by_names(Op, Others... others) {
     return [others = std::tuple(others...)](const Call& a) { call_by_names<Op>(a, others, typename Op::Places()); };
@@ -163,8 +163,8 @@ struct ArgumentsInOrder {
     }
 };
 
-// The type in which an argument is passed: a mask by reference, because it must outlive the call; any other argument by
-// value.
+// The type in which an argument is passed. A mask is passed by reference, because the record keeps a pointer to the
+// mask. Any other argument is passed by value.
 template <class T>
 using Passed = std::conditional_t<std::is_same_v<T, const SegmentGraph&>, T, std::decay_t<T>>;
 

@@ -36,8 +36,8 @@ class Config {
     // Declares a text: one of the choices, or any text if there are no choices.
     void add(const std::string& key, std::string* value, const std::string& help,
              const std::vector<std::string>& choices = {});
-    // Declares a text: either one of the names, or several words separated by spaces. `read` is called with the words;
-    // if they are malformed, it throws BadUsage with a message that says what is expected.
+    // Declares a text: either one of the names, or several words separated by spaces. `read` is called with the words.
+    // If the words are malformed, `read` must throw BadUsage with a message that says what is expected.
     void add_words(const std::string& key, std::string* value, const std::string& help,
                    const std::vector<std::string>& names, std::function<void(const std::string&)> read);
     // Declares a text: one of the names, or a path. A relative path is stored as an absolute one, because a later

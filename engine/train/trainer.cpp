@@ -142,7 +142,7 @@ void Trainer::report_memory() const {
     }
 }
 
-// Returns advice for the user, for the message that the loss or the gradient is not finite.
+// Returns the last part of the error message that the loss or the gradient is not finite: what the user can do.
 std::string Trainer::advice() const {
     const std::vector<std::int64_t> steps = folder_.steps();
     if (steps.empty())

@@ -39,7 +39,7 @@ struct TrainOptions : OptimiserOptions {
     std::string recompute;  // scopes that the backward recomputes to save memory: "decoder.layer.*"
     bool plan_memory = true;
     bool tf32 = false;           // on a GPU, the f32 factors of matrix products are rounded to TF32: faster
-    bool deterministic = false;  // on a GPU, use our own kernels for products: the bits do not depend on the batch
+    bool deterministic = false;  // on a GPU, products use the engine's own kernels: bits do not depend on the batch
     bool graph = true;           // on a GPU, a step is captured as one CUDA graph (tape/rehearsal.h)
 
     void declare(Config& config);
@@ -99,7 +99,7 @@ class Trainer {
     // it overrides the value in the checkpoint.
     void resume();
     // Trains until a limit is reached or, if there is no limit, until the end of the schedule. Stops earlier if `stop`
-    // returns true. Then saves a checkpoint, and returns why training stopped.
+    // returns true or standard output is closed. Then saves a checkpoint, and returns why training stopped.
     StopReason run(const std::function<bool()>& stop);
 
     // Runs one step, waits until it is finished, and returns the loss before the update. run() calls this for every

@@ -39,8 +39,8 @@ class ProjectedAttention : public Attention {
 // depend on later rows.
 [[noreturn]] void cannot_write(const AttentionKind& kind);
 
-// Returns the kind with softmax attention as its replacement in cross-attention. Used by kinds that need queries and
-// keys to be rows of the same text, and therefore cannot attend to an encoder.
+// Returns the kind with softmax attention as its replacement in cross-attention. Used by kinds that are only defined
+// for queries and keys of the same text, and therefore cannot attend to an encoder.
 constexpr AttentionKind with_softmax_cross(AttentionKind kind) {
     kind.in_cross = "softmax";
     return kind;

@@ -70,7 +70,8 @@ class SinkhornAttention : public SoftmaxAttention {
     SinkhornAttention(const AttentionPlace& at, const SinkhornOptions& o)
         : SoftmaxAttention(at), rule_{shape_.heads, o.chunk, o.iterations, o.temperature} {}
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override {
-        std::vector<Tensor*> own, memory;  // each list: the queries (N,C), and the keys and values (N,2C)
+        // `own` and `memory` each list two tensors: queries (N,C), then keys and values (N,2C).
+        std::vector<Tensor*> own, memory;
         if (keys.x)
             own = {query_.rotated(tape, keys.x, keys.positions, context.rotary_table, shape_.width, name_ + ".query"),
                    keys_and_values(tape, keys.x, keys.positions, context.rotary_table, "key_value")};
