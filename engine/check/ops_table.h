@@ -125,8 +125,8 @@ void call_by_names(const Call& a, const Others& others, std::index_sequence<I...
         a, std::string(name_of_parameter(Op::parameters, I)), others)...};
 }
 
-// Returns a function that calls an op. Each argument of the op is the tensor or the list of the case that has the name
-// of the parameter.
+// Returns a function that calls an op. For each parameter of the op, the argument is the tensor or the list of the case
+// with the name of the parameter. All other arguments come from `others`.
 template <class Op, class... Others>
 std::function<void(const Call&)> by_names(Op, Others... others) {
     return [others = std::tuple(others...)](const Call& a) { call_by_names<Op>(a, others, typename Op::Places()); };

@@ -59,12 +59,14 @@ Tensor* linear_rotary(Tape& tape, Tensor* x, Tensor* w, Tensor* b, Ints position
 Tensor* attention(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
                   float dropout_rate, const RowNames& query_rows, const std::string& name);
 // Attention through a state of bounded size (engine/math/state.h). The state absorbs the keys that a row of x sees, and
-// row n of the result y (N,width) is what row n of x reads from the state. For key source s of the graph, pack[s] says
-// how much of each key the state absorbs, kv[s] holds the values or the keys and values, and gate[s] holds the gates.
-// `gate` is empty if rule.pack is not gated. Shapes: StateAttention::Taken (engine/nn/attention/state.h). If `before`
-// is not null, row b of `before` is the state before the first row of document b. If `after` is not null, *after
-// becomes a tensor with the state after the last row of each document. Both tensors are (documents, state_numbers()).
-// The graph must outlive the step.
+// row n of the result y (N,width) is what row n of x reads from the state. The graph must outlive the step.
+//   pack[s]   how much of each key of key source s the state absorbs
+//   kv[s]     the values, or the keys and values, of key source s
+//   gate[s]   the gates of the keys of key source s; if rule.pack is not gated, `gate` is empty
+//   before    null, or row b is the state before the first row of document b
+//   after     null, or *after becomes a tensor whose row b is the state after the last row of document b
+// StateAttention::Taken (engine/nn/attention/state.h) lists the shapes of pack, kv and gate. The shape of before
+// and after is (documents, state_numbers()).
 Tensor* state_attention(Tape& tape, Tensor* x, const std::vector<Tensor*>& pack, const std::vector<Tensor*>& kv,
                         int width, const SegmentGraph& graph, const StateRule& rule, const std::string& name,
                         Tensor* before = nullptr, Tensor** after = nullptr, const std::vector<Tensor*>& gate = {});
@@ -152,10 +154,13 @@ Tensor* cross_entropy(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets,
 // Returns the loss of every row (N), without smoothing and without a gradient.
 Tensor* token_losses(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, const std::string& name);
 // The logits of J choices in an insertion decoder. Choice j is to insert the token tokens[j] into the slot slots[j], a
-// place between two words. h (M,K E) holds K vectors of E numbers for each of M slots. Each vector of slot m gives V
-// logits, h w^T + b + bias[groups[m]]. z (J,K) receives the logits of each choice for the K vectors of its slot.
-// lse (M,K) receives the log of the sum of exp of the V logits of each vector. slots (J) and groups (M) ascend. b (V)
-// and bias (G,V) may be null; if bias is null, groups is ignored.
+// place between two words. Each of the M slots has K vectors, and each vector of slot m gives V logits:
+// h w^T + b + bias[groups[m]].
+//   h (M,K E)             K vectors of E numbers for each slot
+//   b (V), bias (G,V)     may be null; if bias is null, groups is ignored
+//   groups (M), slots (J) in ascending order
+//   z (J,K)               result: the logit of each choice for each vector of the choice's slot
+//   lse (M,K)             result: for each vector, the log of the sum of exp of its V logits
 struct ChosenLogits {
     Tensor *z, *lse;
 };
@@ -169,9 +174,9 @@ struct SlotChoices {
     Tensor* shares;
 };
 // Returns the loss of each document (B): minus the weighted sum of the log-probabilities of the document's choices
-// (formula: slot_loss_forward in ops.h). `mix` holds the logits of the K mixture components: (M,K) or, if `joint` is
-// true, (B,K). If K is 1, `mix` may be null. `place` (M) holds the logits of the slots. `place` may be null; if `joint`
-// is true, `place` must be null.
+// (formula: slot_loss_forward in ops.h).
+//   mix     logits of the K mixture components: (B,K) if `joint` is true, else (M,K); may be null if K is 1
+//   place   logits of the slots (M); may be null, and must be null if `joint` is true
 Tensor* slot_loss(Tape& tape, const ChosenLogits& logits, Tensor* mix, Tensor* place, const SlotChoices& choices,
                   bool joint, const std::string& name);
 // Returns sum_n weights_n x_n (1).
