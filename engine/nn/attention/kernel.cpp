@@ -8,7 +8,7 @@
 //     linear      phi(x) = elu(x) + 1                                                  Katharopoulos et al. 2020
 //
 // If features are stored as logarithms, the state keeps a running maximum for each feature, to avoid overflow. The
-// maxima cancel in y. Therefore neither an epsilon nor a maximum over later keys is needed.
+// maxima cancel in y. Therefore y needs no epsilon, and no maximum over keys that the query does not see.
 #include <algorithm>
 
 #include "engine/math/features.h"
