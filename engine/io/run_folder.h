@@ -46,9 +46,9 @@ class RunFolder {
 
     std::vector<std::int64_t> steps() const;  // all steps that have a folder, in ascending order
     // If open() or resume() was called with a step folder or a link, returns the step of this folder or link.
-    // Otherwise, returns the step that `latest` links to or, if `latest` is missing or broken, the newest complete
-    // step; then a warning is printed. Throws BadInput if there is no complete step. Also throws BadInput if the chosen
-    // step or the target of `latest` is damaged, so that the user chooses an older step.
+    // Otherwise, returns the step that `latest` links to. If `latest` is missing or broken, prints a warning and
+    // returns the newest complete step. Throws BadInput if there is no complete step. Also throws BadInput if the
+    // chosen step or the target of `latest` is damaged, so that the user chooses an older step.
     std::int64_t latest_step() const;
 
     // Saves a step. `write` puts config.json, model.safetensors and state.safetensors into `folder`. Afterwards the
