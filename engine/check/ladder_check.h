@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Code shared by the check of the contract and the check of records: one case of an op, in one type.
+// One case of an op, in one type. Used by check_contract() and by the check that the records of ops on a tape are
+// correct (tests/ops/records_test.cpp).
 #pragma once
 #include "engine/check/ladder.h"
 

@@ -53,8 +53,8 @@ struct BlockShape : AttentionShape {
     int inner = 0;  // F, the width between the linear layers of the feed-forward part
     GeluKind gelu = GeluKind::erf;
     bool cross = false;            // the layer has cross-attention to an encoder
-    std::string kind = "softmax";  // a name of attention_kinds()
-    std::string ffn = "gelu";      // a name of feed_forward_kinds()
+    std::string kind = "softmax";  // the name of an entry of attention_kinds()
+    std::string ffn = "gelu";      // the name of an entry of feed_forward_kinds()
     std::string target_kind = "";  // the kind of self-attention for rows of the target B; empty: `kind`
     // The user chose the kinds of attention for layers or parts (A, B) separately, so error messages name the layer.
     bool in_words = false;

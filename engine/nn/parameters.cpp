@@ -129,7 +129,8 @@ void Parameters::redraw(std::int64_t step) {
         const int every = inits_[i].every;
         if (every == 0 || step == 0 || step % every) continue;
         const std::vector<double> numbers = inits_[i].make(seed_, std::uint32_t(step / every));
-        const std::vector<float> rounded(numbers.begin(), numbers.end());  // f64 gets the same numbers as f32
+        // The numbers are rounded to f32, so that a model in f64 gets the same numbers as a model in f32.
+        const std::vector<float> rounded(numbers.begin(), numbers.end());
         write_numbers(master(tensors_[i]), rounded.data());
     }
 }

@@ -13,7 +13,7 @@
 namespace masquerade {
 
 struct OptimiserOptions {
-    std::string optimiser = "adamw";  // a name of optimiser_kinds()
+    std::string optimiser = "adamw";  // the name of an entry of optimiser_kinds()
     double clip = 1, beta1 = 0.9, beta2 = 0.98, eps = 1e-8, apollo_eps = 1e-4, weight_decay = 0;
     double ema = 0;                        // decay of the moving average of the weights; 0: there is no average
     void declare_numbers(Config& config);  // declares all settings except `optimiser`
