@@ -88,7 +88,7 @@ void check_directions(const Op& op, Sizes sizes, Findings& findings) {
     });
 }
 
-// Returns a call with outputs and all gradients in double, computed from numbers that are rounded to `type`.
+// Returns a call with the outputs and all gradients in f64, computed from numbers that are rounded to `type`.
 Call exact_call(const Case& c, DType type) {
     Call exact(c, DType::f64, type);
     exact.both();
@@ -132,7 +132,8 @@ void check_calculus(const Op& op, Findings& findings) {
     for (Sizes s : op.small) findings.attempt(s, [&] { check_elements(op, s, findings); });
     for (Sizes s : op.middle) findings.attempt(s, [&] { check_directions(op, s, findings); });
     // check_precision() compares types with each other, so it cannot find an error that all types share. A comparison
-    // with the complex step finds such an error, at far sizes also if the error is after the first tile of a kernel.
+    // with the complex step finds such an error. At the far sizes, it also finds errors that occur only after the first
+    // tile of a kernel.
     for (Sizes s : op.far)
         if (!op.costly) findings.attempt(s, [&] { check_directions(op, s, findings); });
 }

@@ -16,8 +16,8 @@ Case tanh_case(Sizes n) {
     return c;
 }
 
-// Returns the first index of each of `parts` parts, which have 0 to `most` elements each, and then the index after the
-// last part.
+// Cuts a list into `parts` parts with 0 to `most` elements each. Returns the index of the first element of each part,
+// then the number of elements of the list.
 std::vector<int> parts_of(int parts, int most) {
     std::vector<int> first{0};
     for (int g = 0; g < parts; g++) first.push_back(first.back() + (7 * g + most) % (most + 1));

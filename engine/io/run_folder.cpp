@@ -368,8 +368,8 @@ void RunFolder::link(const std::string& name, const std::string& target) const {
         fail_to("link", file(name));
 }
 
-// Removes old steps, and the steps after `saved`, which remain from before a rewind. A folder is renamed before its
-// files are removed, so that no half-removed folder has the name of a step.
+// Removes old steps, and steps after `saved`, which exist if the run was resumed from an older step. A folder is
+// renamed before its files are removed, so that no half-removed folder has the name of a step.
 void RunFolder::prune(std::int64_t saved) const {
     const std::int64_t best = led_to("best");
     const std::vector<std::int64_t> all = steps();

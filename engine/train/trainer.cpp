@@ -161,8 +161,8 @@ void Trainer::save() {
         const Averaged weights(*optimiser_);
         held_out = task_.validate();
     }
-    // If the held-out loss is not finite, no checkpoint is saved, because saving a checkpoint removes an older one,
-    // whose weights are still good.
+    // If the held-out loss is not finite, no checkpoint is saved. save_step() would remove an older checkpoint, whose
+    // weights are still good.
     if (!held_out.empty() && !std::isfinite(held_out[0].value))
         throw Error("step ", step_, ": the held-out loss is ", held_out[0].value, advice());
     // The line is logged before the checkpoint is saved. If the program crashes in between, the log has one line too
