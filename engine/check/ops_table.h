@@ -50,7 +50,7 @@ auto with(Make make, More... more) {
 // A mask over packed documents, for the attention ops of the op table. A key source is one key/value tensor.
 struct Layout {
     SegmentGraph graph;
-    int keys[2] = {0, 0};  // number of rows of each key source; keys[1] is 0 if there is no second source
+    int keys[2] = {0, 0};  // number of rows of each key source (key/value tensor); 0: there is no such source
     int sources() const { return keys[1] > 0 ? 2 : 1; }
 };
 using Build = std::function<Layout(int rows)>;

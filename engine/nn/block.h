@@ -31,8 +31,8 @@ struct Pass {
     int part = 0;
     const std::vector<char>* parts = nullptr;
     // Further rows (B,C), such as latents, which are keys but not queries, and have position 0. In the mask, the rows
-    // of `memory` are key source 0, and the rows of x are key source 1. If `memory` is null, the rows of x are key
-    // source 0.
+    // of `memory` are key source 0 (KeySegment::source), and the rows of x are key source 1. If `memory` is null, the
+    // rows of x are key source 0.
     Tensor* memory = nullptr;
     const LayerState* state = nullptr;  // decoding state; null: the pass itself contains all keys
     // Decoding step. If `step` is null but `state` is not, the layers store the keys of the pass as the memory of

@@ -54,8 +54,8 @@ Tensor* rotary(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, int 
 Tensor* linear_rotary(Tape& tape, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* rotary_table, int columns,
                       const std::string& name);
 // Softmax attention. q (Nq,H D) holds the queries of H = `heads` heads of width D. kv[s] (Nk,2 G D) holds the rows of
-// key source s of the graph: in each row the keys of G heads, then their values. G divides H. The graph must outlive
-// the step.
+// key source s of the graph, that is, the key rows of the segments with KeySegment::source = s. Each row holds the keys
+// of G heads, then their values. G divides H. The graph must outlive the step.
 Tensor* attention(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
                   float dropout_rate, const RowNames& query_rows, const std::string& name);
 // Attention through a state of bounded size (engine/math/state.h). The state absorbs the keys that a row of x sees, and

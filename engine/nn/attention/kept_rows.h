@@ -9,7 +9,7 @@ namespace masquerade {
 
 struct KeyRows {
     std::vector<Tensor*> tensors;
-    const SegmentGraph* graph = nullptr;  // the mask, in which all keys are rows of key source 0
+    const SegmentGraph* graph = nullptr;  // the mask, in which KeySegment::source is 0 for all keys
 };
 
 // Returns the key rows of a call. Each tensor of `own` has a row for each row of keys.x, and each tensor of `memory` a

@@ -31,9 +31,9 @@ std::string luna_refuses(const SegmentGraph& graph) {
     return "";
 }
 
-// The query segments of a document that see the same keys form a group. A group has l slots (LunaOptions::slots), which
-// all its rows share. `keys` lists the key segments that the group sees, each as {source, begin, end}: the rows
-// [begin, end) of key tensor number `source`.
+// The query segments (runs of query rows, engine/ops/segments.h) of a document that see the same keys form a group. A
+// group has l slots (LunaOptions::slots), which all rows of the group share. `keys` lists the key segments that the
+// group sees, each as {source, begin, end}: the rows [begin, end) of key tensor number `source`.
 struct SlotGroup {
     int document = 0;
     std::vector<std::array<int, 3>> keys;
