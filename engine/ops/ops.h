@@ -28,7 +28,7 @@
 #include "engine/ops/table.h"
 #else
 
-// y(M,O) = x(M,I) w(O,I)^T + b(O); b may be absent. x, w: S; b: A; y, dy: S, or A to skip the rounding
+// y(M,O) = x(M,I) w(O,I)^T + b(O); b may be absent. x, w: S; b: A; y, dy: S, or A, which skips the rounding to S
 OP(linear_forward, (View x, View w, View b, View y), "x(M,I) w(O,I) b?(O)A y(M,O)E dw(O,I)A")
 // dx(M,I) = dy w,  dw(O,I) = dy^T x,  db(O) = column sums of dy.  dw: A
 OP(linear_backward, (View dy, View x, View w, Grad dx, Grad dw, Grad db))
@@ -82,8 +82,8 @@ OP(scale_columns_backward, (View dy, View x, View w, Grad dx, Grad dw))
 OP(add_forward, (View a, View b, View y), "a b y(*)")
 OP(add_backward, (View dy, Grad da, Grad db))
 
-// y(N,C) = x keep / (1 - rate). keep is a random number, 0 or 1, which depends only on the stream, the row's document
-// and position (RowNames), and the channel.
+// y(N,C) = x keep / (1 - rate). keep is a random number, 0 or 1, which depends only on the stream, the document and
+// position of the row (RowNames), and the column.
 //                                                                                            Srivastava et al. 2014
 OP(dropout_forward, (View x, RowNames rows, DropoutRule rule, View y), "x y(*)")
 OP(dropout_backward, (View dy, RowNames rows, DropoutRule rule, Grad dx))
@@ -119,8 +119,9 @@ OP(linear_rotary_backward,
 // Softmax attention, for each head: y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)) over the keys j that
 // the graph lets row i see. If row i sees no key, y_i = 0. Dropout with the rate rule.dropout acts on the p_ij. There
 // are Nq query rows and Nk key rows, H query heads and G key/value heads, all of D columns; H / G consecutive query
-// heads share one key/value head.  q, y (Nq,H D);  a row of kv[s] (Nk,2 G D) holds the keys of G heads, then their
-// values.  lse (Nq,H): the log of the sum of exp(q_i . k_j / sqrt(D)), or minus infinity if row i sees no key. lse: A.
+// heads share one key/value head.  q, y (Nq,H D). There are up to four key/value tensors kv[s]; a row of kv[s]
+// (Nk,2 G D) holds the keys of G heads, then their values.  lse (Nq,H): the log of the sum over j of exp(q_i . k_j /
+// sqrt(D)), or minus infinity if row i sees no key. lse: A.
 //                                                       Vaswani et al. 2017, equation 1; Ainslie et al. 2023
 OP(attention_forward, (View q, Views kv, const SegmentGraph& graph, AttentionRule rule, View y, View lse),
    "q y(N,C) lse(N,H)A")
@@ -132,11 +133,12 @@ OP(attention_backward,
 //     x        if rule.read is attend: (Nq,C) of type S; otherwise (Nq,H R) of type A
 //     kv[s]    if rule.read is attend: keys, then values (Nk,2C), or rows that are both key and value (Nk,C);
 //              otherwise values (Nk,C)
-//     pack[s]  (Nk,H R), how much of each key a slot absorbs, still to be multiplied by rule.scale; (Nk,H 2R) if
-//              rule.pack is pair
-//     gate[s]  (Nk,H), logits of the gates; only if rule.pack is gated
-//     before   row b is the state of document b before its first row: H times StateShape::numbers() numbers
-//     after    the same, after the last row of document b
+//     pack[s]  (Nk,H R): for each key and head, R numbers that say how much of the key each slot absorbs. The op
+//              multiplies them by rule.scale. If rule.pack is pair, pack[s] is (Nk,H 2R).
+//     gate[s]  (Nk,H): the logits of the gates; only if rule.pack is gated
+//     before   row b is the state of document b before the first row of the document: StateShape::numbers() numbers
+//              for each of the H heads
+//     after    like before; row b is the state of document b after the last row of the document
 // y is (Nq,C). before and after may each be absent.  kv, y: S;  pack, gate, before, after: A
 OP(state_attention_forward, (View x, Views pack, Views kv, Views gate, const SegmentGraph& graph, StateRule rule,
                              View before, View y, View after))
@@ -154,9 +156,9 @@ OP(local_lambda_backward,
 
 // Attention within hash buckets, for each head:  y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)). The rows
 // that a segment sees form a list (list_plan.h). In each round, the rows of a list are hashed into buckets, sorted by
-// bucket, and cut into chunks. Row i finds row j if, in at least one round, j is in the same bucket and is in the same
-// chunk or the chunk before it. j runs over the other rows that row i both sees and finds. If there is no such row, j
-// is only i itself. Nq is the number of query rows of the graph.
+// bucket, and cut into chunks. Row i finds row j if, in at least one round, both rows are in the same bucket, and row j
+// is in the chunk of row i or in the chunk before that chunk. j runs over the other rows that row i both sees and
+// finds. If there is no such row, j is only i itself. Nq is the number of query rows of the graph.
 // q, k, v (N,C), y (Nq,C): S;  lse (Nq,H), rotations (rounds * buckets / 2, C): A
 //                                                                            Kitaev et al. 2020
 OP(lsh_attention_forward,
@@ -166,12 +168,12 @@ OP(lsh_attention_backward, (View dy, View q, View k, View v, View rotations, Vie
                             const SegmentGraph& graph, LshRule rule, Grad dq, Grad dk, Grad dv))
 
 // Sinkhorn sorting, for each head. A list of keys (list_plan.h) is cut into blocks of `block` keys. Row t of block u of
-// y is a weighted mean of row t of the blocks v of the list: sum_v w_uv kv[v, t]. The weights are
+// y is the weighted mean, over the blocks v of the list, of row t of block v: sum_v w_uv kv[v, t]. The weights are
 // w_uv = S_uv / sum_v' S_uv'. All sums run over the blocks v that have a row t; if there is none, this row of y is 0. S
 // starts as exp(q_u . k_v / (sqrt(D) temperature)), where q_u is the mean of block u of q (N,C), and k_v the mean of
 // the keys of block v of kv (N,2C). Then the columns and the rows of S are normalised to sum 1, `iterations` times. If
-// rows of a list see different keys, S is causal (sinkhorn.cpp). y is (U block,2C) with U = most_blocks()
-// (block_plan.h). Unused blocks of y are 0.
+// rows of a list see different keys, S is causal: only blocks v < u are mixed into block u (sinkhorn.cpp). y is
+// (U block,2C) with U = most_blocks() (block_plan.h). Unused blocks of y are 0.
 //                                                                            Tay et al. 2020, section 3
 OP(sinkhorn_forward, (View q, View kv, const SegmentGraph& graph, SinkhornRule rule, View y), "q(N,C) kv(N,2C) y(U,2C)")
 OP(sinkhorn_backward, (View dy, View q, View kv, const SegmentGraph& graph, SinkhornRule rule, Grad dq, Grad dkv))
@@ -180,9 +182,10 @@ OP(sinkhorn_backward, (View dy, View q, View kv, const SegmentGraph& graph, Sink
 // x, p, dx: S;  y: A;  dp: A or S
 OP(head_scores_forward, (View x, View p, int heads, double scale, View y), "x(N,HD) p(R,HD) y(N,HR)A dp(R,HD)E")
 OP(head_scores_backward, (View dy, View x, View p, int heads, double scale, Grad dx, Grad dp))
-// For each head of x(N,C): y(N,H F) contains F features of the head (engine/math/features.h), or the logarithms of the
-// features. They are computed from t(N,H R), the head's R projections. x may be absent if the features of this kind do
-// not depend on |x|.  x: S;  t, y: A
+// For each head of x(N,C): y(N,H F) contains F features of the head (engine/math/features.h); for some kinds, it
+// contains the logarithms of the features (is_logarithm()). Features are computed from t(N,H R), the R projections of
+// each head, and from |scale x|. If the features of a kind do not depend on |x| (has_norm()), x may be
+// absent.  x: S;  t, y: A
 OP(feature_map_forward, (View t, View x, int heads, double scale, FeatureKind kind, View y), "t(N,HR)A x?(N,HD)")
 OP(feature_map_backward, (View dy, View t, View x, int heads, double scale, FeatureKind kind, Grad dt, Grad dx))
 
@@ -243,7 +246,7 @@ OP(coupling_backward, (View dy, View dlog_det, View x, View st, Grad dx, Grad ds
 // dw = dlog_det inverse^T.  all A
 OP(log_det_forward, (View w, View log_det, View left, View inverse), "w left inverse(Z,Z)A log_det(1)A")
 OP(log_det_backward, (View dlog_det, View inverse, Grad dw))
-// y(B,Z) = s x + b in each column; log_det(1) = sum log |s|, which belongs to every row.  all A
+// y(B,Z) = s x + b in each column; log_det(1) = sum log |s|, which is the same for every row.  all A
 //                                                                 Kingma & Dhariwal 2018, section 3.1
 OP(actnorm_forward, (View x, View s, View b, View y, View log_det), "x y(B,Z)A s b(Z)A log_det(1)A")
 OP(actnorm_backward, (View dy, View dlog_det, View x, View s, Grad dx, Grad ds, Grad db))
@@ -255,15 +258,17 @@ OP(lu_matrix_forward, (View lu, View order, View w, View log_det), "lu w(Z,Z)A o
 OP(lu_matrix_backward, (View dw, View dlog_det, View lu, View order, Grad dlu))
 // kl(B) = log q(z) - log p(z) at one sample z = mu + exp(l/2) e, an estimate of the KL divergence. A row of x(B,2Z)
 // holds mu, then l, clamped to [-8, 8]; they define the normal distribution q. The prior is p(z) = N(u; 0, 1) |du/dz|,
-// where u(B,Z) is the result of the flow for z, and log |du/dz| = log_dets(B) + log_det(1). Therefore
+// where u(B,Z) is the result of the flow for z, and log |du/dz| = log_dets(B) + log_det(1): log_dets is the part that
+// differs from row to row, and log_det the part that is the same for all rows. Therefore
 //     kl = 1/2 sum(u^2 - e^2 - l) - log_dets - log_det;  e has no gradient.  all A
 OP(flow_kl_forward, (View x, View e, View u, View log_dets, View log_det, View kl),
    "x(B,2Z)A e u(B,Z)A log_dets kl(B)A log_det(1)A")
 OP(flow_kl_backward, (View dkl, View x, View u, Grad dx, Grad du, Grad dlog_dets, Grad dlog_det))
 
-// A row of y(B,Z) has `groups` groups of D = Z / groups numbers; codes(groups M, D) has M rows for each group. For
-// each group, q(B,Z) contains the row of codes that is nearest to the numbers of y, and code(B,groups) the number of
-// this row, 0 to M-1. If several rows are equally near, the first is taken. No backward.  all A
+// A row of y(B,Z) has `groups` groups of D = Z / groups numbers; codes(groups M, D) has M rows for each group. For each
+// group, q(B,Z) contains the row of codes, among the M rows of the group, that is nearest to the group's numbers of y;
+// code(B,groups) contains the number of this row, 0 to M-1. If several rows are equally near, the first one is taken.
+// No backward.  all A
 //                                                                            van den Oord et al. 2017
 OP(nearest_code_forward, (View y, View codes, int groups, View q, View code), "y q(B,GD)A codes(GM,D)A code(B,G)A")
 // q(B,Z): t rounded to the nearest of `levels` equally spaced numbers from -1 to 1. No backward.  all A
@@ -276,8 +281,9 @@ OP(straight_through_backward, (View dz, Grad dy))
 OP(distance_forward, (View y, View q, double weight, View distance), "y q(B,Z)A distance(B)A")
 OP(distance_backward, (View ddistance, View y, View q, double weight, Grad dy))
 // One moving-average step of codes(groups M, D), counts(groups M) and sums (in the shape of codes). It uses only the
-// documents with weights(B) > 0, which must come first. For each row of codes, n is the number of documents whose
-// code(B,groups) is this row, and s is the sum of these documents' numbers of y, in the group of the row:
+// documents with weights(B) > 0, which must come first. y(B,Z) and code(B,groups) are those of nearest_code. For each
+// row of codes, n is the number of documents whose code in the group of the row is this row, and s is the sum of the
+// numbers that these documents have in y for this group:
 //     count = decay count + (1-decay) n,  sum = decay sum + (1-decay) s,  row = sum / count
 // A dead row (CodeRule) becomes the numbers of a randomly drawn document, and its count becomes (used documents) / M.
 // all A
@@ -290,9 +296,9 @@ OP(learn_codes, (View y, View code, View weights, CodeRule rule, View codes, Vie
 // `smoothing`, the label smoothing. If e = 0, the loss is the negative log-probability of the target. total(1) = sum_n
 // weight_n loss_n; weights(N) have no gradient.
 //                                                                               Szegedy et al. 2016, section 7
-// The same pass computes h1(N,C), w1(V,C), b1(V), the gradients of total with respect to h, w and b. total, h1, w1 and
-// b1 may each be absent; if all four are absent, weights may be absent, too.  h, w, h1: S;  b, weights, loss, lse,
-// total, w1, b1: A
+// The forward also computes h1(N,C), w1(V,C), b1(V), the gradients of total with respect to h, w and b, while it has
+// the logits. total, h1, w1 and b1 may each be absent; if all four are absent, weights may be absent, too.  h, w,
+// h1: S;  b, weights, loss, lse, total, w1, b1: A
 OP(cross_entropy_forward,
    (View h, View w, View b, Ints targets, View weights, double smoothing, View loss, View lse, View total, View h1,
     View w1, View b1),
@@ -322,8 +328,8 @@ OP(chosen_logits_backward, (View dz, View dlse, View h, View w, View b, View bia
 // document g has the slots [first[g], first[g+1]). begin (M+1) ascends from 0 to J, and first (B+1) from 0 to M. shares
 // have no gradient. all A
 //     log p_j = log sum_k exp(base_k + z_jk) + place_m - log sum exp place,  base_k = log softmax(mix)_k - n_k
-// z(J,K) are the logits of the choices, and m is the slot of choice j. The sum of exp place runs over the slots of the
-// document.
+// z(J,K) are the logits of the choices (op chosen_logits), mix the logits of K mixture components, and place a logit
+// for each slot. m is the slot of choice j. The sum of exp place runs over the slots of the document.
 //     joint is false: base is (M,K), and n_k = lse(M,K)_mk. place(M) may be absent; its two terms are then 0.
 //     joint is true:  base is (B,K), and n_k = log sum_m exp lse_mk over the document's slots. place must be absent.
 // mix has the shape of base, and may be absent if K is 1. inner(J) = log sum_k exp(base_k + z_jk).

@@ -28,11 +28,12 @@ HD A log_sum(A a, A b) {
 }
 
 // R_uv, the score of blocks u and v of one list, is the logarithm of S before the first iteration. Each of the K
-// iterations normalises first the columns of S and then the rows. Iteration k subtracts c^k and r^k from R in place of
-// c^(k-1) and r^(k-1); r^0 = 0:
+// iterations normalises first the columns of S and then the rows. After iteration k, log S_uv is R_uv - c^k_v - r^k_u,
+// where r^0 = 0 and
 //     c^k_v = log sum_u exp(R_uv - r^(k-1)_u),   r^k_u = log sum_v exp(R_uv - c^k_v),   log S_uv = R_uv - c^K_v - r^K_u
-// Row t of sorted block u is the mean of row t of all blocks v, with the weights w_uv = S_uv. If the last block has no
-// row t, w_uv is S_uv divided by the sum of S_uv over the other blocks v.
+// Row t of sorted block u is the mean of row t of all blocks v, with the weights w_uv = S_uv. The last block of a list
+// may be shorter than the others. If it has no row t, the mean runs over the blocks v before the last one, and w_uv is
+// S_uv divided by the sum of S_uv over these blocks.
 //
 // If rows of a list see different keys, only blocks v < u are mixed into sorted block u. For row u of S, a column is
 // then normalised over the rows up to u only, because the rows after u depend on later keys:
@@ -44,10 +45,11 @@ struct Sorting {
     BlockPlan plan;
     int heads, D, K;
     A scale;  // factor of the scores: 1 / (sqrt(D) temperature)
-    // (blocks,H,D): means of q and of the keys; gradients of the means
+    // (blocks,H,D) each, for H heads: the means of the rows of q and of the keys over each block, and the gradients of
+    // these means.
     A *mean_q = nullptr, *mean_k = nullptr, *dmean_q = nullptr, *dmean_k = nullptr;
-    // (blocks,H,most), a number for each block u, head, and block v of the same list: scores R; gradient of log S,
-    // later of R; scratch memory.
+    // (blocks,H,most) each: a number for each block u, head, and block v of the same list, which has at most `most`
+    // blocks. scores: R_uv. slopes: first the gradient of log S_uv, later the gradient of R_uv. work: scratch memory.
     A *scores = nullptr, *slopes = nullptr, *work = nullptr;
     // (2,blocks,H,most): first the weights w_uv for the rows t that the last block of the list has, then w_uv for the
     // other rows t. If only blocks before u are mixed, the second half is scratch memory.
@@ -65,8 +67,8 @@ struct Sorting {
     }
     // Returns the index in kv of the first number of row t of block v. Blocks v are counted within the list of block u.
     HD std::int64_t key_value(int u, int v, int t) const { return std::int64_t(plan.row_of(u, v, t)) * 2 * heads * D; }
-    // For a list whose rows see different keys: computes c^k_uv, which iteration k subtracts from R_uv, from r^(k-1)
-    // for all v < u. Stores it in `work`.
+    // For a list whose rows see different keys. Computes c^k_uv for all v < u, from R and r^(k-1), and stores it in
+    // `work`.
     HD void causal_columns(Lanes lanes, int first, int U, int head, int k) const {
         each(lanes, U, [&](int v) {
             for (int u = v + 1; u < U; u++) {
@@ -217,8 +219,9 @@ struct NormaliseGrad {
         for (int step = 2 * K; step > 0; step--) {
             const bool column = step % 2;
             meet(lanes);
-            // A step computes all c^k_v or all r^k_u. Returns the gradient that number w of this step passes to number
-            // `other` of the previous step.
+            // A step computes all c^k_v or all r^k_u. Number w of this step was computed from the score R_uv and from
+            // number `other` of the previous step. Returns the gradient that number w passes to R_uv; number `other`
+            // gets the same gradient with the opposite sign.
             const auto share = [&](int w, int other) {
                 const int u = column ? other : w, v = column ? w : other;
                 return adjoint(column, w) *
@@ -238,7 +241,8 @@ struct NormaliseGrad {
     // u are mixed. Iteration k subtracts c = c^k and r^k from R (struct Sorting). The gradient g_uv of c_uv goes to
     // every row i <= u of column v:
     //     row i gets T_i exp(R_iv - r^(k-1)_i - c_iv), with T_i = sum_(u>=i) g_uv exp(c_iv - c_uv)
-    // c never falls along a column, so no exponential overflows.
+    // Within a column v, c_uv never decreases as u grows. Therefore exp(c_iv - c_uv) is at most 1, and no exponential
+    // overflows.
     HD void causal(Lanes lanes, int first, int U, int head) const {
         const auto R = [&](int u, int v) { return of.row(of.scores, first + u, head)[v]; };
         const auto c = [&](int u, int v) { return of.row(of.work, first + u, head)[v]; };
@@ -255,8 +259,9 @@ struct NormaliseGrad {
             of.causal_columns(lanes, first, U, head, k);
             meet(lanes);
             // Iteration k subtracts r^k from the rows of the scores R, and c^k from the columns. Iteration k + 1 has
-            // left the gradient of r^k in `adjoint`; here it goes to R and c^k. The gradient of the last r is already
-            // part of the slopes (WeightsGrad).
+            // left in adjoint(u, v) the gradient that c^(k+1) passes to R_uv. The gradient g of r^k_u is minus the sum
+            // of these gradients over v, because c^(k+1) depends on R_uv - r^k_u. Here, g goes to R and c^k. The
+            // gradient of the last r is already part of the slopes (WeightsGrad).
             if (k < of.K)
                 each(lanes, U, [&](int u) {
                     const A g = -sum(OneLane{}, u, [&](int v) { return adjoint(u, v); });
