@@ -9,10 +9,10 @@
 
 namespace masquerade {
 
-// The heads of an attention call: H query heads and G key/value heads, all of width D. Consecutive groups of H / G
-// query heads share one key/value head. A row of q (Nq,H D) holds the queries of all H heads. A row of kv (Nk,2 G D)
-// holds the keys of all G heads, then their values. G is H in Vaswani et al. 2017, 1 in Shazeer 2019, and any divisor
-// of H in Ainslie et al. 2023.
+// The heads of an attention call: H query heads and G key/value heads, all of width D. H / G consecutive query heads
+// share one key/value head. A row of q (Nq,H D) holds the queries of all H heads. A row of kv (Nk,2 G D) holds the keys
+// of all G heads, then their values. G is H in Vaswani et al. 2017, 1 in Shazeer 2019, and any divisor of H in Ainslie
+// et al. 2023.
 struct AttentionHeads {
     int of_queries = 0, of_keys = 0, D = 0;  // H query heads, G key/value heads, and the width of one head
     constexpr int C() const { return of_queries * D; }
@@ -26,29 +26,32 @@ inline AttentionHeads attention_heads(const View& q, const Views& kv, int heads)
     return {H, G < 1 ? 1 : G, D};
 }
 
-// Dropout of softmax attention. 16 random bits decide whether a query row keeps its probability for a key; one draw
-// (Stream::at()) yields the bits for 8 keys with consecutive channels, the lower half of a word before the upper one.
-// The channel of a key is its place in its key segment, counted from the first channel of this segment. The first
-// channels of the segments that a query segment sees are multiples of 8, in the order of SegmentGraph::sees. A channel
-// therefore does not depend on which other keys the row sees.
+// Dropout of softmax attention. 16 random bits decide whether a query row keeps its probability for a key. A key has a
+// channel, a number that selects its bits. One draw of random numbers (Stream::at()) yields the bits for 8 consecutive
+// channels, two channels per word; the lower half of a word comes first.
+//
+// The key segments that a query segment sees (SegmentGraph::sees) get ranges of channels, one range after another. Each
+// range begins at a multiple of 8. The channel of a key is the first channel of its segment plus the index of the key
+// in the segment. A channel therefore does not depend on which other keys the row sees.
 struct AttentionDropout {
     std::uint32_t threshold = 0;  // a probability is kept if its 16 bits are at least this; 0: there is no dropout
-    double kept = 1;              // factor of the probabilities that are kept
+    double kept = 1;              // factor of a kept probability: 1 / (1 - rate), for the rate rounded to 16 bits
     AttentionDropout() = default;
     explicit AttentionDropout(double rate)
         : threshold(std::uint32_t(rate * 65536 + 0.5 < 65535 ? rate * 65536 + 0.5 : 65535)),
           kept(65536.0 / (65536 - threshold)) {}
 
     static constexpr int keys_a_draw = 8;
-    // Returns the number of channels of a key segment.
+    // Returns the number of channels of a key segment: its number of keys, rounded up to a multiple of 8.
     static constexpr int channels_of(const KeySegment& key) {
         return (key.end - key.begin + keys_a_draw - 1) / keys_a_draw * keys_a_draw;
     }
-    // Returns the block of Stream::at() that contains this channel of a query head.
+    // Returns the argument `block` of Stream::at() for the draw that contains this channel of a query head.
     static constexpr std::uint32_t block_of(int head, int channel) {
         return (std::uint32_t(head) << 17) + std::uint32_t(channel / keys_a_draw);
     }
-    // Returns whether the probability for the key with this channel is kept, from the draw of its block.
+    // Returns whether the probability for the key with this channel is kept. `draw` is the draw that contains the
+    // channel (block_of()).
     constexpr bool keeps(const Four& draw, int channel) const {
         const std::uint32_t word = draw.v[channel % keys_a_draw / 2];
         return (channel % 2 ? word : word << 16) >= threshold << 16;

@@ -104,7 +104,8 @@ template <class A>
 HD A actnorm_point(A x, const A* s, const A* b, int Z, std::int64_t i) {
     return s[i % Z] * x + b[i % Z];
 }
-// Row `rows`, one more than x has, stands for log_det: it has a term in ds, but no dx.
+// Is called for row n of the `rows` rows of x, and once more with n = rows, for the gradient of log_det. The call for
+// log_det adds a term to ds (ScaleTerm), but there is no row of dx.
 template <class A>
 HD void actnorm_row_grad(Lanes lanes, const A* dy, const A* s, A* dx, bool add, std::int64_t n, std::int64_t rows,
                          int Z) {
@@ -125,15 +126,15 @@ struct ShiftTerm {
     HD A operator()(std::int64_t n, int i) const { return n < rows ? dy[n * Z + i] : A(0); }
 };
 
-// The row of the product that an entry of `order` names. An entry of a broken file that names no row gives row 0, so
-// that no kernel reads outside the matrix.
+// Returns an entry of `order` as an index of a row of the product L (U + diag(s)). If the entry is no such index, as in
+// a damaged file, returns 0, so that no kernel reads outside the matrix.
 template <class A>
 HD int row_of_product(A entry, int Z) {
     const auto r = real_of(entry);
     return r >= 0 && r < Z ? int(r) : 0;
 }
 
-// Row i of w = P L (U + diag(s)), from the packed factors lu (Z,Z).
+// Computes row i of w = P L (U + diag(s)) from the packed factors lu (Z,Z); `of_order` is order[i].
 template <class A>
 HD void lu_row(Lanes lanes, const A* lu, A of_order, A* w, int Z) {
     const int r = row_of_product(of_order, Z);
@@ -143,8 +144,10 @@ HD void lu_row(Lanes lanes, const A* lu, A of_order, A* w, int Z) {
         return all;
     });
 }
-// Row r of dlu. G is dw with its rows back in the order of the product: row order[i] of G is row i of dw.
+// Computes row r of dlu, where r is `row`. G is dw with its rows in the order of the product L (U + diag(s)): row
+// order[i] of G is row i of dw.
 //   dL = G (U + diag(s))^T below the diagonal,   d(U + diag(s)) = L^T G on the diagonal and above
+// The diagonal also receives the gradient of log_det, dlog_det / s.
 template <class A>
 HD void lu_row_grad(Lanes lanes, std::int64_t row, const A* dw, A dlog_det, const A* lu, const A* order, A* dlu,
                     bool add, int Z) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The plan of lsh_attention and, with blocks (block_plan.h), of sinkhorn: which rows are sorted together. Query
+// The plan of lsh_attention and, with blocks (block_plan.h), of sinkhorn. It says which rows are sorted together. Query
 // segments of a document that see the same keys form a group (as in state_plan.h). A group has a list of keys. Each
 // query row of the group sees the first n keys of this list; n may differ from row to row.
 //
 // A row's result may depend only on rows that it sees. Therefore the sorting that a row reads must not depend on later
-// rows. If all rows of a group see the whole list, both ops follow their papers. Otherwise a row uses only what
-// precedes it in the list. lsh_attention then counts chunks within each bucket: the chunk of a row follows from the
-// number of earlier rows in the same bucket, and the row sees all of these.
+// rows. If all rows of a group see the whole list, both ops follow their papers. Otherwise the sorting for a row uses
+// only this row and the rows before it in the list. lsh_attention then counts chunks within each bucket: the chunk of a
+// row follows from the number of earlier rows in the same bucket, and the row sees all of these.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -23,12 +23,13 @@ struct ListPlan {
     const int* whole;      // for each group: 1 if all its query rows see its whole list of keys, else 0
     const int* group;      // for each key: the group of queries in whose list it is
     const int* row;        // for each key: its row of q, k and v
-    const int* query;      // for each key: the row of y whose query is in the key's row; -1 if there is none
-    // For each key: the query in its row sees the keys of the group before this index; 0: no query.
+    const int* query;      // for each key: the row of y that is computed for the query in the key's row; -1: no query
+    // For each key: the query in the key's row sees the keys of its group with an index below this number; 0 if the row
+    // has no query.
     const int* sees;
-    const int* own;           // for each row of y: the key in the row of its query; -1 if this row of y is not computed
-    const int* first_of_row;  // for each row: index in `of_row` of its first key; then the number of all keys
-    const int* of_row;        // all keys, sorted by row; a row in the lists of two groups is two keys
+    const int* own;           // for each row of y: the key in the same row as the query; -1 if y is not computed there
+    const int* first_of_row;  // for each row: where its keys begin in `of_row`; then the number of all keys
+    const int* of_row;        // all keys, sorted by row; a row that is in the lists of two groups has two keys
 };
 
 // Returns the reason, as a message for the user, why lsh_attention and sinkhorn cannot compute this mask. Returns an

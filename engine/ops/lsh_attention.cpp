@@ -14,9 +14,10 @@ struct PlanTag {};
 struct SortTag {};
 struct RoomTag {};
 
-// The keys of each group, sorted by bucket, for each round and head. Keys of one bucket keep the order of the list. A
-// chunk has `chunk` keys. If ListPlan::whole is set, the sorted list is cut into chunks from its beginning. Otherwise
-// each bucket is cut into chunks from its beginning. The last chunk may be shorter.
+// For each round and head: the keys of each group (query segments that see the same keys, list_plan.h), sorted by
+// bucket. Keys of the same bucket keep the order of the list. A chunk has `chunk` keys; the last chunk of a list or
+// bucket may be shorter. If all rows of the group see the whole list (ListPlan::whole), the sorted list is cut into
+// chunks from the start of the list. Otherwise each bucket is cut into chunks from the start of the bucket.
 struct Sorted {
     ListPlan plan;
     int heads, rounds, buckets, chunk;
@@ -26,8 +27,8 @@ struct Sorted {
     int *order = nullptr, *start = nullptr;
     HD std::int64_t at(int round, int head) const { return std::int64_t(round) * heads + head; }
     HD int bucket_of(std::int64_t b, int key) const { return bucket[b * plan.rows + plan.row[key]]; }
-    // True if query i finds key j in a round before `round`: both are in one bucket, and j is in the chunk of i or in
-    // the chunk before it. The caller has checked that i sees j.
+    // True if the query in the row of key i finds key j in a round before `round`: both keys are in the same bucket,
+    // and j is in the chunk of i or in the chunk before that chunk. The caller has checked that the query sees j.
     HD bool before(int round, int head, int i, int j) const {
         for (int r = 0; r < round; r++) {
             const std::int64_t b = at(r, head);
@@ -36,9 +37,9 @@ struct Sorted {
         }
         return false;
     }
-    // Calls f(other) for every `other` that forms a pair with `key`, once for each pair, even if several rounds find
-    // the pair. If from_key is false, the query of `key` finds `other`. If from_key is true, the query of `other` finds
-    // `key`. Returns false if f was not called.
+    // Calls f(other) for every key `other` that forms a pair with `key`: the query of one of them sees and finds the
+    // other one. f is called once for a pair, even if several rounds find the pair. If from_key is false, the query of
+    // `key` finds `other`. If from_key is true, the query of `other` finds `key`. Returns false if f was not called.
     template <bool from_key, class F>
     HD bool each_found(int key, int head, F f) const {
         const int begin = plan.first_key[plan.group[key]], n = plan.first_key[plan.group[key] + 1] - begin;
@@ -61,8 +62,8 @@ struct Sorted {
 };
 
 // Work item i = (row H + head) rounds + round, for H heads. Computes the bucket of one head of a row, in one round. Let
-// x (D) be this head's part of q, and R (D, buckets / 2) the matrix of this round and head in `rotations`. The bucket
-// is the index of the largest number of x R followed by -x R (Andoni et al. 2015).
+// x (D) be this head's part of the row of q, and R (D, buckets / 2) the matrix of this round and head in `rotations`.
+// The bucket is the index of the largest number of the concatenation (x R, -x R) (Andoni et al. 2015).
 template <class S, class A>
 struct Hash {
     Sorted to;
@@ -72,7 +73,7 @@ struct Hash {
     HD void operator()(Lanes lanes, std::int64_t i) const {
         const int each_row = to.heads * to.rounds, row = int(i / each_row), head = int(i % each_row) / to.rounds,
                   round = int(i % to.rounds);
-        // No group has this row in its list of keys.
+        // The row is in no list of keys, so it needs no bucket.
         if (to.plan.first_of_row[row] == to.plan.first_of_row[row + 1]) return;
         const int half = to.buckets / 2;
         const S* x = q + std::int64_t(row) * C + head * D;
@@ -99,7 +100,7 @@ struct Sort {
         each(lanes, to.buckets, [&](int c) {
             int place = 0;
             for (int key = begin; key < end; key++) place += to.bucket_of(b, key) < c;
-            const int from = plan.whole[g] ? 0 : place;  // sorted index at which the first chunk begins
+            const int from = plan.whole[g] ? 0 : place;  // index in the sorted list from which chunks are counted
             for (int key = begin; key < end; key++) {
                 if (to.bucket_of(b, key) != c) continue;
                 to.order[b * plan.keys + begin + place] = key;
@@ -116,13 +117,13 @@ struct Pairs {
     const S *q, *k, *v;
     int C, D;
     A scale;
-    const int *document, *position;  // of each row of y; they select dropout's random numbers
+    const int *document, *position;  // for each row of y; they select dropout's random numbers
     Stream stream;
     std::uint32_t threshold;
     A kept;   // factor of the probabilities that dropout keeps: 1 / (1 - rate)
     A* room;  // (work items,3D), scratch memory for sums
     HD std::int64_t at(int row, int head) const { return std::int64_t(row) * C + head * D; }
-    // Returns the index, in q, k and v, of the first number of `head` in the row of `key`.
+    // Returns the index in q, k and v at which head `head` of the row of `key` begins.
     HD std::int64_t of(int key, int head) const { return at(sorted.plan.row[key], head); }
     HD A* room_of(std::int64_t item) const { return room + 3 * item * D; }
     HD A score(Lanes lanes, int i, int j, int head) const {
@@ -133,7 +134,7 @@ struct Pairs {
     HD A keep(int i, int j, int head) const {
         if (threshold == 0) return A(1);
         const int m = sorted.plan.query[i];
-        // the channel of a key is its index in its list (list_plan.h)
+        // The channel of a key, which selects its random number, is the index of the key in its list (list_plan.h).
         const std::uint32_t channel =
             (std::uint32_t(head) << 20) + std::uint32_t(j - sorted.plan.first_key[sorted.plan.group[j]]);
         const Four words = stream.at(std::uint32_t(document[m]), std::uint32_t(position[m]), channel / 4);

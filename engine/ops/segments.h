@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The mask of an attention call as a graph of segments, instead of an (N,N) matrix. The rows of queries and of keys
-// are cut into segments. A query segment lists the key segments that it sees, in the order in which it visits them.
-// One of them may be the key segment with the keys of its own rows (`self`); for `self`, a rule says which keys each
-// row sees. The rows see all keys of every other listed segment. A window or blocks may further limit which keys they
-// see.
+// The mask of an attention call as a graph of segments, instead of an (N,N) matrix. The rows of queries and of keys are
+// cut into segments. A query segment lists the key segments that it sees. Kernels process the key segments in the order
+// of this list. One of them may be the key segment with the keys of its own rows (`self`); for `self`, a rule says
+// which keys each row sees. The rows see all keys of every other listed segment. A window or blocks may further limit
+// which keys they see.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -26,14 +26,14 @@ enum class Rule : int {
 struct KeySegment {
     int source = 0;          // index of the key/value tensor
     int begin = 0, end = 0;  // the rows [begin, end) of key/value tensor `source`
-    int place = 0;           // position of the first row in its document; used by window_all and along
+    int place = 0;           // position of the first row in the document; used by window_all and along
     int before = 0;          // number of rows before the segment in its part (source or target) of the document
 };
 
 struct QuerySegment {
     int begin = 0, end = 0;            // rows of the query tensor
-    int document = 0;                  // index in the batch; all segments of a document are adjacent
-    int sees_begin = 0, sees_end = 0;  // entries of SegmentGraph::sees: the key segments, in visiting order
+    int document = 0;                  // index in the batch; the query segments of a document are adjacent
+    int sees_begin = 0, sees_end = 0;  // entries [sees_begin, sees_end) of SegmentGraph::sees: the key segments it sees
     int self = -1;                     // index of the key segment with the keys of the same rows; -1 if there is none
     int offset = 0;                    // position of the first query row in `self`; in decoding, number of cached rows
     Rule rule = Rule::full;            // which keys of `self` a row sees
@@ -46,7 +46,7 @@ struct QuerySegment {
     int block = 0;            // positions are cut into blocks of this size, and i sees its own block; 0: no blocks
     int block_before = 0;     // i also sees this many blocks before its own block; -1: i does not see its own block
     int block_last = 0;       // position i also sees the last `block_last` positions of every block
-    bool window_all = false;  // whether the pattern also limits which keys of the other key segments are seen
+    bool window_all = false;  // true if the pattern also limits which keys are seen in key segments other than `self`
     bool along = false;       // like window_all, but positions are counted from the start of the document
     // Rule::bits: index of the first bit in SegmentGraph::bits; each row has a bit per key of `self`
     int bits_begin = -1;
@@ -56,16 +56,17 @@ struct SegmentGraph {
     std::vector<KeySegment> keys;
     std::vector<QuerySegment> queries;
     std::vector<int> sees;
-    std::vector<int> query_rank, key_rank;  // rank, strict_rank: ranks of all query rows and of all rows of source 0
-    std::vector<std::uint32_t> bits;        // Rule::bits: the bits of all segments with this rule
+    std::vector<int> query_rank, key_rank;  // for rank, strict_rank: rank of each query row; of each row of kv[0]
+    std::vector<std::uint32_t> bits;        // for Rule::bits: the bits of all segments with this rule
     int documents = 0;
 
-    // Adds a key segment, which the query segment that is added next sees.
+    // Adds a key segment. The query segment that is added next (by add()) sees it.
     void see(const KeySegment& key) {
         sees.push_back(int(keys.size()));
         keys.push_back(key);
     }
-    // Adds a query segment. It sees what has been added to `sees` since the last query segment.
+    // Adds a query segment. The query segment sees all key segments in `sees` that were added after the previous query
+    // segment.
     void add(QuerySegment q) {
         q.sees_begin = queries.empty() ? 0 : queries.back().sees_end;
         q.sees_end = int(sees.size());

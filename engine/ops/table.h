@@ -17,8 +17,8 @@ enum class GeluKind : int { erf, tanh };
 enum class GateKind : int { silu, gelu, gelu_tanh };
 enum class FeatureKind : int;  // defined in engine/math/features.h
 
-// The names of rows of activations. The name of a row consists of its document (training example) and its position in
-// the document. Random numbers depend on the name of a row, never on where the row lies in the batch.
+// The name of each row of an activation tensor: the document (training example) of the row, and its position in the
+// document. Random numbers depend on the name of a row, never on where the row lies in the batch.
 struct RowNames {
     Ints document, position;
 };
@@ -31,7 +31,7 @@ struct DropoutRule {
 struct AttentionRule {
     int heads = 1;
     // Dropout rate of the attention probabilities. The random numbers depend on the stream, the document and position
-    // of the query, the head, and the number of keys that the query visits before the key.
+    // of the query row, the head, and the channel of the key (AttentionDropout in ops/attention.h).
     float dropout = 0;
     Stream stream;
     RowNames rows;  // names of the query rows; only needed for dropout
@@ -47,12 +47,14 @@ struct StateRule {
     StatePack pack = StatePack::sum;
     StateRead read = StateRead::attend;
     double scale = 1;  // multiplies all numbers of the packs
-    double floor = 0;  // for read = kernel: y is divided by at least floor, or floor * (number of keys) if pack = sum
-    int piece = 256;   // maximum number of keys plus queries that one thread or warp processes in one piece
+    // Only for read = kernel: lower bound of the absolute value of the number by which y is divided. If pack is sum,
+    // the bound is floor * (number of keys); if pack is exponential, there is no bound.
+    double floor = 0;
+    int piece = 256;  // maximum number of keys plus queries that one thread or warp processes in one piece
 };
 
-// Parameters of lsh_attention. In each of `rounds` rounds, the rows of a segment are hashed into `buckets` buckets, an
-// even number. The rows are sorted by bucket and cut into chunks of `chunk` rows.
+// Parameters of lsh_attention. In each of `rounds` rounds, the rows of a list (list_plan.h) are hashed into `buckets`
+// buckets; `buckets` is even. The rows are sorted by bucket and cut into chunks of `chunk` rows.
 struct LshRule {
     AttentionRule attention;  // dropout's random number for a key depends on the key's index in the list of its group
     int rounds = 1, buckets = 2, chunk = 1;
@@ -65,8 +67,9 @@ struct SinkhornRule {
     double temperature = 1;
 };
 
-// Parameters of learn_codes. Codebook rows are moving averages with this `decay`. A row is dead if its count is below
-// `dead` times the mean count of a row in this batch. A dead row is replaced by a latent of the batch, which is drawn
+// Parameters of learn_codes. Codebook rows are moving averages with this `decay`. The count of a row is the moving
+// average of the number of latents for which it is the nearest row. A row is dead if its count is below `dead` times
+// (number of latents in this batch) / (number of rows). A dead row is replaced by a latent of the batch, which is drawn
 // at random from `stream`.
 struct CodeRule {
     int groups = 1;
@@ -145,7 +148,7 @@ constexpr std::string_view name_of_parameter(std::string_view parameters, std::s
     return parameters.substr(begin, end - begin);
 }
 
-// One function pointer, or slot, per op. The CUDA library provides such a table (ops/library.h).
+// One function pointer per op. The CUDA library provides such a table (ops/library.h).
 struct OpTable {
 #define OP(name, parameters, ...) void(*name) parameters;
 #include "engine/ops/ops.h"
@@ -176,8 +179,9 @@ Argument argument_of(const Other&) {
     return {};
 }
 
-// The checks of a call (checks.cpp). `arguments` has an entry for each parameter of the op.
-// device_of() returns the one device on which all tensors lie. Throws Error if there are several.
+// The checks of a call (checks.cpp). `arguments` has one entry for each parameter of the op, in order.
+//
+// Returns the one device on which all tensors lie. Throws Error if there are several.
 Device device_of(OpNumber op, const Argument* arguments);
 // Throws Error if a tensor does not have the shape and type that ops.h states.
 void check_shapes(OpNumber op, const Argument* arguments);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Decides which query rows see which key rows of a SegmentGraph. Softmax attention, local_lambda, drawings and tests
-// use these functions. state_plan.h and list_plan.h accept fewer masks, and decide without visible(). "Place" stands
-// for a position in a segment, in the source or target of a document, or in the document.
+// Decides which query rows see which key rows of a SegmentGraph. Softmax attention, local_lambda, the drawings of masks
+// and the tests use these functions. state_plan.h and list_plan.h accept fewer masks, and do not call visible().
+// "Place" stands for a position in a segment, in the source or target of a document, or in the document.
 #pragma once
 #include "engine/math/lanes.h"
 #include "engine/ops/segments.h"
@@ -20,17 +20,17 @@ HD bool rule_allows(Rule rule, int i, int j) {
     }
 }
 
-// The first function returns true if a window or blocks limit which keys q sees. The second returns true if they limit
-// which keys of this key segment q sees.
+// has_pattern(q) is true if q has a pattern, that is, if a window or blocks limit which keys q sees. has_pattern(q,
+// key_segment) is true if the pattern applies to the keys of this key segment.
 HD bool has_pattern(const QuerySegment& q) { return q.window >= 0 || q.block > 0; }
 HD bool has_pattern(const QuerySegment& q, int key_segment) {
     return has_pattern(q) && (key_segment == q.self || q.window_all || q.along);
 }
 
-// The places of a query row and of a key segment, by which the pattern of a query segment is tested. `first_key` is the
-// place of the first row of the key segment, and `middle` is the place of the query row; both are counted from the same
-// start. `query` is the place of the query row that is compared with QuerySegment::globals; it is the same for all key
-// segments.
+// The places of a query row and of a key segment, from which the pattern of a query segment (window, stride, globals,
+// blocks) is tested. `first_key` is the place of the first row of the key segment, and `middle` is the place of the
+// query row; both are counted from the same start. `query` is the place of the query row that is compared with
+// QuerySegment::globals; it is the same for all key segments.
 struct Places {
     int query, first_key, middle;
 };
@@ -84,9 +84,10 @@ inline bool sees_whole(const QuerySegment& q, int key_segment) {
     return !has_pattern(q, key_segment) && (key_segment != q.self || q.rule == Rule::full);
 }
 
-// Calls f(begin, end), in order, for each run of places in [begin, end) that the pattern of q (window, stride, globals,
-// blocks) lets a query row at place `middle` see. The query row must not be one of the first q.globals places. Each
-// part of the pattern computes where its next run begins, so that the places between runs are skipped.
+// Calls f(begin, end), in order, for each run (range of consecutive places) in [begin, end) that the pattern of q
+// (window, stride, globals, blocks) lets a query row at place `middle` see. The query row must not be one of the first
+// q.globals places. For each part of the pattern, the function computes where the next run begins, so that it skips the
+// places between runs.
 template <class F>
 void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, F f) {
     for (int from, to; begin < end; begin = to) {
