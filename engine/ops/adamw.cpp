@@ -35,7 +35,8 @@ struct Step {
 };
 
 #ifdef HAS_WARPS
-// Updates one block like Step, but in groups of whole packets (packet.cuh), one group of each lane at a time.
+// Like Step, but each lane reads, updates and writes `group` parameters at a time, in whole packets (packet.cuh). This
+// is only possible() if the addresses of all arrays are aligned to packets.
 struct PacketStep : Step<float> {
     static constexpr int group = per_packet<bfloat16>;
     bool possible() const {

@@ -11,8 +11,8 @@ constexpr std::int64_t at_once = 1024;
 struct Parts {};
 
 // One parameter tensor, with the names of apollo_point(): parameters p, gradients g, their moving averages m, the
-// diagonal b of the approximate Hessian, and the directions d. parts (blocks + 1, 2): the results of SumBlock and
-// SumTensor.
+// diagonal b of the approximate Hessian, and the update directions d. parts (blocks + 1, 2) contains the results of
+// SumBlock and SumTensor.
 template <class A>
 struct Tensor {
     A* p;
@@ -30,8 +30,9 @@ struct Tensor {
     HD A moved(A scale, std::int64_t i) const { return g[i] * scale + decay * p[i] - m[i]; }
 };
 
-// Computes two sums over one block: sum of d^4 in parts[2 block], and sum of (alpha (g - m) + b d) d in
-// parts[2 block + 1]. Here g is the clipped gradient plus decay p. A step adds alpha (g - m) to m.
+// Computes two sums over one block: sum of d^4 in parts[2 block], and sum of (alpha (g - m) + b d) d in parts[2 block +
+// 1]. Here g is the clipped gradient plus decay p, and m is the moving average before this step, which adds alpha (g -
+// m) to it.
 template <class A>
 struct SumBlock {
     Tensor<A> x;

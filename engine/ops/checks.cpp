@@ -39,13 +39,13 @@ struct Shapes {
     struct Parameter {
         std::string name;
         bool tensor, gradient;
-        char letter;  // the letter whose value an int parameter gives: H for heads; else 0
+        char letter;  // an int parameter gives its value to this letter, the initial of its name; else 0
         int stated;   // index in `all` of what ops.h states for this parameter; -1 if it states nothing
     };
     std::string base, text;
     std::vector<Stated> all;
     std::vector<Parameter> parameters;
-    std::vector<int> order;  // the parameters for which something is stated, in the order of `all`
+    std::vector<int> order;  // indices of the parameters for which ops.h states something, in the order of `all`
 
     explicit Shapes(int op) : base(op_names[op]), text(*op_shapes[op] || op == 0 ? op_shapes[op] : op_shapes[op - 1]) {
         base.resize(std::min(base.size(), base.find("_forward")));
@@ -148,7 +148,7 @@ class Call {
         if (letter) letters_[letter - 'A'] = value;
         return known * value == found;
     }
-    // Returns the arguments as text: ", x head is (2,3) f32, ids of 4".
+    // Returns the arguments as text: " x head is (2,3) f32, ids of 4".
     std::string seen_in(const Argument* arguments) const {
         std::string all;
         for (std::size_t i = 0; i < shapes_.parameters.size(); i++) {
@@ -161,7 +161,8 @@ class Call {
     }
 
     const Shapes& shapes_;
-    std::int64_t letters_[26];  // the values of the letters A to Z in shapes
+    std::int64_t
+        letters_[26];  // the values of the letters A to Z that sizes consist of; `unknown` until an argument gives it
     std::optional<DType> storage_, arithmetic_;
     std::optional<Shape> any_;
 };

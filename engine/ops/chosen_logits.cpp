@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The op chosen_logits: the logits of chosen pairs of a slot and a token, and the log-sum-exp of every row of logits.
-// Slot m has the K rows m K + k, 0 <= k < K. Rows are processed in blocks: one matrix product computes all logits of a
-// block, and one pass over each row computes its log-sum-exp and picks the chosen logits. The backward computes the
-// logits again, replaces them by their gradients, and passes the gradients to the backward of linear.
+// The K rows of logits of slot m are the rows m K + k, 0 <= k < K. Rows are processed in blocks: one matrix product
+// computes all logits of a block, and one pass over each row computes its log-sum-exp and picks the chosen logits. The
+// backward computes the logits again, replaces them by their gradients, and passes the gradients to the backward of
+// linear.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
@@ -35,11 +36,11 @@ struct Block {
         meet(lanes);
         return x;
     }
-    // The chosen pairs (slot, token) with the slot of row r are the entries [from(r), to(r)) of `slots` and `tokens`.
+    // The entries [from(r), to(r)) of `slots` and `tokens` are the chosen pairs whose slot is the slot of row r.
     HD std::int64_t from(std::int64_t r) const { return count_below(slots.data, slots.count, (begin + r) / K); }
     HD std::int64_t to(std::int64_t r) const { return count_below(slots.data, slots.count, (begin + r) / K + 1); }
-    // z and dz have K numbers for each pair: one for each row of its slot. Returns the index of the number of pair j
-    // and row r.
+    // z and dz have K numbers for each pair, one for each row of the slot of the pair. Returns the index in z and dz of
+    // the number for pair j and row r.
     HD std::int64_t at(std::int64_t r, std::int64_t j) const { return j * K + (begin + r) % K; }
 };
 

@@ -8,7 +8,7 @@ namespace masquerade::DEVICE {
 namespace {
 
 // A row y (Z) consists of `groups` parts of D = Z / groups numbers. Each part has a codebook of M rows of D numbers.
-// For each part, stores the nearest row of its codebook in q, and the number of this row in `code`.
+// For each part, stores the nearest row of the codebook in q, and the number of this row in `code`.
 template <class A>
 HD void nearest_code_row(Lanes lanes, const A* y, const A* codes, A* code, A* q, int Z, int groups, int M) {
     const int D = Z / groups;
@@ -57,8 +57,9 @@ HD void distance_row_grad(Lanes lanes, A ddistance, const A* y, const A* q, A we
     store(lanes, Z, dy, add, [&](int i) { return A(2) * weight * ddistance * (y[i] - q[i]); });
 }
 
-// Updates row r of all codebooks (`codes`), and the moving averages of this row: the number of latents for which it is
-// the nearest row (`counts`), and the sum of these latents (`sums`). Latents are summed in the order of the documents.
+// Updates row r of `codes`, the tensor that contains the rows of all codebooks, and the moving averages of this row:
+// the number of latents for which it is the nearest row (`counts`), and the sum of these latents (`sums`). Latents are
+// summed in the order of the documents.
 template <class A>
 struct LearnCodes {
     const A *y, *code, *weights;

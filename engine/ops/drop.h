@@ -15,9 +15,9 @@ struct Drop {
     std::uint32_t threshold;
     A scale;
 
-    // Sets to[i] = f(i, drop, A(x[i]) ...) for each of the C channels i of row n or, if `add` is true, adds it to
-    // to[i]. drop(v) returns v / (1 - rate) if channel i is kept, else 0. If the rate is 0, no random numbers are
-    // drawn. On CUDA, a lane computes four channels, and loads four numbers of each row x at once.
+    // Sets to[i] = f(i, drop, A(x[i]) ...) for each of the C columns i of row n or, if `add` is true, adds f(...) to
+    // to[i]. drop(v) returns v / (1 - rate) if dropout keeps column i of this row, else 0. If the rate is 0, no random
+    // numbers are drawn. On CUDA, a lane computes four columns, and loads four numbers of each row x at once.
     template <class S, class Lanes, class F, class... X>
     HD void store_row(Lanes lanes, std::int64_t n, int C, S* to, bool add, F f, const X*... x) const {
         if (threshold == 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Forward and backward are the same function, y = x * keep / (1 - rate), where keep is 0 or 1. The backward draws the
 // same `keep` again, because random numbers depend only on the stream, the document and position of the row, and the
-// channel.
+// column.
 #include "engine/ops/drop.h"
 #include "engine/ops/launch.h"
 

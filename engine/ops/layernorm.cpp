@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The ops layernorm and residual_norm. residual_norm computes s = x + dropout(f), y = layernorm(s) in one pass over
-// the rows. A post-LN Transformer layer calls residual_norm after the attention and after the feed-forward part; f is
-// the output of this part.
+// The ops layernorm and residual_norm. residual_norm computes s = x + dropout(f), y = layernorm(s) in one pass over the
+// rows. A post-LN Transformer layer calls residual_norm twice: after the attention and after the feed-forward network.
+// f is their output.
 #include "engine/math/row.h"
 #include "engine/ops/drop.h"
 #include "engine/ops/launch.h"
@@ -22,7 +22,7 @@ HD void store_layernorm_grad(Lanes lanes, const S* dy, const S* x, const A* w, A
 }
 
 // Computes row n of dx = ds and df = ds keep / (1 - rate), where ds is the gradient of s = x + dropout(f), and keep is
-// 1 for the channels that dropout kept, else 0.
+// 1 for the columns that dropout kept in this row, else 0.
 template <class S, class A>
 HD void residual_row_grad(Lanes lanes, const S* dy, const S* s, const A* w, A mean, A rstd, const Drop<A>& drop,
                           std::int64_t n, S* dx, bool add_x, S* df, bool add_f, int C) {

@@ -15,7 +15,7 @@ struct AskedTag {};
 template <class S, class A>
 struct Forward {
     LocalRows<S, A> of;
-    A* weights;  // (N,H,W): factors of the values, for each of the W distances
+    A* weights;  // (N,H,W): for each query row and head, the factor of the value at each of the W distances
     S* y;
     HD void operator()(Lanes lanes, std::int64_t row) const {
         of.weigh(lanes, row, weights + row * of.W);
@@ -37,8 +37,8 @@ struct Backward {
     }
 };
 
-// Returns what query row n adds to element i of de (W,C), the gradient of e. e has a learned vector for each of the W
-// distances between query and key.
+// Returns what query row n adds to element i of de (W,C), the gradient of e. A row of e is the learned vector for one
+// of the W distances between query and key.
 template <class S, class A>
 struct DistanceTerm {
     LocalRows<S, A> of;
@@ -49,8 +49,9 @@ struct DistanceTerm {
     }
 };
 
-// Computes dv_j, the sum of weights_o dy over all queries that see key j. o - reach is the distance of key j from the
-// query, and weights_o the factor that the query gives to the value of the key. `row` is key * H + head, for H heads.
+// Computes dv_j, the gradient of the value of key j: the sum of weights_o dy over all queries that see the key. dy is
+// the gradient of the output of the query, and weights_o is the factor that the query gives to the value of the key; o
+// - reach is the distance of the key from the query. `row` is key * H + head, for H heads.
 template <class S, class A>
 struct Values {
     LocalRows<S, A> of;

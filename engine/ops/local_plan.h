@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For local_lambda: the keys that each query row sees at a distance of at most `reach` positions. If
+// Tables for local_lambda, which list the keys that each query row sees at a distance of at most `reach` positions. If
 // QuerySegment::along is true, positions are counted from the start of the document. Otherwise they are counted from
 // the start of the row's own segment, and keys of other segments are left out.
 #pragma once

@@ -14,10 +14,10 @@
 //
 // The string of an OP line states the shapes and types that checks.cpp checks at each call: "x y(N,C) w b?(C)A" means
 // that x and y are (N,C) of type S, and that w and b are (C) of type A; b may be absent. The type E means S or A. A
-// size is a product of digits and letters: "2Z", "HD". The letter H is the value of the int parameter `heads`, and G is
-// the value of `groups`. (*) is any shape, but the same one for all tensors with (*). A list has one size, its length.
-// A gradient dx has the shape and type of x, unless the string states dx itself. An OP line without a string uses the
-// string of the line before.
+// size is a product of digits and letters: "2Z", "HD". An int parameter gives its value to the letter with which its
+// name begins: H is the value of `heads`, and G is the value of `groups`. (*) is any shape, but the same one for all
+// tensors with (*). A list has one size, its length. A gradient dx has the shape and type of x, unless the string
+// states dx itself. An OP line without a string uses the string of the line before.
 //
 // S is the storage type of activations and matrices (f32, bf16, f64, c128). A is the arithmetic type of S (f32, f32,
 // f64, c128), and also the type of biases, norms, statistics, losses, latents and the noise of latents. Below,

@@ -14,8 +14,10 @@ template <class S, class X, class A>
 struct Backward {
     Chains<S, X, A> chains;
     const S* dy;
-    A* traces;   // (queries,H,4R): a QueryTrace (4 R numbers for R slots) for each query and each of H heads
-    A* growths;  // (keys,H), only if there are gates: the derivative that key_grad() returns for each key and head
+    A* traces;  // (queries,H,4R): a QueryTrace (4 R numbers for R slots) for each query and each of H heads
+    // (keys,H), only if there are gates: what key_grad() returns for each key and head, that is, the derivative of the
+    // loss by the log of a common factor of all weights of the key.
+    A* growths;
     X* dx;
     bool add;
     A* dpack[4];

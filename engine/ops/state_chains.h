@@ -14,8 +14,8 @@ namespace masquerade::DEVICE {
 struct PlanTag {};
 struct StateTag {};
 
-// Pointers to the tensors of each key source: keys and values (kv), gates, and packs. The pack of a key says how much
-// of the key each of the R slots absorbs (engine/math/state.h).
+// Pointers to the tensors of each source of keys (there are up to four): keys and values (kv), gates, and packs. The
+// pack of a key says how much of the key each of the R slots absorbs (engine/math/state.h).
 template <class S, class A>
 struct Keys {
     const A* pack[4];
@@ -23,8 +23,8 @@ struct Keys {
     const A* gate[4];
 };
 
-// The arguments of a call, and its working memory. For each head, `states` has one state before every piece and one at
-// the end of every group; `scratches` has scratch memory for every piece.
+// The arguments and the working memory of a call of state_attention. For each head, `states` has one state before every
+// piece and one at the end of every group; `scratches` has scratch memory for every piece.
 template <class S, class X, class A>
 struct Chains {
     StatePlan plan;

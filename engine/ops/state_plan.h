@@ -44,9 +44,9 @@ inline std::string state_refuses(const SegmentGraph& graph) {
 
 namespace detail {
 struct StateGroup {
-    std::vector<int> source, row;              // for each key of the list, in order: its source; its row in the source
-    int whole = 0, document = 0;               // `whole`: the first `whole` keys are seen by all queries of the group
-    std::vector<std::pair<int, int>> queries;  // for each query: the number of keys that it sees; its row
+    std::vector<int> source, row;  // for each key, in order: its source (key/value tensor), and its row there
+    int whole = 0, document = 0;   // `whole`: the first `whole` keys are seen by all queries of the group
+    std::vector<std::pair<int, int>> queries;  // for each query: the number of keys that it sees, and its row in x
 };
 
 inline StateGroup keys_of_group(const SegmentGraph& g, const QuerySegment& q) {
@@ -96,10 +96,10 @@ inline bool same_keys(const SegmentGraph& g, const QuerySegment& a, const QueryS
 }
 }  // namespace detail
 
-// Returns a plan as numbers: the counts of waves, groups, pieces, queries and keys, then the tables. A piece has at
-// most `piece` keys and queries in total. Throws Error if state_refuses() has a reason. For the backward (`forward` is
-// false), also throws Error if two documents share a key row, because both documents would write the gradient of this
-// row.
+// Returns a StatePlan as one list of numbers, from which state_plan() makes it: the counts of waves, groups, pieces,
+// queries and keys, then the tables. A piece has at most `piece` keys and queries in total. Throws Error if
+// state_refuses() returns a reason. For the backward (`forward` is false), also throws Error if two documents share a
+// key row, because both documents would write the gradient of this row.
 inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& graph, const Views& keys, int piece,
                                            bool forward) {
     if (const std::string why = state_refuses(graph); !why.empty()) throw Error(op, ": ", why);

@@ -179,7 +179,8 @@ Argument argument_of(const Other&) {
     return {};
 }
 
-// The checks of a call (checks.cpp). `arguments` has one entry for each parameter of the op, in order.
+// device_of() and check_shapes() are the checks of a call (checks.cpp). `arguments` has one entry for each parameter of
+// the op, in order.
 //
 // Returns the one device on which all tensors lie. Throws Error if there are several.
 Device device_of(OpNumber op, const Argument* arguments);
