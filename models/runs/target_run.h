@@ -53,7 +53,8 @@ struct TargetSettings : RunSettings {
     LineLimit target_limit() const override { return {"max_target", max_target}; }
 
   protected:
-    // Sets the defaults that all families with TargetSettings share: sizes of the stack, batch size and learning rate.
+    // Sets the defaults that all families with TargetSettings share: sizes of the stack, batch size,
+    // learning rate and standard deviation of the initial weights.
     void start_with(BackboneOptions& stack, int layers);
     // Throws BadUsage if source_type or target_type is not below the number of segment ids of the stack.
     void expect_types(const BackboneOptions& stack) const;
