@@ -21,12 +21,14 @@ struct Beam {
     std::vector<Candidate> next;
 };
 
-// All beams of a source, or all samples if options.samples > 0.
+// The unfinished beams and the finished hypotheses of a source. If options.samples > 0, each sample is a beam that is
+// continued independently of the others.
 class Beams {
   public:
     Beams(const SearchRules& rules, const SearchOptions& options);
 
-    std::vector<Beam>& all() { return beams_; }  // beams: best first; samples: in the order of their numbers
+    // Returns the unfinished beams: best first in beam search; samples in the order of their numbers.
+    std::vector<Beam>& all() { return beams_; }
     bool done() const { return beams_.empty(); }
     // Returns at most n_best hypotheses, best first, or all samples in the order of their numbers.
     Hypotheses results() const;

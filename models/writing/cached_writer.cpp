@@ -52,7 +52,7 @@ Tensor* CachedWriter::run(const std::vector<Row>& rows, const Tokens& ids) {
         const int first = slots_.first_row(i);
         alone.push_back({0, 0, first, written, 1});
         with_memory.push_back({s.begin, s.end, first, written, 1, memory_.goes_on});
-        cross[rows[i].source].target++;  // cross_mask() needs the rows sorted by source, as they are
+        cross[rows[i].source].target++;  // cross_mask() requires rows sorted by source, as NextToken::step() does
     }
     const auto cached = backward_ ? cached_before_mask : cached_mask;
     alone_graph_ = cached(alone, 0), graph_ = cached(with_memory, 1);

@@ -21,15 +21,17 @@ struct Memory {
         int name = 0;            // number of the generated rows' document; random numbers depend on it
     };
     std::vector<Source> sources;
-    std::vector<LayerState> layers;  // the decoding states; a layer without a memory sees only the generated tokens
+    // Decoding state of each layer. A layer whose state holds no memory sees only the generated tokens.
+    std::vector<LayerState> layers;
     bool rotates_cross = false;
-    const LayerMasks* masks = nullptr;  // masks of the setting `mask`; null: a generated token sees its whole source
-    bool goes_on = false;               // whether the generated text continues its source, so that both are one text
+    // Masks that the setting `mask` defines; null: a generated token sees its whole source and the tokens before it.
+    const LayerMasks* masks = nullptr;
+    bool goes_on = false;  // whether the generated text continues its source, so that both are one text
     // If not -1, the id of [MASK], for models that predict the token at a [MASK]. Every step then appends a [MASK] to
-    // each prefix, takes the logits of the next token from the row of this [MASK], and forgets the row.
+    // each prefix, takes the logits of the next token from the row of this [MASK], and discards the row.
     int mask = -1;
-    // Logits of the first generated token of each source, (sources, V). If empty and there is no `mask`, the first step
-    // feeds SearchSource::begin to compute these logits.
+    // Logits of the first generated token of each source, (sources, V). If `next` is empty and `mask` is -1, the first
+    // step feeds SearchSource::begin to compute these logits.
     std::vector<float> next;
 };
 
@@ -77,7 +79,7 @@ class CachedWriter : public NextToken {
     // Masks of the layers for which Memory::masks defines none: self-attention of layers without a memory,
     // self-attention of layers with a memory, and cross-attention.
     SegmentGraph alone_graph_, graph_, cross_graph_;
-    LayerGraphs masks_, cross_masks_;  // Memory::masks of this step, for self-attention and for cross-attention
+    LayerGraphs masks_, cross_masks_;  // graphs of Memory::masks in this step, for self- and cross-attention
 };
 
 // A writer that makes its memory from source sentences.

@@ -23,9 +23,9 @@ struct Canvas {
 // The score of slot l. c is the most likely token for the slot that is neither the end token nor forbidden.
 struct SlotScore {
     int token;       // c, the most likely token
-    double content;  // log p(c|l): that token c is inserted, given slot l; -infinity if no token is allowed
-    double end;      // log p(end|l): that slot l ends, given slot l
-    double place;    // log p(l): that slot l is chosen
+    double content;  // log p(c|l): the probability of c, given that slot l is chosen; -infinity if no token is allowed
+    double end;      // log p(end|l): the probability of the end token, given that slot l is chosen
+    double place;    // log p(l): the probability that slot l is chosen
 };
 
 class SlotModel {

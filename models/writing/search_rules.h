@@ -23,7 +23,7 @@ class SearchRules {
     bool ends(int token, std::size_t length) const;
 
     // Changes `row`, the scores of all tokens as the next token after the generated tokens `written`. The repetition
-    // penalty applies to score - shift. This is the logit if shift is 0, and log p if shift is the log-sum-exp of the
+    // penalty applies to score - shift: to the logit if shift is 0, and to log p if shift is the log-sum-exp of the
     // logits.
     void apply(TokenScores& row, const Tokens& written, double shift) const;
 

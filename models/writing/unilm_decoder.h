@@ -18,7 +18,7 @@ struct ReadingOptions {
     // of n tokens then starts at position min(longest, room - n); the positions below are for the generated tokens.
     bool backward = false;
     int room = 64;                            // if `backward`: maximum number of tokens of the whole text
-    std::shared_ptr<const LayerMasks> masks;  // those of RunSettings::mask, as in training; null: the usual masks
+    std::shared_ptr<const LayerMasks> masks;  // the masks of RunSettings::mask; null: the usual masks
     bool goes_on = false;                     // whether the generated text continues the source (Memory::goes_on)
 };
 

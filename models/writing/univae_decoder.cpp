@@ -60,7 +60,8 @@ void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int 
     tape.end();
 }
 
-// Reads the sources as UniLM does. At the input of each layer with a latent, Out(z) replaces the rows of [CLS].
+// Reads the sources as UniLM does. At the input of each layer with a latent, the projection Out(z) of the latent
+// replaces the hidden state of [CLS] of each source.
 void UniVaeDecoder::read_sources(const DecodeRequest* requests, std::size_t count, int most_rows) {
     sources_.assign(count, {});
     which_.clear();

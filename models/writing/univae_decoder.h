@@ -14,11 +14,12 @@ namespace masquerade {
 struct DecodeRequest {
     Numbers latent;  // the numbers of all latents, the lowest layer first; empty if there are none
     std::uint32_t line = 0, sample = 0;
-    int start = 0;       // position of the first row of the decoder half (UniVae::start_position); conditional: ignored
-    Tokens source = {};  // conditional: the source of the pair, [CLS] .. [SEP]
+    int start = 0;       // position of the first decoder token (UniVae::start_position); ignored in a conditional model
+    Tokens source = {};  // in a conditional model, the source of the pair, [CLS] .. [SEP]; otherwise empty
 };
 
-// Returns a request for each sentence: its latents without noise, and its index as `line`.
+// Returns requests that reconstruct the sentences. Each request has the latents of its sentence without noise
+// (mean_latents), and the index of the sentence as `line`.
 std::vector<DecodeRequest> reconstructions(const UniVae& model, const Sentences& sentences, std::uint32_t sample = 0);
 
 class UniVaeDecoder {
@@ -34,8 +35,8 @@ class UniVaeDecoder {
     // Returns the hypotheses of every request, without [CLS] and [SEP]; each has at most max_length - 2 tokens, and
     // at most options.maximum. The search is repeated `refinements` times. Before each repetition, the best
     // hypothesis of each request is encoded, and its mean latents replace the latents of the request. This is like a
-    // step of Gibbs sampling between text and latents: latents that belong to no sentence are replaced by the latents
-    // of a sentence. If the model has no latents, there are no refinements.
+    // step of Gibbs sampling between text and latents: latents that the encoder gives to no sentence, such as random
+    // ones, are replaced by the latents of a sentence. If the model has no latents, the search is not repeated.
     //                                                                                 Rezende et al. 2014, section 3
     std::vector<Hypotheses> search(std::vector<DecodeRequest> requests, SearchOptions options, std::uint64_t seed,
                                    int refinements = 0);
@@ -44,8 +45,8 @@ class UniVaeDecoder {
                               int refinements = 0);
 
     // Feeds `ids` one by one, whatever the model predicts (teacher forcing). Returns the logits (V) after every token
-    // except the last one; in a conditional model, `ids` is a target, and the logits of its first token come first. For
-    // tests.
+    // except the last one. In a conditional model, `ids` is a target, and the result begins with the logits that
+    // predict its first token. For tests.
     std::vector<Numbers> forced_logits(const DecodeRequest& request, const Tokens& ids);
 
   private:
