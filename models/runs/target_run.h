@@ -61,11 +61,11 @@ struct TargetSettings : RunSettings {
     // Declares the task, the lengths, the segment ids, and the settings of declare_foreign().
     void declare_reading(Config& config, BackboneOptions& stack);
     void declare_decoder(Config& config, EncoderDecoderOptions& stacks);
-    // Sets `ours` to the sizes of other weights. If the weights have no decoder, the decoder gets as many layers as the
-    // encoder.
+    // Sets `ours` to `theirs`, the sizes of the initial weights. If the initial weights have no decoder, the decoder of
+    // `ours` gets as many layers as their only stack.
     static void adopt_stacks(EncoderDecoderOptions& ours, const Stacks& theirs);
-    // Declares the settings that follow the settings of the objectives. `smooths` says whether the family supports
-    // label smoothing.
+    // Declares the settings that are listed last: label smoothing, positions, batch size, tokenizer and training. If
+    // `smooths` is false, the family does not support label smoothing, and this setting is left out.
     void declare_rest(Config& config, BackboneOptions& stack, bool smooths = true);
 };
 

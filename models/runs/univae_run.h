@@ -61,11 +61,11 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     // deviation from the mean of this prior.
     void choose_prior(const std::string& word, std::optional<double> temperature);
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
-    // Draws the latents of a sample from the fitted prior or, if `prior` is null, from the prior of training. The
-    // result has the latents of all latent layers, one layer after another.
+    // Draws the latents of a sample from the fitted prior or, if `prior` is null, from the prior of training
+    // (LatentSpace::prior). The result has the latents of all latent layers, one layer after another.
     Numbers draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const;
 
-    // Returns the request for a sample: the latents are drawn; the start position is the one for a drawn length.
+    // Returns the request for a sample, with drawn latents and with the start position for a drawn length.
     DecodeRequest sample_request(std::uint64_t seed, std::uint32_t line) const {
         return {draw(seed, line, 0), line, 0, model.start_position(draw_length(seed, line))};
     }

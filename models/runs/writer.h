@@ -33,7 +33,9 @@ struct Searching {
 
 struct Writing : Searching {
     // For runs with latents: how samples are drawn, or how the latents of input lines are changed before the latents
-    // are decoded.
+    // are decoded. resample: the slice of the latents that is drawn anew. swap: the slice that is taken from a second
+    // sentence. points: number of sentences of an interpolation. each: number of results of --resample per line.
+    // length: length in tokens of the generated text, if free_length=true; 0: drawn.
     SampleOptions sampling;
     std::string resample, swap;
     int points = 5, each = 1, length = 0;
