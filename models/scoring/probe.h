@@ -19,8 +19,8 @@ LabelledSplit split_labels(const Strings& labels, int most, std::uint64_t seed, 
 // linear_probe(), nearest_neighbours() and naive_bayes() train a classifier on the training lines and return its
 // accuracy on the test lines, 0..1.
 
-// Logistic regression, trained with 300 steps of Adam. The vectors are first standardised to mean 0 and variance 1 in
-// each dimension. The loss contains the penalty |w|^2 / 1000 for the weights w.
+// Logistic regression, trained with 300 steps of Adam. The vectors are first standardised: in each dimension, the
+// training lines have mean 0 and variance 1. The loss contains the penalty |w|^2 / 1000 for the weights w.
 double linear_probe(const std::vector<Numbers>& vectors, const LabelledSplit& split);
 // Predicts the most frequent label among the `neighbours` training lines with the highest cosine similarity. If several
 // labels are equally frequent, the label with the nearest line wins.
