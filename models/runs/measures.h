@@ -26,7 +26,7 @@ struct Measures {
 struct SampleOptions {
     std::string prior;  // "fitted", "uniform" or empty, see UniVaeRun::choose_prior
     std::optional<double> latent_temperature;
-    int refine = 0;
+    int refine = 0;  // number of refinements, see UniVaeDecoder::search()
 };
 
 struct Measuring {
@@ -35,12 +35,15 @@ struct Measuring {
     int limit = 1000;  // maximum number of lines or examples
     std::uint64_t seed = 1;
     Device device = Device::cpu;
-    // For runs with latents.
+    // For runs with latents. importance: number of importance samples per sentence, for -log p(x). samples: number of
+    // samples to generate and measure. swap: whether to measure texts after latents were swapped between sentences.
+    // judge: path of a run of a language model that computes the perplexity of the samples; empty: none.
     SampleOptions sampling;
     int importance = 20, samples = 1000;
     bool swap = false;
     std::string judge;
-    // For runs that generate targets.
+    // For runs that generate targets. characters: whether targets are compared by characters instead of words. outputs:
+    // path of a file to which sources, generated targets and references are written; empty: none.
     SearchOptions search;
     bool characters = false;
     std::string outputs;

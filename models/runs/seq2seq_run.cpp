@@ -37,7 +37,7 @@ std::string Seq2SeqRun::description() const {
                 ", objective ", settings.objective);
 }
 
-// The features of a line are the mean of the encoder's last hidden states.
+// The features of a line are the encoder's last hidden states, averaged over the tokens of the line.
 std::vector<Numbers> Seq2SeqRun::features(const Strings& lines) const {
     const auto read = [&](const Sentence& s) { return source_of(s); };
     const auto give_masks = [&](Batch& batch) {

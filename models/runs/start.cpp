@@ -120,7 +120,7 @@ struct Addition {
 constexpr Addition additions[] = {{"cross.", "cross-attention"},
                                   {"slots.", "slots"},
                                   {"order.", "slots"},
-                                  {"head.dense.weight", "head.dense"},  // in insertion models, its input is two rows
+                                  {"head.dense.weight", "head.dense"},  // insertion models: the input is two rows
                                   {"embedding.position.", "embedding.position"},
                                   {"latent.", "latents"}};
 

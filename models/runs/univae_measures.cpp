@@ -39,7 +39,8 @@ TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
 }
 
 // Returns samples of the model: draws latents from the prior and decodes them by greedy search. A language model has no
-// latents, so its tokens are sampled at temperature 1. A conditional model generates targets of the sentences in turn.
+// latents, so its tokens are sampled at temperature 1. A conditional model generates targets for the sources in
+// `sentences`, one source after another.
 Strings sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measuring& a,
                       const std::vector<Sentence>& sentences, std::uint64_t seed) {
     std::vector<DecodeRequest> requests;

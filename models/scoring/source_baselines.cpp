@@ -51,7 +51,7 @@ NearestSource::Bag NearestSource::read(std::string_view line) {
     return bag;
 }
 
-// The sum is taken in ascending order of words, so that lines with the same words have bit-identical lengths.
+// The sum is taken in ascending order of words, so that lines with the same words have bit-identical norms.
 double NearestSource::length_of(const Bag& bag) const {
     double sum = 0;
     for (const auto& [word, times] : bag) {

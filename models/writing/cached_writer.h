@@ -37,8 +37,8 @@ struct Memory {
 
 class CachedWriter : public NextToken {
   public:
-    // Generated tokens have the segment id `type`. If `backward` is true, they are generated from right to left. They
-    // belong to the part `part` of their document: 0 for the source A, 1 for the target B.
+    // Generated tokens have the segment id `type`. If `backward` is true, they are generated from right to left. `part`
+    // is the part of the document to which they belong: 0 for part A (the source), 1 for part B (the target).
     CachedWriter(const Backbone& stack, int type, bool backward = false, int part = 1);
 
     // Forgets all sources and prefixes, and returns an empty memory. The caller must fill this memory on tape(),
