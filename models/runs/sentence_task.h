@@ -29,7 +29,7 @@ class SentenceTask : public Task {
 
   protected:
     static constexpr std::size_t validated = 400;  // maximum number of held-out sentences that validate() uses
-    static constexpr std::size_t shown = 4;        // maximum number of sentences of each kind that show() returns
+    static constexpr std::size_t shown = 4;        // maximum number of sentences in each list of show()
 
     // Returns the sentences of the next batch.
     Sentences take() { return source_.take(all_.common().batch_tokens); }

@@ -3,9 +3,9 @@
 // k tokens, there are k + 1 slots: the places before, between and after these tokens. A round inserts a token into one
 // slot, or one token into each of several slots. The model only provides the scores of the slots.
 //
-// The result depends only on the canvas at the start, the scores and the options. If an end and an insertion are equally
-// likely, the end wins. If insertions into two slots are equally likely, the slot with the smaller index comes first.
-// Among equally likely tokens for one slot, the model returns the token with the smallest id.
+// The result depends only on the canvas at the start, the scores and the options. If an end and an insertion are
+// equally likely, the end wins. If insertions into two slots are equally likely, the slot with the smaller index comes
+// first. Among equally likely tokens for one slot, the model returns the token with the smallest id.
 #pragma once
 #include <climits>
 

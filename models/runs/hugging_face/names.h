@@ -10,7 +10,7 @@
 
 namespace masquerade {
 
-// One of several equal parts of the rows of a tensor.
+// The rows of a tensor, divided into `parts` equally large parts: the part with the number `part`, from 0.
 struct RowPart {
     int part = 0, parts = 1;
     const char* what = "";  // name of the part in messages, for example "keys"; may be empty
