@@ -37,7 +37,7 @@ Ngram::Ngram(int order, int vocabulary, const std::vector<Tokens>& sentences) : 
     }
 }
 
-// Returns the symbols of a sentence between begin() and end().
+// Returns begin(), the symbols of a sentence, and end().
 std::u32string Ngram::marked(const Tokens& sentence) const {
     std::u32string all(1, begin());
     for (int symbol : sentence) {

@@ -63,8 +63,8 @@ Strings between_spaces(const std::u32string& line) {
     return runs(line, [](char32_t c) { return !is_white_space(c); });
 }
 
-// Cuts a line into tokens: its code points, or the numbers of its words. Words are numbered in the order in which they
-// first occur.
+// Cuts a line into tokens: its code points that are not white space, or the numbers of its words. Words are numbered in
+// the order in which they first occur.
 struct Cutter {
     TextUnits units;
     Strings (*words)(std::string_view line);

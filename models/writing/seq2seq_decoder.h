@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Generates targets with an encoder and a decoder. Each source is encoded once. The memory consists of the keys and
-// values that the cross-attention of each decoder layer computes from the encoder's output.
+// Generates targets with an encoder and a decoder. Each source is encoded once. The memory consists of what the
+// cross-attention of each decoder layer computes from the encoder's output, such as keys and values.
 #pragma once
 #include "models/nets/encoder_decoder.h"
 #include "models/writing/cached_writer.h"
 
 namespace masquerade {
 
-// Encodes sources, and stores their keys and values for cross-attention in the decoding states of the decoder's
-// layers.
+// Encodes sources. Stores what cross-attention needs of them, such as keys and values, in the decoding states of the
+// decoder's layers.
 class EncoderReader {
   public:
     // `encoder_masks` and `masks` are the masks that the setting `mask` defines for the encoder and for the decoder.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Generates targets, or continues texts, with one stack. Each source is read once; its keys and values are the
-// memory.
+// Generates targets, or continues texts, with one stack. Each source is read once. The memory consists of what the
+// attention of each layer stores of the source, such as keys and values.
 #pragma once
 #include "models/nets/unilm.h"
 #include "models/writing/cached_writer.h"
