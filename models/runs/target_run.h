@@ -31,7 +31,8 @@ struct TargetSettings : RunSettings {
     // The options of the objectives that the user can set. TargetRun::objective_options() adds the remaining options.
     ObjectiveOptions how;
     double label_smoothing = 0;  // only in the training loss
-    // Only for one stack. true: the positions of a target start at max_length; false: directly after its source.
+    // Used only by models with one stack. true: the positions of a target start at max_length; false: they start
+    // directly after its source.
     bool fixed_target_start = false;
 
     TextKind wants(TextKind usual) const override { return mixture().has(Objective::pairs) ? usual : TextKind::any; }

@@ -45,7 +45,7 @@ class Ngram {
 
   private:
     struct Gram {
-        std::u32string_view text;  // the symbols, a part of text_
+        std::u32string_view text;  // the symbols of the n-gram; points into text_
         double count = 0;          // the count c in the formulas at the top of this file
         double probability = 0;    // p of the last symbol, given the symbols before it
         double gamma = 1;          // gamma(h) of the formulas, if this n-gram is the context h
