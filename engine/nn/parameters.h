@@ -18,9 +18,10 @@
 
 namespace masquerade {
 
-// The initial values of a parameter or state. `normal` means random numbers with mean 0 and standard deviation
-// `deviation`, truncated at two deviations. `made` means the numbers that make() returns. If `every` is not 0, make()
-// is called again every `every` training steps, each time with another `draw`.
+// The initial values of a parameter or state. `normal` means normal random numbers with mean 0 and standard deviation
+// `deviation`; a number beyond two deviations is drawn again. `made` means the numbers that make() returns. If `every`
+// is not 0, make() is called again every `every` training steps, with `draw` = 1, 2, 3 ...; the first call has `draw` =
+// 0.
 struct Init {
     enum Kind { zeros, ones, normal, made } kind = zeros;
     double deviation = 0;

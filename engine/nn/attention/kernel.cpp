@@ -109,7 +109,7 @@ class KernelAttention : public StateAttention {
 
     FeatureKind map_;
     Linear query_, key_, value_, gate_;
-    Tensor* random_ = nullptr;     // (features,C): random vectors of all heads, drawn again every `redraw` steps
+    Tensor* random_ = nullptr;  // (features,C): random vectors of all heads, drawn every `redraw` steps if it is not 0
     Tensor* sharpness_ = nullptr;  // (C): the learned scale s of rfa, which multiplies the random vectors
 };
 
