@@ -109,7 +109,8 @@ class KernelAttention : public StateAttention {
 
     FeatureKind map_;
     Linear query_, key_, value_, gate_;
-    Tensor* random_ = nullptr;  // (features,C): random vectors of all heads, drawn every `redraw` steps if it is not 0
+    // (features,C): random vectors of all heads. If `redraw` is not 0, they are drawn again every `redraw` steps.
+    Tensor* random_ = nullptr;
     Tensor* sharpness_ = nullptr;  // (C): the learned scale s of rfa, which multiplies the random vectors
 };
 
