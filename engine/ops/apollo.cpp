@@ -30,9 +30,10 @@ struct Tensor {
     HD A moved(A scale, std::int64_t i) const { return g[i] * scale + decay * p[i] - m[i]; }
 };
 
-// Computes two sums over one block: sum of d^4 in parts[2 block], and sum of (alpha (g - m) + b d) d in parts[2 block +
-// 1]. Here g is the clipped gradient plus decay p, and m is the moving average before this step, which adds alpha (g -
-// m) to it.
+// Computes two sums over one block:
+//     parts[2 block] = sum d^4,  parts[2 block + 1] = sum (alpha (g - m) + b d) d
+// Here g is the clipped gradient plus decay p, and m is the moving average before this step, which adds alpha (g - m)
+// to it.
 template <class A>
 struct SumBlock {
     Tensor<A> x;

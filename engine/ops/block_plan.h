@@ -10,11 +10,11 @@
 namespace masquerade {
 
 // The tables of a plan, as kernels read them. The list of keys of a group is cut into blocks of `block` keys; its last
-// block may have fewer. `blocks` is an upper bound of the number of blocks of all lists together. `most` is the number
-// of blocks of the longest list.
+// block may have fewer. `blocks` is an upper bound of the number of blocks of all lists together (most_blocks()); the
+// surplus blocks are unused. `most` is the number of blocks of the longest list.
 struct BlockPlan : ListPlan {
     int block, blocks, most;
-    // For each group of queries: the first block of its list of keys; then the number of used blocks.
+    // For each group of queries: the first block of its list of keys. One more entry: the number of used blocks.
     const int* first_block;
     const int* group_of;  // for each block: the group of queries it belongs to; -1 if the block is unused
     HD int blocks_of(int g) const { return first_block[g + 1] - first_block[g]; }
@@ -23,7 +23,7 @@ struct BlockPlan : ListPlan {
         const int left = first_key[group_of[u] + 1] - begin(u);
         return left < block ? left : block;
     }
-    // Returns the row that is key t of block v. Blocks v are counted within the list of block u.
+    // Returns the row of key t of block v. v is counted from the first block of the list that contains block u.
     HD int row_of(int u, int v, int t) const { return row[first_key[group_of[u]] + v * block + t]; }
     // Row t of sorted block u is a mean of row t of the blocks v < mixed(u, t) of the list. If all rows of the group
     // see the whole list, these are all blocks that have a row t; lacks(u, t) is true if the last block has no row t.
@@ -46,9 +46,10 @@ inline std::string block_refuses(const SegmentGraph& graph) {
     return list_refuses(graph);
 }
 
-// Returns an upper bound of the number of blocks: a row is in at most as many lists as its document has key segments.
-// Batches with equal numbers of rows, key segments and documents have the same bound, and therefore need equally much
-// memory, even if only some rows have a query.
+// Returns an upper bound of the number of blocks, for documents with equally many key segments: a row is in at most as
+// many lists as its document has key segments. block_plan_numbers() throws Error if there are more blocks. Batches with
+// equal numbers of rows, key segments and documents have the same bound, and therefore need equally much memory, even
+// if only some rows have a query.
 inline std::int64_t most_blocks(const SegmentGraph& graph, std::int64_t rows, int block) {
     const int keys = int(graph.keys.size()), documents = std::max(1, graph.documents);
     return std::max(1, (keys + documents - 1) / documents) * (rows / block + keys);

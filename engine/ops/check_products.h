@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Checks of the arguments of rotary and cross_entropy, beyond the shapes and types that ops.h states. For all devices.
+// Checks of the arguments of rotary and cross_entropy, beyond the shapes and types that ops.h states. The CPU and the
+// CUDA forms of these ops call them.
 #pragma once
 #include "engine/ops/check.h"
 

@@ -161,8 +161,7 @@ class Call {
     }
 
     const Shapes& shapes_;
-    std::int64_t
-        letters_[26];  // the values of the letters A to Z that sizes consist of; `unknown` until an argument gives it
+    std::int64_t letters_[26];  // the value of each letter A to Z; `unknown` until an argument gives it
     std::optional<DType> storage_, arithmetic_;
     std::optional<Shape> any_;
 };

@@ -15,20 +15,20 @@
 
 namespace masquerade {
 
-// The tables of a plan, as kernels read them. The lists of all groups are stored one after another; a key is an index
-// in them.
+// The tables of a plan, as kernels read them. The lists of all groups are stored one after another. A key is an index
+// in the resulting list of all keys.
 struct ListPlan {
     int groups, rows, queries, keys;
-    const int* first_key;  // for each group of queries: the first key of its list; then the number of all keys
-    const int* whole;      // for each group: 1 if all its query rows see its whole list of keys, else 0
-    const int* group;      // for each key: the group of queries in whose list it is
+    const int* first_key;  // for each group of queries: the first key of its list; one more entry: number of all keys
+    const int* whole;      // for each group of queries: 1 if all its query rows see the whole list of the group, else 0
+    const int* group;      // for each key: the group of queries in whose list the key is
     const int* row;        // for each key: its row of q, k and v
     const int* query;      // for each key: the row of y that is computed for the query in the key's row; -1: no query
     // For each key: the query in the key's row sees the keys of its group with an index below this number; 0 if the row
     // has no query.
     const int* sees;
     const int* own;           // for each row of y: the key in the same row as the query; -1 if y is not computed there
-    const int* first_of_row;  // for each row: where its keys begin in `of_row`; then the number of all keys
+    const int* first_of_row;  // for each row: where its keys begin in `of_row`; one more entry: number of all keys
     const int* of_row;        // all keys, sorted by row; a row that is in the lists of two groups has two keys
 };
 

@@ -307,9 +307,10 @@ OP(cross_entropy_forward,
 OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Grad dw, Grad db),
    "h1? dh(N,C) w1? dw(V,C)A b1? db(V)A dtotal(1)A")
 
-// The logits of J chosen pairs of a slot and a token, and the log-sum-exp of all logits. Each of the M slots has K
-// vectors h_r of E numbers: row m of h(M,K E) contains the vectors r = m K + k of slot m, for k < K. Vector r has a
-// logit for each of the V tokens c; the logits are never stored all at once:
+// The logits of J chosen pairs of a slot and a token, and the log-sum-exp of all logits. A slot is a place at which an
+// insertion decoder may insert a token. Each of the M slots has K vectors h_r of E numbers: row m of h(M,K E) contains
+// the vectors r = m K + k of slot m, for k < K. Vector r has a logit for each of the V tokens c; the logits are never
+// stored all at once:
 //     logits[r,c] = h_r . w(V,E)_c + b(V)_c + bias(G,V)[groups(M)_m, c]
 //     lse(M,K)_mk = log sum_c exp logits[m K + k, c]
 // Pair j consists of slot slots(J)_j and token tokens(J)_j. It has K logits:

@@ -48,7 +48,8 @@ struct QuerySegment {
     int block_last = 0;       // position i also sees the last `block_last` positions of every block
     bool window_all = false;  // true if the pattern also limits which keys are seen in key segments other than `self`
     bool along = false;       // like window_all, but positions are counted from the start of the document
-    // Rule::bits: index of the first bit in SegmentGraph::bits; each row has a bit per key of `self`
+    // For Rule::bits: index in SegmentGraph::bits of the first bit of this segment. Each query row has one bit for each
+    // key of `self`; the bits of the next row follow directly.
     int bits_begin = -1;
 };
 

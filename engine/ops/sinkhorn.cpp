@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The op sinkhorn: replaces each block of keys and values by a weighted mean of the blocks of its list (list_plan.h).
-// The weights are a matrix S, which Sinkhorn iterations make nearly doubly stochastic. The iterations compute with
-// logarithms of S. Each head of each list has its own S. Derivations: docs/ops/sinkhorn.md.
+// The op sinkhorn: replaces each block of keys and values by a weighted mean of all blocks of the same list. A list
+// contains the keys that a group of queries sees (list_plan.h). The weights are a matrix S, which Sinkhorn iterations
+// make nearly doubly stochastic. The iterations compute with logarithms of S. Each head of each list has its own S.
+// Derivations: docs/ops/sinkhorn.md.
 #include "engine/math/scalar.h"
 #include "engine/ops/block_plan.h"
 #include "engine/ops/launch.h"
@@ -65,7 +66,8 @@ struct Sorting {
     HD A* weights_of(int u, int head, int t) const {
         return row(weights, plan.lacks(u, t) ? plan.blocks + u : u, head);
     }
-    // Returns the index in kv of the first number of row t of block v. Blocks v are counted within the list of block u.
+    // Returns the index in kv of the first number of row t of block v. v is counted from the first block of the list
+    // that contains block u.
     HD std::int64_t key_value(int u, int v, int t) const { return std::int64_t(plan.row_of(u, v, t)) * 2 * heads * D; }
     // For a list whose rows see different keys. Computes c^k_uv for all v < u, from R and r^(k-1), and stores it in
     // `work`.
@@ -169,8 +171,8 @@ struct Mix {
 };
 
 // w_uv is the weight of block v in sorted block u (struct Sorting). Let g_v be the gradient of w_uv in row t, that is,
-// (dy of row t of sorted block u) . (row t of block v). Computes the gradient of log S_uv, sum_t w_uv (g_v - sum_v'
-// w_uv' g_v'), and stores it in `slopes`.
+// (dy of row t of sorted block u) . (row t of block v). Computes the gradient of log S_uv and stores it in `slopes`:
+//     sum_t w_uv (g_v - sum_v' w_uv' g_v')
 template <class S, class A>
 struct WeightsGrad {
     Sorting<A> of;
@@ -333,8 +335,8 @@ struct RowsGrad {
     }
 };
 
-// Checks the shapes, and returns the tables of a BlockPlan as numbers. All keys of a list are sorted, even if only some
-// of them have a query row.
+// Checks the shapes, and returns the tables of a BlockPlan as one list of numbers (block_plan_numbers()). y has rows
+// for all keys of every list, even for keys in rows that have no query.
 std::vector<int> check_call(const char* op, const View& q, const View& kv, const SegmentGraph& graph,
                             const SinkhornRule& rule, const View& y) {
     if (rule.heads < 1 || q.columns() % rule.heads || rule.block < 1 || rule.iterations < 1 || !(rule.temperature > 0))

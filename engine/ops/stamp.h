@@ -70,8 +70,8 @@ struct MarkOfAll {
     explicit MarkOfAll(const T&...) {}
     static constexpr std::uint64_t of = mixed(sizeof...(T), Mark<T>::of...);
 };
-// Returns the marks of all members. If SegmentGraph or DeviceRuntime gets another member, its function no longer
-// compiles and must be extended.
+// Returns the marks of all members. If SegmentGraph or DeviceRuntime gets another member, members_of() no longer
+// compiles for this struct and must be extended.
 inline auto members_of(const SegmentGraph& graph) {
     const auto& [keys, queries, sees, query_rank, key_rank, bits, documents] = graph;
     return MarkOfAll(keys, queries, sees, query_rank, key_rank, bits, documents);

@@ -13,19 +13,20 @@
 
 namespace masquerade {
 
-// The tables of a plan, as kernels read them. A group is cut into pieces, which run in parallel once the state before
-// each piece is known. The groups of each document are numbered from 0. Wave w consists of group number w of every
-// document that has such a group. The backward runs wave after wave, because groups of one document may share keys and
-// then add to the same gradients. In the tables `key` and `query`, entry p + g is the beginning of piece p, which
-// belongs to group g. After the last piece of a group follows one more entry, the end of the group.
+// The tables of a plan, as kernels read them. A group is cut into pieces, that is, stretches of its keys and queries.
+// Pieces run in parallel once the state before each piece is known. The groups of each document are numbered from 0.
+// Wave w consists of group number w of every document that has such a group. The backward runs wave after wave, because
+// groups of one document may share keys; their backwards then add to the same gradients. In the tables `key` and
+// `query`, entry p + g is the beginning of piece p, which belongs to group g. After the last piece of a group follows
+// one more entry, the end of the group.
 struct StatePlan {
     int waves, groups, pieces, queries, keys;
-    const int* first_group;  // wave w (see above) has the groups of queries first_group[w] .. first_group[w + 1] - 1
+    const int* first_group;  // wave w (see above) has the groups [first_group[w], first_group[w + 1])
     const int* document;     // for each group of queries: its document
-    const int* first_piece;  // for each group: its first piece of keys and queries; then the number of all pieces
+    const int* first_piece;  // for each group of queries: its first piece; one more entry: the number of all pieces
     const int* group;        // for each piece: its group of queries
-    const int* key;          // for each piece, and for the end of each group: the first key
-    const int* query;        // for each piece, and for the end of each group: the first query
+    const int* key;          // for each piece, and for the end of each group: the first key, an index in key_source
+    const int* query;        // for each piece, and for the end of each group: the first query, an index in query_row
     const int* query_row;    // for each query: its row in x
     const int* query_end;    // for each query: index of a key; the query sees the keys of its group before this key
     const int* key_source;   // for each key: its source, the index of a key/value tensor

@@ -140,7 +140,7 @@ inline constexpr const char* op_shapes[] = {
 };
 inline constexpr int op_count = int(sizeof op_names / sizeof *op_names);
 
-// Returns the name of parameter number `place` of a list such as "(View x, const SegmentGraph& graph)".
+// Returns the name of parameter number `place`, counted from 0, of a list such as "(View x, int heads)".
 constexpr std::string_view name_of_parameter(std::string_view parameters, std::size_t place) {
     std::size_t end = 0;
     for (std::size_t i = 0; i <= place; i++) end = parameters.find_first_of(",)", end + 1);
