@@ -40,8 +40,10 @@ struct Writing : Searching {
     std::string resample, swap;
     int points = 5, each = 1, length = 0;
     bool reconstruct = false, interpolate = false;
-    bool codes = false, from_codes = false;  // for discrete latents: print the codes of lines; decode input codes
-    std::string from_vectors;                // a .npy file, whose rows are decoded instead of samples; empty: none
+    // For discrete latents. codes: whether to print the codes of input lines. from_codes: whether input lines are
+    // codes, which are decoded.
+    bool codes = false, from_codes = false;
+    std::string from_vectors;  // path of a .npy file whose rows are decoded instead of drawn latents; empty: none
     // For runs that generate token by token: whether input lines are the ends of texts, whose beginnings are generated.
     bool backward = false;
     // For insertion models: whether input lines contain a canvas (the words to start from), and whether the canvas is
