@@ -82,7 +82,7 @@ class CachedWriter : public NextToken {
     LayerGraphs masks_, cross_masks_;  // graphs of Memory::masks in this step, for self- and cross-attention
 };
 
-// A writer that makes its memory from source sentences.
+// A CachedWriter that computes its memory from source sentences.
 class SourceReader : public CachedWriter {
   public:
     using CachedWriter::CachedWriter;

@@ -9,7 +9,7 @@ namespace masquerade {
 
 // How sources are read. The options must have the values that were used in training (models/tasks/objective.h).
 struct ReadingOptions {
-    bool causal = false;                   // true: left to right (language models); false: in both directions
+    bool causal = false;  // true: a token of a source sees only earlier tokens; false: the whole source
     int source_type = 0, target_type = 1;  // segment ids
     int target_start = -1;                 // position of a target's first token; -1: directly after the source
     int longest = 64;                      // maximum number of generated tokens
