@@ -35,8 +35,8 @@ struct Step {
 };
 
 #ifdef HAS_WARPS
-// Like Step, but each lane reads, updates and writes `group` parameters at a time, in whole packets (packet.cuh). This
-// is only possible() if the addresses of all arrays are aligned to packets.
+// Like Step, but each lane reads, updates and writes `group` parameters at a time, in whole packets (packet.cuh). The
+// addresses of all arrays must be aligned to packets, which possible() checks.
 struct PacketStep : Step<float> {
     static constexpr int group = per_packet<bfloat16>;
     bool possible() const {

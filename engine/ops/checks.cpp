@@ -39,7 +39,7 @@ struct Shapes {
     struct Parameter {
         std::string name;
         bool tensor, gradient;
-        char letter;  // an int parameter gives its value to this letter, the initial of its name; else 0
+        char letter;  // the letter, initial of the name, to which an int parameter gives its value; else 0
         int stated;   // index in `all` of what ops.h states for this parameter; -1 if it states nothing
     };
     std::string base, text;

@@ -58,8 +58,8 @@ HD void distance_row_grad(Lanes lanes, A ddistance, const A* y, const A* q, A we
 }
 
 // Updates row r of `codes`, the tensor that contains the rows of all codebooks, and the moving averages of this row:
-// the number of latents for which it is the nearest row (`counts`), and the sum of these latents (`sums`). Latents are
-// summed in the order of the documents.
+// the number of latents for which row r is the nearest row (`counts`), and the sum of these latents (`sums`). Latents
+// are summed in the order of the documents.
 template <class A>
 struct LearnCodes {
     const A *y, *code, *weights;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The ops layernorm and residual_norm. residual_norm computes s = x + dropout(f), y = layernorm(s) in one pass over the
 // rows. A post-LN Transformer layer calls residual_norm twice: after the attention and after the feed-forward network.
-// f is their output.
+// f is the output of the attention or of the feed-forward network.
 #include "engine/math/row.h"
 #include "engine/ops/drop.h"
 #include "engine/ops/launch.h"
@@ -32,7 +32,8 @@ HD void residual_row_grad(Lanes lanes, const S* dy, const S* s, const A* w, A me
     if (df) drop.store_row(lanes, n, C, df, add_f, [&](int i, auto dropped) { return dropped(ds(i)); });
 }
 
-// The terms of row n in dw = sum over rows of dy (x - mean) rstd, and in db = sum over rows of dy.
+// dw is the sum over all rows of dy (x - mean) rstd, and db the sum over all rows of dy. These functors return the
+// terms of row n in column i.
 template <class S, class A>
 struct WeightTerm {
     const S *dy, *x;
@@ -47,8 +48,8 @@ struct BiasTerm {
     HD A operator()(std::int64_t n, int i) const { return A(dy[n * C + i]); }
 };
 
-// The common part of both backwards: calls f, which computes the gradients of the inputs, for every row; and computes
-// dw and db as column sums.
+// The common part of the backwards of layernorm and residual_norm. Calls f, which computes the gradients of the inputs,
+// for every row, and computes dw and db as column sums.
 template <class S, class A, class F>
 void run_backward(std::int64_t rows, F f, const WeightTerm<S, A>& term, const Grad& dw, const Grad& db) {
     for_each_row_and_sums(rows, term.C, f, ColumnSum(dw, term), ColumnSum(db, BiasTerm<S, A>{term.dy, term.C}));

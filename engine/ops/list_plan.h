@@ -27,7 +27,7 @@ struct ListPlan {
     // For each key: the query in the key's row sees the keys of its group with an index below this number; 0 if the row
     // has no query.
     const int* sees;
-    const int* own;           // for each row of y: the key in the same row as the query; -1 if y is not computed there
+    const int* own;           // for each row of y: the key in the row that the query is in; -1: this row has no query
     const int* first_of_row;  // for each row: where its keys begin in `of_row`; one more entry: number of all keys
     const int* of_row;        // all keys, sorted by row; a row that is in the lists of two groups has two keys
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The op lsh_attention: softmax attention of each row to the rows that it sees and that are in the same hash bucket.
-// The backward hashes and sorts the rows again, so that the sorted order need not be kept in memory after the forward.
-// The gradient of a key is summed over the queries that have found the key, in a fixed order.
+// The op lsh_attention: softmax attention of each row to those visible rows that are in the same hash bucket, and in
+// the same chunk of sorted rows or in the chunk before. The backward hashes and sorts the rows again, so that the
+// sorted order need not be kept in memory after the forward. The gradient of a key is summed over the queries that have
+// found the key, in a fixed order.
 #include "engine/math/scalar.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/launch.h"
@@ -121,7 +122,7 @@ struct Pairs {
     Stream stream;
     std::uint32_t threshold;
     A kept;   // factor of the probabilities that dropout keeps: 1 / (1 - rate)
-    A* room;  // (work items,3D), scratch memory for sums
+    A* room;  // scratch memory for sums: 3D numbers for each work item
     HD std::int64_t at(int row, int head) const { return std::int64_t(row) * C + head * D; }
     // Returns the index in q, k and v at which head `head` of the row of `key` begins.
     HD std::int64_t of(int key, int head) const { return at(sorted.plan.row[key], head); }

@@ -252,7 +252,7 @@ OP(actnorm_forward, (View x, View s, View b, View y, View log_det), "x y(B,Z)A s
 OP(actnorm_backward, (View dy, View dlog_det, View x, View s, Grad dx, Grad ds, Grad db))
 // w(Z,Z) = P L (U + diag(s));  log_det(1) = sum log |s| = log |det w|. lu(Z,Z) holds L below its diagonal, s on it, and
 // U above it; the diagonal of L is 1. order(Z), the permutation P, has no gradient: row i of w is row order[i] of the
-// product.  all A
+// product L (U + diag(s)).  all A
 //                                                                 Kingma & Dhariwal 2018, section 3.2
 OP(lu_matrix_forward, (View lu, View order, View w, View log_det), "lu w(Z,Z)A order(Z)A log_det(1)A")
 OP(lu_matrix_backward, (View dw, View dlog_det, View lu, View order, Grad dlu))

@@ -5,8 +5,8 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// The term of row n in dw = sum over rows of dy x inverse, in column i. inverse = 1 / sqrt(mean(x^2) + eps) for each
-// row.
+// dw is the sum over all rows of dy x inverse, with inverse = 1 / sqrt(mean(x^2) + eps) for each row. Returns the term
+// of row n in column i.
 template <class S, class A>
 struct WeightTerm {
     const S *dy, *x;

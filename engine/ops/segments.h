@@ -57,7 +57,7 @@ struct SegmentGraph {
     std::vector<KeySegment> keys;
     std::vector<QuerySegment> queries;
     std::vector<int> sees;
-    std::vector<int> query_rank, key_rank;  // for rank, strict_rank: rank of each query row; of each row of kv[0]
+    std::vector<int> query_rank, key_rank;  // for rank, strict_rank: rank of each query row, and of each row of kv[0]
     std::vector<std::uint32_t> bits;        // for Rule::bits: the bits of all segments with this rule
     int documents = 0;
 
