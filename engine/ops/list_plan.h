@@ -23,11 +23,11 @@ struct ListPlan {
     const int* whole;      // for each group of queries: 1 if all its query rows see the whole list of the group, else 0
     const int* group;      // for each key: the group of queries in whose list the key is
     const int* row;        // for each key: its row of q, k and v
-    const int* query;      // for each key: the row of y that is computed for the query in the key's row; -1: no query
+    const int* query;      // for each key: the row of y that belongs to the query in the key's row; -1: no query there
     // For each key: the query in the key's row sees the keys of its group with an index below this number; 0 if the row
     // has no query.
     const int* sees;
-    const int* own;           // for each row of y: the key in the row that the query is in; -1: this row has no query
+    const int* own;           // for each row of y: the key in the row of q that has the query of this row; -1: no query
     const int* first_of_row;  // for each row: where its keys begin in `of_row`; one more entry: number of all keys
     const int* of_row;        // all keys, sorted by row; a row that is in the lists of two groups has two keys
 };

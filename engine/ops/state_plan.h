@@ -25,10 +25,10 @@ struct StatePlan {
     const int* document;     // for each group of queries: its document
     const int* first_piece;  // for each group of queries: its first piece; one more entry: the number of all pieces
     const int* group;        // for each piece: its group of queries
-    const int* key;          // for each piece, and for the end of each group: the first key, an index in key_source
-    const int* query;        // for each piece, and for the end of each group: the first query, an index in query_row
+    const int* key;          // for each piece: its first key; for the end of each group: one past the last key
+    const int* query;        // for each piece: its first query; for the end of each group: one past the last query
     const int* query_row;    // for each query: its row in x
-    const int* query_end;    // for each query: index of a key; the query sees the keys of its group before this key
+    const int* query_end;    // for each query: a key; the query sees those keys of its group that come before this key
     const int* key_source;   // for each key: its source, the index of a key/value tensor
     const int* key_row;      // for each key: its row in the source
 };
