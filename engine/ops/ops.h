@@ -17,13 +17,14 @@
 // size is a product of digits and letters: "2Z", "HD". An int parameter gives its value to the letter with which its
 // name begins: H is the value of `heads`, and G is the value of `groups`. (*) is any shape, but the same one for all
 // tensors with (*). A list has one size, its length. A gradient dx has the shape and type of x, unless the string
-// states dx itself. An OP line without a string uses the string of the line before.
+// states dx itself. An OP line without a string uses the string of the line before. If that line has no string either,
+// the op itself checks all shapes.
 //
-// S is the storage type of activations and matrices (f32, bf16, f64, c128). A is the arithmetic type of S (f32, f32,
-// f64, c128), and also the type of biases, norms, statistics, losses, latents and the noise of latents. Below,
-// "x, w: S" means that x and w have type S, and "all A" that all tensors have type A. Sizes: N and M are numbers of
-// rows (tokens), C width, I and O input and output width, V vocabulary, B documents, Z numbers per latent, H heads,
-// D = C / H columns per head.
+// S is the storage type of activations and matrices (f32, bf16, f64 or c128; c128 is complex, for derivatives by the
+// complex step). A is the arithmetic type of S (f32, f32, f64 and c128, in this order), and also the type of biases,
+// norms, statistics, losses, latents and the noise of latents. Below, "x, w: S" means that x and w have type S, and
+// "all A" that all tensors have type A. Sizes: N and M are numbers of rows (tokens), C width, I and O input and output
+// width, V vocabulary, B documents, Z numbers per latent, H heads, D = C / H columns per head.
 #ifndef OP
 #include "engine/ops/table.h"
 #else
@@ -69,7 +70,8 @@ OP(glu_backward, (View dy, View x, GateKind kind, Grad dx))
 // u(M,O) = x w^T + b,  a(M,O) = gelu(u);  b may be absent. The CPU computes a while u is in cache. There is no
 // linear_gelu_backward: linear_backward is called with the gradient of u.
 OP(linear_gelu_forward, (View x, View w, View b, GeluKind kind, View u, View a), "x(M,I) w(O,I) b?(O)A u a(M,O)")
-// The backward of a(M,I) = gelu(u) and y(M,O) = a w^T + b in one op. The forward of y is linear_forward.
+// The backward of a(M,I) = gelu(u) and y(M,O) = a w^T + b in one op. In the forward, linear_gelu_forward computes u and
+// a, and linear_forward computes y.
 //     du(M,I) = gelu'(u) (dy w),  dw = dy^T a,  db = column sums of dy
 OP(gelu_linear_backward, (View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db),
    "dy(M,O)E u a(M,I) w(O,I) dw(O,I)A db(O)A")
@@ -320,7 +322,8 @@ OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Gra
 OP(chosen_logits_forward, (View h, View w, View b, View bias, Ints groups, Ints slots, Ints tokens, View z, View lse),
    "w(V,E) h(M,KE) b?(V)A bias?(B,V)A slots tokens(J) z(J,K)A lse(M,K)A dw(V,E)A")
 // dlogits[r,c] = dlse_r exp(logits[r,c] - lse_r) + sum_j dz_jk, over the pairs j of token c and the slot m of vector r,
-// where r = m K + k.  dw, db, dbias: A
+// where r = m K + k. dh, dw and db then follow as in linear_backward; row g of dbias is the sum of dlogits over the
+// vectors of all slots m with groups_m = g.  dw, db, dbias: A
 OP(chosen_logits_backward, (View dz, View dlse, View h, View w, View b, View bias, View lse, Ints groups, Ints slots,
                             Ints tokens, Grad dh, Grad dw, Grad db, Grad dbias))
 
@@ -346,7 +349,8 @@ OP(slot_loss_backward, (View dloss, View z, View lse, View mix, View place, Ints
 OP(weighted_sum_forward, (View x, View weights, View y), "x weights(*)A y(1)A")
 OP(weighted_sum_backward, (View dy, View weights, Grad dx))
 
-// norm(1) = sqrt(sum g_i^2) over a whole gradient buffer g(n), summed in chunks of fixed size, in order.  all A
+// norm(1) = sqrt(sum g_i^2) over a whole gradient buffer g(n), summed in chunks of fixed size and in order, so that the
+// sum does not depend on the number of threads.  all A
 OP(global_norm, (View g, View norm), "g(*)A norm(1)A")
 // One AdamW step over a slice of the parameters. If rule.clip > 0, g is first scaled by min(1, clip / norm). Then
 //     m = beta1 m + (1-beta1) g,  v = beta2 v + (1-beta2) g^2,  p -= rate (m c1 / (sqrt(v c2) + eps) + decay p)
