@@ -239,12 +239,12 @@ struct NormaliseGrad {
         }
         means(lanes, first, U, head);
     }
-    // Changes the gradient of log S in `slopes` into the gradient of the scores R, for a list in which only blocks v <
-    // u are mixed. Iteration k subtracts c = c^k and r^k from R (struct Sorting). The gradient g_uv of c_uv goes to
-    // every row i <= u of column v:
+    // Changes the gradient of log S in `slopes` into the gradient of the scores R, for a list in which block u of y
+    // mixes only the blocks before u. Iteration k subtracts c = c^k and r^k from R (struct Sorting). The gradient g_uv
+    // of c_uv goes to every row i of column v with v < i <= u:
     //     row i gets T_i exp(R_iv - r^(k-1)_i - c_iv), with T_i = sum_(u>=i) g_uv exp(c_iv - c_uv)
-    // Within a column v, c_uv never decreases as u grows. Therefore exp(c_iv - c_uv) is at most 1, and no exponential
-    // overflows.
+    // Both exponentials are at most 1, so they do not overflow: c_iv is the logarithm of a sum that contains
+    // exp(R_iv - r^(k-1)_i), and in a column v, c_uv never decreases as u grows.
     HD void causal(Lanes lanes, int first, int U, int head) const {
         const auto R = [&](int u, int v) { return of.row(of.scores, first + u, head)[v]; };
         const auto c = [&](int u, int v) { return of.row(of.work, first + u, head)[v]; };

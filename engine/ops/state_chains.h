@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The chains of state_attention. A chain consists of the keys and queries of one head and one group (state_plan.h). Its
-// time and memory are linear in the number of rows. A chain is cut into pieces, which are computed in parallel, in
-// three passes. The first pass computes the total of each piece, that is, the state that contains only the keys of the
-// piece. The second pass computes the state before each piece. The third pass runs through each piece, starting with
-// this state.
+// time and memory are linear in the number of rows. A chain is cut into pieces, that is, stretches of its keys and
+// queries, so that several threads can work on it. There are three passes. The first pass computes the total of each
+// piece, that is, the state that contains only the keys of the piece. The second pass computes the state before each
+// piece. The third pass runs through each piece, starting with this state.
 #pragma once
 #include "engine/math/state.h"
 #include "engine/ops/launch.h"

@@ -20,8 +20,8 @@ HD bool rule_allows(Rule rule, int i, int j) {
     }
 }
 
-// has_pattern(q) is true if q has a pattern, that is, if a window or blocks limit which keys q sees. The form with a
-// key segment is true if the pattern also applies to the keys of this segment.
+// has_pattern(q) is true if q has a pattern, that is, if a window or blocks limit which keys q sees.
+// has_pattern(q, key_segment) is true if the pattern limits which keys of this key segment q sees.
 HD bool has_pattern(const QuerySegment& q) { return q.window >= 0 || q.block > 0; }
 HD bool has_pattern(const QuerySegment& q, int key_segment) {
     return has_pattern(q) && (key_segment == q.self || q.window_all || q.along);
