@@ -361,9 +361,9 @@ OP(global_norm, (View g, View norm), "g(*)A norm(1)A")
 OP(adamw, (View p, View g, View m, View v, View norm, View control, OptimiserRule rule, View rounded),
    "p g m v(*)A norm(1)A control(3)A")
 // One Apollo step of one parameter tensor. g is scaled as in adamw, then decay p is added to g.
-//     den = (sum d^4)^(1/4) + eps / 0.01
+// First, den and change are computed from the old m, B and d; then B, m, d and p are updated, in this order.
+//     den = (sum d^4)^(1/4) + eps / 0.01,  change = -(alpha sum (g - m) d + sum B d^2) / den^4
 //     B += change d^2,  m += alpha (g - m),  d = m / max(|B|, 0.01),  p -= rate d
-//     change = -(alpha sum (g - m) d + sum B d^2) / den^4, computed from the old m, B and d
 // B is the parameter b. control(2) contains the learning rate and alpha = (1-beta1) / (1 - beta1^t) of step t.  Ma 2020
 OP(apollo, (View p, View g, View m, View b, View d, View norm, View control, OptimiserRule rule, View rounded),
    "p g m b d(*)A norm(1)A control(2)A")

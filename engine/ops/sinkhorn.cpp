@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The op sinkhorn: replaces each block of keys and values by a weighted mean of all blocks of the same list. A list
-// contains the keys that a group of queries sees (list_plan.h). The weights are a matrix S, which Sinkhorn iterations
-// make nearly doubly stochastic. The iterations compute with logarithms of S. Each head of each list has its own S.
-// Derivations: docs/ops/sinkhorn.md.
+// contains the keys that a group of queries sees (list_plan.h). If the queries see different parts of the list, only
+// the blocks before the block are averaged. The weights are a matrix S, which Sinkhorn iterations make nearly doubly
+// stochastic. The iterations compute with logarithms of S. Each head of each list has its own S. Derivations:
+// docs/ops/sinkhorn.md.
 #include "engine/math/scalar.h"
 #include "engine/ops/block_plan.h"
 #include "engine/ops/launch.h"
