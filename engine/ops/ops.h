@@ -156,11 +156,11 @@ OP(local_lambda_forward, (View q, View e, Views v, const SegmentGraph& graph, in
 OP(local_lambda_backward,
    (View dy, View q, View e, Views v, const SegmentGraph& graph, int heads, Grad dq, Grad de, Grads dv))
 
-// Attention within hash buckets, for each head:  y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)). The rows
-// that a segment sees form a list (list_plan.h). In each round, the rows of a list are hashed into buckets, sorted by
-// bucket, and cut into chunks. Row i finds row j if, in at least one round, both rows are in the same bucket, and row j
-// is in the chunk of row i or in the chunk before that chunk. j runs over the other rows that row i both sees and
-// finds. If there is no such row, j is only i itself. Nq is the number of query rows of the graph.
+// Attention within hash buckets, for each head:  y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)). The key
+// rows that a query segment sees form a list (list_plan.h). In each round, the rows of a list are hashed into buckets,
+// sorted by bucket, and cut into chunks. Row i finds row j if, in at least one round, both rows are in the same bucket,
+// and row j is in the chunk of row i or in the chunk before that chunk. j runs over the other rows that row i both sees
+// and finds. If there is no such row, j is only i itself. Nq is the number of query rows of the graph.
 // q, k, v (N,C), y (Nq,C): S;  lse (Nq,H), rotations (rounds * buckets / 2, C): A
 //                                                                            Kitaev et al. 2020
 OP(lsh_attention_forward,
@@ -329,8 +329,8 @@ OP(chosen_logits_backward, (View dz, View dlse, View h, View w, View b, View bia
 
 // The loss of an insertion decoder for each document: loss(B) = -sum_j shares(J)_j log p_j over the choices j of the
 // document. A choice is a pair of a slot and a target token. Slot m has the choices [begin[m], begin[m+1]), and
-// document g has the slots [first[g], first[g+1]). begin (M+1) ascends from 0 to J, and first (B+1) from 0 to M. shares
-// have no gradient. all A
+// document g has the slots [first[g], first[g+1]). begin (M+1) ascends from 0 to J, and first (B+1) from 0 to M.
+// shares, the weights of the choices, have no gradient. all A
 //     log p_j = log sum_k exp(base_k + z_jk) + place_m - log sum exp place,  base_k = log softmax(mix)_k - n_k
 // z(J,K) are the logits of the choices (op chosen_logits), mix the logits of K mixture components, and place a logit
 // for each slot. m is the slot of choice j. The sum of exp place runs over the slots of the document.
