@@ -48,8 +48,8 @@ struct BiasTerm {
     HD A operator()(std::int64_t n, int i) const { return A(dy[n * C + i]); }
 };
 
-// The common part of the backwards of layernorm and residual_norm. Calls f, which computes the gradients of the inputs,
-// for every row, and computes dw and db as column sums.
+// The common part of the backwards of layernorm and residual_norm. For every row, calls f, which computes the gradients
+// of the inputs. Also computes dw and db, as column sums.
 template <class S, class A, class F>
 void run_backward(std::int64_t rows, F f, const WeightTerm<S, A>& term, const Grad& dw, const Grad& db) {
     for_each_row_and_sums(rows, term.C, f, ColumnSum(dw, term), ColumnSum(db, BiasTerm<S, A>{term.dy, term.C}));

@@ -101,7 +101,7 @@ struct Sort {
         each(lanes, to.buckets, [&](int c) {
             int place = 0;
             for (int key = begin; key < end; key++) place += to.bucket_of(b, key) < c;
-            const int from = plan.whole[g] ? 0 : place;  // index in the sorted list from which chunks are counted
+            const int from = plan.whole[g] ? 0 : place;  // index in the sorted keys at which chunk 0 begins
             for (int key = begin; key < end; key++) {
                 if (to.bucket_of(b, key) != c) continue;
                 to.order[b * plan.keys + begin + place] = key;
