@@ -79,10 +79,10 @@ programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
 shown    := $(filter-out corpus,$(programs))
 library  := $(BUILD)/lib$(or $(narrow),masquerade).a
 object    = $(patsubst %.cpp,$(BUILD)/obj/%.o,$1)
-# $(call objects,FILES): the objects of whole folders. UNIT files of a folder are compiled together (tools/make/units.sh),
-# which reads the headers once for all of them and halves the time of a build; UNIT=1 compiles each by itself, for who changes
-# code. Files that are always by themselves: ops, whose time is that of their kernels, tests, each with names of its own, and
-# programs, each with a main().
+# $(call objects,FILES): the objects of whole folders. Up to UNIT files of a folder are compiled together (a unit,
+# tools/make/units.sh), so that their headers are read once. If you change code often, UNIT=1 compiles each file by itself.
+# Ops are never in a unit, because their kernels take the time; programs are not, because each has a main(); the emulator,
+# the fuzzers and ./bench are not, because their files use the same names.
 UNIT     ?= 8
 alone    := engine/ops/% tests/emulator/% tests/fuzz/% tools/bench/% $(wildcard tools/*.cpp)
 objects   = $(call object,$(filter $(alone),$1)) \
