@@ -10,9 +10,12 @@ namespace masquerade {
 
 // All documents of a batch, with M slots and J target tokens. Document g has the slots [first[g], first[g+1]); slot m
 // has the target tokens [begin[m], begin[m+1]).
-//     z (J,K)       logits of the target tokens            lse (M,K)   log sum exp of all logits of a slot
-//     shares (J)    label weights of the target tokens     place (M)   location logits of the slots; may be null
-//     mix (*,K)     logits of the mixture; may be null     base (*,K), inner (J)   outputs, kept for the backward
+//     z (J,K)       logit of each target token in each of the K softmaxes
+//     lse (M,K)     log sum exp of all logits of a slot, for each softmax
+//     shares (J)    weight of each target token in the loss
+//     place (M)     logit of each slot, for a softmax over the slots of a document; may be null
+//     mix (*,K)     logits of the mixture weights of the K softmaxes; may be null
+//     base (*,K), inner (J)   results that the backward needs (slot_loss_row())
 // mix and base have one row per slot or, if `joint` is true, one row per document. If mix is null, K is 1.
 template <class A>
 struct SlotDocuments {

@@ -84,7 +84,7 @@ class Backbone {
     Tensor* head(Tape& tape, Tensor* x) const;
     Tensor* word_weights() const { return token_; }   // (V,E): the token embedding, V tokens of width E
     Tensor* word_bias() const { return head_bias_; }  // (V), the biases of the logits, or null
-    Tensor* logits(Tape& tape, Tensor* h) const;      // (N,V): V logits for each row of h, in the arithmetic type
+    Tensor* logits(Tape& tape, Tensor* h) const;      // (N,V): V logits for each row of h; f32 if h is bf16
     // Returns (1): the sum of the cross-entropy losses of the N rows of h, with label smoothing, weighted with the
     // constants weights(N). If `losses` is not null, sets it to the unweighted losses (N), which have no gradient.
     Tensor* loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights, const std::string& name,

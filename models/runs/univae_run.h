@@ -14,7 +14,9 @@ struct UniVaeSettings : RunSettings {
     static constexpr auto options = Family::of_latents;
     static Strings objectives() { return {}; }
     UniVaeOptions model;
-    // The settings latent_size, latent_at and latent_kinds: numbers or names with commas between.
+    // Lists with commas between, as the user gives them. latent_sizes: Z, one number for all latents or one for each
+    // (setting latent_size). latent_at: the layers that have a latent; empty: the upper layers. kinds_by_layer: the name
+    // of the kind of each latent (setting latent_kinds); empty: the same kind for all.
     std::string latent_sizes = "32", latent_at, kinds_by_layer;
     double beta = 1;  // largest weight of the KL in its schedule
     std::string kl_schedule = "linear";

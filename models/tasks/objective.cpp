@@ -67,8 +67,8 @@ std::vector<Places> drawn_words(const std::vector<Places>& words, double share, 
     return hidden;
 }
 
-// Draws the number of words of a span, 1 .. o.span_longest, from a truncated geometric distribution: after each word,
-// the span ends with the probability o.span_stop.
+// Draws the number n of words of a span from a truncated geometric distribution: 1 <= n <= o.span_longest, and P(n) is
+// proportional to (1 - o.span_stop)^(n-1).
 int span_length(Sequence& random, const ObjectiveOptions& o) {
     double left = random.uniform_double() * (1 - std::pow(1 - o.span_stop, o.span_longest)), share = o.span_stop;
     int length = 1;

@@ -18,8 +18,9 @@ struct KeyRun {
     unsigned seen_by;
 };
 
-// The query rows [row, row + count) of a segment, where count <= lanes, and the keys that any of these rows sees, in
-// visiting order. The keys are the entries [first_run, last_run) of DocumentPlan::runs, with `visits` keys in all.
+// The query rows [row, row + count) of a segment, where count <= lanes, and the keys that the block visits, that is, that
+// at least one of these rows sees. The runs of these keys are the entries [first_run, last_run) of DocumentPlan::runs, in
+// the order in which the block visits them. They have `visits` keys in all.
 struct QueryBlock {
     int row, count;
     int first_run, last_run, visits;

@@ -44,7 +44,8 @@ struct Pairs {
         clear(p), clear(dp);
         groups = rows.find_seen(input, mask, keys, seen);
     }
-    // Adds the products of one chunk of columns.
+    // Adds to p and dp the terms of q.k and dy.v for one chunk of a head's columns (attention.cuh). warp_row is the
+    // warp's first query row in the tile.
     template <int M>
     __device__ void add_products(const Rows<S, M, W>& q, const Rows<S, M, W>& dy, const Rows<S, K, W>& k,
                                  const Rows<S, K, W>& v, int warp_row, int columns) {

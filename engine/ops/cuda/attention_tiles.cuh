@@ -47,7 +47,7 @@ struct TilePlanner {
     const SegmentGraph& graph;
     const int queries_a_tile, keys_a_tile;
     TilePlan plan;
-    std::vector<int> tile_of[4];     // [source][key row]: the key tile that contains the row
+    std::vector<int> tile_of[4];     // tile_of[s][row]: the key tile that contains this row of key/value tensor s
     std::vector<int> key_tile_of;    // for each visit: its key tile
     std::vector<int> query_tile_of;  // for each visit: its query tile
     // [key tile][row of the current query tile]: a bit for each key that the row sees. A key tile without seen keys has

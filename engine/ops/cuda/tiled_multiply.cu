@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The engine's own matrix product C(M,N) = A(M,K) B(K,N). gemm.cu uses it if ProductRule::deterministic is set, if
-// cuBLASLt is not installed, or if cuBLASLt has no algorithm for a shape.
+// cuBLASLt cannot be used (why_no_cublas()), or if cuBLASLt has no algorithm for a shape.
 //
 // A block of 128 threads computes one tile of C. The depth (the index k that the product sums over) is cut into
 // chunks. While one chunk of both factors is multiplied, the next chunk is loaded into registers. Afterwards, the next
