@@ -276,7 +276,7 @@ AcgeXAAcgfYAAcgiGAAbcsKAAjsrGAAcgsWAAcheMAAchlTAAbdcGAAbddLAAchpVAAjuuOAAbddWAAj
 AAcifTAAcigDAAcigKAAcihVAAjwtSA
 )";
 
-// The value is 1 for code points that decompose into two parts but that canonical composition (NFC) never creates.
+// Code points that decompose into two parts, but that canonical composition (NFC) never creates, have the value 1.
 constexpr std::string_view never_composed = R"(
 bgEBBchVIBeUCBBBBdFBBCBBbIDBCBBjTCBbmJBBJBBEBBEBBEBBMBBJBBBCBBBBIBBRBBJBBEBBEBBEBBMBBkhEBBdawMBBBBBKNBBFBBBBBCBBCBBJBdd
 bRHBdIGB

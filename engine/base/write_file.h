@@ -8,8 +8,8 @@
 
 namespace masquerade {
 
-// Writes a new file, or overwrites an old one. If finish() does not succeed, the incomplete file is removed, unless
-// it is a device or a pipe.
+// Writes a new file, or overwrites an old one. If finish() does not succeed, the path is removed, unless it is a
+// device or a pipe.
 class FileWriter {
   public:
     explicit FileWriter(const std::string& path);

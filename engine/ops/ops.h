@@ -103,11 +103,11 @@ OP(embedding_forward, (Ints ids, View w, View y), "ids(N) w(V,C) y(N,C) dw(V,C)A
 // Row v of dw(V,C) is the sum of those rows n of dy for which ids[n] = v, added in the order of n.  dw: A
 OP(embedding_backward, (View dy, Ints ids, Grad dw))
 
-// Rotary embedding of x(N,C). The first `columns` columns of x consist of heads of D columns. In each of these heads,
-// the op rotates the pair of columns (2i, 2i+1) of row n by the angle p base^(-2i/D), for i = 0 .. D/2 - 1, where p is
-// positions[n]. It copies the other columns. Row p of rotary_table (P,D) contains the cosines and sines of position p:
-// cos, sin, cos, sin ...; the code that fills the table chooses `base`, usually 10000. rotary_table: A
-//                                                                            Su et al. 2021, equation 34
+// Rotary embedding of x(N,W). The first `columns` columns of x consist of heads of D columns, where D is the width of
+// rotary_table (P,D), which has the type A. In each of these heads, the op rotates the pair of columns (2i, 2i+1) of row
+// n by the angle p base^(-2i/D), for i = 0 .. D/2 - 1, where p is positions[n]. It copies the other columns. Row p of
+// rotary_table contains the cosines and sines of position p: cos, sin, cos, sin ...; the code that fills the table
+// chooses `base`, usually 10000.                                             Su et al. 2021, equation 34
 OP(rotary_forward, (View x, Ints positions, View rotary_table, int columns, View y),
    "x y(N,W) positions(N) rotary_table(P,D)A")
 OP(rotary_backward, (View dy, Ints positions, View rotary_table, int columns, Grad dx))

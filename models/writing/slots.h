@@ -19,7 +19,7 @@ class PrefixSlots {
     // token that this step adds; if generation is backward, this token is the first one. Valid after follow().
     int first_row(std::size_t i) const { return slots_.row(used_[i], slots_.backward ? written_ : 0); }
     Step step(Tape& tape) const { return {tape.ints(used_), tape.ints(next_rows_), written_}; }
-    int written() const { return written_; }  // number of tokens of every prefix
+    int written() const { return written_; }  // number of tokens of every prefix, without the one that this step adds
     void advance() { written_++; }
     // Copies every prefix to an additional slot; the additional slots follow the slots of start(). Until the next
     // follow(), first_row() and step() refer to the copies. A row can be added to a copy without changing the prefix.

@@ -164,7 +164,7 @@ constexpr const char* hugging_face_version = "{tokenizers.__version__}";
     header.changes("lower", google.lower)
     print("// One step of canonical decomposition: the parts may decompose further. Hangul syllables are not included.")
     header.changes("decomposition", decomposition)
-    print("// The value is 1 for code points that decompose into two parts but that canonical composition (NFC) never creates.")
+    print("// Code points that decompose into two parts, but that canonical composition (NFC) never creates, have the value 1.")
     header.values("never_composed", excluded)
     print("// The canonical combining class of each code point whose class is not 0.")
     header.values("combining_classes", classes)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The families of Hugging Face models, and the names that their checkpoints use for files, for sizes in config.json and
-// for tensors. Apart from hugging_face_sizes(), only the code in models/runs/hugging_face uses this header.
+// for tensors. Code outside models/runs/hugging_face uses only hugging_face_sizes() and RowPart from this header.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
