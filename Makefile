@@ -135,6 +135,8 @@ endif
 ifneq ($(MAKECMDGOALS),clean)
 $(call stamp,$(BUILD)/flags,$(CXX) $(flags) $(libs))
 of_library   := $(call objects,$(sources))
+of_tests     := $(call objects,$(tests))
+of_tools     := $(call objects,$(sort $(wildcard tools/*.cpp tools/*/*.cpp)))
 $(call stamp,$(library).list,$(sources))
 $(call stamp,$(BUILD)/tests.list,$(tests) $(kernels))
 $(call stamp,$(BUILDS)/library_folder,$(PREFIX)/lib)
@@ -160,10 +162,11 @@ $(shown): %: $(BUILD)/%
 $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o,$^) $(library) $(libs) $(shows) -o $@
-# A program that has a folder of its own is linked with what is in it.
-$(foreach p,$(programs),$(eval $(BUILD)/$p: $(call objects,$(wildcard tools/$p/*.cpp))))
-$(programs:%=$(BUILD)/%): $(call objects,$(wildcard tools/program/*.cpp))
-$(BUILD)/bench $(BUILD)/inspect: $(call objects,$(wildcard tools/plot/*.cpp))
+# A program that has a folder of its own is linked with what is in it. $(call of_tool,NAMES): the objects of these folders.
+of_tool       = $(filter $(1:%=$(BUILD)/obj/tools/%/%),$(of_tools))
+$(foreach p,$(programs),$(eval $(BUILD)/$p: $(call of_tool,$p)))
+$(programs:%=$(BUILD)/%): $(call of_tool,program)
+$(BUILD)/bench $(BUILD)/inspect: $(call of_tool,plot)
 $(library): $(of_library) $(library).list
 	@echo '  ar   $@'
 	@rm -f $@
@@ -185,7 +188,7 @@ $(BUILD)/obj/tests/models/%.o $(BUILD)/obj/tests/tools/%.o $(BUILD)/obj/tests/io
 $(BUILD)/obj/tests/emulator/%.o: private flags += -O3
 $(call object,$(filter tests/emulator/%_test.cpp,$(tests))): private flags += -O1
 endif
--include $(patsubst %.o,%.d,$(of_library) $(call objects,$(tests) $(wildcard tools/*.cpp tools/*/*.cpp tests/fuzz/*.cpp)))
+-include $(patsubst %.o,%.d,$(of_library) $(of_tests) $(of_tools) $(call object,$(wildcard tests/fuzz/*.cpp)))
 
 # Where an installed CUDA library is looked for.
 $(BUILD)/obj/engine/ops/library.o: private flags += -DMASQUERADE_LIBRARY_FOLDER='"$(PREFIX)/lib"'
@@ -233,10 +236,10 @@ run-tests: test-program
 	@tools/make/plain_words.sh
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
 	@$(if $(ONLY)$(FROM),,tests/mutants/check.sh)
-$(BUILD)/tests: $(call objects,$(tests)) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(call objects,$(foreach p,bench program plot,$(wildcard tools/$p/*.cpp)))) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
+$(BUILD)/tests: $(of_tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(call of_tool,bench program plot)) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) $(shows) -o $@
-$(call objects,$(tests)): | needs-tests
+$(of_tests): | needs-tests
 
 # A copy of the sources with all errors of tests/mutants planted, compiled once; the tests run once for each.
 mutants: ; @tests/mutants/check.sh needed && tests/mutants/mutants.py $(if $(ONLY),--only '$(ONLY)') --jobs $(or $(JOBS),$(shell nproc)) \
