@@ -250,6 +250,8 @@ def copy_tree(places):
         skip = lambda folder, names: [n for n in names if folder.endswith('release') and n not in
                                       ('obj', 'fibers', 'flags', 'library.list', 'tests.list') and '_cuda.' not in n]
         shutil.copytree(ROOT / 'build/release', TREE / 'build/release', symlinks=True, ignore=skip)
+        if (ROOT / 'build/units').is_dir():  # with their ages: a unit that looks new is compiled again
+            shutil.copytree(ROOT / 'build/units', TREE / 'build/units')
         for name in ('library_folder', 'compilers', 'config.mk'):
             shutil.copy2(ROOT / 'build' / name, TREE / 'build' / name)
 
