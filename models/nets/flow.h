@@ -7,7 +7,7 @@
 namespace masquerade {
 
 struct FlowNetOptions {
-    int columns = 2;  // D, the number of numbers of a vector x
+    int columns = 2;  // D, the length of a vector x
     FlowOptions flow;
 };
 
