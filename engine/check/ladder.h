@@ -52,12 +52,12 @@ struct Operand {
     std::vector<double> numbers;
     bool weight = false;     // the gradient has the arithmetic type A, even if the value has the storage type S
     bool rounded = false;    // the op rounds an intermediate value to the storage type, which adds one rounding error
-    bool of_row = false;     // row n belongs to row n of the batch; its bits must not depend on other rows of the batch
+    bool of_row = false;     // row n belongs to row n of the batch; its bits must not depend on other rows
     bool any_rows = false;   // the op cannot detect a surplus row, so the ladder does not try one
     bool any_shape = false;  // the op cannot detect a wrong shape, so the ladder does not try one
-    double length = 1;       // number of terms in the sum that gives one number of this output, or of the gradient
-    double factor = 2;       // roundings per term of this sum
-    double floor = 0;        // errors are divided by at least this number; needed if large terms of the sum can cancel
+    double length = 1;       // number of terms in the sum that gives one number of an output or of a gradient
+    double factor = 2;       // number of roundings for each term of the sum that gives one number
+    double floor = 0;        // errors are divided by at least this number; needed if large terms of a sum can cancel
 
     Operand& as_weight() {
         weight = true;
@@ -181,7 +181,7 @@ class Guarded {
     void fill_with_nan() const;
     bool guards_intact() const;
     bool has_nan() const;
-    std::string bytes() const;  // the bytes of the numbers
+    std::string bytes() const;  // the bytes of the numbers, without guards
 
   private:
     static constexpr std::size_t guard = 256;  // bytes on each side
@@ -204,7 +204,8 @@ void keep_largest(double& worst, double error);
 double error_of(const View& found, const View& exact, double floor);
 
 // The tensors of one case, in one type. The functions of the case receive a Call. Before the op runs, all tensors that
-// the op reads contain the numbers of the case, rounded to the type `like`; all other tensors contain NaN.
+// the op reads contain the numbers of the case, rounded to the type `like` or, for tensors of Kind::arithmetic, to its
+// arithmetic type. All other tensors contain NaN.
 class Call {
   public:
     Call(const Case& of, DType type, DType like, Device device = Device::cpu);
@@ -252,9 +253,9 @@ void each_result(const Call& a, const Call& b, F f) {
 }
 
 // Returns the largest error allowed for an output's values or an input's gradient, relative to the largest number. The
-// arithmetic may cause an error of factor (2 + sqrt(length)) times the rounding error of type A: the errors of the
-// terms of a sum partly cancel. In bf16, a value that is stored in type S, and Operand::rounded, each add one bf16
-// rounding error.
+// arithmetic may cause an error of factor (2 + sqrt(length)) times the rounding error of type A. The reason for the
+// square root is that the errors of the terms of a sum partly cancel. In bf16, a value that is stored in type S, and
+// Operand::rounded, each add one bf16 rounding error.
 double bound_of(const Operand& operand, DType type);
 std::string at(Sizes sizes);  // " at 5x4x3"
 

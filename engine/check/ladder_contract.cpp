@@ -97,8 +97,9 @@ struct Contract : Check {
     enum class Sets { every, one_differs, every_second };
 
     // Checks that a gradient has the same bits if other gradients are not requested, and that gradients that are not
-    // requested are not written. Sets says which gradients are requested, in one call each. every: each possible set.
-    // one_differs: at most one gradient, or all but one. every_second: gradients 0, 2, 4 ..., or gradients 1, 3, 5 ...
+    // requested are not written. Each backward requests one set of gradients. `sets` says which sets are tried. every:
+    // all sets except the full one. one_differs: the sets with at most one gradient, and those with all but one.
+    // every_second: the gradients 0, 2, 4, ..., and the gradients 1, 3, 5, ...
     void check_absent(const Call& all, Sets sets) const {
         std::vector<std::size_t> inputs;
         each_gradient([&](std::size_t i, const std::string&) { inputs.push_back(i); });

@@ -464,7 +464,8 @@ Case adamw_case(Sizes n, double clip) {
     return c;
 }
 
-// The curvature B is either 0, so that |B| is clamped to 0.01, or so large that the step does not bring it near 0.
+// b, the diagonal of the approximate Hessian, is either 0, so that the step clamps |b| to 0.01, or so large that the
+// step does not bring it near 0.
 Case apollo_case(Sizes n, double clip) {
     const int N = n.rows * n.columns;
     Case c;
@@ -493,7 +494,7 @@ const std::vector<Op>& ops_table() {
             return [=](Sizes n) { return activation_case(n, true, glu_forward, glu_backward, glu, kind); };
         };
         Op embedding{"embedding", embedding_case};
-        // 4700 ids below 300: the CUDA radix sort of ids needs two passes, and its scan reads more than 1024 counts.
+        // The ids below 300 have two digits of 8 bits, so the CUDA radix sort of the 4700 ids needs two passes.
         embedding.far.push_back({4700, 2, 300});
         std::vector<Op> all = {
             {"linear", with(linear_case, true, Kind::storage)},

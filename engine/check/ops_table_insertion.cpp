@@ -110,8 +110,9 @@ Case rows_of_parts_case(Sizes n) {
     return c;
 }
 
-// There are M = `rows` slots with K vectors of h each; V is `other`. About 1.5 pairs (slot, token) are chosen per slot.
-// Some pairs are equal; their gradients then add up in one logit, or cancel. The cotangent of every third lse is 0.
+// There are M = `rows` slots (places at which a token may be inserted), with K vectors of h each; V is `other`. About
+// 1.5 pairs (slot, token) are chosen per slot. Some pairs are equal; their gradients then add up in one logit, or
+// cancel. The cotangent of every third lse is 0.
 Case chosen_logits_case(Sizes n, bool biases, int K) {
     const int M = n.rows, E = n.columns, V = n.other, J = M > 0 ? M + M / 2 + 1 : 0, G = M / 3 + 2;
     std::vector<int> groups = some_below(biases ? M : 0, G, 1), slots = some_below(J, M, 2);
@@ -133,7 +134,9 @@ Case chosen_logits_case(Sizes n, bool biases, int K) {
     return c;
 }
 
-// `rows` documents with up to `columns` slots each, up to three target tokens per slot, and `other` softmaxes if mixed.
+// Returns the op slot_loss for `rows` documents. A document has up to `columns` slots (places at which tokens may be
+// inserted), and a slot up to three target tokens. If `mixed` is true, the probabilities are a mixture of `other`
+// softmaxes.
 Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
     Op op{text("slot_loss", use), [=](Sizes n) {
               const std::vector<int> first = parts_of(n.rows, n.columns), begin = parts_of(first.back(), 3);

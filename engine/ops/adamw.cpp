@@ -35,8 +35,9 @@ struct Step {
 };
 
 #ifdef HAS_WARPS
-// Like Step, but each lane reads, updates and writes `group` parameters at a time, in whole packets (packet.cuh). The
-// addresses of all arrays must be aligned to packets, which possible() checks.
+// Like Step, but each lane (thread of a warp) reads, updates and writes `group` parameters at a time, with memory
+// accesses of 16 bytes (packet.cuh). The addresses of all arrays must therefore be multiples of 16 bytes, which
+// possible() checks.
 struct PacketStep : Step<float> {
     static constexpr int group = per_packet<bfloat16>;
     bool possible() const {

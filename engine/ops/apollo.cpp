@@ -10,9 +10,10 @@ constexpr std::int64_t at_once = 1024;
 
 struct Parts {};
 
-// One parameter tensor, with the names of apollo_point(): parameters p, gradients g, their moving averages m, the
-// diagonal b of the approximate Hessian, and the update directions d. parts (blocks + 1, 2) contains the results of
-// SumBlock and SumTensor.
+// One parameter tensor and the state of its optimiser, named as in apollo_point() (math/point.h): parameters p,
+// gradients g, moving averages m of the gradients, the diagonal b of the approximate Hessian, and the update directions
+// d. Row k of parts (blocks + 1, 2) contains the two sums of SumBlock for block k; the last row contains the result of
+// SumTensor.
 template <class A>
 struct Tensor {
     A* p;
@@ -30,10 +31,10 @@ struct Tensor {
     HD A moved(A scale, std::int64_t i) const { return g[i] * scale + decay * p[i] - m[i]; }
 };
 
-// Computes two sums over one block:
+// Computes two sums over one block of parameters:
 //     parts[2 block] = sum d^4,  parts[2 block + 1] = sum (alpha (g - m) + b d) d
-// Here g is the clipped gradient plus decay p, and m is the moving average before this step, which adds alpha (g - m)
-// to it.
+// Here d is the direction of the previous step, b is the diagonal of the approximate Hessian, and g is the clipped
+// gradient plus decay * p. m is the moving average of g before this step; this step adds alpha (g - m) to m.
 template <class A>
 struct SumBlock {
     Tensor<A> x;
@@ -48,7 +49,8 @@ struct SumBlock {
     }
 };
 
-// Adds up the sums of all blocks, and stores the factor that apollo_change() returns in parts[2 blocks].
+// Adds up the sums of all blocks, and stores in parts[2 blocks] the factor `change` of the step b += change d^2
+// (apollo_change() in math/point.h).
 template <class A>
 struct SumTensor {
     Tensor<A> x;

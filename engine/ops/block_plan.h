@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The plan of the op sinkhorn. list_plan.h makes a list of keys for each group of query rows; this plan cuts each list
-// into blocks.
+// The plan of the op sinkhorn. list_plan.h makes a list of keys for each group of query rows, that is, for all query
+// segments of a document with the same mask rule and the same key segments. This plan cuts each list into blocks.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -23,11 +23,14 @@ struct BlockPlan : ListPlan {
         const int left = first_key[group_of[u] + 1] - begin(u);
         return left < block ? left : block;
     }
-    // Returns the row of key t of block v. v is counted from the first block of the list that contains block u.
+    // Returns the row of the key tensor that contains key t of block v, where v = 0 is the first block of the list that
+    // contains block u.
     HD int row_of(int u, int v, int t) const { return row[first_key[group_of[u]] + v * block + t]; }
-    // Row t of sorted block u is a mean of row t of the blocks v < mixed(u, t) of the list. If all rows of the group
-    // see the whole list, these are all blocks that have a row t; lacks(u, t) is true if the last block has no row t.
-    // Otherwise these are the blocks before u, because every row of block u sees all of their keys.
+    // The op replaces each block u by the sorted block u, a weighted mean of blocks of the same list. Row t of the
+    // sorted block is the weighted mean of row t of the blocks v < mixed(u, t), where v = 0 is the first block of the
+    // list. If all rows of the group see the whole list, these are all blocks that have a row t; lacks(u, t) is true if
+    // the last block, which may be shorter, has no row t. Otherwise, these are the blocks before u, because every row
+    // of block u sees all keys of these blocks.
     HD bool lacks(int u, int t) const {
         const int g = group_of[u];
         return g >= 0 && whole[g] && t >= keys_of(first_block[g + 1] - 1);
@@ -46,10 +49,10 @@ inline std::string block_refuses(const SegmentGraph& graph) {
     return list_refuses(graph);
 }
 
-// Returns an upper bound of the number of blocks, for documents with equally many key segments: a row is in at most as
-// many lists as its document has key segments. block_plan_numbers() throws Error if there are more blocks. Batches with
-// equal numbers of rows, key segments and documents have the same bound, and therefore need equally much memory, even
-// if only some rows have a query.
+// Returns an upper bound of the number of blocks of all lists, for a batch whose documents have equally many key
+// segments: a row is in at most as many lists as its document has key segments. If other documents have more blocks
+// than this bound, block_plan_numbers() throws Error. The bound depends only on the numbers of rows, key segments and
+// documents, not on which rows have a query. Batches with equal numbers therefore need equally much memory.
 inline std::int64_t most_blocks(const SegmentGraph& graph, std::int64_t rows, int block) {
     const int keys = int(graph.keys.size()), documents = std::max(1, graph.documents);
     return std::max(1, (keys + documents - 1) / documents) * (rows / block + keys);

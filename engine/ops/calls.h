@@ -102,9 +102,9 @@ struct FunctionCall<A (*)(P...), function, std::index_sequence<I...>, T...> : He
     HD A operator()(std::int64_t i) const { return function(argument_at<P>(Held<I, T>::value, i)...); }
 };
 
-// parts_of() returns what row_call() passes for one of its arguments: a View and a bool for a Grad, otherwise the
-// argument itself. row_argument() makes a tensor or list depend on the row. `Parameter` is the type of the function's
-// parameter.
+// parts_of() splits a Grad into two arguments of the function, its View and whether to add; it leaves any other
+// argument of row_call() as it is. row_argument() then turns a tensor or list into a ByRow, which passes the row or
+// number of each call. `Parameter` is the type of the function's parameter.
 template <class T>
 std::tuple<T> parts_of(const T& x) {
     return {x};

@@ -39,8 +39,10 @@ struct Shapes {
     struct Parameter {
         std::string name;
         bool tensor, gradient;
-        char letter;  // the letter, initial of the name, to which an int parameter gives its value; else 0
-        int stated;   // index in `all` of what ops.h states for this parameter; -1 if it states nothing
+        // For an int parameter, such as `heads`: the letter of the shapes that has its value, which is the initial of
+        // its name ('H'). For any other parameter: 0.
+        char letter;
+        int stated;  // index in `all` of what ops.h states for this parameter; -1 if it states nothing
     };
     std::string base, text;
     std::vector<Stated> all;

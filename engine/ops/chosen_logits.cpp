@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The op chosen_logits: the logits of chosen pairs of a slot and a token, and the log-sum-exp of every row of logits.
-// The K rows of logits of slot m are the rows m K + k, 0 <= k < K. Rows are processed in blocks: one matrix product
-// computes all logits of a block, and one pass over each row computes its log-sum-exp and picks the chosen logits. The
-// backward computes the logits again, replaces them by their gradients, and passes the gradients to the backward of
-// linear.
+// The op chosen_logits computes the log-sum-exp of every row of logits, and the logits of chosen pairs of a slot and a
+// token. A slot is a place at which an insertion decoder may insert a token. Slot m has K rows of logits, the rows [m
+// K, m K + K). Rows are processed in blocks: one matrix product computes all logits of a block, and one pass over each
+// row computes its log-sum-exp and picks the chosen logits. The backward computes the logits again, replaces them by
+// their gradients, and passes the gradients to the backward of linear.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
@@ -126,8 +126,9 @@ View as_rows(View h, int K) {
     return h;
 }
 
-// Calls f(types, first row, logits) for each block of rows of h (M K,E). The logits contain b, but not `bias`. If h
-// has no rows, f is called for one empty block, because the backward must then store gradients of 0.
+// Calls f(types, first row, logits) for each block of rows of h (M K,E), which has K rows of E numbers for each of the
+// M slots. The logits contain b, but not `bias`, which Block::row() adds. If h has no rows, f is called for one empty
+// block, because the backward must then store gradients of 0.
 template <class F>
 void each_block(const View& h, const View& w, const View& b, F f) {
     for_type(h.dtype, [&]<class S, class A>(Types<S, A>) {

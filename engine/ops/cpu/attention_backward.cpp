@@ -12,7 +12,8 @@ namespace {
 
 struct Memory;
 
-// `p` and `ds` contain a number for each visited key and each lane; a lane is a query row of the block.
+// `p` and `ds` contain a number for each lane, that is, for each query row of the block, and for each key that the
+// block visits, that is, each key that at least one of these rows sees.
 //     on entry:   p = q.k / sqrt(D), the score;  ds = dy.v
 //     on return:  p = e keep;  ds = e (dp - sum of e dp over the keys)
 // Here e = exp(score - lse) is the probability, keep is the dropout factor, and dp = keep dy.v is the gradient of e. On

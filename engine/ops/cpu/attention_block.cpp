@@ -9,9 +9,9 @@
 namespace masquerade::cpu::blocks {
 namespace {
 
-// Computes products[t][lane], the dot product of packed row t and the lane's column, for `Keys` consecutive packed
-// rows. Keys is at least 8: each multiply-add of a sum must wait for the previous one, so at least 8 sums must run
-// side by side to keep the CPU busy. A packed row has W vectors or, if W is 0, `length` numbers.
+// Computes products[t][lane], the dot product of packed row t and column `lane` of the matrix `columns`, for `Keys`
+// consecutive packed rows. Keys is at least 8: each multiply-add of a sum must wait for the previous one, so at least 8
+// sums must run side by side to keep the CPU busy. A packed row has W vectors or, if W is 0, `length` numbers.
 template <int Keys, int W>
 inline void dot_tile(int D, std::ptrdiff_t length, const float* columns, const float* packed, float* products) {
     const std::ptrdiff_t P = W ? W * lanes : length;
@@ -77,8 +77,8 @@ void sum_tile_over_keys(const KeyRun* run, const KeyRun* end, int i, int P, cons
     store_tile(sum, P, to + i * P);
 }
 
-// Computes one tile of the result of add_to_keys(): the packed rows of `Keys` consecutive visited keys, and as many
-// columns as fit in `Vectors` SIMD vectors. `from` and `to` point to the first of these columns.
+// Computes one tile of the result of add_to_keys(): the packed rows of `Keys` consecutive keys that the query block
+// visits, and as many columns as fit in `Vectors` SIMD vectors. `from` and `to` point to the first of these columns.
 template <int Keys, int Vectors>
 void add_tile_to_keys(const std::uint16_t* seen_by, unsigned everyone, int count, int P, const float* weights,
                       const float* from, float* to) {
@@ -125,8 +125,9 @@ inline void each_tile(int count, int P, F f) {
     for (; column < P; column += lanes) each_tile_of_rows<1, 8>(0, count, column, f);
 }
 
-// Calls f(first packed row, number of rows, number of keys visited before) for each range of consecutive packed rows
-// that the block visits.
+// A query block visits the keys that at least one of its rows sees; each key is one packed row. Calls f(first packed
+// row, number of rows, number of keys visited before these rows) for each range of consecutive packed rows that the
+// block visits.
 template <class F>
 inline void each_span(const DocumentPlan& plan, const QueryBlock& block, F f) {
     int visit = 0;
@@ -184,7 +185,7 @@ void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const Que
         position[i] = std::uint32_t(call.rule.rows.position[block.row + i]);
     }
     Vector drawn[AttentionDropout::keys_a_draw];
-    std::uint32_t known = ~0u;  // the block of random numbers that `drawn` was made of
+    std::uint32_t known = ~0u;  // number (block_of()) of the random draw from which `drawn` was computed
     for (int r = block.first_run; r < block.last_run; r++) {
         const int end = plan.runs[r].channel + plan.runs[r].count;
         for (int channel = plan.runs[r].channel; channel < end; channel++, factors += lanes) {

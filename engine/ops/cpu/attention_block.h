@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The inner loops of softmax attention in float arithmetic, for one head and a block of query rows of one segment.
 //
-// Each query row of a block occupies one lane of a vector, and every sum over keys adds one key after another in
-// visiting order. The bits of a row's results therefore depend only on the row itself and the keys that it sees. The
-// bits do not depend on the other rows of the block, on keys that only other rows see (the lane skips these keys), on
-// where the block begins, or on the thread.
+// Each query row of a block occupies one lane of a vector, and every sum over keys adds one key after another, in the
+// order in which the plan lists the keys. The bits of a row's results therefore depend only on the row itself and the
+// keys that it sees. The bits do not depend on the other rows of the block, on keys that only other rows see (the lane
+// skips these keys), on where the block begins, or on the thread.
 #pragma once
 #include "engine/ops/cpu/attention_plan.h"
 #include "engine/ops/cpu/parallel.h"
@@ -129,8 +129,9 @@ void pack_block(const S* from, int C, int count, float factor, int D, std::ptrdi
     }
 }
 
-// products[v][lane] = dot product of the packed row of the block's v-th visited key and the lane's column, summed over
-// D in order. The visited keys of a block are the keys that at least one of its query rows sees.
+// products[v][lane] = dot product of two vectors, summed over D in order: the packed row of the block's v-th visited
+// key, and column `lane` of `columns`. The visited keys of a block are the keys that at least one of its query rows
+// sees.
 void dot_keys(const DocumentPlan& plan, const QueryBlock& block, int D, const float* columns, const float* packed,
               float* products);
 // to[query][...] = sum over v of weights[v][query] * (packed row of the block's v-th visited key)[...]

@@ -10,9 +10,9 @@
 
 namespace masquerade::cpu {
 
-// A run of keys that the same queries of a block see: the packed key rows [key, key + count), whose channels
-// (AttentionDropout) begin at `channel`. seen_by has a bit for each lane, which is set if the query row in this lane
-// sees these keys.
+// A run of keys that the same queries of a block see: the packed key rows [key, key + count). The channels of these
+// keys, which select the random bits of dropout (AttentionDropout), begin at `channel`. seen_by has a bit for each
+// lane, which is set if the query row in this lane sees these keys.
 struct KeyRun {
     int key, channel, count;
     unsigned seen_by;
@@ -36,7 +36,7 @@ struct DocumentPlan {
     int queries = 0;      // number of query rows of all blocks
 
     // The keys of the document are packed one after another, segment by segment.
-    std::vector<int> key_segments;  // indices of the key segments, in the order of their first visit
+    std::vector<int> key_segments;  // indices of the key segments, in the order in which the query segments list them
     std::vector<int> first_row;     // for each key segment in key_segments: its first packed row
     int rows = 0;                   // total number of packed rows, over all key segments of the document
 

@@ -23,7 +23,8 @@ struct Key {
 template <class A>
 using Gradients = std::array<A*, 4>;
 
-// Calls f(key) for every key that the query row sees, in visiting order.
+// Calls f(key) for every key that the query row sees: one key segment after another, in the order in which the query
+// segment lists them, and the keys of a segment in ascending order.
 template <class A, class F>
 void visit_keys(const AttentionCall& call, const QuerySegment& segment, int row, int head, const Gradients<A>& dkv,
                 F f) {

@@ -44,9 +44,10 @@ WHOLE_VECTORS float sum_of(const float* x, int count) {
 inline void store(float& to, float x) { to = x; }
 inline void store(bfloat16& to, float x) { to.bits = bfloat16(x).bits; }
 
-// Computes the gradients of the logits x: to[i] = (exp(x[i] - lse) - q) weight, where q is the probability that the
-// label gives to each token, and exponentials below e^-87 count as 0. The same numbers are added to `columns`, before
-// they are rounded to S. x and `to` may be the same memory.
+// Computes to[i] = (exp(x[i] - lse) - q) weight, the gradients of the logits x. q is the probability that the smoothed
+// label gives to every token other than the target; the caller computes the gradient for the target itself.
+// Exponentials below e^-87 count as 0. The same numbers are added to `columns`, before they are rounded to S. x and
+// `to` may be the same memory.
 template <class S>
 WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, float q, float weight, S* to,
                                        float* columns) {
@@ -60,9 +61,9 @@ WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, flo
 }
 
 // Replaces the logits of a row by their gradients, dlogits = (exp(logit - lse) - q) weight, where q is the probability
-// that the label gives to the token. The dlogits are stored as numbers of type S, beginning at the address of the row's
-// logits. They are also added to `columns`, the sums for the bias. If the weight is 0, the dlogits are 0, even if a
-// logit is NaN.
+// that the smoothed label gives to the token. The dlogits are stored as numbers of type S, beginning at the address of
+// the row's logits. They are also added to `columns`, the column sums that give the gradient of the bias. If the weight
+// is 0, the dlogits are 0, even if a logit is NaN.
 template <class S>
 void turn_into_dlogits(float* logits, int count, int target, const Label& label, float lse, float weight,
                        float* columns) {

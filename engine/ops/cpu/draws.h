@@ -88,8 +88,8 @@ inline void draw(const Stream& stream, int document, int position, int block, st
     __builtin_memcpy(words + draws_at_once / 2, &high, sizeof high);
 }
 
-// Draws n random words for a row, one for each channel, and calls f(lane, begin, count, words) for consecutive parts
-// of up to 256 words. words[k] belongs to channel i = begin + k, and is stream.at(document, position, i / 4)[i % 4].
+// Draws n random words for a row, one for each column, and calls f(lane, begin, count, words) for consecutive parts of
+// up to 256 columns. words[k] belongs to column i = begin + k, and is stream.at(document, position, i / 4)[i % 4].
 template <class F>
 void each_draw(OneLane lane, const Stream& stream, int document, int position, int n, F f) {
     constexpr int at_once = 256;

@@ -15,7 +15,8 @@ constexpr std::int64_t ids_a_piece = 256, columns_at_once = 256;
 struct Starts {};
 struct Order {};
 
-// Sets to(C) to the sum of the `count` listed rows of dy or, if `add` is set, adds the sum to to(C).
+// Sets to(C) to the sum of the `count` rows of dy whose indices are in `rows` or, if `add` is set, adds the sum to
+// to(C).
 template <class S, class A>
 void sum_rows(const S* dy, const int* rows, std::int64_t count, std::int64_t C, A* to, bool add) {
     for (std::int64_t c0 = 0; c0 < C; c0 += columns_at_once) {

@@ -35,8 +35,8 @@ struct Sums {};
 
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
     if (gemm_bf16(m, n, k, a, b, c)) return;
-    constexpr std::int64_t least = 250000;  // least multiply-adds of a thread; for fewer, waking it takes too long
-    const double pack_a = a.column == 1 ? 10 : 30, pack_b = 30;  // time to pack an element, in multiply-adds (measured)
+    constexpr std::int64_t least = 250000;                       // fewer multiply-adds are not worth waking a thread
+    const double pack_a = a.column == 1 ? 10 : 30, pack_b = 30;  // measured time to pack a number, in multiply-adds
     const GemmKernel& kernel = *chosen_kernel();
     GemmProblem problem{m, n, k, a, b, c, static_cast<float*>(c.data), c.row, second_level_cache()};
     if (c.dtype != DType::f32) {

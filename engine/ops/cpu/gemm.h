@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The matrix product of the CPU engine.
 //
-// Every element of C is computed by the same chain of multiply-adds over k = 0, 1, ... This chain does not depend on M,
-// N, the number of threads or the position of the element. The bits of an element therefore depend only on its row of
-// A, its column of B and the instruction set. Two bf16 factors are multiplied with bf16 instructions if the machine has
-// them (see bf16_form()).
+// Every element of C = A B is computed by the same chain of multiply-adds over k = 0, 1, ... This chain does not depend
+// on M, N, the number of threads or the position of the element. The bits of an element therefore depend only on its
+// row of A, its column of B and the instruction set. Two bf16 factors are multiplied with bf16 instructions if the
+// machine has them (see bf16_form()).
 #pragma once
 #include "engine/tensor/view.h"
 
@@ -64,8 +64,8 @@ struct Product {
 inline Product product(const View& v, bool add = false) { return {v.data, v.dtype, v.columns(), add, nullptr, {}}; }
 
 // Computes C(M,N) = A(M,K) B(K,N). Adds the old C if c.add is set, and c.bias if it is not null. Then calls the
-// epilogue, c.then. A thread allocates memory only if its part of the product needs more than all earlier products. f64
-// and c128 are computed by the definition (engine/math/matrix.h).
+// epilogue, c.then. A thread allocates memory only if its part of the product needs more scratch memory than any
+// earlier part that this thread computed. f64 and c128 are computed by the definition (engine/math/matrix.h).
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c);
 
 // The instruction set of matrix products: "avx512", "avx2" or "generic". The default is the best that the machine

@@ -16,7 +16,7 @@ namespace {
 // Sizes that fit into the caches of a core. First-level cache: 32 rows of A with left_depth numbers each (40 KiB).
 // Second-level cache: right_room packed numbers of B (1 MiB), or sums_room float sums of C (1.2 MiB).
 constexpr std::int64_t left_depth = 640, right_room = 512 * 1024, sums_room = 300 * 1024;
-constexpr std::int64_t slab_columns = 512;  // columns of a slab (packed part) of B that does not have the full depth K
+constexpr std::int64_t slab_columns = 512;  // columns of a slab (packed part of B) whose depth is less than K
 
 std::int64_t parts(std::int64_t size, std::int64_t most) { return (size + most - 1) / most; }
 std::int64_t whole(std::int64_t size, std::int64_t unit) { return parts(size, unit) * unit; }
@@ -92,9 +92,9 @@ class Part {
             }
     }
 
-    // Computes a row of blocks of C, for one part of K. The sums over the earlier parts of K are read from `start`,
-    // and the new sums are written to `end`. For the first part of K, the sums begin with the values that gemm_bf16.h
-    // describes. For the last part of K, the new sums are written to C instead.
+    // Computes a row of blocks of C, for one part of K. The sums over the earlier parts of K are read from `start`, and
+    // the new sums are written to `end`. For the first part of K, the sums instead begin with the old C (if `add` is
+    // set) plus the bias or, if C is bf16, with 0. For the last part of K, the new sums are written to C instead.
     void multiply_rows(Range rows, Range columns, Range depth, const std::uint16_t* right, float* start, float* end) {
         const auto* left =
             static_cast<const std::uint16_t*>(p_.a.data) + rows.begin * p_.a.row + depth.begin * p_.a.column;
@@ -155,7 +155,7 @@ class Part {
     }
 
     // True if A can be read unpacked: the tiles are not cut off at the edge of A, the rows consist of whole cache
-    // lines, and the rows do not all fall into a few cache sets.
+    // lines, and the rows do not all fall into a few cache sets, where they would evict each other.
     bool serves_unpacked(const std::uint16_t* left, Range rows, Range depth) const {
         std::int64_t row = 2 * p_.a.row;
         return p_.a.column == 1 && rows.size() % 16 == 0 && depth.size() % 32 == 0 && row % 64 == 0 &&
@@ -202,7 +202,7 @@ bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor 
     Problem problem{*form, m, n, k, a, b, c};
     // right_cost: packing a column of B takes about as long as multiplying it by this many rows of A. left_cost:
     // reading a row of A, or transposing it, takes about as long as multiplying it by this many columns of B.
-    constexpr std::int64_t least = 1 << 20;  // least multiply-adds of a thread; for fewer, waking it takes too long
+    constexpr std::int64_t least = 1 << 20;  // fewer multiply-adds are not worth waking a thread
     const double right_cost = 50, left_cost = a.column == 1 ? 60 : 100;
     const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());
     const GemmGrid grid = choose_grid(m, n, most, 32, 32, left_cost, right_cost);

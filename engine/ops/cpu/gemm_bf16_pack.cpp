@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Packs the factors of bf16 products, and begins and finishes blocks of C.
+// Packs the factors of bf16 products, sets blocks of C to their initial sums, and writes finished blocks to C.
 //
 // This file is compiled for AVX-512, whatever the rest of the program is compiled for. Therefore it calls only
-// intrinsics and functions that are local to it (see gemm_block.h).
+// intrinsics and functions that are local to it: if it called a shared function, the linker could make the rest of the
+// program use the copy for AVX-512 (see gemm_block.h).
 #include "engine/ops/cpu/gemm_bf16.h"
 
 #ifdef __x86_64__
@@ -25,8 +26,9 @@ typedef std::uint32_t FourWords __attribute__((vector_size(16), aligned(2), may_
 inline Words load(__mmask32 there, const std::uint16_t* p) { return (Words)_mm512_maskz_loadu_epi16(there, p); }
 inline void store(std::uint16_t* p, Words v) { _mm512_storeu_si512(p, (__m512i)v); }
 
-// Interleaves numbers of a and b in units of `unit` numbers. Each register is cut into parts of `part` numbers; from
-// every part, the lower half (half = 0) or the upper half (half = 1) is used. Each zip is one instruction.
+// zip() interleaves numbers of the registers a and b in units of `unit` numbers. Each register is cut into parts of
+// `part` numbers; from every part, the lower half (half = 0) or the upper half (half = 1) is used. Each zip() is one
+// instruction. zipped() returns the source of element e of the result: an index in a, or `numbers` plus an index in b.
 constexpr int zipped(int e, int numbers, int part, int unit, int half) {
     const int place = e % part, from_b = place / unit % 2;
     return e - place + half * part / 2 + place / (2 * unit) * unit + place % unit + from_b * numbers;
@@ -35,7 +37,7 @@ template <class Numbers, int part, int unit, int half, int... e>
 inline Words zip(Words a, Words b, std::integer_sequence<int, e...>) {
     return (Words)__builtin_shuffle((Numbers)a, (Numbers)b, Numbers{zipped(e, sizeof...(e), part, unit, half)...});
 }
-// Zips within the 16-byte quarters of a register, in units of 16, 32 or 64 bits.
+// Interleave numbers within the 16-byte quarters of two registers, in units of 16, 32 or 64 bits.
 template <int half>
 inline Words zip_16(Words a, Words b) {
     return zip<Halves, 8, 1, half>(a, b, std::make_integer_sequence<int, 32>{});

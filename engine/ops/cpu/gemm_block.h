@@ -132,8 +132,8 @@ inline std::int64_t panels_of(std::int64_t columns) { return (columns + tile_col
 constexpr std::int64_t a_room = block_rows / tile_rows * panel_across;
 static_assert(a_room >= tile_rows * row_along);
 
-// Returns the number of columns of B that are packed together. They fill at most half of the second-level cache,
-// unless even one panel fills more.
+// Returns the number of columns of B that are packed together, in whole panels of tile_columns columns. The panels fill
+// at most half of the second-level cache, except that there is always at least one panel.
 std::int64_t block_columns(std::int64_t columns, std::int64_t cache) {
     std::int64_t most = cache / 2 / (b_panel * std::int64_t(sizeof(float)));
     return smaller(panels_of(columns), most > 1 ? most : 1) * tile_columns;

@@ -30,8 +30,10 @@ struct GemmKernel {
 const std::vector<GemmKernel>& gemm_kernels();
 
 // choose_grid() cuts C(m,n) into at most `most` parts of equal size, one for each thread, and returns this size. Parts
-// at the edge of C may be smaller. The size minimises the cost of a full part, which is
-// height * width + row_cost * height + column_cost * width.
+// at the edge of C may be smaller. The size minimises the cost of a full part, in multiply-adds for each step of the
+// sum over K:
+//     height * width + row_cost * height + column_cost * width
+// row_cost and column_cost are the costs of packing one number of A and one number of B.
 struct GemmGrid {
     std::int64_t height, width;  // size of a part of C; multiples of row_unit and column_unit
 };

@@ -16,7 +16,7 @@ inline Vector load(const std::uint16_t* p) {
     return Vector(__builtin_convertvector(*reinterpret_cast<const Halves*>(p), Words) << 16);
 }
 inline void store(float* p, Vector v) { *reinterpret_cast<LooseVector*>(p) = v; }
-// Converts x to the type of `to`. To bfloat16, it rounds to nearest even; NaN stays NaN.
+// Converts x to the type of `to`. A conversion to bfloat16 rounds to the nearest number, ties to even; NaN stays NaN.
 inline void narrow(float& to, float x) { to = x; }
 inline void narrow(std::uint16_t& to, float x) {
     std::uint32_t u = __builtin_bit_cast(std::uint32_t, x);

@@ -35,7 +35,7 @@ void each_point(const View& u, const View& to, const Area& at, F f) {
     u.dtype == DType::f32 ? each_point<float>(u, to, at, f) : each_point<bfloat16>(u, to, at, f);
 }
 
-// Applies the rotary embedding to an area of y, in place. Column n0 need not be the first column of a head.
+// Applies the rotary embedding to an area of y, in place. Column at.n0 need not be the first column of a head.
 template <class S>
 void turn(const View& y, const Ints& positions, const View& rotary_table, const Area& at) {
     const std::int64_t D = rotary_table.columns();

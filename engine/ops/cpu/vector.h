@@ -34,7 +34,7 @@ inline void store(float* p, Vector v) { *reinterpret_cast<Vector*>(p) = v; }
 inline Vector splat(float x) { return x - Vector{}; }
 
 // widen() loads numbers of a tensor, at any address, as floats. narrow() converts floats to the type of the tensor, and
-// stores them. To bfloat16, it rounds to nearest even; NaN stays NaN.
+// stores them. A conversion to bfloat16 rounds to the nearest number, ties to even; NaN stays NaN.
 inline Vector widen(const float* p) { return Vector(*reinterpret_cast<const LooseVector*>(p)); }
 inline Vector widen(const bfloat16* p) {
     return Vector(__builtin_convertvector(*reinterpret_cast<const Halves*>(p), Bits) << 16);

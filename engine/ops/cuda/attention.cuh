@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Shared by the CUDA kernels of softmax attention: their arguments, the tables of an attention mask in GPU memory,
-// tiles in shared memory, and products of these tiles. The kernels follow FlashAttention-2 (Dao 2023). A block computes
-// the results of one tile of queries (or keys) of one head. It visits, one after another, the tiles of keys (or
-// queries) that these rows attend to (or are seen by). Each warp computes the scores of 16 query rows, and keeps the
-// scores in registers, in the order in which the tensor cores return them. If a head is wider than a tile, its columns
-// are cut into chunks, and each block computes one chunk of the results.
+// tiles in shared memory, and products of these tiles. The kernels follow FlashAttention-2 (Dao 2023). A CUDA block
+// computes the results of one tile of one head. For a tile of queries, it loops over the key tiles that the queries
+// see; for a tile of keys, it loops over the query tiles that see the keys. Each warp computes the scores of 16 query
+// rows, and keeps the scores in registers, in the order in which the tensor cores return them. If a head is wider than
+// a tile, its columns are cut into chunks, and each block computes one chunk of the results.
 #pragma once
 #include <cstring>
 #include <string>
@@ -18,20 +18,21 @@ namespace masquerade::DEVICE {
 
 constexpr float log2_of_e = 1.44269504f;
 
-// The numbers of warps and threads of a block, and of query rows and keys of its tiles. S is the type of the numbers,
-// and W the number of columns of a chunk.
+// The numbers of warps and threads of a CUDA block, and of query rows and keys of its tiles. S is the type of the
+// numbers. W is the number of columns of a chunk, the part of a head that fits in a tile.
 template <class Storage, int columns, int warps_of_block>
 struct TileSizes {
     using S = Storage;
     static constexpr int W = columns, warps = warps_of_block, threads = 32 * warps, queries = 16 * warps;
     static constexpr int keys = W == 64 && warps == 4 ? 64 : 32;
-    // Least number of blocks that fit on a multiprocessor at once. They have 256 threads in all, and a multiprocessor
-    // has 65536 registers, so ptxas may still give each thread up to 255 registers.
+    // The number of blocks that must fit on a multiprocessor at once. They have 256 threads in all, and a
+    // multiprocessor has 65536 registers, so ptxas may still give each thread up to 255 registers.
     static constexpr int blocks = 256 / threads;
-    static constexpr int stages = sizeof(S) == 2 ? 2 : 1;  // 2: the next tile is copied during the products
+    static constexpr int stages = sizeof(S) == 2 ? 2 : 1;  // tile buffers; if 2, a tile is copied during products
 };
 
-// The tables of an attention mask, as pointers into GPU memory: its TilePlan (attention_tiles.cuh).
+// The TilePlan of an attention mask (attention_tiles.cuh) in GPU memory: the tiles, and the pairs of tiles that attend
+// to each other.
 struct Tables {
     const AttentionTile *query_tiles, *key_tiles;
     const Visit *visits, *visits_by_key;
@@ -105,9 +106,9 @@ __device__ void load_rows(Rows<S, M, W>& to, const S* from, int stride, int rows
     }
 }
 
-// Products of a warp. Element (i, 8n + j) of the result is in sum[n], in the lane and place that multiply_fragments()
-// gives for element (i, j) of d. A tile of keys is processed in groups of 32 slots. If no query row of the warp sees a
-// key of group b, bit b of `groups` is 0, and the group is left out.
+// Products of a warp. sum[n] contains the columns 8n to 8n + 7 of the result, distributed over the lanes like the
+// matrix d of multiply_fragments() (fragments.cuh). A tile of keys is processed in groups of 32 slots. If no query row
+// of the warp sees a key of group b, bit b of `groups` is 0, and the group is left out.
 //
 // multiply_rows: sum(i, n) += sum over d < columns of left(i, d) right(n, d); `left` is the warp's first query row.
 template <int W, class S, int K>
@@ -183,9 +184,9 @@ struct TwoRows {
         }
     }
 
-    // Finds which of the `keys` keys of a visited tile the two rows see. With t = lane % 4, sets bit 32b + 2h + e of
-    // seen[r] if row r sees key 32b + 8t + 2h + e (slot_of()). Returns a word whose bit b is set if any row of the warp
-    // sees one of the 32 keys of group b.
+    // Finds which keys of a key tile, which has `keys` keys, the two rows see. With t = lane % 4, sets bit 32b + 2h + e
+    // of seen[r] if row r sees key 32b + 8t + 2h + e (slot_of()). Returns a word whose bit b is set if any row of the
+    // warp sees one of the 32 keys of group b.
     __device__ unsigned find_seen(const AttentionInput<S>& input, int mask, int keys, std::uint64_t (&seen)[2]) const {
 #pragma unroll
         for (int r = 0; r < 2; r++) {
@@ -224,9 +225,10 @@ struct TwoRows {
     }
 };
 
-// Loads the tiles of one visit, one chunk of columns after another, and calls use(c) when chunk c is in shared memory.
-// If `ahead` is set, there is only one chunk, and the caller has begun to copy it. load_next() then begins to copy the
-// tiles of the next visit, and these copies run while use() computes.
+// A visit is a pair of a query tile and a key tile. Loads the tiles of one visit, one chunk of columns after another,
+// and calls use(c) when chunk c is in shared memory. If `ahead` is set, there is only one chunk, and the caller has
+// begun to copy it. load_next() then begins to copy the tiles of the next visit, and these copies run while use()
+// computes.
 template <class Load, class LoadNext, class Use>
 __device__ void each_chunk(int chunks, bool ahead, Load load, LoadNext load_next, Use use) {
     for (int c = 0; c < chunks; c++) {
@@ -252,9 +254,9 @@ __device__ void put_two(S* row, int c, float x, float y, int columns, bool align
     store_two(row + c, x, y, c < columns, c + 1 < columns, aligned);
 }
 
-// Keeps the tables of the last 8 segment graphs (attention masks) in GPU memory, because all layers of a model use
-// the same mask, in the forward and in the backward. An entry is found by comparing the whole content of the graph. A
-// caller may therefore change a graph without telling this class.
+// Keeps the tables of the last 8 segment graphs (attention masks) in GPU memory, because all layers of a model use the
+// same mask, in the forward and in the backward. An entry is found by comparing the whole content of the graph. A
+// caller may therefore change a graph between two calls.
 //
 // No function of this class waits for the GPU or reads from it. A step that is captured as a CUDA graph sends its own
 // tables and never uses tables that were sent before the capture. The captures of similar steps therefore record the
@@ -325,8 +327,8 @@ class TableKeeper {
 inline TableKeeper tables_of_graphs;
 
 // Calls f(sizes) with the TileSizes for heads of D columns and numbers of type S. In bf16 with D <= 64, a block usually
-// has tiles of 64 query rows. If tiles of 16 query rows need less than half as many rows, empty rows included, because
-// the query segments are short, a block has one warp and tiles of 16 query rows.
+// has tiles of 64 query rows. If the query segments are so short that tiles of 16 rows have less than half as many rows
+// in all, unused rows included, a block has one warp and tiles of 16 query rows.
 template <class S, class F>
 void for_tile_sizes(int D, const SegmentGraph& graph, F f) {
     if constexpr (sizeof(S) == 4) {

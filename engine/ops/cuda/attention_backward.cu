@@ -19,27 +19,30 @@ struct BackwardInput {
     float* delta;      // (Nq,H): see struct Delta; attention_dq_kernel writes it, attention_dkv_kernel reads it
 };
 
-// Tag of the workspace for delta (Nq,H). For each query row and head, delta = sum_j p_j dp_j over the visible keys j,
-// where p_j is a probability and dp_j its gradient. The gradient of a score is ds_j = p_j (dp_j - delta) / sqrt(D).
+// Tag of the workspace for delta (Nq,H). For each query row and head, delta = sum_j p_j dp_j over the visible keys k_j,
+// where p_j is a probability and dp_j its gradient. The gradient of the dot product q.k_j is ds_j = p_j (dp_j - delta)
+// / sqrt(D).
 //
-// If a query tile has only one visit, delta is computed from its p_j and dp_j before ds. In a row that sees only one
-// key, ds_j is then exactly 0. Otherwise the kernel for dq needs a delta before it knows all p_j and dp_j. It
-// takes c = dy.y, which differs from delta because y is rounded to S, and corrects the result. The sum of p is 1, so
+// If a query tile sees keys of only one key tile, delta is computed from the p_j and dp_j of this tile. In a row that
+// sees only one key, ds_j is then exactly 0. Otherwise the kernel for dq needs a delta before it knows all p_j and
+// dp_j. It takes c = dy.y, which differs from delta because y is rounded to S, and corrects the result. The sum of p is
+// 1, so
 //     delta - c = sum_j p_j (dp_j - c),    dq = (sum_j p_j (dp_j - c) k_j - (delta - c) sum_j p_j k_j) / sqrt(D)
 // and the kernel computes these three sums in one loop.
 struct Delta {};
 
-// The probabilities p and their gradients dp of one visit: for the warp's 16 query rows and the keys of the tile.
+// The probabilities p and their gradients dp for one pair of a query tile and a key tile: the warp's 16 query rows and
+// the keys of the key tile.
 template <class Sizes>
 struct Pairs {
     using S = typename Sizes::S;
     static constexpr int W = Sizes::W, K = Sizes::keys;
-    float p[K / 8][4], dp[K / 8][4];  // until finish() replaces them: q.k and dy.v
+    float p[K / 8][4], dp[K / 8][4];  // contain q.k and dy.v until finish() replaces them
     float lse[2];
     std::uint64_t seen[2];  // as TwoRows::find_seen() sets it
     unsigned groups = 0;    // bit b: a query row of the warp sees one of the 32 keys of group b
 
-    // Begins to compute one visit: sets p and dp to 0, and finds which of the `keys` keys the query rows see.
+    // Begins a new key tile: sets p and dp to 0, and finds which of its `keys` keys the query rows see.
     __device__ void begin(const AttentionInput<S>& input, const TwoRows<S>& rows, int mask, int keys) {
         clear(p), clear(dp);
         groups = rows.find_seen(input, mask, keys, seen);
@@ -52,8 +55,9 @@ struct Pairs {
         multiply_rows<W>(p, q.at(warp_row, 0), q.stride, k, groups, columns);
         multiply_rows<W>(dp, dy.at(warp_row, 0), dy.stride, v, groups, columns);
     }
-    // Replaces the sums by the probability p, without dropout, and its gradient dp. Both are 0 if the row does not see
-    // the key. Calls f(n, s, kept) for each pair p[n][s], where `kept` says whether dropout keeps the probability.
+    // Replaces q.k by the probability p, without dropout, and dy.v by the gradient dp of p. Both are 0 if the row does
+    // not see the key. Calls f(n, s, kept) for each pair p[n][s], where `kept` says whether dropout keeps the
+    // probability.
     template <class F>
     __device__ void finish(const AttentionInput<S>& input, const TwoRows<S>& rows, int channel, int head, F f) {
         const auto kept = float(input.dropout.kept);
@@ -140,8 +144,9 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
     const TwoRows<S> rows(input.forward, tile.row, tile.rows());
     Pairs<Sizes> pairs;
     float dq[W / 8][4], of_p[W / 8][4];  // sums of p (dp - delta) k and, if there are several visits, of p k
-    // If there are several visits, `delta` is c = dy.y, and `rest` becomes delta - c (struct Delta). If there is only
-    // one visit, `delta` becomes delta itself, and `rest` stays 0.
+    // A visit is one key tile in which the queries see a key. If there are several visits, `delta` is c = dy.y, and
+    // `rest` becomes delta - c (struct Delta). If there is only one visit, `delta` becomes delta itself, and `rest`
+    // stays 0.
     float delta[2] = {0, 0}, rest[2] = {0, 0};
     clear(dq), clear(of_p);
 #pragma unroll
@@ -243,14 +248,15 @@ struct KeyTiles {
     struct {
         Rows<S, Sizes::queries, Sizes::W> q, dy;
     } stage[Sizes::stages];
-    Rows<S, Sizes::queries, Sizes::keys> p, ds;  // (queries, slots of keys); p is 0 where dropout removes it
+    // A row for each query, and a column for each slot of a key (slot_of()). p is 0 where dropout removes it.
+    Rows<S, Sizes::queries, Sizes::keys> p, ds;
 };
 
 template <class Sizes, class S = typename Sizes::S>
 __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
     attention_dkv_kernel(BackwardInput<S> input, KeyGradients<S> gradients) {
     // dk and dv are cut into pieces of 16 rows (slots of keys) and 8 columns. A warp computes `down` x `across` pieces
-    // of each.
+    // of dk and as many of dv.
     constexpr int W = Sizes::W, K = Sizes::keys, warps = Sizes::warps, M = Sizes::queries;
     constexpr int down = K / 16 / warps > 1 ? K / 16 / warps : 1, beside = warps * 16 / K > 1 ? warps * 16 / K : 1;
     constexpr int across = W / 8 / beside;
@@ -270,7 +276,8 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
 #pragma unroll
     for (int m = 0; m < down; m++) clear(dk[m]), clear(dv[m]);
 
-    // Step n of the loop computes visit n % visits for query head first_head + n / visits.
+    // A visit is one query tile that sees some of the keys. Step n of the loop computes visit n % visits for query head
+    // first_head + n / visits.
     const int visits = keys.last - keys.first, steps = visits * heads.readers();
     const auto visit_at = [&](int n) { return input.forward.tables.visits_by_key[keys.first + n % visits]; };
     const auto load_queries = [&](const Visit& visit, int n, int from) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Cuts the query rows and key rows of an attention mask (a SegmentGraph) into tiles, on the host. A query tile visits a
 // key tile if at least one of its rows sees at least one of the keys. The plan lists all visits, once sorted by query
-// tile and once by key tile, with the keys that each row sees as bits. Pairs of tiles that are not listed are never
-// computed, and kernels need nothing else of the mask.
+// tile and once by key tile. A visit also says which keys each row sees: either all keys, or one bit for each key.
+// Pairs of tiles that are not listed are never computed, and kernels need nothing else of the mask.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -36,7 +36,7 @@ struct alignas(16) Visit {
 
 struct TilePlan {
     std::vector<AttentionTile> query_tiles, key_tiles;
-    std::vector<Visit> visits;         // sorted by query tile; within a query tile, in visiting order
+    std::vector<Visit> visits;         // sorted by query tile; within a query tile, in the order of computation
     std::vector<Visit> visits_by_key;  // sorted by key tile; within a key tile, in the order of the query tiles
     // If some query row of a visit does not see all keys of the key tile, `seen` has one word for each query row of the
     // visit. Bit j of the word is set if the row sees key j of the key tile.

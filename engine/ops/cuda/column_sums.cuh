@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Column sums of a matrix, with the same bits as on the CPU: the rows of each chunk of 64 are summed in order, then the
 // sums of the chunks are added in order. A first kernel computes the sums of the chunks. Each of its warps sums one
-// chunk of rows, for only as many columns as its 32 lanes have, so that many warps share the work. A second kernel adds
-// the sums of the chunks.
+// chunk of rows, but only the columns of its own 32 lanes, so that many warps share the work. A second kernel adds the
+// sums of the chunks.
 #pragma once
 #include "engine/ops/cuda/packet.cuh"
 #include "engine/ops/cuda/workspace.cuh"

@@ -109,7 +109,8 @@ void run_block(const Block& block) {
     gemm(rows, V, C, factor(block.h), transposed(factor(block.w)), {logits, DType::f32, false, step},
          block.b.as<float>());
 
-    // So many warps that each thread reads at most eight groups of its row, but at most 32 warps.
+    // A row gets one warp for every 256 groups of logits, so that a thread reads at most eight groups, but at most 32
+    // warps.
     const std::int64_t warps = std::min<std::int64_t>(32, (step / group + 255) / 256);
     if (rows > 0)
         launch<loss_kernel>(unsigned(rows), unsigned(32 * warps), 0, logits, int(V), int(step), block.targets,

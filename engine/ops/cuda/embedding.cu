@@ -27,8 +27,9 @@ __device__ inline unsigned peers_of(int digit, bool there) {
     return peers;
 }
 
-// The row of one lane, when a warp reads 32 rows. `there`: whether the row exists. `rank`: how many earlier rows of the
-// 32 have the same digit. `count`: how many rows of the 32 have this digit.
+// The row of one lane, when a warp reads 32 rows. `digit`: the 8 bits of the row's id by which the rows are being
+// sorted. `there`: whether the row exists. `rank`: how many earlier rows of the 32 have the same digit. `count`: how
+// many rows of the 32 have this digit.
 struct Place {
     bool there;
     int id, digit, rank, count;
@@ -45,10 +46,10 @@ __device__ inline Place place_of(const int* ids, int row, int end, int shift) {
 }
 
 // Sorts n ids and notes the row that each id comes from. It is a radix sort by digits of 8 bits, from the lowest digit
-// to the highest, in one block. Each warp owns a range of rows. For each digit, the warps count how often each value of
-// the digit occurs in their ranges; the block turns the counts into positions; and the warps move every row to its
-// position, 32 rows at a time and in order, so that rows with the same digit keep their order. sorted_ids(2n) and
-// sorted_rows(2n) have two halves; pass number k writes half k mod 2.
+// to the highest, in one CUDA block. Each warp owns a range of rows. For each digit, the warps count how often each
+// value of the digit occurs in their ranges; the block turns the counts into positions; and the warps move every row to
+// its position, 32 rows at a time and in order, so that rows with the same digit keep their order. sorted_ids(2n) and
+// sorted_rows(2n) have two halves; pass k, which sorts by digit k, writes half k mod 2.
 __global__ void __launch_bounds__(32 * sort_warps)
     sort_kernel(const int* ids, int n, int passes, int* sorted_ids, int* sorted_rows) {
     __shared__ int next[sort_warps][digits], before[digits];
