@@ -6,7 +6,7 @@
 //   check_contract   the op keeps the contract of ops.h: gradients are stored or added, outputs are fully written, no
 //                    other memory is changed, wrong sizes are refused. The results for a row do not depend on which
 //                    gradients are requested, on the number of threads, or on the other rows of the batch
-// The ladder uses no test framework, because `inspect gradients` runs it, too.
+// The ladder uses no test framework, because the command `inspect gradients` of the program runs it, too.
 #pragma once
 #include "engine/base/random.h"
 #include "engine/ops/ops.h"
@@ -109,8 +109,8 @@ struct Case {
     std::vector<Operand> operands;
     std::vector<Indices> indices;
     std::function<void(const Call&)> forward, backward;
-    // Calls the function of nn/functions.h that records the op. If the op draws random numbers, their stream is named
-    // "ladder".
+    // Calls the function of nn/functions.h that records the op on a tape. If the op draws random numbers, their stream
+    // is named "ladder".
     std::function<void(const OnTape&)> record;
     int rows = 0;   // number of rows of the operands with of_row = true
     Operand usual;  // default properties of the operands that are declared next
@@ -168,8 +168,8 @@ struct Op {
 // Returns the case of a row of the op table at the given sizes, with random numbers.
 Case prepared(const Op& op, Sizes sizes);
 
-// Host memory for one tensor, with guard bytes on both sides. If the device has separate memory, also a block of the
-// same size on the device.
+// Host memory for one tensor, with guard bytes on both sides. If the device has separate memory, a Guarded also has a
+// block of the same size on the device.
 class Guarded {
   public:
     Guarded(const Shape& shape, DType dtype, const char* path, Device device = Device::cpu);

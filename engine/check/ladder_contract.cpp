@@ -28,8 +28,8 @@ struct Contract : Check {
 
     Call call_of(const Case& some) const { return Call(some, type, type, device); }
 
-    // Checks that results contain no NaN, and that all other memory, including the guards, is unchanged. Returns the
-    // call with all results.
+    // Checks that results contain no NaN, and that all other memory, including the guard bytes around each tensor, is
+    // unchanged. Returns the call with all results.
     Call check_writes() const {
         Call call = call_of(c);
         std::vector<std::string> values, others;  // the bytes of call.values and call.others so far

@@ -188,8 +188,8 @@ Case dropout_case(Sizes n) {
     return c;
 }
 
-// Returns a multiple of 1/16 from -2 to 2. For such x and f and a dropout rate of 1/2 or 0, s = x + dropout(f) is exact
-// in bf16. All types then have the same s, and its mean and rstd can be compared.
+// Returns a multiple of 1/16 from -2 to 2. If all numbers of x and f are of this form, and the dropout rate is 1/2 or
+// 0, s = x + dropout(f) is exact in bf16. All types then have the same s, and its mean and rstd can be compared.
 double sixteenth(Sequence& random) { return (double(random.below(65)) - 32) / 16; }
 
 Case residual_norm_case(Sizes n, float rate) {

@@ -99,7 +99,7 @@ T other_argument(const Call& a, const Others& others) {
 
 // Returns the argument of a case for the parameter `name` of an op: View x is the tensor x, Grad dx its gradient, and
 // View dy the cotangent of y. The argument is absent if the case has no such tensor. Views and Grads have an element
-// for each key source.
+// for each key source (key/value tensor).
 template <class T, class Others>
 T argument(const Call& a, const std::string& name, const Others& others) {
     const std::string without_d = name.substr(1);

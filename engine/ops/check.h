@@ -29,8 +29,8 @@ inline void expect_count(const char* op, const char* role, const Ints& ints, std
     if (ints.count != count) throw Error(op, ": ", ints.count, " ", role, ", expected ", count);
 }
 
-// Each entry of `rows` must be the index of a row of `of`; if `or_none` is true, negative entries are allowed, too.
-// Entries on CUDA are not checked, because the host cannot read them.
+// Each entry of `rows` must be the index of a row of the tensor `of`. If `or_none` is true, negative entries are
+// allowed, too. Entries on CUDA are not checked, because the host cannot read them.
 inline void expect_rows(const char* op, const char* role, const Ints& rows, const View& of, bool or_none = false) {
     if (of.device != Device::cpu) return;
     for (std::int64_t i = 0; i < rows.count; i++)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Ops of discrete latents: nearest_code (the nearest row of a codebook), nearest_level, straight_through, distance (to
-// the code), and learn_codes (the moving-average update of codebooks). All tensors have the arithmetic type.
+// Ops of discrete latents: nearest_code (the nearest row of a codebook), nearest_level (the nearest of equally spaced
+// numbers), straight_through (the code, with the gradient of the latent), distance (from latent to code), and
+// learn_codes (the moving-average update of codebooks). All tensors have the arithmetic type.
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
 

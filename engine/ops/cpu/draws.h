@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Computes the random words of Stream::at() (base/random.h) with vector instructions. The generator is Philox, which
-// turns a counter into random words; each lane of a vector computes one counter.
+// turns a counter into four random words. Each lane of a vector processes one counter.
 #pragma once
 #include "engine/base/random.h"
 #include "engine/math/lanes.h"

@@ -164,8 +164,8 @@ class Part {
 
     const Problem& p_;
     Range rows_, columns_;
-    // width_, depth_: columns and rows of a slab of B. height_: number of rows of C that are computed with one slab
-    // before the next slab is packed.
+    // width_, depth_: columns and rows of a slab (packed part) of B. height_: number of rows of C that are computed
+    // with one slab before the next slab is packed.
     std::int64_t width_, depth_, height_;
     std::int64_t part_;  // depth of the parts into which a slab (packed part of B) is cut
     std::uint16_t *left_, *right_;
@@ -201,7 +201,8 @@ bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor 
     if (!form || a.dtype != DType::bf16 || b.dtype != DType::bf16 || k == 0) return false;
     Problem problem{*form, m, n, k, a, b, c};
     // right_cost: packing a column of B takes about as long as multiplying it by this many rows of A. left_cost:
-    // reading a row of A, or transposing it, takes about as long as multiplying it by this many columns of B.
+    // reading a row of A (or transposing it, if the rows of A are not contiguous) takes about as long as multiplying it
+    // by this many columns of B.
     constexpr std::int64_t least = 1 << 20;  // fewer multiply-adds are not worth waking a thread
     const double right_cost = 50, left_cost = a.column == 1 ? 60 : 100;
     const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());

@@ -57,11 +57,12 @@ struct Bf16Form {
 const Bf16Form* bf16_amx();
 const Bf16Form* bf16_avx512();
 
-// Packs an area of f with at most 32 rows into `to`, whose rows are `to_row` numbers apart. Pads with zeros to a
-// multiple of 16 rows and of 32 columns.
+// Packs an area of the factor f into `to`, whose rows are `to_row` numbers apart. The area has at most 32 rows. Pads
+// with zeros to a multiple of 16 rows and of 32 columns.
 void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, const Area& at);
-// Packs an area of f into panels, which are `panel` numbers apart. Pads with zeros to a multiple of 32 rows and at
-// least to a multiple of 16 columns. A tile that has no column of f may stay unset, because it is not read.
+// Packs an area of the factor f into panels of 32 columns, which are `panel` numbers apart. Pads with zeros to a
+// multiple of 32 rows and at least to a multiple of 16 columns. A tile (16 columns of a panel) that has no column of f
+// may stay unset, because it is not read.
 void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, const Area& at);
 
 // Sets block(32,32) to the initial values of its sums: the bias plus, if c.add is set, the old C. C must be f32.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Multiplies blocks of bf16 products with AVX-512, whose 32 registers hold the sums of up to 8 rows and 32 columns.
 //
-// The instruction VDPBF16PS adds the product of the odd numbers of two pairs to the sum, then the product of the even
-// numbers, each as a fused multiply-add (Intel SDM). Like the AMX instruction, it rounds to nearest, reads denormals as
-// zeros and writes none.
+// The instruction VDPBF16PS multiplies two pairs of numbers. It adds the product of the second numbers of both pairs to
+// the sum, then the product of the first numbers, each as a fused multiply-add (Intel SDM). Like the AMX instruction,
+// it rounds to nearest, reads denormals as zeros and writes none.
 #include "engine/ops/cpu/gemm_bf16.h"
 
 #ifdef __x86_64__

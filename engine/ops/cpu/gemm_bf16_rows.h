@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Writes the rows of a finished block of bf16 products to C. A file that includes this header must be compiled for
-// AVX-512 with bf16, and must include <immintrin.h> before this header. All functions of this header are local to
-// that file (gemm_block.h says why).
+// AVX-512 with bf16, and must include <immintrin.h> before this header. All functions of this header are local to that
+// file: of a shared function, the linker could use the copy for AVX-512 in the whole program.
 
 namespace masquerade {
 namespace {
@@ -36,9 +36,9 @@ class RowWriter {
     }
     std::int64_t rows() const { return rows_; }
 
-    // Writes the next `count` rows, or all remaining rows if there are fewer. If C is bf16, adds the bias and the old
-    // C (if `add` is set), then rounds to nearest even: NaN stays NaN, and denormals become zero. If C is f32, the
-    // block already contains the bias and the old C.
+    // Writes the next `count` rows, or all remaining rows if there are fewer. If C is bf16, adds the bias and the old C
+    // (if `add` is set), then rounds to the nearest bf16, ties to even; NaN stays NaN, and denormals become zero. If C
+    // is f32, the block already contains the bias and the old C.
     void write(std::int64_t count) {
         for (; count > 0 && rows_ > 0; count--, rows_--, to_ += to_row_, block_ += 32) {
             __m512 low = _mm512_load_ps(block_), high = _mm512_load_ps(block_ + 16);

@@ -54,8 +54,8 @@ struct AttentionInput {
     AttentionDropout dropout;
 };
 
-// Returns all[s]. The function compares s instead of indexing with it, because the compiler would copy an array with a
-// computed index into local memory, which is slow.
+// Returns all[s]. The function compares s instead of indexing with it. If an array is indexed with a number that is not
+// a constant, the compiler copies the array into local memory, which is slow.
 template <class P>
 __device__ P one_of(const P (&all)[4], int s) {
     return s == 0 ? all[0] : s == 1 ? all[1] : s == 2 ? all[2] : all[3];
@@ -204,7 +204,8 @@ struct TwoRows {
     // is the channel of the tile's first key. If it is not a multiple of 8, the bits of the 8 keys come from two draws.
     __device__ Four draw(const AttentionInput<S>& input, int r, int head, int channel, int b) const {
         const std::uint32_t block = AttentionDropout::block_of(head, channel) + std::uint32_t(4 * b) + threadIdx.x % 4;
-        const unsigned odd = unsigned(channel) % AttentionDropout::keys_a_draw;  // always 0 if no key segments overlap
+        // The offset of the channel in its draw. It is always 0 if no key segments overlap.
+        const unsigned odd = unsigned(channel) % AttentionDropout::keys_a_draw;
         Four words{}, next{};
 #pragma unroll 1
         for (std::uint32_t n = 0; n < (odd ? 2 : 1); n++) {

@@ -401,7 +401,7 @@ void attention_backward(View dy, View q, Views kv, View y, View lse, const Segme
                 aligned = aligned && (!dkv[s] || is_aligned(dkv[s].view.data, 16));
             }
             const Tables& tables = input.forward.tables;
-            // If dq is absent, this kernel must still compute delta. One chunk of columns is then enough.
+            // If dq is absent, attention_dq_kernel must still compute delta. One chunk of columns is then enough.
             launch_tiles<attention_dq_kernel<Sizes>, Sizes, QueryTiles<Sizes>>(tables.query_tile_count, rule.heads,
                                                                                dq ? D : std::min(D, Sizes::W), input,
                                                                                dq.view.as<S>(), dq.add);

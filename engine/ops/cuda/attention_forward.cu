@@ -26,8 +26,8 @@ struct ForwardSums {
     static constexpr int W = Sizes::W, K = Sizes::keys;
     float y[W / 8][4], top[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
 
-    // Adds the keys of one key tile. `scores` contains the dot products q.k, without the factor 1 / sqrt(D), and is
-    // overwritten.
+    // Adds the terms of the keys of one key tile to the sums. `scores` contains the dot products q.k, without the
+    // factor 1 / sqrt(D), and is overwritten.
     __device__ void add(const AttentionInput<S>& input, const TwoRows<S>& rows, const Visit& visit, int head,
                         const std::uint64_t (&seen)[2], unsigned groups, float (&scores)[K / 8][4],
                         const Rows<S, K, W>& v, int columns) {

@@ -11,8 +11,8 @@ namespace masquerade::DEVICE {
 
 constexpr int rows_per_chunk = 64;
 
-// A function of (row, column) that returns this element of a matrix in float. The rows of the matrix begin `step`
-// numbers apart. In this file, the function whose values are summed is called the term.
+// A function of (row, column) that returns the element of a matrix at this place, in float. The rows of the matrix
+// begin `step` numbers apart. In this file, `term` is the function whose values are summed.
 template <class S>
 struct ElementOf {
     const S* x;
@@ -21,7 +21,7 @@ struct ElementOf {
 };
 
 // The number of columns that a lane sums. If the terms are elements of a matrix, a lane reads a packet of 16 bytes at a
-// time, and sums the columns of this packet. For any other term, it is 1 column.
+// time, and sums the columns of this packet. For any other function `term`, a lane sums 1 column.
 template <class F>
 constexpr int columns_of_lane = 1;
 template <class S>
@@ -44,8 +44,8 @@ __device__ void read_terms(const F& term, std::int64_t row, int c, A (&x)[n]) {
         read_numbers(term.x + row * term.step + c, x);
 }
 
-// Writes the column sums of one chunk to a row of `parts`. A lane sums n columns. The rows of `parts` have `width`
-// numbers, a multiple of n, so that every lane can write its n sums as whole packets if n is not 1.
+// Writes the column sums of one chunk of 64 rows to a row of `parts`. A lane sums n columns. The rows of `parts` have
+// `width` numbers, a multiple of n, so that every lane can write its n sums as whole packets of 16 bytes if n is not 1.
 template <int n, class A, class F>
 __global__ void __launch_bounds__(32) chunk_sums_kernel(std::int64_t rows, int width, F term, A* parts) {
     const int c = (int(blockIdx.y) * 32 + int(threadIdx.x)) * n;

@@ -15,8 +15,8 @@ constexpr int digit_bits = 8, digits = 1 << digit_bits, sort_warps = 32, warps_o
 struct Ids {};
 struct Rows {};
 
-// Returns a mask of those lanes of the warp that have a row (`there`) and whose digit equals the calling lane's
-// digit.
+// Returns a mask of those lanes of the warp that have a row (`there`) and whose digit (8 bits of an id) equals the
+// digit of the calling lane.
 __device__ inline unsigned peers_of(int digit, bool there) {
     unsigned peers = __ballot_sync(0xffffffffu, there);
     for (int bit = 0; bit < digit_bits; bit++) {
