@@ -38,7 +38,7 @@ enum class Kind { storage, arithmetic };  // the storage type S and the arithmet
 // Fills an operand with random numbers.
 using Draw = std::function<void(std::vector<double>&, Sequence&)>;
 double normal(Sequence& random);
-Draw each(const std::function<double(Sequence&)>& number);  // calls number() for each number of the operand
+Draw each(const std::function<double(Sequence&)>& number);  // sets each number of the operand to number(random)
 Draw uniform(double low, double high);
 
 // One tensor of a call and how to check it. `numbers` is the value of a tensor that the op reads, or the cotangent of a
@@ -52,7 +52,7 @@ struct Operand {
     std::vector<double> numbers;
     bool weight = false;     // the gradient has the arithmetic type A, even if the value has the storage type S
     bool rounded = false;    // the op rounds an intermediate value to the storage type, which adds one rounding error
-    bool of_row = false;     // row n belongs to row n of the batch; its bits must not depend on other rows
+    bool of_row = false;     // row n of the tensor belongs to row n of the batch; its bits depend on no other row
     bool any_rows = false;   // the op cannot detect a surplus row, so the ladder does not try one
     bool any_shape = false;  // the op cannot detect a wrong shape, so the ladder does not try one
     double length = 1;       // number of terms in the sum that gives one number of an output or of a gradient
@@ -184,7 +184,7 @@ class Guarded {
     std::string bytes() const;  // the bytes of the numbers, without guards
 
   private:
-    static constexpr std::size_t guard = 256;  // bytes on each side
+    static constexpr std::size_t guard = 256;  // size in bytes of the guard on each side of the tensor
     Buffer memory_, there_;
     View view_;
 };
@@ -252,10 +252,10 @@ void each_result(const Call& a, const Call& b, F f) {
     }
 }
 
-// Returns the largest error allowed for an output's values or an input's gradient, relative to the largest number. The
-// arithmetic may cause an error of factor (2 + sqrt(length)) times the rounding error of type A. The reason for the
-// square root is that the errors of the terms of a sum partly cancel. In bf16, a value that is stored in type S, and
-// Operand::rounded, each add one bf16 rounding error.
+// Returns the largest error allowed for an output's values or an input's gradient, relative to the largest number of
+// this tensor. The arithmetic may cause an error of o.factor * (2 + sqrt(o.length)) times the rounding error of type A,
+// where o is the operand. The reason for the square root is that the errors of the terms of a sum partly cancel. In
+// bf16, a value that is stored in type S, and o.rounded, each add one bf16 rounding error.
 double bound_of(const Operand& operand, DType type);
 std::string at(Sizes sizes);  // " at 5x4x3"
 

@@ -32,7 +32,7 @@ struct Contract : Check {
     // unchanged. Returns the call with all results.
     Call check_writes() const {
         Call call = call_of(c);
-        std::vector<std::string> values, others;  // the bytes of call.values and call.others so far
+        std::vector<std::string> values, others;  // the bytes of call.values and call.others at the last check
         const auto check = [&](const Guarded& tensor, std::string& before, const std::string& name, bool result,
                                const std::string& when) {
             if (result)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// check_calculus() and check_precision(), which compare numbers.
+// The checks of the test ladder that compare numbers with exact ones: check_calculus() and check_precision().
 #include "engine/ops/cpu/gemm.h"
 #include "engine/check/ladder.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The op table of the test ladder (engine/check/ladder.h). Each op of ops.h has one row for each way of using it:
-// sizes, operands, the forward and backward calls, and the call that records the op on a tape. Further rows are in the
-// files ops_table_*.cpp.
+// The op table of the test ladder (engine/check/ladder.h). Each op of ops.h has one row for each way of using it. A row
+// says the sizes, the operands, the forward and backward calls, and the call that records the op on a tape. Further
+// rows are in the files ops_table_*.cpp.
 #include "engine/check/ops_table.h"
 #include "engine/base/shuffle.h"
 #include "engine/math/features.h"
@@ -115,7 +115,8 @@ Case activation_case(Sizes n, bool gated, Calls... calls) {
     return c;
 }
 
-// u = x w^T + b, a = gelu(u). a has no gradient here, because the backward of gelu_linear covers the gelu.
+// u = x w^T + b, a = gelu(u). There is no gradient of a here, because gelu_linear_case() checks the backward of the
+// gelu.
 Case linear_gelu_case(Sizes n, GeluKind kind, bool bias) {
     Case c = product_case(n, bias);
     c.usual.by_row().sums(n.columns).at_least(1);
@@ -298,8 +299,8 @@ Case scale_columns_case(Sizes n) {
     return c;
 }
 
-// x has two heads of `columns` columns each; p has `other` rows. If `weight` is true, p is a parameter, otherwise an
-// activation.
+// x has two heads of `columns` columns each; p has `other` rows. If `weight` is true, p is a parameter, whose gradient
+// has the arithmetic type; otherwise, p is an activation.
 Case head_scores_case(Sizes n, bool weight) {
     const int C = 2 * n.columns;
     Case c;
@@ -391,7 +392,7 @@ Case at_least_case(Sizes n) {
 // third row has weight 0; the other weights are in (-1, 1).
 Case cross_entropy_case(Sizes n, bool bias, double smoothing) {
     // The gradients contain p - q, predicted minus label probability. If a row is nearly certain of its target, p - q
-    // is small but has the rounding errors of numbers of size 1.
+    // is small but has the rounding errors of numbers of size 1. Errors are therefore divided by at least `least`.
     const double least = smoothing > 0 ? 1 : 0.1;
     const int N = n.rows, C = n.columns, V = n.other;
     Case c;

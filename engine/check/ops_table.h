@@ -132,9 +132,9 @@ std::function<void(const Call&)> by_names(Op, Others... others) {
     return [others = std::tuple(others...)](const Call& a) { call_by_names<Op>(a, others, typename Op::Places()); };
 }
 
-// The arguments of a function of nn/functions.h, for which parameter names are not known. Each Tensor* is the next
-// input or constant of the case, or null after the last one. Each Ints is the next list of the case; strings are
-// "ladder".
+// The arguments of a function of nn/functions.h. The names of its parameters are not known, so the arguments are taken
+// in order. Each Tensor* is the next input or constant of the case, or null after the last one. Each Ints is the next
+// list of the case. Each string is "ladder".
 template <class Others>
 struct ArgumentsInOrder {
     const OnTape& a;

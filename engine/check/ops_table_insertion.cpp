@@ -52,7 +52,7 @@ Case reshape_case(Sizes n) {
     return c;
 }
 
-// Each row of y is two rows of x side by side: some row r, and row (r + 1) mod N or, if `themselves`, row r again.
+// Each row of y is two rows of x side by side: a row r, and row (r + 1) mod N or, if `themselves`, row r again.
 Case side_by_side_case(Sizes n, bool themselves) {
     const int M = n.rows, N = M + (themselves ? 0 : n.other);
     std::vector<int> both, first, second, one = different_below(M, N), other = one;

@@ -28,8 +28,8 @@ inline AttentionHeads attention_heads(const View& q, const Views& kv, int heads)
 
 // Dropout of softmax attention. 16 random bits decide whether a query row keeps its probability for a key. A key has a
 // channel, a number that selects its bits. One draw of random numbers (Stream::at()) yields four 32-bit words, which
-// contain the bits for 8 consecutive channels. A word serves two channels: the lower half of the word the first of
-// them, the upper half the second.
+// contain the bits for 8 consecutive channels. The lower half of a word belongs to one channel, and the upper half to
+// the next channel.
 //
 // The key segments that a query segment sees (SegmentGraph::sees) get ranges of channels, one range after another. Each
 // range begins at a multiple of 8. The channel of a key is the first channel of its segment plus the index of the key

@@ -39,8 +39,8 @@ struct Shapes {
     struct Parameter {
         std::string name;
         bool tensor, gradient;
-        // For an int parameter, such as `heads`: the letter of the shapes that has its value, which is the initial of
-        // its name ('H'). For any other parameter: 0.
+        // For an int parameter, the letter that stands for its value in the shapes: the initial of its name, such as
+        // 'H' for `heads`. For any other parameter, 0.
         char letter;
         int stated;  // index in `all` of what ops.h states for this parameter; -1 if it states nothing
     };

@@ -45,7 +45,7 @@ inline void store(float& to, float x) { to = x; }
 inline void store(bfloat16& to, float x) { to.bits = bfloat16(x).bits; }
 
 // Computes to[i] = (exp(x[i] - lse) - q) weight, the gradients of the logits x. q is the probability that the smoothed
-// label gives to every token other than the target; the caller computes the gradient for the target itself.
+// label gives to every token other than the target; the caller computes the gradient of the target's logit.
 // Exponentials below e^-87 count as 0. The same numbers are added to `columns`, before they are rounded to S. x and
 // `to` may be the same memory.
 template <class S>

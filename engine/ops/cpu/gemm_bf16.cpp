@@ -39,8 +39,8 @@ struct Problem {
 
 struct Scratch {};
 
-// The part of C that one thread computes. The thread packs B in slabs of depth_ rows and width_ columns. For each
-// slab, it loops over its rows of A, 32 at a time, and over parts of the slab's depth, each at most left_depth deep.
+// The part of C that one thread computes. The thread packs B in slabs of depth_ rows and width_ columns. For each slab,
+// the thread loops over the rows of A, 32 at a time, and over parts of the slab's depth, each at most left_depth deep.
 // Between two parts of the depth, the sums of the 32 rows are stored in `waiting_`. Between two slabs for the same
 // columns, the sums of all height_ rows are stored in `sums_`.
 class Part {

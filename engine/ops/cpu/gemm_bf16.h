@@ -65,8 +65,8 @@ void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, con
 // may stay unset, because it is not read.
 void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, const Area& at);
 
-// Sets block(32,32) to the initial values of its sums: the bias plus, if c.add is set, the old C. C must be f32.
-// Columns outside C become 0. Rows outside C are set, too, but not used.
+// Sets block(32,32) to the initial values of its sums: the bias (0 if there is none) plus, if c.add is set, the old C.
+// C must be f32. Columns outside C become 0. Rows outside C are set, too, but not used.
 void begin_bf16_block(float* block, const Product& c, const Bf16Place& at);
 // Writes a block with complete sums to C. If C is bf16, the bias and the old C (if `add` is set) are added first, and
 // the result is rounded.

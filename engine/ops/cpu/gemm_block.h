@@ -17,8 +17,8 @@ constexpr std::int64_t block_rows = 16 * tile_rows;  // rows of A packed togethe
 
 #include "engine/ops/cpu/gemm_pack.h"
 
-// The tile of C that tile() writes: its first element, the distance of its rows in floats, whether to add to the old
-// numbers, and the bias of the tile's columns, or null.
+// The tile of C that tile() writes: its first element, the distance from one row to the next in floats, whether to add
+// to the old C, and the bias of the tile's columns (null if there is none).
 struct Place {
     float* c;
     std::int64_t row;
@@ -26,8 +26,8 @@ struct Place {
     const float* bias;
 };
 
-// Computes `rows` rows and `width` vectors of C from packed rows of A and a packed panel of B. `across` says in which
-// of the two layouts of pack_a() A is packed. Meanwhile, the memory that `soon` describes is prefetched.
+// Computes `rows` rows and `width` vectors of C from packed rows of A and a packed panel of B. `across` selects one of
+// the two layouts of a packed A (see pack_a()). Meanwhile, the memory that `soon` describes is prefetched.
 template <int rows, int width, bool across>
 void tile(std::int64_t depth, const float* a, const float* b, const Place& to, Walk& soon) {
     constexpr std::int64_t a_row = across ? 1 : row_along, a_step = across ? lanes : 1;

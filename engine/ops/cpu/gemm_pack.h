@@ -183,7 +183,8 @@ void pack_b(float* to, const Factor& b, const Area& at) {
 // memory are prefetched one by one, so that they are in the second-level cache when they are read.
 struct Walk {
     const char *line = nullptr, *row_end = nullptr;
-    std::int64_t length = 0, stride = 0, rows = 0;  // bytes of a row; bytes from one row to the next; rows left
+    // length: bytes of a row. stride: bytes from one row to the next. rows: number of rows that are left.
+    std::int64_t length = 0, stride = 0, rows = 0;
 };
 
 // Prefetches the next cache line of the memory that `walk` describes.

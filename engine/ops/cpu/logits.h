@@ -23,7 +23,7 @@ constexpr std::int64_t block_rows = 2 * gemm_depth;
 constexpr int step_words = 1280;  // number of logits that a step of log_sum_exp() reads
 
 // Returns the number of rows of the next block if `left` rows remain. If there are several blocks, each has at least
-// gemm_depth rows, because short products are slow.
+// gemm_depth rows, because matrix products with few rows are slow.
 inline std::int64_t rows_of_next_block(std::int64_t left, std::int64_t) {
     if (left <= block_rows) return left;
     return left < block_rows + gemm_depth ? gemm_depth : block_rows;

@@ -56,7 +56,7 @@ class Pool {
         std::lock_guard<std::mutex> one_caller(calls_);
         while (int(workers_.size()) < team - 1) workers_.emplace_back([this, me = int(workers_.size())] { work(me); });
         std::uint64_t generation = (ticket_.load() >> 32) + 2;
-        ticket_ = (generation - 1) << 32;  // odd while the new job is set up: no piece can be claimed
+        ticket_ = (generation - 1) << 32;  // an odd generation: no piece can be claimed while the new job is set up
         piece_ = piece;
         context_ = context;
         pieces_ = std::uint32_t(pieces);

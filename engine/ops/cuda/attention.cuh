@@ -28,7 +28,9 @@ struct TileSizes {
     // The number of blocks that must fit on a multiprocessor at once. They have 256 threads in all, and a
     // multiprocessor has 65536 registers, so ptxas may still give each thread up to 255 registers.
     static constexpr int blocks = 256 / threads;
-    static constexpr int stages = sizeof(S) == 2 ? 2 : 1;  // tile buffers; if 2, a tile is copied during products
+    // Number of buffers for the tiles of a visit. If there are two, the next tiles can be copied to one buffer while
+    // products read the other.
+    static constexpr int stages = sizeof(S) == 2 ? 2 : 1;
 };
 
 // The TilePlan of an attention mask (attention_tiles.cuh) in GPU memory: the tiles, and the pairs of tiles that attend
@@ -87,7 +89,8 @@ __device__ void load_rows(Rows<S, M, W>& to, const S* from, int stride, int rows
     static_assert(threads % across == 0, "each thread copies one column of packets");
     const int height = M <= 32 || rows > 32 ? M : 32, width = (columns + 15) / 16 * 16, thread = int(threadIdx.x);
     if (aligned) {
-        // slot_of(i + n) = slot_of(i) + slot_of(n) for i < step and n % step = 0
+        // The slot of row i + n is slot_of(i) + slot_of(n): i is below `step`, and n is a multiple of `step`, so i and
+        // n have no bit in common.
         constexpr int step = threads / across;
         const int i = thread / across, j = thread % across * packet, count = j < columns ? rows - i : 0;
         S* first = to.at(keys ? slot_of(i) : i, j);
@@ -110,7 +113,8 @@ __device__ void load_rows(Rows<S, M, W>& to, const S* from, int stride, int rows
 // matrix d of multiply_fragments() (fragments.cuh). A tile of keys is processed in groups of 32 slots. If no query row
 // of the warp sees a key of group b, bit b of `groups` is 0, and the group is left out.
 //
-// multiply_rows: sum(i, n) += sum over d < columns of left(i, d) right(n, d); `left` is the warp's first query row.
+// multiply_rows: result(i, n) += sum over d < columns of left(i, d) right(n, d). `left` points to the warp's first
+// query row.
 template <int W, class S, int K>
 __device__ void multiply_rows(float (&sum)[K / 8][4], const S* left, int left_stride, const Rows<S, K, W>& right,
                               unsigned groups, int columns) {
@@ -127,7 +131,8 @@ __device__ void multiply_rows(float (&sum)[K / 8][4], const S* left, int left_st
         }
     }
 }
-// multiply_columns: sum(i, c) += sum over k of left(i, k) right(k, c), for c < columns and 16 rows k from `first` on.
+// multiply_columns: result(i, c) += sum over k of left(i, k) right(k, c), for c < columns and 16 rows k from `first`
+// on.
 template <int W, class S, int M>
 __device__ void multiply_columns(float (&sum)[W / 8][4], const Matrices<S>& left, const Rows<S, M, W>& right, int first,
                                  int columns) {

@@ -19,9 +19,9 @@ struct BackwardInput {
     float* delta;      // (Nq,H): see struct Delta; attention_dq_kernel writes it, attention_dkv_kernel reads it
 };
 
-// Tag of the workspace for delta (Nq,H). For each query row and head, delta = sum_j p_j dp_j over the visible keys k_j,
-// where p_j is a probability and dp_j its gradient. The gradient of the dot product q.k_j is ds_j = p_j (dp_j - delta)
-// / sqrt(D).
+// Tag of the workspace for delta (Nq,H). For each query row and head, with probabilities p_j and their gradients dp_j
+// for the visible keys k_j,
+//     delta = sum_j p_j dp_j,    ds_j = p_j (dp_j - delta) / sqrt(D), the gradient of q.k_j
 //
 // If a query tile sees keys of only one key tile, delta is computed from the p_j and dp_j of this tile. In a row that
 // sees only one key, ds_j is then exactly 0. Otherwise the kernel for dq needs a delta before it knows all p_j and
@@ -39,7 +39,7 @@ struct Pairs {
     static constexpr int W = Sizes::W, K = Sizes::keys;
     float p[K / 8][4], dp[K / 8][4];  // contain q.k and dy.v until finish() replaces them
     float lse[2];
-    std::uint64_t seen[2];  // as TwoRows::find_seen() sets it
+    std::uint64_t seen[2];  // bits of the keys that the lane's two query rows see (TwoRows::find_seen())
     unsigned groups = 0;    // bit b: a query row of the warp sees one of the 32 keys of group b
 
     // Begins a new key tile: sets p and dp to 0, and finds which of its `keys` keys the query rows see.
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
         each_chunk(place.chunks, ahead, load, load_next, [&](int c) {
             if (works) pairs.add_products(tiles.q, tiles.dy, stage.k, stage.v, warp_row, place.D - c * W);
         });
-        if (place.chunks > 1) {  // loads the keys again, in the columns that this block computes
+        if (place.chunks > 1) {  // loads the keys again: the chunk of columns that this block computes
             __syncthreads();
             load_keys(visit, v, place.column);
             wait_for_copies();
@@ -312,7 +312,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
         each_chunk(place.chunks, ahead, load, load_next, [&](int c) {
             if (works) pairs.add_products(stage.q, stage.dy, tiles.k, tiles.v, 16 * warp, place.D - c * W);
         });
-        if (place.chunks > 1) {  // loads the queries again, in the columns that this block computes
+        if (place.chunks > 1) {  // loads the queries again: the chunk of columns that this block computes
             __syncthreads();
             load_queries(visit, n, place.column);
             wait_for_copies();

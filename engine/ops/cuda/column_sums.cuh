@@ -35,7 +35,7 @@ bool in_packets(const ElementOf<S>& element) {
     return rows_in_packets(element.x, element.step);
 }
 
-// Sets x[k] to the term of column c + k.
+// Sets x[k] to term(row, c + k) for k < n.
 template <class F, class A, int n>
 __device__ void read_terms(const F& term, std::int64_t row, int c, A (&x)[n]) {
     if constexpr (n == 1)

@@ -34,9 +34,9 @@ struct CublasSearch {
     }
 };
 
-// Returns the files to try, in order. If MASQUERADE_CUBLAS is set, this is only its file, which may not exist.
-// Otherwise the first entry is the bare file name, for which the loader searches its own folders, and all other
-// entries are existing files. A file that several paths lead to is listed once.
+// Returns the files to try, in order. If MASQUERADE_CUBLAS is set, the only entry is the file that it names, which may
+// not exist. Otherwise the first entry is the bare file name, for which the loader searches its own folders, and all
+// other entries are existing files. A file that several paths lead to is listed once.
 inline std::vector<std::string> cublas_places(const CublasSearch& search) {
     namespace fs = std::filesystem;
     std::error_code ignored;

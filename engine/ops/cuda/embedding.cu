@@ -105,8 +105,8 @@ __global__ void __launch_bounds__(32 * sort_warps)
     }
 }
 
-// Adds `count` rows of dy to the sums of the n columns from c on, one row after another. `row` of lane first + i is the
-// number of the i-th of these rows.
+// Adds `count` rows of dy to the sums of the n columns from c on, one row after another. Lane first + i passes the
+// index of the i-th of these rows as `row`.
 template <int count, class S, int n>
 __device__ void add_rows(const S* dy, int C, int c, int row, int first, float (&sum)[n]) {
     float x[count][n];
