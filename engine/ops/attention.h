@@ -51,8 +51,8 @@ struct AttentionDropout {
     static constexpr std::uint32_t block_of(int head, int channel) {
         return (std::uint32_t(head) << 17) + std::uint32_t(channel / keys_a_draw);
     }
-    // Returns whether the probability for the key with this channel is kept. `draw` is the draw that contains the
-    // channel (block_of()).
+    // Returns whether the probability for the key with this channel is kept. `draw` is the draw that contains the bits
+    // of this channel (block_of()).
     constexpr bool keeps(const Four& draw, int channel) const {
         const std::uint32_t word = draw.v[channel % keys_a_draw / 2];
         return (channel % 2 ? word : word << 16) >= threshold << 16;

@@ -23,10 +23,10 @@ struct BackwardInput {
 // for the visible keys k_j,
 //     delta = sum_j p_j dp_j,    ds_j = p_j (dp_j - delta) / sqrt(D), the gradient of q.k_j
 //
-// If a query tile sees keys of only one key tile, delta is computed from the p_j and dp_j of this tile. In a row that
-// sees only one key, ds_j is then exactly 0. Otherwise the kernel for dq needs a delta before it knows all p_j and
-// dp_j. It takes c = dy.y, which differs from delta because y is rounded to S, and corrects the result. The sum of p is
-// 1, so
+// If a query tile has only one visit, that is, sees keys of only one key tile, delta is computed from the p_j and dp_j of
+// this visit. In a row that sees only one key, ds_j is then exactly 0. Otherwise the kernel for dq needs a delta before
+// it knows all p_j and dp_j. It takes c = dy.y, which differs from delta because y is rounded to S, and corrects the
+// result. The sum of p is 1, so
 //     delta - c = sum_j p_j (dp_j - c),    dq = (sum_j p_j (dp_j - c) k_j - (delta - c) sum_j p_j k_j) / sqrt(D)
 // and the kernel computes these three sums in one loop.
 struct Delta {};
@@ -401,7 +401,8 @@ void attention_backward(View dy, View q, Views kv, View y, View lse, const Segme
                 aligned = aligned && (!dkv[s] || is_aligned(dkv[s].view.data, 16));
             }
             const Tables& tables = input.forward.tables;
-            // If dq is absent, attention_dq_kernel must still compute delta. One chunk of columns is then enough.
+            // Even if dq is absent, attention_dq_kernel must compute delta, which attention_dkv_kernel reads. One chunk
+            // of columns is then enough.
             launch_tiles<attention_dq_kernel<Sizes>, Sizes, QueryTiles<Sizes>>(tables.query_tile_count, rule.heads,
                                                                                dq ? D : std::min(D, Sizes::W), input,
                                                                                dq.view.as<S>(), dq.add);

@@ -91,8 +91,8 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
         load_rows<threads, false>(tiles.q, input.q + std::int64_t(tile.row) * C + head * D + c * W, C, tile.rows(),
                                   D - c * W < W ? D - c * W : W, input.aligned);
     };
-    // Begins to load chunk c of the keys of visit v. With chunk 0, also begins to load the values, of which this block
-    // needs only its own chunk of columns.
+    // Begins to load chunk c of the keys of visit v, that is, of one key tile in which the queries see a key. With
+    // chunk 0, also begins to load the values, of which this block needs only its own chunk of columns.
     const auto load_keys = [&](const Visit& visit, int v, int c) {
         const S* kv =
             one_of(input.kv, visit.source()) + std::int64_t(visit.row) * stride + head / input.heads.readers() * D;
