@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of the op table for insertion decoders: tanh, max_rows, reshape, side_by_side, chosen_logits, slot_loss.
+// The rows of the op table for the ops that insertion decoders use: tanh, max_rows, reshape, side_by_side,
+// chosen_logits and slot_loss.
 #include "engine/check/ops_table.h"
 
 #include <algorithm>

@@ -47,7 +47,7 @@ struct AttentionDropout {
     static constexpr int channels_of(const KeySegment& key) {
         return (key.end - key.begin + keys_a_draw - 1) / keys_a_draw * keys_a_draw;
     }
-    // Returns the argument `block` of Stream::at() for the draw that contains this channel of a query head.
+    // Returns the argument `block` of Stream::at() for the draw that contains the bits of this channel of a query head.
     static constexpr std::uint32_t block_of(int head, int channel) {
         return (std::uint32_t(head) << 17) + std::uint32_t(channel / keys_a_draw);
     }

@@ -19,7 +19,8 @@ namespace {
 struct Logits {};
 struct Rounded {};
 
-// A block of consecutive rows of logits. Row r of the block is row `begin` + r of all rows.
+// A block of consecutive rows of logits. Row r of the block is row `begin` + r of all rows. K consecutive rows belong
+// to each slot, a place for a new token.
 template <class A>
 struct Block {
     A* logits;
@@ -27,8 +28,8 @@ struct Block {
     Ints groups, slots, tokens;
     std::int64_t begin;
     int V, K;
-    // If there is a bias, adds row groups[m] of the bias to the logits of row r, where m is the slot of row r. Returns
-    // these logits.
+    // If there is a bias, adds row groups[m] of the bias to the logits of row r, where m = (begin + r) / K is the slot
+    // of row r. Returns the logits of row r.
     HD A* row(Lanes lanes, std::int64_t r) const {
         A* x = logits + r * V;
         const A* more = bias ? bias + std::int64_t(groups.data[(begin + r) / K]) * V : nullptr;
@@ -36,11 +37,11 @@ struct Block {
         meet(lanes);
         return x;
     }
-    // The entries [from(r), to(r)) of `slots` and `tokens` are the chosen pairs whose slot is the slot of row r.
+    // The entries [from(r), to(r)) of `slots` and `tokens` are the chosen pairs (slot, token) with the slot of row r.
     HD std::int64_t from(std::int64_t r) const { return count_below(slots.data, slots.count, (begin + r) / K); }
     HD std::int64_t to(std::int64_t r) const { return count_below(slots.data, slots.count, (begin + r) / K + 1); }
-    // z and dz have K numbers for each pair, one for each row of the slot of the pair. Returns the index in z and dz of
-    // the number for pair j and row r.
+    // z and dz have K numbers for each chosen pair, one for each row of logits of the pair's slot. Returns the index in
+    // z and dz of the number for pair j and row r.
     HD std::int64_t at(std::int64_t r, std::int64_t j) const { return j * K + (begin + r) % K; }
 };
 

@@ -21,7 +21,7 @@ using namespace vectors;
 // packs the keys once and sums their gradients in a fixed order.
 template <class F>
 void each_document_and_head(const AttentionCall& call, F f) {
-    std::int64_t pairs = 0;  // pairs of a query and a key, as if a query saw all keys of the key segments that it sees
+    std::int64_t pairs = 0;  // upper bound of the number of pairs of a query and a key that it sees
     for (const QuerySegment& q : call.graph.queries)
         for (int v = q.sees_begin; v < q.sees_end; v++) {
             const KeySegment& key = call.graph.keys[call.graph.sees[v]];
@@ -83,7 +83,8 @@ inline void put_row(S* to, const float* from, int D, float factor, bool add) {
 }
 
 // The products of a block may read and write up to this many keys past the last one. Packed rows are therefore followed
-// by `overhang` rows of zeros, and an array with one vector per visited key has room for `overhang` more vectors.
+// by `overhang` rows of zeros, and an array with one vector for each key that the block visits has room for `overhang`
+// more vectors.
 constexpr int overhang = 7;
 
 // Packs one head of the document's keys and values into the arrays `keys` and `values`. Both have plan.rows + overhang
@@ -141,7 +142,7 @@ void sum_over_keys(const DocumentPlan& plan, const QueryBlock& block, int P, con
 // weights[v][query] * from[query][...].
 void add_to_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* from,
                  float* packed);
-// Sets factors[v][lane] to 0 if dropout removes the lane's probability for the block's v-th visited key, else to
+// Sets factors[v][lane] to 0 if dropout removes the lane's probability for the v-th key that the block visits, else to
 // AttentionDropout::kept.
 void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const QueryBlock& block, int head,
                   float* factors);

@@ -18,9 +18,9 @@ struct KeyRun {
     unsigned seen_by;
 };
 
-// The query rows [row, row + count) of a segment, where count <= lanes, and the keys that the block visits, that is, that
-// at least one of these rows sees. The runs of these keys are the entries [first_run, last_run) of DocumentPlan::runs, in
-// the order in which the block visits them. They have `visits` keys in all.
+// The query rows [row, row + count) of a segment, where count <= lanes. The block visits `visits` keys in all, the keys
+// that at least one of these rows sees. The runs of these keys are the entries [first_run, last_run) of
+// DocumentPlan::runs, in the order in which the block visits them.
 struct QueryBlock {
     int row, count;
     int first_run, last_run, visits;
@@ -35,7 +35,7 @@ struct DocumentPlan {
     int most_visits = 0;  // maximum number of keys that the query rows of one block see
     int queries = 0;      // number of query rows of all blocks
 
-    // The keys of the document are packed one after another, segment by segment.
+    // The keys of the document are packed into one array, one key segment after another.
     std::vector<int> key_segments;  // indices of the key segments, in the order in which the query segments list them
     std::vector<int> first_row;     // for each key segment in key_segments: its first packed row
     int rows = 0;                   // total number of packed rows, over all key segments of the document

@@ -28,8 +28,8 @@ struct TileSizes {
     // The number of blocks that must fit on a multiprocessor at once. They have 256 threads in all, and a
     // multiprocessor has 65536 registers, so ptxas may still give each thread up to 255 registers.
     static constexpr int blocks = 256 / threads;
-    // Number of buffers for the tiles of a visit. If there are two, the next tiles can be copied to one buffer while
-    // products read the other.
+    // Number of buffers for the tiles that a block loops over. If there are two, the next tile can be copied to one
+    // buffer while products read the other.
     static constexpr int stages = sizeof(S) == 2 ? 2 : 1;
 };
 
@@ -110,8 +110,9 @@ __device__ void load_rows(Rows<S, M, W>& to, const S* from, int stride, int rows
 }
 
 // Products of a warp. sum[n] contains the columns 8n to 8n + 7 of the result, distributed over the lanes like the
-// matrix d of multiply_fragments() (fragments.cuh). A tile of keys is processed in groups of 32 slots. If no query row
-// of the warp sees a key of group b, bit b of `groups` is 0, and the group is left out.
+// matrix d of multiply_fragments() (fragments.cuh). A tile of keys is processed in groups of 32 slots, that is, rows in
+// shared memory (slot_of()). If no query row of the warp sees a key of group b, bit b of `groups` is 0, and the group
+// is left out.
 //
 // multiply_rows: result(i, n) += sum over d < columns of left(i, d) right(n, d). `left` points to the warp's first
 // query row.
@@ -307,7 +308,7 @@ class TableKeeper {
         f(plan.visits, to.visits), f(plan.visits_by_key, to.visits_by_key), f(plan.seen, to.seen);
     }
 
-    // Sends all tables to the GPU in one copy. They lie one after another, each padded to a multiple of 16 bytes.
+    // Sends all tables to the GPU in one copy, one table after another, each padded to a multiple of 16 bytes.
     static Tables send(const TilePlan& plan, Upload& upload) {
         Tables tables{};
         tables.query_tile_count = int(plan.query_tiles.size());

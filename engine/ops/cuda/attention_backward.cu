@@ -23,10 +23,10 @@ struct BackwardInput {
 // for the visible keys k_j,
 //     delta = sum_j p_j dp_j,    ds_j = p_j (dp_j - delta) / sqrt(D), the gradient of q.k_j
 //
-// If a query tile has only one visit, that is, sees keys of only one key tile, delta is computed from the p_j and dp_j of
-// this visit. In a row that sees only one key, ds_j is then exactly 0. Otherwise the kernel for dq needs a delta before
-// it knows all p_j and dp_j. It takes c = dy.y, which differs from delta because y is rounded to S, and corrects the
-// result. The sum of p is 1, so
+// If a query tile has only one visit, that is, sees keys of only one key tile, delta is computed from the p_j and dp_j
+// of this visit. In a row that sees only one key, ds_j is then exactly 0. Otherwise the kernel for dq needs a delta
+// before it knows all p_j and dp_j. It takes c = dy.y, which differs from delta because y is rounded to S, and corrects
+// the result. The sum of p is 1, so
 //     delta - c = sum_j p_j (dp_j - c),    dq = (sum_j p_j (dp_j - c) k_j - (delta - c) sum_j p_j k_j) / sqrt(D)
 // and the kernel computes these three sums in one loop.
 struct Delta {};
@@ -255,8 +255,8 @@ struct KeyTiles {
 template <class Sizes, class S = typename Sizes::S>
 __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
     attention_dkv_kernel(BackwardInput<S> input, KeyGradients<S> gradients) {
-    // dk and dv are cut into pieces of 16 rows (slots of keys) and 8 columns. A warp computes `down` x `across` pieces
-    // of dk and as many of dv.
+    // dk and dv are cut into pieces of 16 rows and 8 columns. The rows are in the order of the slots of keys
+    // (slot_of()). A warp computes `down` x `across` pieces of dk and as many of dv.
     constexpr int W = Sizes::W, K = Sizes::keys, warps = Sizes::warps, M = Sizes::queries;
     constexpr int down = K / 16 / warps > 1 ? K / 16 / warps : 1, beside = warps * 16 / K > 1 ? warps * 16 / K : 1;
     constexpr int across = W / 8 / beside;
@@ -270,7 +270,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
     const bool add = gradients.add >> keys.source() & 1;
     if (!to) return;  // all threads of the block return, so no barrier waits for them
     const bool ahead = Sizes::stages == 2 && place.chunks == 1;
-    // first slot and first column of the pieces of this warp
+    // The first row (slot of a key) and the first column of the pieces of dk and dv that this warp computes.
     const int slot = warp / beside * down * 16, part = warp % beside * across * 8;
     float dk[down][across][4], dv[down][across][4];
 #pragma unroll

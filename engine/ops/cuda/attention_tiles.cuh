@@ -13,10 +13,10 @@
 
 namespace masquerade::DEVICE {
 
-// Rows [row, row + rows) of the queries or of key/value tensor number `source`. The visits of the tile are the entries
-// [first, last) of TilePlan::visits for a tile of queries, and of TilePlan::visits_by_key for a tile of keys. Query
-// rows that belong to no segment have tiles without visits. Every row of every key/value tensor belongs to exactly one
-// key tile.
+// Rows [row, row + rows) of the queries or of key/value tensor number `source`. A visit is a pair of a query tile and a
+// key tile that attend to each other. The visits of a query tile are the entries [first, last) of TilePlan::visits, and
+// those of a key tile the entries [first, last) of TilePlan::visits_by_key. Query rows that belong to no segment have
+// tiles without visits. Every row of every key/value tensor belongs to exactly one key tile.
 struct alignas(16) AttentionTile {
     int row, rows_and_source, first, last;
     HD int rows() const { return rows_and_source & 0xffff; }
@@ -38,8 +38,9 @@ struct TilePlan {
     std::vector<AttentionTile> query_tiles, key_tiles;
     std::vector<Visit> visits;         // sorted by query tile; within a query tile, in the order of computation
     std::vector<Visit> visits_by_key;  // sorted by key tile; within a key tile, in the order of the query tiles
-    // If some query row of a visit does not see all keys of the key tile, `seen` has one word for each query row of the
-    // visit. Bit j of the word is set if the row sees key j of the key tile.
+    // A visit is a pair of a query tile and a key tile. If some query row of a visit does not see all keys of the key
+    // tile, `seen` has one word for each query row of the visit. Bit j of the word is set if the row sees key j of the
+    // key tile.
     std::vector<std::uint64_t> seen;
 };
 
@@ -48,10 +49,10 @@ struct TilePlanner {
     const int queries_a_tile, keys_a_tile;
     TilePlan plan;
     std::vector<int> tile_of[4];     // tile_of[s][row]: the key tile that contains this row of key/value tensor s
-    std::vector<int> key_tile_of;    // for each visit: its key tile
-    std::vector<int> query_tile_of;  // for each visit: its query tile
-    // [key tile][row of the current query tile]: a bit for each key that the row sees. A key tile without seen keys has
-    // an empty vector.
+    std::vector<int> key_tile_of;    // for each visit (pair of a query tile and a key tile): the key tile
+    std::vector<int> query_tile_of;  // for each visit (pair of a query tile and a key tile): the query tile
+    // seen_in_tile[t][i] has a bit for each key of key tile t; it is set if row i of the current query tile sees the
+    // key. If no row sees a key of tile t, seen_in_tile[t] is empty.
     std::vector<std::vector<std::uint64_t> > seen_in_tile;
     std::vector<int> touched;  // the key tiles whose seen_in_tile is not empty
 
