@@ -7,7 +7,7 @@
 namespace masquerade {
 
 // Checks the arguments of rotary and linear_rotary. x is the tensor that is rotated: the input of rotary, or the output
-// of the linear map.
+// of the linear layer in linear_rotary.
 inline void check_rotary(const View& x, const Ints& positions, const View& rotary_table, int columns) {
     const std::int64_t D = rotary_table.columns();
     expect_rows("rotary", "position", positions, rotary_table);

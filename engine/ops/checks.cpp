@@ -33,8 +33,8 @@ struct Stated {
     char type = 'S';
 };
 
-// The shapes that ops.h states for an op, and the parameters of the op. They are prepared once, because every call of
-// every op is checked.
+// The shapes that ops.h states for an op, and the parameters of the op. Both are prepared only once, so that the check
+// of each call is fast.
 struct Shapes {
     struct Parameter {
         std::string name;

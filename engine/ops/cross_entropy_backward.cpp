@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The forward of cross_entropy has already computed the gradients h1, w1 and b1 of `total`. The backward only
-// multiplies these gradients by dtotal.
+// The forward of cross_entropy has already computed h1, w1 and b1, the gradients of `total` with respect to h, w and b.
+// The backward only multiplies these gradients by dtotal.
 #include "engine/math/point.h"
 #include "engine/ops/launch.h"
 

@@ -186,7 +186,8 @@ const Bf16Form* best_form() {
     return bf16_avx512();
 }
 
-// The form in use if the instruction set is "avx512"; null if the factors are widened to float.
+// The instructions for bf16 factors (Bf16Form) that are used if the instruction set is "avx512"; null if the factors
+// are widened to float.
 const Bf16Form*& chosen_form() {
     static const Bf16Form* form = best_form();
     return form;

@@ -191,8 +191,8 @@ struct TwoRows {
     }
 
     // Finds which keys of a key tile, which has `keys` keys, the two rows see. With t = lane % 4, sets bit 32b + 2h + e
-    // of seen[r] if row r sees key 32b + 8t + 2h + e (slot_of()). Returns a word whose bit b is set if any row of the
-    // warp sees one of the 32 keys of group b.
+    // of seen[r] if row r sees key 32b + 8t + 2h + e, for b < 2, h < 4 and e < 2 (slot_of()). Returns a word whose bit
+    // b is set if any row of the warp sees one of the 32 keys of group b.
     __device__ unsigned find_seen(const AttentionInput<S>& input, int mask, int keys, std::uint64_t (&seen)[2]) const {
 #pragma unroll
         for (int r = 0; r < 2; r++) {
