@@ -68,7 +68,8 @@ inline std::string printable_lines(std::string_view lines) {
     return s;
 }
 
-// Escapes text for HTML and SVG: characters with a meaning there, such as <, are displayed as themselves.
+// Escapes text for HTML and SVG, so that characters such as < are displayed and not read as markup. Control characters
+// are escaped as in printable().
 inline std::string letters(std::string_view words) {
     std::string s;
     for (char c : printable(words, words.size()))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Philox 4x32-10 (Salmon et al. 2011): random numbers as a function of a key and a counter, without state. A number
-// depends on the seed, the step, the stream, the document, the position and the channel, but never on the place of
-// the document in a batch. All functions but drawn() are constexpr, so that CUDA kernels can call them.
+// Philox 4x32-10 (Salmon et al. 2011): random numbers as a function of a key and a counter, without state. The number
+// for one element of a tensor depends on the seed, the step, the name of the stream, and the element's document,
+// position and channel (column), but not on where the document is in a batch. All functions but drawn() are constexpr,
+// so that CUDA kernels can call them.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -25,8 +26,9 @@ constexpr Four philox(Four c, std::uint32_t key0, std::uint32_t key1) {
     return c;
 }
 
-// A stream of random numbers. Each use of random numbers has a separate stream, named by the path of a tensor. Each
-// training step gives new numbers.
+// A stream of random numbers. Each use of random numbers has a separate stream. The keys come from the seed and from
+// the name of the stream, such as the path of a tensor. `step` is usually the training step, so that each step gives
+// new numbers.
 struct Stream {
     std::uint32_t key0 = 0, key1 = 0;
     std::uint32_t step = 0;
@@ -50,8 +52,8 @@ constexpr Stream make_stream(std::uint64_t seed, std::string_view name, std::uin
     return Stream{k[0], k[1], step};
 }
 
-// Returns a uniform number in (0, 1), never 0 or 1: the middle of one of 2^23 equal intervals, which a float
-// represents exactly.
+// Returns a uniform number in (0, 1), never 0 or 1: the middle of one of 2^23 equal intervals. A float represents each
+// of these middles exactly.
 constexpr float uniform(std::uint32_t bits) { return (float(bits >> 9) + 0.5f) * (1.0f / 8388608.0f); }
 
 // Draws random numbers on the host, one after the other: for shuffles, initial weights and the sampling of tokens.

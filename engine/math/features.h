@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Feature maps phi of linear attention: phi(q) . phi(k) defines or approximates a kernel of q and k. One row is one
-// head of one token: the head's vector x (D), and its R projections t_r = w_r . x~, with x~ = scale x. The formulas
-// also use half = |x~|^2 / 2.
+// head of one token: the head's vector x (D) and R numbers t_r, usually the projections t_r = w_r . x~ on random
+// vectors w_r, with x~ = scale x. The formulas also use half = |x~|^2 / 2.
 //     positive       log phi_r = t_r - half - log(R)/2                                  Choromanski et al. 2020
 //     hyperbolic     log phi = (t_r - half, -t_r - half) - log(2R)/2
 //     trigonometric  phi = exp(half) R^(-1/2) (cos t_r, sin t_r)
@@ -18,7 +18,7 @@ enum class FeatureKind : int { positive, hyperbolic, trigonometric, relu, rfa, s
 
 // True if feature() returns the logarithm of the feature, log phi, instead of phi.
 constexpr bool is_logarithm(FeatureKind k) { return k == FeatureKind::positive || k == FeatureKind::hyperbolic; }
-// True if the features depend on the length of the scaled head x~ = scale x, through half = |x~|^2 / 2.
+// True if the features depend on the norm |x~| of the scaled head x~ = scale x, through half = |x~|^2 / 2.
 constexpr bool has_norm(FeatureKind k) { return is_logarithm(k) || k == FeatureKind::trigonometric; }
 // True if R projections give 2R features instead of R.
 constexpr bool is_double(FeatureKind k) {
@@ -44,9 +44,9 @@ HD Two<A> softplus2(A t) {
     return {positive_part(t) + A(1.4426950408889634) * log_u, (real_of(t) > 0 ? A(1) : e) / u};
 }
 
-// Returns one feature of a projection t, and the derivative of the feature with respect to t. `half` is |x~|^2 / 2 for
-// the scaled head x~, and `factor` comes from feature_factor(). If R projections give 2R features, `second` selects the
-// second R of them.
+// Returns one feature of a projection t (its logarithm if is_logarithm(kind)), and the derivative of this result with
+// respect to t. `half` is |x~|^2 / 2 for the scaled head x~, and `factor` comes from feature_factor(). If R projections
+// give 2R features, `second` selects the second R of them.
 template <FeatureKind kind, class A>
 HD Two<A> feature(A t, bool second, A half, A factor) {
     using K = FeatureKind;

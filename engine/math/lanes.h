@@ -28,13 +28,15 @@
 
 namespace masquerade {
 
-// Returns the real part. In the complex step, the imaginary part carries the derivative, so comparisons, and the
-// maximum that is subtracted before an exp, use only the real part.
+// Returns the real part. In the complex step, which computes derivatives as Im f(x + i h) / h, the imaginary part
+// carries the derivative. Comparisons, and the maximum that is subtracted before an exp, therefore use only the real
+// part.
 HD float real_of(float x) { return x; }
 HD double real_of(double x) { return x; }
 inline double real_of(const std::complex<double>& x) { return x.real(); }
 
-// The first-writer rule: the first writer of a gradient stores, later writers add.
+// The first-writer rule: the first op that writes a gradient stores it (`add` is false), later ops add to it (`add` is
+// true).
 template <class S, class A>
 HD void put(S& to, A value, bool add) {
     to = add ? S(A(to) + value) : S(value);
@@ -125,7 +127,7 @@ HD auto top(OneLane, int n, F f) {
     }
     return m;
 }
-// True in exactly one lane: the lane that writes the results of a whole row.
+// True in exactly one lane: the lane that writes the numbers of which a row has only one, such as its mean.
 HD bool first(OneLane) { return true; }
 // Barrier: afterwards every lane sees what the other lanes have written to the row.
 HD void meet(OneLane) {}

@@ -4,9 +4,9 @@
 //
 //     y_n = sum_o (e_o . q_n) v_(n+o) = lambda_n^T q_n,    lambda_n = sum_o e_o v_(n+o)^T,    |o| <= reach
 //
-// There are N query rows, H heads and C = H D columns. In this file, a row is one head of one query row n. For each n,
-// `keys` has an entry for each of the W = 2 reach + 1 distances: 4 r + s if the key at this distance is row r of v[s],
-// or -1 if query row n sees no key at this distance.
+// There are N query rows, H heads and C = H D columns. In this file, a row is one head of one query row n. The values
+// come from up to four tensors v[s]. For each n, `keys` has an entry for each of the W = 2 reach + 1 distances: 4 r + s
+// if the value at this distance is row r of v[s], or -1 if query row n sees no key at this distance.
 #pragma once
 #include "engine/math/lanes.h"
 
@@ -50,9 +50,9 @@ struct LocalRows {
             return s;
         });
     }
-    // asked_o = dy . v_o, which is the gradient of weights_o, and dq = sum_o asked_o e_o. v_o and e_o are the value and
-    // the learned vector for distance o - reach. dq may be null. The caller computes de_o, the sum of asked_o q over
-    // all query rows, from `asked`.
+    // Computes asked_o = dy . v_o, the gradient of weights_o (0 if the row sees no key at this distance), and, unless
+    // dq is null, dq = sum_o asked_o e_o. v_o and e_o are the value and the learned vector for distance o - reach. From
+    // `asked`, the caller computes de_o, the sum of asked_o q over all query rows.
     template <class Lanes>
     HD void read_grad(Lanes lanes, std::int64_t row, const S* dy, A* asked, A* dq, bool add) const {
         for (int o = 0; o < W; o++) {

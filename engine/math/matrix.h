@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The definitions of the matrix ops: plain loops that fix the order of each sum, for any arithmetic type A. f64 and
-// c128 run these loops, and tests compare all fast implementations with them. Complex numbers are not conjugated, so
-// that the complex step gives derivatives. A gradient whose pointer is null is not computed; for `add`, see put() in
-// lanes.h.
+// The definitions of the matrix ops: plain loops that fix the order of each sum, for any arithmetic type A. Tensors of
+// double (f64) and complex numbers (c128) are computed by these loops, and tests compare all fast implementations with
+// them. Complex numbers are not conjugated: tests compute derivatives as Im f(x + i h) / h, which needs analytic
+// functions. A gradient whose pointer is null is not computed. If `add` is true, results are added to the old values.
 #pragma once
 #include "engine/math/scalar.h"
 

@@ -78,17 +78,18 @@ HD void adamw_point(const AdamWFactors<A>& f, A g, A& p, A& m, A& v) {
 }
 
 // Returns the factor `change` of apollo_point() for one parameter tensor: -s / den^4,  den = fourth^(1/4) + eps / 0.01.
-// `fourth` is sum d^4 and s is sum (alpha (g - m) + B d) d, over all numbers of the tensor. g, m, B and d are explained
-// at apollo_point(), and have their values before the step.
+// `fourth` is sum d^4 and s is sum (alpha (g - m) + B d) d, over all numbers of the tensor. alpha, g, m, B and d are
+// explained at apollo_point(); m, B and d have their values before the step.
 template <class A>
 HD A apollo_change(A fourth, A s, A eps) {
     const A den = sqrt_of(sqrt_of(fourth)) + eps / A(0.01), square = den * den;
     return A(0) - s / square / square;
 }
-// One Apollo step of parameter p. g is the gradient, with the weight decay added; m is the moving average of g; `moved`
-// is g - m before the step; B (here b) is the diagonal of the approximate Hessian, d the direction, `change` the result
-// of apollo_change() for the tensor.                                                              Ma 2020, algorithm 1
-//     B += change d^2,  m += alpha moved,  d = m / max(|B|, 0.01),  p -= rate d
+// One Apollo step of one number p of a parameter tensor. g is the gradient, with the weight decay added; m is the
+// moving average of g, and alpha the weight of the newest g in m; `moved` is g - m before the step; B (here b) is the
+// diagonal of the approximate Hessian, d the direction, `change` the result of apollo_change() for the tensor, `rate`
+// the learning rate.
+//     B += change d^2,  m += alpha moved,  d = m / max(|B|, 0.01),  p -= rate d             Ma 2020, algorithm 1
 template <class A>
 HD void apollo_point(A rate, A alpha, A change, A moved, A& p, A& m, A& b, A& d) {
     b += change * d * d;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Formulas for one row, written once for the CPU loop, the CUDA warp and the complex step. Each forward is followed by
-// its backward. `dx` is the gradient of `x`. If `add` is true, gradients are added to the old values; otherwise they
-// replace the old values.
+// Formulas for one row, written once for CPU loops, CUDA warps and complex numbers (with which tests compute
+// derivatives). Each forward is followed by its backward. `dx` is the gradient of `x`. If `add` is true, gradients are
+// added to the old values; otherwise they replace the old values.
 #pragma once
 #include "engine/math/scalar.h"
 

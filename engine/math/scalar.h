@@ -5,8 +5,8 @@
 // The float functions have no branches; all but clamp_of and sqrt_of are made of polynomials. A plain loop over one of
 // them vectorises without fast-math; for sqrt_of, this needs -fno-math-errno. The bits of a result do not depend on the
 // position in the loop. The result for NaN is NaN. The double functions call std. The complex functions serve the
-// complex step, whose arguments are x + i h with a tiny h. erf_of and normal_cdf neglect terms of order h^2; the other
-// complex functions have no such error.
+// complex step: with a tiny h, Im f(x + i h) / h is the derivative of f. erf_of and normal_cdf neglect terms of order
+// h^2; the other complex functions have no such error.
 //
 // Largest error in units in the last place over all 2^32 floats, with and without fused multiply-add:
 //     exp_of 1.02, 1.00     log_of 0.84, 0.84     tanh_of 1.34, 1.34     erf_of 1.12, 1.29     sqrt_of 0.5
@@ -90,7 +90,7 @@ HD float exp_of(float x) {
     std::uint32_t n;
     float p = exp_reduced(clamp_of(x, -104.0f, 89.0f), n);
     std::uint32_t half = std::uint32_t(std::int32_t(n) >> 1);
-    return p * power_of_two(half) * power_of_two(n - half);  // the first product is exact
+    return p * power_of_two(half) * power_of_two(n - half);  // 2^n may be out of range; the first product is exact
 }
 
 // With x = 2^k m, m in [sqrt(1/2), sqrt 2), f = m - 1 and a polynomial P:   log x = k ln 2 + f - f^2/2 + f^3 P(f)

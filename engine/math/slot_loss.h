@@ -30,7 +30,7 @@ struct SlotDocuments {
         const A* logits = mix + row * K;
         return mix ? logits[k] - log_sum_exp(OneLane{}, K, [&](int i) { return logits[i]; }) : A(0);
     }
-    // Returns log sum exp of the location logits of the slots [from, from + slots); 0 if place is null.
+    // Returns log sum exp of the logits `place` of the slots [from, from + slots); 0 if place is null.
     template <class Lanes>
     HD A place_sum(Lanes lanes, std::int64_t from, int slots) const {
         return place ? log_sum_exp(lanes, slots, [&](int i) { return place[from + i]; }) : A(0);
@@ -54,7 +54,7 @@ struct SlotDocuments {
     }
 };
 
-// Returns the loss of document g, and writes its part of base and inner:
+// Returns the loss of document g, and writes the numbers of the document in `base` and `inner`:
 //     base_k = log pi_k - n_k,   inner_j = log sum_k exp(base_k + z_jk),
 //     loss = -sum_j share_j (inner_j + place_m - log sum exp place)
 // m is the slot of target token j, and pi = softmax(mix) are the weights of the K softmaxes. n_k is lse_mk or, if
@@ -93,9 +93,9 @@ struct SlotGradients {
     bool add_z, add_lse, add_mix, add_place;
 };
 
-// g is dloss; pi, n_k and rho are defined at slot_loss_row() and posterior(). The sums w = sum_j share_j and
-// t_k = sum_j share_j rho_jk run over the target tokens j of slot m or, if joint, of the document. w_m is the first sum
-// for slot m, and w_document the first sum for the document.
+// g is dloss; pi, n_k and rho are defined at slot_loss_row() and posterior(). w = sum_j share_j and
+// t_k = sum_j share_j rho_jk are sums over the target tokens j of slot m or, if joint, of the document. w_m is the sum
+// of share_j over the target tokens of slot m, and w_document the sum over the target tokens of the document.
 //     dz_jk = -g share_j rho_jk,   dmix_k = g (w pi_k - t_k),   dlse_mk = g t_k;  if joint, g t_k exp(lse_mk - n_k)
 //     dplace_m = g (w_document softmax(place)_m - w_m)
 template <class A, class Lanes>

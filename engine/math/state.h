@@ -27,11 +27,11 @@ namespace masquerade {
 struct StateShape {
     int slots, columns;  // R slots of D columns
     bool exponential, gated, attends, kernel, paired;
-    double scale;  // multiplies the packs
-    // Lower bound of the absolute value of the divisor that `kernel` uses without exponential packs. If the packs are
-    // not gated, this bound is multiplied by the number of keys.
+    double scale;  // multiplies the packs, which say how much of a key each slot absorbs
+    // Only if `kernel` is set and `exponential` is not: lower bound of the absolute value of sum_r x_r n_r, by which y
+    // is divided. Without gates, the bound is this number times the number of keys.
     double floor;
-    HD int packs() const { return paired ? 2 * slots : slots; }  // length of the pack of a key
+    HD int packs() const { return paired ? 2 * slots : slots; }  // how many numbers say what the slots absorb of a key
     // Returns how many numbers a state has: the number of keys (1), running maxima or products of gates (R), sums of
     // weights (R), weighted sums of values (R,D) and, if `attends`, weighted sums of keys (R,D).
     HD int numbers() const { return 1 + 2 * slots + slots * columns * (attends ? 2 : 1); }
@@ -152,8 +152,8 @@ template <class A>
 struct Reading {
     // With `kernel`: the divisor sum_r x_r n_r, where x_r are the features of the query and n_r the sums of weights of
     // the slots. If the packs are exponential, the x_r are log features, and this is sum_r exp(x_r) n_r / exp(s), where
-    // s is the largest sum of x_r and the running maximum of slot r. With `attends`: the divisor of the softmax over
-    // the slots, sum_r exp(score_r - largest score). Otherwise 1.
+    // s is the maximum over all slots r of x_r + (the running maximum of slot r). With `attends`: the divisor of the
+    // softmax over the slots, sum_r exp(score_r - largest score). Otherwise 1.
     A sum;
     bool held;  // true if the divisor was set to its lower bound, StateShape::floor
 };
@@ -163,9 +163,10 @@ HD A divisor(const StateShape& n, const State<A>& state, int r) {
     return n.exponential ? state.total[r] : *state.count;
 }
 
-// Reads a state of R slots for a query x. `weights` (R) become the factors of State::values in the result y; in the
-// formulas above, they are p_r / n_r. If StateShape::attends, `scores` (R) become x . K_r / sqrt(D), where K_r is the
-// weighted mean of the keys in slot r; otherwise they are not set.
+// Reads a state of R slots for a query x. `weights` (R) become the factors in y = sum_r weights_r values_r, where
+// values_r is slot r of State::values. They are the p_r / n_r of the formulas at the top of this file; if packs are
+// exponential, n_r is divided by exp(running maximum of slot r), as State::values is. If StateShape::attends, `scores`
+// (R) become x . K_r / sqrt(D), where K_r is the weighted mean of the keys in slot r; otherwise they are not set.
 template <class Lanes, class X, class A>
 HD Reading<A> read_state(Lanes lanes, const StateShape& n, const State<A>& state, const X* x, A* weights, A* scores) {
     const int R = n.slots, D = n.columns;
@@ -214,9 +215,9 @@ HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, con
 //     key        factor of x in the gradient of the weighted sum of keys
 //     lost       subtracted from the gradient of each key's weight in the slot. This is the part of the gradient that
 //                comes from the division: n_r, or the divisor of y, contains the weight
-//     log_total  exponential packs: log n_r. Gated packs: the derivative of the loss by the log of a factor that all
-//                weights have in common. The division cancels the factor, so the derivative is 0, unless the divisor
-//                was set to its lower bound
+//     log_total  exponential packs: log n_r. Gated packs: the derivative of the loss with respect to the log of a
+//                factor that all weights have in common. The division cancels the factor, so the derivative is 0,
+//                unless the divisor was set to its lower bound
 template <class A>
 struct QueryTrace {
     A *value, *key, *lost, *log_total;
@@ -293,8 +294,8 @@ HD void fade_adjoint(Lanes lanes, const StateShape& n, const State<A>& adjoint, 
     meet(lanes);
 }
 
-// Merges the adjoints of two consecutive ranges of rows: `adjoint` becomes the adjoint of its own queries and those of
-// `later`. `scratch` is (R).
+// Merges the adjoints of two consecutive ranges of rows: `later` is the adjoint of the second range, and `adjoint`, the
+// adjoint of the first range, becomes the adjoint of both. `scratch` is (R).
 template <class Lanes, class A>
 HD void join_adjoint(Lanes lanes, const StateShape& n, const State<A>& adjoint, const State<A>& later, A* scratch) {
     const int R = n.slots, D = n.columns;
@@ -339,8 +340,8 @@ HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const Qu
 }
 
 // Adds the gradients of one key to ds (R or 2R, gradient of the unscaled pack), dk (D) and dv (D). ds may be null; if
-// dv is null, dk is not used. Returns sum_r w_r dloss/dw_r: the derivative of the loss by the log of a factor that all
-// weights w_r of this key have in common. `row` (R + 2D) is scratch memory.
+// dv is null, dk is not used. Returns sum_r w_r dloss/dw_r: the derivative of the loss with respect to the log of a
+// factor that all weights w_r of this key have in common. `row` (R + 2D) is scratch memory.
 template <class Lanes, class S, class A>
 HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& adjoint, const Met<S, A>& met, A* ds, S* dk, S* dv,
               A* row) {

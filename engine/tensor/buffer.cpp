@@ -14,8 +14,8 @@
 namespace masquerade {
 namespace {
 
-// Returns how many bytes of memory the machine can still provide. Linux may also grant a larger block, but then it
-// may kill the program when the block is written. If the number is unknown, returns the largest number.
+// Returns how many bytes of memory the machine can still provide. Linux may also grant a larger block, but then it may
+// kill the program when the block is written. If the amount is unknown, returns the largest std::size_t.
 std::size_t available_memory() {
     std::ifstream file("/proc/meminfo");
     std::string name, unit;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A block of memory on one device, aligned to 64 bytes, which the Buffer owns. Before a Buffer on Device::cuda is
-// made, the CUDA library must be in use (engine/ops/library.h). Only ops and the functions of engine/tensor/copy.h
-// may access memory on Device::cuda.
+// A Buffer owns a block of memory on one device, aligned to 64 bytes. Before a Buffer on Device::cuda is made, the CUDA
+// library must be in use (engine/ops/library.h). Only ops and the functions of engine/tensor/copy.h may access memory
+// on Device::cuda.
 #pragma once
 #include <cstddef>
 #include <utility>

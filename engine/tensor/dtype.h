@@ -3,7 +3,7 @@
 //   f32    float, the type for normal use
 //   bf16   bfloat16, to store numbers in half the memory; arithmetic is done in float
 //   f64    double, for tests: reference results
-//   c128   complex numbers of two doubles, for tests: derivatives by the complex step
+//   c128   complex numbers of two doubles, for tests: derivatives as Im f(x + i h) / h, the complex step
 #pragma once
 #include <complex>
 #include <cstddef>
@@ -29,7 +29,8 @@ struct bfloat16 {
     }
 };
 
-// Rounds n numbers to bfloat16. On processors with AVX512-BF16, numbers smaller than 2^-126 in magnitude become 0.
+// Rounds n numbers to bfloat16. In a build for processors with AVX512-BF16, numbers smaller than 2^-126 in magnitude
+// become 0.
 void round_to_bfloat16(const float* from, bfloat16* to, int n);
 
 using complex = std::complex<double>;

@@ -25,7 +25,8 @@ double number_at(const View& view, std::int64_t i);
 // Makes a tensor accessible to the host: uses the tensor itself if it is on the CPU, otherwise a copy on the CPU.
 class OnHost {
   public:
-    // If the tensor is on another device, waits for earlier work on this device and copies the numbers.
+    // If the tensor is on another device, waits until the earlier work there is done, and copies the numbers to the
+    // CPU.
     explicit OnHost(const View& tensor) : OnHost(tensor, true) {}
     // For code that writes all numbers and then calls store(): does not copy the numbers from the device, so view()
     // may contain anything at first.

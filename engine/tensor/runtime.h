@@ -55,9 +55,9 @@ struct DeviceRuntime {
     DeviceEvent* (*note_moment)() = nullptr;
     double (*seconds_between)(DeviceEvent* from, DeviceEvent* to) = nullptr;
     void (*forget_moment)(DeviceEvent* event) noexcept = nullptr;
-    // Captures a step as one graph (engine/tape/rehearsal.h). After begin_graph(), ops, fills and copies to the
-    // device are recorded in order but not executed. Copies from the device, and waiting for the device, then throw
-    // Error. launch_graph() starts the recorded work and returns without waiting. If an earlier step had an equal
+    // Captures a training step as one CUDA graph (engine/tape/rehearsal.h). After begin_graph(), ops, fills and copies
+    // to the device are recorded in order but not executed. Copies from the device, and waiting for the device, then
+    // throw Error. launch_graph() starts the recorded work and returns without waiting. If an earlier step had an equal
     // `name`, its graph is updated, which is faster than making a new graph.
     void (*begin_graph)() = nullptr;
     void (*launch_graph)(const char* name) = nullptr;
@@ -72,9 +72,9 @@ struct DeviceRuntime {
 // Returns the runtime of Device::cuda. Throws Error if no CUDA library is in use.
 const DeviceRuntime& cuda_runtime();
 bool has_cuda_runtime();
-// Sets the runtime of Device::cuda; null means that no CUDA library is in use. Called by use_cuda_library() and, for
-// the time of a rehearsal, by engine/tape/rehearsal.cpp. All device memory must be released before its runtime is
-// replaced by another library's runtime.
+// Sets the runtime of Device::cuda; null means that no CUDA library is in use. Called by use_cuda_library() and by
+// engine/tape/rehearsal.cpp, which replaces the runtime while a step runs only to plan its memory. All device memory
+// must be released before its runtime is replaced by another library's runtime.
 void set_cuda_runtime(const DeviceRuntime* runtime);
 
 }  // namespace masquerade

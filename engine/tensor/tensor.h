@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A named tensor with pointers to its value and its gradient. The path ("decoder.layer.3.attention.query") is its name
-// in errors, traces, dumps, checkpoints and the debugger. The memory belongs to an arena or to the parameter store.
+// in errors, traces, dumps, checkpoints and the debugger. A Tensor does not own its memory, which usually belongs to
+// the arena of a tape or to Parameters.
 #pragma once
 #include <string>
 
@@ -15,15 +16,15 @@ struct Tensor {
     Device device = Device::cpu;
     void* value = nullptr;
     void* grad = nullptr;
-    bool needs_grad = false;    // true if the value depends on a parameter
+    bool needs_grad = false;    // true for trained parameters and for values through which gradients reach them
     bool grad_written = false;  // true if a backward of this step has stored the gradient; the next backward adds
     bool parameter = false;
     bool retained = false;                  // true if the value is kept until the step ends
-    int value_block = -1, grad_block = -1;  // numbers of the arena blocks that hold value and gradient; -1: none
+    int value_block = -1, grad_block = -1;  // indices of the arena blocks that hold value and gradient; -1: none
 
     View view() const { return View{value, dtype, device, shape, path.c_str()}; }
     View grad_view() const { return View{grad, grad_dtype(), device, shape, path.c_str()}; }
-    // The gradient of a parameter is a sum over a whole batch; in bf16 it would lose small terms.
+    // The gradient of a parameter is not stored in bf16: it is a sum over a whole batch, which would lose small terms.
     DType grad_dtype() const { return parameter ? arithmetic_of(dtype) : dtype; }
     std::int64_t rows() const { return shape.rows(); }
     std::int64_t columns() const { return shape.columns(); }

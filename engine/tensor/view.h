@@ -23,7 +23,7 @@ struct View {
     // The address of number i.
     void* at(std::int64_t i) const { return static_cast<char*>(data) + i * std::int64_t(bytes_of(dtype)); }
 
-    // The elements as type T: null if the view is absent. Error if the type differs.
+    // Returns a pointer to the elements, or null if the view is empty. Throws Error if the elements do not have type T.
     template <class T>
     T* as() const {
         if (data && dtype != dtype_of<T>)
