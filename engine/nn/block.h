@@ -7,7 +7,8 @@
 
 namespace masquerade {
 
-// The decoding states of a layer's self-attention and cross-attention. A pointer is null if there is no such state.
+// The decoding states of a layer's self-attention and cross-attention. `cross` is null if the layer has no
+// cross-attention, and `self` if state() was called with 0 slots.
 struct LayerState {
     std::unique_ptr<AttentionState> self, cross;
     int part = 0;  // the part of a document to which the generated rows belong: 0 for the source A, 1 for the target B
@@ -27,7 +28,7 @@ struct Pass {
     RowNames query_names;
     // `part` is the part of a document to which all query rows belong: 0 for the source A, 1 for the target B. If the
     // pass has query rows of both parts, `parts` has the part of each query row instead. Only layers in which the
-    // target's rows have another kind of attention (BlockShape::target_kind) read these two fields.
+    // target's rows have another kind of attention (BlockShape::target_kind) read `part` and `parts`.
     int part = 0;
     const std::vector<char>* parts = nullptr;
     // Further rows (B,C), such as latents, which are keys but not queries, and have position 0. In the mask, the rows
@@ -35,16 +36,17 @@ struct Pass {
     // rows of x are key source 0.
     Tensor* memory = nullptr;
     const LayerState* state = nullptr;  // decoding state; null: the pass itself contains all keys
-    // Decoding step. If `step` is null but `state` is not, the layers store the keys of the pass as the memory of
-    // `state`.
+    // The decoding step that the pass computes. If `step` is null but `state` is not, the pass precedes the first step:
+    // the layers store the keys of the pass in `state` as the memory, which later steps read.
     const Step* step = nullptr;
     // For cross-attention: the output of the encoder (Ne,C), and the mask from the query rows to the encoder's rows.
     Tensor* encoder = nullptr;
     const SegmentGraph* cross_graph = nullptr;
     Ints encoder_positions;                // positions of the encoder's rows
     bool rotates_cross = false;            // the rotary table also rotates queries and keys of cross-attention
-    std::shared_ptr<Companion> companion;  // the second stream of rows (only Luna has one), or null
-    // A number that identifies each document. Dropout in the companion derives its random numbers from it.
+    std::shared_ptr<Companion> companion;  // second stream of rows, beside x (only Luna has one); null: none
+    // For each document, a number that identifies the document. Dropout in the second stream derives random numbers
+    // from it.
     const std::vector<int>* documents = nullptr;
     Tensor* cross_rotary_table() const { return rotates_cross ? rotary_table : nullptr; }
 };
@@ -56,7 +58,8 @@ struct BlockShape : AttentionShape {
     std::string kind = "softmax";  // the name of an entry of attention_kinds()
     std::string ffn = "gelu";      // the name of an entry of feed_forward_kinds()
     std::string target_kind = "";  // the kind of self-attention for rows of the target B; empty: `kind`
-    // The user chose the kinds of attention for layers or parts (A, B) separately, so error messages name the layer.
+    // True if the user chose the kinds of attention for layers or parts (A, B) separately. Error messages then name the
+    // layer.
     bool in_words = false;
 };
 

@@ -47,8 +47,8 @@ struct SquaredReluFeedForward : TwoLayers {
 };
 
 // Computes (g(x W + b) * (x U + d)) V + c with `down` (V, c), where * multiplies elementwise and `gate` names the
-// activation g. If `kind` is gelu, g is the gelu that s.gelu names. `up` computes x W + b and x U + d side by side; its
-// weight (2F,C) holds W^T, then U^T.
+// activation g. If `kind` is gelu, s.gelu says whether g is the exact gelu or its tanh approximation. `up` computes
+// x W + b and x U + d side by side; its weight (2F,C) holds W^T, then U^T.
 //                                                                                                     Shazeer 2020
 struct GatedFeedForward : TwoLayers {
     GateKind gate;

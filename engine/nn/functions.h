@@ -47,15 +47,16 @@ struct ResidualNames {
 Tensor* residual_norm(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, Tensor* w, Tensor* b,
                       double eps, const ResidualNames& names);
 Tensor* embedding(Tape& tape, Ints ids, Tensor* w, const std::string& name);
-// Applies the rotary embedding to the first `columns` columns of x, with the numbers of make_rotary_table() in
-// rotary_table (P,D). Row n of x has the position positions[n].
+// Applies the rotary embedding to the first `columns` columns of x. rotary_table (P,D) holds the numbers of
+// make_rotary_table() for P positions and heads of width D. Row n of x has the position positions[n].
 Tensor* rotary(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, int columns, const std::string& name);
 // Returns rotary() of linear(x, w, b), but does not store the result of linear().
 Tensor* linear_rotary(Tape& tape, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* rotary_table, int columns,
                       const std::string& name);
-// Softmax attention. q (Nq,H D) holds the queries of H = `heads` heads of width D. kv[s] (Nk,2 G D) holds the rows of
-// key source s of the graph, that is, the key rows of the segments with KeySegment::source = s. Each row holds the keys
-// of G heads, then their values. G divides H. The graph must outlive the step.
+// Softmax attention. The graph is the mask. q (Nq,H D) holds the queries of H = `heads` heads of width D. kv[s]
+// (Nk,2 G D) holds the rows of key source s of the graph, that is, the key rows of the segments with
+// KeySegment::source = s. Each row holds the keys of G heads, then their values. G divides H. The graph must outlive
+// the step.
 Tensor* attention(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
                   float dropout_rate, const RowNames& query_rows, const std::string& name);
 // Attention through a state of bounded size (engine/math/state.h). The state absorbs the keys that a row of x sees, and
@@ -125,14 +126,15 @@ Coupled coupling(Tape& tape, Tensor* x, Tensor* st, const std::string& name);
 Tensor* log_det(Tape& tape, Tensor* w, const std::string& name);
 // actnorm() returns y = s x + b, each column with its own s and b, and the sum of log |s| over the columns (1), which
 // is the log determinant for every row. lu_matrix() returns the matrix P L (U + diag(s)) (Z,Z) and its log determinant
-// (1); `lu` (Z,Z) holds L, s and U, and `order` (Z) holds P.
+// (1). `lu` (Z,Z) holds L below, s on, and U above its diagonal; `order` (Z) is the permutation P (formula:
+// lu_matrix_forward in ops.h).
 struct WithLogDet {
     Tensor *value, *log_det;
 };
 WithLogDet actnorm(Tape& tape, Tensor* x, Tensor* s, Tensor* b, const std::string& name);
 WithLogDet lu_matrix(Tape& tape, Tensor* lu, Tensor* order, const std::string& name);
-// Returns an estimate of the KL divergence (B), for a prior that is a normalising flow (formula: flow_kl_forward in
-// ops.h).
+// Returns an estimate of the KL divergence between a Gaussian posterior and its prior, a normalising flow, for each
+// document (B) (formula: flow_kl_forward in ops.h).
 Tensor* flow_kl(Tape& tape, Tensor* x, Tensor* e, Tensor* u, Tensor* log_dets, Tensor* log_det,
                 const std::string& name);
 // Vector quantisation. The columns of y (B,Z) are cut into `groups` groups. For each group, q (B,Z) holds the nearest
@@ -187,7 +189,7 @@ struct FeatureDraw {
     // orthogonal; otherwise, all vectors are independent.
     bool orthogonal = true;
     bool regular = false;  // every vector has length sqrt(D); false: each has the length of a normal random vector
-    double deviation = 1;  // factor of all vectors; 1 / sigma for the kernel exp(-|x - y|^2 / (2 sigma^2)) of rfa
+    double deviation = 1;  // factor of all vectors; with 1 / sigma, rfa has the kernel exp(-|x - y|^2 / (2 sigma^2))
 };
 // Returns random vectors for head_scores(), as p(R,heads D): R vectors of D numbers for each head. Each value of `draw`
 // gives different vectors.

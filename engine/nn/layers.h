@@ -17,8 +17,8 @@ struct Linear {
     Tensor* operator()(Tape& tape, Tensor* x, const std::string& name) const {
         return linear(tape, x, weight, bias, name);
     }
-    // Like operator(). If rotary_table is not null, also rotates the first `columns` columns of row n of the result to
-    // the position positions[n].
+    // Like operator(). If rotary_table is not null, also rotates the first `columns` columns of row n of the result by
+    // the angles of the position positions[n].
     Tensor* rotated(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, int columns,
                     const std::string& name) const {
         return rotary_table ? linear_rotary(tape, x, weight, bias, positions, rotary_table, columns, name)

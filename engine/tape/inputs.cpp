@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t smallest_block = std::size_t(1) << 16;
 
-std::size_t rounded_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }  // a multiple of the alignment of buffers
+std::size_t rounded_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }  // 64 is the alignment of buffers
 
 }  // namespace
 

@@ -181,7 +181,7 @@ Record op_record(Tape& tape, const std::string& name, F f, B b, Record::Tensors 
     r.out = declare_outputs(tape, F::op, name, in, {argument_of(a)...});
     return std::move(r).reads(std::move(in)).by(f, b, a...);
 }
-// Computes the record, and returns its first output.
+// Makes the record with op_record(), computes it, appends it to the tape, and returns its first output.
 template <class F, class B, class... Attributes>
 Tensor* run_op(Tape& tape, const std::string& name, F f, B b, Record::Tensors in, Attributes... a) {
     return tape.run(op_record(tape, name, f, b, std::move(in), a...));

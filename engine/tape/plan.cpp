@@ -23,7 +23,7 @@ std::size_t place_blocks(std::vector<ArenaBlock>& blocks) {
         std::size_t offset, end;
         int first, last;
     };
-    std::vector<Placed> placed;  // sorted by offset, so that the search ends at the first gap
+    std::vector<Placed> placed;  // sorted by offset, so that the search can stop at the first gap that fits
     placed.reserve(order.size());
     std::size_t top = 0;
     for (ArenaBlock* b : order) {
@@ -96,7 +96,7 @@ void Arena::end_step() {
     stepping_ = false;
     if (plan_) return;
     unplanned_ = std::max(unplanned_, side_by_side_);
-    loose_.clear();  // before base_ grows, because the device may not have memory for both
+    loose_.clear();  // freed before base_ grows, because the device may not have memory for both
     std::size_t bytes = 0;
     if (blocks_ == Blocks::planned) bytes = place_blocks(log_);
     if (blocks_ == Blocks::kept) bytes = side_by_side_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The memory for the tensors of one step of a tape. All steps with the same tensor sizes form a bucket, which has a
-// name. During training, the first step of a bucket either allocates every block separately or is rehearsed
-// (tape/rehearsal.h). This step records when each block is first and last used. From these times, an offset for each
-// block is planned. Later steps of the bucket place their blocks at the planned offsets in one buffer. The unit of
-// time is the tick: one tick for each forward and each backward of an op.
+// name. During training, the first step of a bucket either allocates every block separately or is rehearsed, that is,
+// first run without computing anything (tape/rehearsal.h). This step records when each block is first and last used.
+// From these times, an offset for each block is planned. Later steps of the bucket place their blocks at the planned
+// offsets in one buffer. The unit of time is the tick: one tick for each forward and each backward of an op.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -36,12 +36,12 @@ class Arena {
 
     // Begins a step. If end_step() was not called for the previous step, for example because of an exception, the
     // previous step leaves no plan. If `rehearsal` is true and the bucket has no plan, blocks have addresses but no
-    // memory.
+    // memory (Blocks::planned only).
     void begin_step(const std::string& bucket, bool rehearsal = false);
-    // Returns a block of memory, aligned to 64 bytes, that may be used from the current tick on. Sets *block to the
-    // number of the block, for touch() and retain().
+    // Returns a block of memory, aligned to 64 bytes, that may be used from the current tick on (the tick of one
+    // forward or backward of an op). Sets *block to the number of the block, for touch() and retain().
     void* take(std::size_t bytes, int* block);
-    // Notes that the block is used at the current tick.
+    // Notes that the block is used at the current tick, that is, by the op that is about to run.
     void touch(int block);
     // Keeps the block until the end of the step, because code outside the tape reads it. A block must be retained in
     // every step of a bucket or in none.

@@ -127,8 +127,8 @@ class Tape {
 
     // Begins a step and forgets the previous step. Steps with an equal `bucket` must have the same tensor sizes.
     void begin(const std::string& bucket, std::uint64_t seed = 0, std::uint32_t step = 0, bool training = false);
-    // Begins a rehearsal of a training step (rehearsal.h). Returns false if there is nothing to rehearse: this bucket
-    // already has a plan, or the arena never makes plans.
+    // Begins a rehearsal of a training step: a run that computes nothing and only plans the memory (rehearsal.h).
+    // Returns false if there is nothing to rehearse: this bucket already has a plan, or the arena never makes plans.
     bool begin_rehearsal(const std::string& bucket, std::uint64_t seed, std::uint32_t step);
     void end() { arena_.end_step(); }
 
@@ -143,8 +143,8 @@ class Tape {
     // Creates a tensor with the caller's numbers, converted to `type`. The tensor receives no gradient.
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const double* numbers);
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const float* numbers);
-    // Returns the array in memory that ops can read (Inputs::ints). A named vector must outlive the step; a temporary
-    // one is held until its end.
+    // Returns the array in memory that ops can read (Inputs::ints). A vector that is passed by reference must outlive
+    // the step; a temporary vector is stored by the tape.
     Ints ints(const std::vector<int>& numbers) { return inputs_.ints(numbers); }
     Ints ints(std::vector<int>&& numbers) { return ints(hold(std::move(numbers))); }
 
@@ -157,8 +157,8 @@ class Tape {
         return *held;
     }
 
-    // Keeps the value of a tensor readable until the end of the step. Without this call, other tensors may get its
-    // memory after the last op that uses the value.
+    // Keeps the value of a tensor readable until the end of the step. Without this call, other tensors may get the
+    // memory of the value after the last op that uses it.
     void retain(Tensor* tensor) {
         tensor->retained = true;
         arena_.retain(tensor->value_block);
@@ -169,18 +169,19 @@ class Tape {
     // Computes the gradient of the loss, a single number, with respect to every tensor that needs a gradient.
     void backward(Tensor* loss);
     // The two parts of backward(). seed_gradient() sets the gradient of the loss to 1. replay() runs the backward of
-    // the records [begin, end), from the last to the first. The labs of the course use replay() to run the backward
-    // of one scope at a time.
+    // the records [begin, end), from the last to the first. replay() can also run the backward of a single scope
+    // (segments()).
     void seed_gradient(Tensor* loss);
     void replay(std::size_t begin, std::size_t end);
 
     // Activation checkpointing: scopes whose full name matches the pattern are computed again during the backward, so
-    // that their values need no memory until then. In "decoder.layer.*", * stands for any characters.
+    // that their values need no memory between forward and backward. In "decoder.layer.*", * stands for any characters.
     void recompute(const std::string& pattern) { recompute_.push_back(pattern); }
     void observe(Observer* observer) { observers_.push_back(observer); }
     void ignore(Observer* observer);
     bool observed() const { return !observers_.empty(); }
-    // True if the memory of this step follows a plan, made in an earlier step or a rehearsal of its bucket.
+    // True if the memory of this step follows a plan, made in an earlier step of the same bucket or in a rehearsal (a
+    // run without computing).
     bool planned() const { return arena_.planned(); }
 
     const std::vector<Record>& records() const { return records_; }

@@ -24,13 +24,14 @@ struct Queries {
 struct Keys {
     Tensor* x = nullptr;  // (Nk,C): Nk key rows of width C
     Ints positions = {};  // positions of the rows of x, for the rotary embedding
-    // Null, or one more key row for each of B documents (B,C), at position 0: the latent of UniVAE. In the mask, these
-    // rows are then key source 0, and the rows of x are source 1; otherwise the rows of x are source 0.
+    // Null, or one more key row for each of B documents (B,C), at position 0: the latent of a VAE. In the mask, these
+    // rows are then key source 0 (KeySegment::source), and the rows of x are source 1; otherwise x is source 0.
     Tensor* memory = nullptr;
     bool any() const { return x || memory; }
 };
 
-// Texts that are generated in parallel, one token per step. Each text has a slot of `longest` rows, one per token.
+// Texts that are generated in parallel, one token per step. Each text has a slot: `longest` rows of the KV cache, one
+// per token.
 struct Slots {
     int count = 0, longest = 0;
     bool backward = false;  // generate from right to left: each new token precedes the earlier tokens in the text
@@ -62,8 +63,8 @@ class AttentionState {
     virtual void branch(Tape&, const Branches&) {}
 };
 
-// A second stream of rows, which passes from layer to layer beside x. Only Luna has one: the packed rows, which sum up
-// the keys. A model has one Companion, which declares the parameters of the stream. For each pass through the layers,
+// A second stream of rows, which passes from layer to layer beside x. Only Luna has one: a few rows that summarise the
+// keys. A model has one Companion, which declares the parameters of the stream. For each pass through the layers,
 // start() returns a new Companion, which holds the rows of this pass.
 class Companion {
   public:
@@ -81,11 +82,11 @@ struct AttentionContext {
     const SegmentGraph* graph = nullptr;          // mask: which keys each query row sees
     Tensor* rotary_table = nullptr;               // (P,D): cosines and sines of P positions; null: nothing is rotated
     float dropout = 0;                            // dropout rate of attention probabilities
-    float hidden_dropout = 0;                     // dropout rate of the rows of the companion
-    Companion* companion = nullptr;               // the second stream of this pass, which the call reads and changes
-    const std::vector<int>* documents = nullptr;  // names (numbers) of the documents, for the companion's dropout
-    // Only for decoding; otherwise both are null. If `step` is not null, the call adds the new tokens' keys to the
-    // state. If `step` is null, the keys of the call become the memory of the state.
+    float hidden_dropout = 0;                     // dropout rate of the rows of the second stream
+    Companion* companion = nullptr;               // second stream of rows, which the call reads and changes; or null
+    const std::vector<int>* documents = nullptr;  // number of each document, for dropout in the second stream
+    // `state` and `step` are only for decoding. If both are given, the call adds the new tokens' keys to the state. If
+    // only `state` is given, the keys of the call become the memory, which later steps read.
     AttentionState* state = nullptr;
     const Step* step = nullptr;
 };
@@ -130,7 +131,7 @@ struct AttentionKind {
     bool groups_heads = false;         // keys and values may have fewer heads than queries
     const char* in_decoder = nullptr;  // the kind that replaces this one in a decoder's self-attention; null: this kind
     const char* in_cross = nullptr;    // the kind that replaces this one in cross-attention; null: this kind
-    // Makes the companion, with its parameters at `path`. Null if the kind has no second stream.
+    // Makes the companion, with its parameters at `path`. Null if the kind has no companion (second stream of rows).
     std::shared_ptr<Companion> (*companion)(Parameters& parameters, const std::string& path,
                                             const AttentionShape& shape) = nullptr;
     // A model can start with the weights of another kind of attention: parameters with the same role have the same

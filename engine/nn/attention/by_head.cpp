@@ -165,8 +165,8 @@ class ByHeadAttention : public SoftmaxAttention {
         int readers = 0;  // number of heads in `queries` for each key/value head
     };
 
-    // An op needs the same number of query heads for each key/value head, so heads with the same pattern may be in
-    // several groups.
+    // One attention op needs the same number of query heads for each key/value head, so heads with the same pattern may
+    // be in several groups.
     void add_groups(const std::vector<QuerySegment>& patterns) {
         const int G = shape_.key_width() / (shape_.width / shape_.heads), readers = shape_.heads / G;
         for (int g = 0; g < G; g++)
@@ -193,7 +193,8 @@ class ByHeadAttention : public SoftmaxAttention {
         return reshape(tape, x, {x->rows() * x->columns() / D, D}, name);
     }
 
-    // Returns some heads of N rows, side by side. `each` (N M,D) has a row for each of the M heads of a row.
+    // Returns the heads that `heads` lists, side by side, for each of N rows. `each` (N M,D) has a row for each of the
+    // M heads of a row.
     Tensor* chosen_heads(Tape& tape, Tensor* each, std::int64_t N, const std::vector<int>& heads,
                          const std::string& name) const {
         const std::int64_t M = N > 0 ? each->rows() / N : 0, count = std::int64_t(heads.size());

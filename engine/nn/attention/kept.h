@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A tensor with its own memory, which outlives the steps of a tape. Decoding states consist of such tensors.
+// A tensor that owns its memory, so that its numbers outlive the steps of a tape. Decoding states consist of such
+// tensors.
 #pragma once
 #include "engine/nn/functions.h"
 #include "engine/tensor/buffer.h"

@@ -16,7 +16,8 @@ Tensor* stacked(Tape& tape, Tensor* u, Tensor* x, const std::string& name) {
     return replace_rows(tape, y, tape.ints(std::move(upper)), u, name);
 }
 
-// Returns the graph in which all keys are rows of one tensor. Source s begins at row first[s] of this tensor.
+// Returns the graph changed so that all keys are rows of one tensor (source 0). The rows of the old key source s begin
+// at row first[s] of this tensor.
 SegmentGraph in_one_source(SegmentGraph graph, const std::vector<int>& first) {
     for (KeySegment& key : graph.keys) {
         key.begin += first.at(key.source), key.end += first[key.source];
@@ -25,7 +26,8 @@ SegmentGraph in_one_source(SegmentGraph graph, const std::vector<int>& first) {
     return graph;
 }
 
-// The decoding state. In each tensor, the first `own` rows are for generated tokens; the rows of Keys::memory follow.
+// The decoding state. In each tensor, the first `own` rows are for generated tokens. The rows that were read before the
+// first step, such as those of Keys::memory, follow.
 struct KeptRows : AttentionState {
     std::vector<Kept> tensors;
     int own = 0;

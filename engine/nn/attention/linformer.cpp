@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Linformer (Wang et al. 2020) as a state of bounded size (engine/math/state.h). Position j has a learned weight E[j,r]
-// for each slot r. The key of slot r is the sum of the visible keys, weighted by E[j,r]. The value of slot r is the sum
-// of the visible values, weighted by F[j,r]. Both sums are divided by the number of keys. A query attends to the slots.
-// Apart from this division, a full mask gives the paper's softmax(Q (E K)^T / sqrt(D)) (F V). Under a causal mask, a
-// query reads slots that contain only the keys that the query sees. A latent takes the place of [CLS], so a latent has
-// the weights of position 0. Positions beyond the table are an error, as with learned position embeddings.
+// Linformer (Wang et al. 2020), computed as a state of R slots that absorb the keys (engine/math/state.h). Position j
+// has a learned weight E[j,r] for each slot r. The key of slot r is the sum of the visible keys, weighted by E[j,r].
+// The value of slot r is the sum of the visible values, weighted by F[j,r]. Both sums are divided by the number of
+// keys. A query attends to the slots. Apart from this division, a full mask gives the paper's
+// softmax(Q (E K)^T / sqrt(D)) (F V). Under a causal mask, a query reads slots that contain only the keys that the
+// query sees. A latent takes the place of [CLS], so a latent has the weights of position 0. Positions beyond the table
+// are an error, as with learned position embeddings.
 //
 // The settings `sharing` and `value_weights` choose the number of tables (section 4 of the paper). The default is one
 // table for each head of each layer, with F = E.

@@ -54,7 +54,7 @@ struct LunaOptions {
 // The second stream of Luna: l packed rows P for each SlotGroup (query segments that see the same keys).
 struct PackedRows : Companion {
     LunaOptions options;
-    Tensor* learned = nullptr;  // (l,C): the learned rows, which are P in the first layer that has a group
+    Tensor* learned = nullptr;  // (l,C): the learned rows, the first P of each group
     std::shared_ptr<const Norm> last;
     AttentionShape shape;
     Tensor* x = nullptr;  // (groups * l, C): the packed rows P of all groups, l rows each; null before the first layer
@@ -74,7 +74,7 @@ struct PackedRows : Companion {
     }
 };
 
-// The slot groups of a graph, and the group to which each query segment belongs.
+// The slot groups of a graph (query segments that see the same keys), and the group of each query segment.
 struct Groups {
     std::vector<SlotGroup> groups;
     std::vector<int> place;  // for each slot group, its index within its document
@@ -205,7 +205,7 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext
     const int l = options_.slots, G = int(slots.groups.size());
     SegmentGraph graph;
     graph.documents = context.graph->documents;
-    std::vector<int> document, position;  // the name of each packed row, for the random numbers of dropout
+    std::vector<int> document, position;  // of every packed row; dropout's random numbers depend on them
     for (int g = 0; g < G; g++) {
         const SlotGroup& group = slots.groups[g];
         for (const auto& [source, begin, end] : group.keys) graph.see({source, begin, end, 0});

@@ -55,9 +55,9 @@ std::vector<Tensor*> SoftmaxAttention::sources(Tape& tape, const Keys& keys, con
     std::vector<Tensor*> all;
     if (state && state->has_memory()) all.push_back(state->memory.tensor());
     if (keys.x) all.push_back(keys_and_values(tape, keys.x, keys.positions, context.rotary_table, "key_value"));
-    // The keys of the memory are not rotated, because their position is 0. Although the memory precedes x in `all`, its
-    // op must be recorded after the op of x: the order of the records determines the order in which gradients are
-    // summed, and thus their rounding.
+    // The keys of the memory are not rotated, because their position is 0. Although the memory precedes x in `all`, the
+    // op for the memory must be recorded after the op for x: the order of the records determines the order in which
+    // gradients are summed, and thus their rounding.
     if (keys.memory) all.insert(all.begin(), keys_and_values(tape, keys.memory, {}, nullptr, "memory"));
     if (!state || !keys.any()) return all;
     if (!context.step) return state->memory.take(*all.back()), all;
