@@ -185,8 +185,8 @@ Tensor* slot_loss(Tape& tape, const ChosenLogits& logits, Tensor* mix, Tensor* p
 Tensor* weighted_sum(Tape& tape, Tensor* x, Tensor* weights, const std::string& name);
 
 struct FeatureDraw {
-    // A head of width D gets its vectors in groups of D. If `orthogonal` is true, the vectors of a group are
-    // orthogonal; otherwise, all vectors are independent.
+    // A head of width D gets its vectors in groups of D. If `orthogonal` is true, the vectors of one group are
+    // orthogonal to each other; otherwise, all vectors are independent.
     bool orthogonal = true;
     bool regular = false;  // every vector has length sqrt(D); false: each has the length of a normal random vector
     double deviation = 1;  // factor of all vectors; with 1 / sigma, rfa has the kernel exp(-|x - y|^2 / (2 sigma^2))

@@ -27,7 +27,7 @@ Tape::Scope::Scope(Tape& tape, const std::string& name)
 Tape::Scope::~Scope() {
     std::string name = std::move(tape_.prefix_);
     tape_.prefix_ = std::move(outer_);
-    if (std::uncaught_exceptions() > 0) return;  // memory may be exhausted, so nothing is allocated
+    if (std::uncaught_exceptions() > 0) return;  // the exception may be std::bad_alloc, so nothing is allocated
     name.pop_back();
     tape_.segments_.push_back(Segment{std::move(name), begin_, tape_.records_.size()});
 }

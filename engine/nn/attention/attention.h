@@ -25,7 +25,8 @@ struct Keys {
     Tensor* x = nullptr;  // (Nk,C): Nk key rows of width C
     Ints positions = {};  // positions of the rows of x, for the rotary embedding
     // Null, or one more key row for each of B documents (B,C), at position 0: the latent of a VAE. In the mask, these
-    // rows are then key source 0 (KeySegment::source), and the rows of x are source 1; otherwise x is source 0.
+    // rows are then key source 0 (KeySegment::source), and the rows of x are source 1. If `memory` is null, the rows of
+    // x are source 0.
     Tensor* memory = nullptr;
     bool any() const { return x || memory; }
 };
@@ -70,8 +71,8 @@ class Companion {
   public:
     virtual ~Companion() = default;
     virtual std::shared_ptr<Companion> start() const = 0;  // returns a new Companion, for one pass through the layers
-    // In a pre-norm encoder, the rows of the second stream are normalised after the last layer, as x is. declare_norm()
-    // declares the parameters of this norm, and norm() applies it.
+    // In a pre-norm encoder, the rows of the second stream are normalised after the last layer, as the rows of x are.
+    // declare_norm() declares the parameters of this norm, and norm() applies it.
     virtual void declare_norm(Parameters& parameters, const std::string& path) = 0;
     virtual void norm(Tape& tape, const std::string& name) = 0;
 };
@@ -84,7 +85,7 @@ struct AttentionContext {
     float dropout = 0;                            // dropout rate of attention probabilities
     float hidden_dropout = 0;                     // dropout rate of the rows of the second stream
     Companion* companion = nullptr;               // second stream of rows, which the call reads and changes; or null
-    const std::vector<int>* documents = nullptr;  // number of each document, for dropout in the second stream
+    const std::vector<int>* documents = nullptr;  // a number that identifies each document; dropout depends on it
     // `state` and `step` are only for decoding. If both are given, the call adds the new tokens' keys to the state. If
     // only `state` is given, the keys of the call become the memory, which later steps read.
     AttentionState* state = nullptr;
@@ -119,7 +120,7 @@ class Attention {
 
 struct AttentionKind {
     const char *name, *what;
-    bool rotates;  // works with rotary positions
+    bool rotates;  // supports rotary position embeddings
     bool drops;    // has attention probabilities, to which the setting attention_dropout applies
     // Returns an empty string if this kind can honour the mask, else the reason why not, for the user.
     std::string (*refuses)(const SegmentGraph& graph);
@@ -129,8 +130,8 @@ struct AttentionKind {
                                              const AttentionShape& shape);
     std::vector<AttentionSetting> (*settings)();
     bool groups_heads = false;         // keys and values may have fewer heads than queries
-    const char* in_decoder = nullptr;  // the kind that replaces this one in a decoder's self-attention; null: this kind
-    const char* in_cross = nullptr;    // the kind that replaces this one in cross-attention; null: this kind
+    const char* in_decoder = nullptr;  // the kind that replaces this one in a decoder's self-attention; null: none
+    const char* in_cross = nullptr;    // the kind that replaces this one in cross-attention; null: none
     // Makes the companion, with its parameters at `path`. Null if the kind has no companion (second stream of rows).
     std::shared_ptr<Companion> (*companion)(Parameters& parameters, const std::string& path,
                                             const AttentionShape& shape) = nullptr;

@@ -165,8 +165,8 @@ class ByHeadAttention : public SoftmaxAttention {
         int readers = 0;  // number of heads in `queries` for each key/value head
     };
 
-    // One attention op needs the same number of query heads for each key/value head, so heads with the same pattern may
-    // be in several groups.
+    // One attention op needs the same number of query heads for each key/value head. Heads with the same pattern form
+    // several groups if they are more for some key/value heads than for others.
     void add_groups(const std::vector<QuerySegment>& patterns) {
         const int G = shape_.key_width() / (shape_.width / shape_.heads), readers = shape_.heads / G;
         for (int g = 0; g < G; g++)
@@ -187,7 +187,7 @@ class ByHeadAttention : public SoftmaxAttention {
             for (std::size_t i = 0, count = group.keys.size(); i < count; i++) group.keys.push_back(G + group.keys[i]);
     }
 
-    // Returns the numbers of x (N,M D) as (N M,D): a row for each head of each row.
+    // Returns the numbers of x (N,M D) as (N M,D): a row for each of the M heads of each row.
     Tensor* rows_of_heads(Tape& tape, Tensor* x, const std::string& name) const {
         const std::int64_t D = shape_.width / shape_.heads;
         return reshape(tape, x, {x->rows() * x->columns() / D, D}, name);

@@ -54,7 +54,7 @@ struct LunaOptions {
 // The second stream of Luna: l packed rows P for each SlotGroup (query segments that see the same keys).
 struct PackedRows : Companion {
     LunaOptions options;
-    Tensor* learned = nullptr;  // (l,C): the learned rows, the first P of each group
+    Tensor* learned = nullptr;  // (l,C): the learned rows, which are the initial P of each group
     std::shared_ptr<const Norm> last;
     AttentionShape shape;
     Tensor* x = nullptr;  // (groups * l, C): the packed rows P of all groups, l rows each; null before the first layer
@@ -77,7 +77,7 @@ struct PackedRows : Companion {
 // The slot groups of a graph (query segments that see the same keys), and the group of each query segment.
 struct Groups {
     std::vector<SlotGroup> groups;
-    std::vector<int> place;  // for each slot group, its index within its document
+    std::vector<int> place;  // for each slot group, its index among the groups of the document
     std::vector<int> of;     // for each query segment, the index of its slot group
 };
 
@@ -149,7 +149,7 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
     Tensor* kv = state ? state->memory.tensor() : pack(tape, keys, context, slots);
     SegmentGraph unpack;
     unpack.documents = context.graph->documents;
-    std::vector<int> read(slots.groups.size(), -1);  // index in unpack.keys of each group's slots; -1: not added yet
+    std::vector<int> read(slots.groups.size(), -1);  // for each slot group, its index in unpack.keys; -1: not added yet
     for (std::size_t i = 0; i < slots.of.size(); i++) {
         const QuerySegment& q = context.graph->queries[i];
         const int g = slots.of[i];
@@ -205,7 +205,7 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext
     const int l = options_.slots, G = int(slots.groups.size());
     SegmentGraph graph;
     graph.documents = context.graph->documents;
-    std::vector<int> document, position;  // of every packed row; dropout's random numbers depend on them
+    std::vector<int> document, position;  // for each packed row; they determine dropout's random numbers
     for (int g = 0; g < G; g++) {
         const SlotGroup& group = slots.groups[g];
         for (const auto& [source, begin, end] : group.keys) graph.see({source, begin, end, 0});

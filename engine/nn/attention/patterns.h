@@ -14,7 +14,7 @@ SegmentGraph with_pattern(SegmentGraph graph, const QuerySegment& pattern);
 // pattern counts positions from the first token of a text, as blocks and global positions do.
 std::string pattern_refuses(const SegmentGraph& graph, bool from_start);
 
-// Returns the distance l of a pattern with a stride: `stride` or, if `stride` is 0, the rounded square root of the
+// Returns l, the stride or the block size of a pattern: `stride` or, if `stride` is 0, the rounded square root of the
 // number of positions.
 int stride_or_root(int stride, int positions);
 

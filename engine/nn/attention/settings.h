@@ -24,8 +24,8 @@ using AttentionOptions = std::map<std::string, AttentionValue>;  // the values t
 struct AttentionSetting {
     std::string key, help;
     AttentionValue start;            // the default
-    double low, high;                // smallest and largest allowed value of a number
-    std::vector<std::string> words;  // allowed values of a text
+    double low, high;                // smallest and largest allowed value, if the setting is a number
+    std::vector<std::string> words;  // allowed values, if the setting is a text
 };
 
 class AttentionSettings {

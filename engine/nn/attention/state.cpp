@@ -4,9 +4,9 @@
 namespace masquerade {
 namespace {
 
-// Returns the mask of a decoding step. Every row becomes a separate document, because every row continues a separate
-// state. Every row sees its own key. In the first step, every row also sees the keys of the memory. In later steps, the
-// state has already absorbed the memory.
+// Returns the mask of a decoding step. Every row becomes a separate document, because every row continues the state of
+// a different text. Every row sees its own key. In the first step, every row also sees the keys of the memory. In later
+// steps, the state has already absorbed the memory.
 SegmentGraph graph_of_step(const SegmentGraph& graph, bool first) {
     SegmentGraph step;
     for (const QuerySegment& all : graph.queries)
