@@ -11,7 +11,7 @@
 namespace masquerade {
 
 // If this pointer is not null, log_line() calls the function before it writes. The trainer's function clears the
-// progress bar, which otherwise would be on the same line.
+// progress bar; otherwise the message would follow it on the same line.
 inline void (*before_log_line)() = nullptr;
 
 // Writes one line: log_line("warning: ", path, ": ", count, " lines were truncated"). Control characters in the parts

@@ -8,7 +8,7 @@
 
 namespace masquerade {
 
-// Writes a new file, or overwrites an old one. If finish() does not succeed, the path is removed, unless it is a
+// Writes a new file, or overwrites an old one. If finish() is not called or fails, the file is removed, unless it is a
 // device or a pipe.
 class FileWriter {
   public:
@@ -56,8 +56,8 @@ void replace_file(const std::string& path, const std::function<void(const std::s
 // folder exists already.
 bool make_folder(const std::string& path);
 // Adds several files to `folder`, which is created if it does not exist. write(place) writes the files into a
-// temporary folder; then they are moved into `folder`, config.json last. If write() throws an exception, none of the
-// files remain.
+// temporary folder; then they are moved into `folder`, config.json last, so that a new folder with a config.json is
+// complete. If write() throws an exception, none of the files remain.
 void fill_folder(const std::string& folder, const std::function<void(const std::string& place)>& write);
 // Calls write(fresh), where `fresh` is a temporary path that the user should not see. If write() throws an exception
 // whose message contains `fresh`, throws BadInput with the same message, in which `path` replaces `fresh`.

@@ -68,8 +68,8 @@ HD Two<A> feature(A t, bool second, A half, A factor) {
     }
 }
 
-// The inputs of all N H rows, one row for each of H heads of N tokens: the projections t (N H, R) and the heads x (N H,
-// D). If the features do not depend on x, x may be null; D is then 0.
+// The inputs of all N H rows, one row for each of H heads of N tokens: the projections t (N H, R) and the heads
+// x (N H, D). If the features do not depend on x, x may be null; D is then 0.
 template <FeatureKind kind, class S, class A>
 struct FeatureRows {
     static constexpr int parts = is_double(kind) ? 2 : 1;

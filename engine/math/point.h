@@ -24,7 +24,7 @@ HD A gelu_grad(A x) {
 
 // The tanh approximation of gelu: x/2 (1 + tanh u) = x / (1 + exp(-2u)), u = sqrt(2/pi) (s + 0.044715 s^3). s is x
 // clamped to [-9.9, 9.9], because tanh u already rounds to 1 or -1 at these bounds. Without the clamp, the derivative
-// of a very negative x would be 0 times infinity. Returns exp(-2u) = 2^(-2 log2(e) u), and s.
+// at a very negative x would be computed as 0 times infinity. Returns exp(-2u) = 2^(-2 log2(e) u), and s.
 template <class A>
 HD A gelu_tanh_inner(A x, A& s) {
     s = clamp_of(x, real_of(A(-9.9)), real_of(A(9.9)));

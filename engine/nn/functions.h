@@ -156,9 +156,9 @@ Tensor* cross_entropy(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets,
 // Returns the loss of every row (N), without smoothing and without a gradient.
 Tensor* token_losses(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, const std::string& name);
 // The logits of J choices in an insertion decoder. Choice j is to insert the token tokens[j] into the slot slots[j], a
-// place between two words. Each of the M slots has K vectors, and each vector of slot m gives V logits:
-// h w^T + b + bias[groups[m]].
-//   h (M,K E)             K vectors of E numbers for each slot
+// place between two words. Each of the M slots has K vectors, and vector v of slot m gives V logits:
+// v w^T + b + bias[groups[m]].
+//   h (M,K E), w (V,E)    a row of h holds the K vectors v of a slot, E numbers each
 //   b (V), bias (G,V)     may be null; if bias is null, groups is ignored
 //   groups (M), slots (J) in ascending order
 //   z (J,K)               result: the logit of each choice for each vector of the choice's slot

@@ -169,8 +169,8 @@ class Tape {
     // Computes the gradient of the loss, a single number, with respect to every tensor that needs a gradient.
     void backward(Tensor* loss);
     // The two parts of backward(). seed_gradient() sets the gradient of the loss to 1. replay() runs the backward of
-    // the records [begin, end), from the last to the first. replay() can also run the backward of a single scope
-    // (segments()).
+    // the records [begin, end), from the last to the first. A caller may also replay a single scope; segments() gives
+    // the records of each scope.
     void seed_gradient(Tensor* loss);
     void replay(std::size_t begin, std::size_t end);
 

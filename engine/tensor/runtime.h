@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The functions of an accelerator (GPU) besides the ops: memory, copies, timing and graphs. The CUDA library provides
-// a DeviceRuntime (engine/ops/library.h). All other code uses the device through it and does not depend on CUDA.
+// a DeviceRuntime (engine/ops/library.h). All other code uses the device through the DeviceRuntime and does not depend
+// on CUDA.
 //
 // Ops, copies and fills all run on one stream, in the order of the calls. Failures are thrown as Error. On a GPU, a
 // later call may report the failure of a kernel, because kernels run asynchronously.
