@@ -42,8 +42,8 @@ struct Record {
     // void(const Record&) or nullptr; `keep` is then not filled.
     template <class Forward, class Backward, class... Attributes, class = typename Forward::Parameters>
     Record&& by(Forward, Backward, Attributes...) &&;
-    // Sets two functions as forward and backward. The caller must list the tensors that the backward reads in `keep`,
-    // for example with keeps().
+    // Sets two functions as forward and backward. The caller must fill `keep` with the tensors that the backward reads,
+    // for example by keeps().
     Record&& by(void (*f)(const Record&), void (*b)(const Record&)) && {
         forward = f;
         backward = b;

@@ -55,8 +55,8 @@ struct Branches {
 };
 
 // The decoding state of one Attention, such as a KV cache. It stores what later steps need to know of the rows that were
-// read before the first step (Keys::memory, or the rows of the encoder) and of the tokens generated so far. Each kind of
-// attention derives its own class.
+// read before the first step (a source text, Keys::memory, or the encoder's rows) and of the tokens generated so far.
+// Each kind of attention derives its own class.
 class AttentionState {
   public:
     virtual ~AttentionState() = default;

@@ -34,8 +34,8 @@ Tensor* SoftmaxAttention::keys_and_values(Tape& tape, Tensor* x, Ints positions,
 }
 
 namespace {
-// The decoding state, a KV cache. `memory` holds the keys and values of the encoder's rows or of latents. `own` holds
-// the keys and values of the generated tokens.
+// The decoding state, a KV cache. `memory` holds the keys and values of the rows that were read before the first step:
+// a source text, latents or the encoder's rows. `own` holds the keys and values of the generated tokens.
 struct KeptKeys : AttentionState {
     Kept memory, own;
     bool has_memory() override { return memory.tensor(); }

@@ -21,9 +21,9 @@ class StateAttention : public ProjectedAttention {
     struct Taken {
         Tensor *pack, *kv, *gate = nullptr;
     };
-    // The decoding state. `pack`, `kv` and `gate` are what take() returned for the memory (latents or the encoder's
-    // rows). Each tensor in `texts` has one row for each text that is generated; texts[0] holds the states of bounded
-    // size.
+    // The decoding state. `pack`, `kv` and `gate` are what take() returned for the memory, that is, the rows that were
+    // read before the first step (a source text, latents or the encoder's rows). Each tensor in `texts` has one row for
+    // each text that is generated; texts[0] holds the states of bounded size.
     struct KeptState : AttentionState {
         Kept pack, kv, gate;
         std::vector<Kept> texts;
