@@ -114,8 +114,8 @@ HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const Met<
     }
 }
 
-// Merges the states of two consecutive ranges of keys: `state` becomes the state after the keys of `earlier` and then
-// its own keys. `scratch` is (2R).
+// Merges the states of two consecutive ranges of keys: `state` becomes the state that has absorbed the keys of
+// `earlier`, then its own keys. `scratch` is (2R).
 template <class Lanes, class A>
 HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, const State<A>& state, A* scratch) {
     const int R = n.slots, D = n.columns;
@@ -213,8 +213,8 @@ HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, con
 // the number of keys by which the sums of slot r are divided (see the top of this file):
 //     value      factor of dy in the gradient of the weighted sum of values
 //     key        factor of x in the gradient of the weighted sum of keys
-//     lost       subtracted from the gradient of each key's weight in the slot. This is the part of the gradient that
-//                comes from the division: n_r, or the divisor of y, contains the weight
+//     lost       subtracted from the gradient of the weight of every key in slot r, because the divisor, n_r or the
+//                divisor of y, contains this weight, too
 //     log_total  exponential packs: log n_r. Gated packs: the derivative of the loss with respect to the log of a
 //                factor that all weights have in common. The division cancels the factor, so the derivative is 0,
 //                unless the divisor was set to its lower bound

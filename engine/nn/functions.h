@@ -126,7 +126,7 @@ Coupled coupling(Tape& tape, Tensor* x, Tensor* st, const std::string& name);
 Tensor* log_det(Tape& tape, Tensor* w, const std::string& name);
 // actnorm() returns y = s x + b, each column with its own s and b, and the sum of log |s| over the columns (1), which
 // is the log determinant for every row. lu_matrix() returns the matrix P L (U + diag(s)) (Z,Z) and its log determinant
-// (1). `lu` (Z,Z) holds L below, s on, and U above its diagonal; `order` (Z) is the permutation P (formula:
+// (1). `lu` (Z,Z) holds L below its diagonal, s on it and U above it; `order` (Z) is the permutation P (formula:
 // lu_matrix_forward in ops.h).
 struct WithLogDet {
     Tensor *value, *log_det;

@@ -166,7 +166,7 @@ class ByHeadAttention : public SoftmaxAttention {
     };
 
     // One attention op needs the same number of query heads for each key/value head. Heads with the same pattern form
-    // several groups if they are more for some key/value heads than for others.
+    // several groups if their number differs between the key/value heads.
     void add_groups(const std::vector<QuerySegment>& patterns) {
         const int G = shape_.key_width() / (shape_.width / shape_.heads), readers = shape_.heads / G;
         for (int g = 0; g < G; g++)

@@ -2,8 +2,8 @@
 // Attention within hash buckets (Reformer; Kitaev et al. 2020, section 2). Keys are normalised queries, k = q / |q|.
 // In each of several rounds, the rows are hashed into buckets, sorted by bucket, and cut into chunks. Row i attends to
 // another row j if the mask allows it and if, in at least one round, both rows are in the same bucket, and j is in the
-// chunk of i or in the chunk before it. If there is no such row j, row i attends to itself. The random rotations for
-// hashing are drawn once, from the seed. Queries are hashed after rotary positions have been applied to them.
+// chunk of i or in the chunk before that one. If there is no such row j, row i attends to itself. The random rotations
+// for hashing are drawn once, from the seed. Queries are hashed after rotary positions have been applied to them.
 //
 // Where all rows see the same keys, the sorted rows are cut into chunks across buckets, as in the paper. Under any
 // other mask, such as a causal one, these chunks would depend on later rows, so later rows would change what a row

@@ -149,7 +149,7 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
     Tensor* kv = state ? state->memory.tensor() : pack(tape, keys, context, slots);
     SegmentGraph unpack;
     unpack.documents = context.graph->documents;
-    std::vector<int> read(slots.groups.size(), -1);  // for each slot group, its index in unpack.keys; -1: not added yet
+    std::vector<int> read(slots.groups.size(), -1);  // index of each slot group's key segment in unpack; -1: none yet
     for (std::size_t i = 0; i < slots.of.size(); i++) {
         const QuerySegment& q = context.graph->queries[i];
         const int g = slots.of[i];
@@ -205,7 +205,7 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const AttentionContext
     const int l = options_.slots, G = int(slots.groups.size());
     SegmentGraph graph;
     graph.documents = context.graph->documents;
-    std::vector<int> document, position;  // for each packed row; they determine dropout's random numbers
+    std::vector<int> document, position;  // one entry per packed row, for the random numbers of dropout
     for (int g = 0; g < G; g++) {
         const SlotGroup& group = slots.groups[g];
         for (const auto& [source, begin, end] : group.keys) graph.see({source, begin, end, 0});

@@ -40,8 +40,9 @@ SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_
                 q.self = int(blocks.keys.size());
                 blocks.see({0, low, high + 1, 0});
             };
-            // Adds the block's rows of other segments in the order of the text, one key segment for each run of
-            // consecutive rows. If the text runs from right to left, these rows come after the segment's own rows.
+            // Adds the rows of the block that belong to other segments, in the order of the text: one key segment for
+            // each run of consecutive rows. If the text runs from right to left, these rows come after the segment's
+            // own rows.
             if (reversed) see_own();
             for (int k = from, step; k < own; k += step) {
                 const auto key = [&](int n) { return plan.row[reversed ? own - 1 - (n - from) : n]; };

@@ -45,8 +45,8 @@ class StateAttention : public ProjectedAttention {
     // Computes what the state absorbs from the key rows x. The paths of the new tensors begin with `name`.
     virtual Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const = 0;
 
-    // Returns y, the result of reading the state, plus the result of what a kind computes without the state, such as
-    // the local positional lambda. q is the result of read(), and kv lists Taken::kv of each key source.
+    // Returns y, which the queries have read from the state, plus what the kind computes without the state, such as the
+    // local positional lambda. q is the result of read(), and kv lists Taken::kv of each key source.
     virtual Tensor* beside(Tape&, Tensor* y, Tensor* /*q*/, const std::vector<Tensor*>& /*kv*/,
                            const AttentionContext&) const {
         return y;
