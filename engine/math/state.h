@@ -47,7 +47,7 @@ struct State {
 };
 
 // Clears a State, or the adjoint (the state of the backward): sets all numbers to 0 except `top`, which becomes `far`
-// for exponential packs and 1 for gated packs.
+// if n.exponential is true, and 1 if n.gated is true.
 template <class Lanes, class A>
 HD void clear_numbers(Lanes lanes, const StateShape& n, A* at, double far) {
     const A top = A(n.exponential ? far : n.gated ? 1.0 : 0.0);
@@ -163,10 +163,10 @@ HD A divisor(const StateShape& n, const State<A>& state, int r) {
     return n.exponential ? state.total[r] : *state.count;
 }
 
-// Reads a state of R slots for a query x. `weights` (R) become the factors in y = sum_r weights_r values_r, where
-// values_r is slot r of State::values. They are the p_r / n_r of the formulas at the top of this file; if packs are
-// exponential, n_r is divided by exp(running maximum of slot r), as State::values is. If StateShape::attends, `scores`
-// (R) become x . K_r / sqrt(D), where K_r is the weighted mean of the keys in slot r; otherwise they are not set.
+// Reads a state of R slots for a query x. Sets `weights` (R) so that y = sum_r weights_r values_r, where values_r is
+// slot r of State::values; the weights include the division of values_r by n_r (see the formulas at the top of this
+// file). If StateShape::attends, sets `scores` (R) to x . K_r / sqrt(D), where K_r is the weighted mean of the keys in
+// slot r; otherwise `scores` is not set.
 template <class Lanes, class X, class A>
 HD Reading<A> read_state(Lanes lanes, const StateShape& n, const State<A>& state, const X* x, A* weights, A* scores) {
     const int R = n.slots, D = n.columns;

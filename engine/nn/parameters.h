@@ -98,7 +98,7 @@ class Parameters {
     Tensor* find(const std::string& path);  // null if no parameter or state has this path
     const Tensor* find(const std::string& path) const;
     std::int64_t count() const;                      // number of trained values, without states and alignment gaps
-    std::int64_t length() const { return length_; }  // length of a flat view, with states and alignment gaps
+    std::int64_t length() const { return length_; }  // length of values(), with states and alignment gaps
     DType storage() const { return storage_; }       // type of the matrices that the ops read
     DType dtype() const { return dtype_; }           // type of master weights, gradients and moments
     Device device() const { return device_; }

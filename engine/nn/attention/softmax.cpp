@@ -13,7 +13,7 @@ SoftmaxAttention::SoftmaxAttention(const AttentionPlace& at, const NoOptions&)
 
 Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& keys,
                                      const AttentionContext& context) const {
-    // Each tensor is (Nk,2 G D): a row holds the keys of G heads of width D, then their values.
+    // Each tensor in kv is (Nk,2 G D): a row holds the keys of G heads of width D, then their values.
     const std::vector<Tensor*> kv = sources(tape, keys, context);
     if (!queries.x) return nullptr;
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
