@@ -38,7 +38,8 @@ struct Stream {
     }
 };
 
-// Returns the FNV-1a hash of a name. make_stream() derives the keys of a stream from the hash of its name.
+// Returns the FNV-1a hash of a name. make_stream() derives the keys of a stream from the seed and the hash of the
+// stream's name.
 constexpr std::uint64_t hash_of(std::string_view name) {
     std::uint64_t h = 0xcbf29ce484222325ull;
     for (char c : name) h = (h ^ std::uint64_t((unsigned char)c)) * 0x100000001b3ull;

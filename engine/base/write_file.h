@@ -63,8 +63,8 @@ void fill_folder(const std::string& folder, const std::function<void(const std::
 // whose message contains `fresh`, throws BadInput with the same message, in which `path` replaces `fresh`.
 void write_as(const std::string& path, const std::string& fresh, const std::function<void(const std::string&)>& write);
 
-// Flushes the content of a file, or the list of names in a folder, to disk. After a file is created or renamed, its
-// new name survives a crash only if its folder has been flushed.
+// Flushes the content of a file, or the list of names in a folder, to disk. After a file is created or renamed, the new
+// name survives a crash only if the folder of the file has been flushed.
 void sync_to_disk(const std::string& path);
 
 // Throws BadInput with a message such as "cannot write model.bin: No space left on device". `what` is the verb, and

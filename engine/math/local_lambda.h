@@ -14,7 +14,7 @@ namespace masquerade {
 
 template <class S, class A>
 struct LocalRows {
-    const int* keys;  // (N,W): the key at each distance from each query row, coded as described above
+    const int* keys;  // (N,W): the key at each distance from each query row, as described at the top of this file
     int W, H, D;
     const A* q;     // (N,C): the query rows
     const S* e;     // (W,C): a learned vector for each distance and head

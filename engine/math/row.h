@@ -45,7 +45,7 @@ HD auto log_sum_exp(Lanes lanes, int n, F f) {
 }
 
 // Rotates the pairs (2i, 2i+1) of one head by the angles of the token's position. For pair i, turn[2i] is the cosine of
-// its angle, and turn[2i+1] the sine. The forward has direction 1; the backward is the inverse rotation, with direction
+// the angle, and turn[2i+1] the sine. The forward has direction 1; the backward is the inverse rotation, with direction
 // -1. x and y may be the same array.
 //     y[2i] = x[2i] cos - x[2i+1] sin,   y[2i+1] = x[2i+1] cos + x[2i] sin
 template <class S, class A, class Lanes>

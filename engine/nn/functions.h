@@ -111,8 +111,8 @@ Tensor* feature_map(Tape& tape, Tensor* t, Tensor* x, int heads, double scale, F
 Tensor* vmf_sample(Tape& tape, Tensor* mu, Tensor* w, Tensor* e, const std::string& name);
 Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& name);
 // Returns the KL divergence between a Gaussian posterior and its prior for each document (B). If `apart` is true,
-// returns its terms instead (B,Z), one for each number of the latent. A row of x (B,2Z) holds the means, then the log
-// variances of the posterior; `prior` has the same shape. If `prior` is null, the prior is N(0, 1).
+// returns the terms of the divergence instead (B,Z), one for each number of the latent. A row of x (B,2Z) holds the
+// means, then the log variances of the posterior; `prior` has the same shape. If `prior` is null, the prior is N(0, 1).
 Tensor* gaussian_kl(Tape& tape, Tensor* x, Tensor* prior, const std::string& name, bool apart = false);
 Tensor* at_least(Tape& tape, Tensor* x, double least, const std::string& name);
 // Layers of a normalising flow. coupling() computes y (B,Z) from x (B,Z): it scales and shifts the last Z/2 numbers of

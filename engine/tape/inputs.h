@@ -17,8 +17,8 @@ class Inputs {
     // Begins a step. Arrays of the new step will overwrite those of the previous step.
     void begin_step();
     // Returns the array in memory that the ops of this step can read: the array itself on the CPU, otherwise a copy
-    // on the device. The vector must stay in place and unchanged until the step ends. If it is passed twice in a
-    // step, the second call recognises it by its address and length and returns the same copy.
+    // on the device. The vector must stay in place and unchanged until the step ends. If a vector is passed twice in a
+    // step, the second call recognises the vector by address and length, and returns the same copy.
     Ints ints(const std::vector<int>& numbers);
 
   private:

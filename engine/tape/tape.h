@@ -143,8 +143,8 @@ class Tape {
     // Creates a tensor with the caller's numbers, converted to `type`. The tensor receives no gradient.
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const double* numbers);
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const float* numbers);
-    // Returns the array in memory that ops can read (Inputs::ints). A vector that is passed by reference must outlive
-    // the step; a temporary vector is stored by the tape.
+    // Makes the array readable for ops, and returns it (Inputs::ints). A vector that is passed by reference must
+    // outlive the step; a temporary vector is stored by the tape.
     Ints ints(const std::vector<int>& numbers) { return inputs_.ints(numbers); }
     Ints ints(std::vector<int>&& numbers) { return ints(hold(std::move(numbers))); }
 

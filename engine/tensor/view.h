@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tensor argument of an op: a typed pointer with a shape and the path of its tensor. Does not own the memory.
+// The tensor argument of an op: a typed pointer with a shape and the path of its tensor. A View does not own the
+// memory.
 #pragma once
 #include "engine/base/error.h"
 #include "engine/tensor/device.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Puts all key rows of an attention call into one tensor, for kinds that sort rows. The key rows are the rows of
-// Keys::memory, the rows of Keys::x and, in generation, the rows in the decoding state.
+// Joins all key rows of an attention call into one key source (KeySegment::source 0), for the kinds that sort rows. The
+// key rows are the rows of Keys::memory, the rows of Keys::x and, in generation, the rows in the decoding state.
 #pragma once
 #include "engine/nn/attention/kept.h"
 #include "engine/nn/attention/kinds.h"

@@ -110,7 +110,8 @@ class KernelAttention : public StateAttention {
 
     FeatureKind map_;
     Linear query_, key_, value_, gate_;
-    // (features,C): random vectors of all heads. If `redraw` is not 0, they are drawn again every `redraw` steps.
+    // (features,C): random vectors of all heads. If `redraw` is not 0, the vectors are drawn again every `redraw`
+    // steps.
     Tensor* random_ = nullptr;
     Tensor* sharpness_ = nullptr;  // (C): the learned scale s of rfa, which multiplies the random vectors
 };

@@ -11,9 +11,9 @@
 //     local        j is in the same block of w positions as i,      Parmar et al. 2018, section 3.2, in one dimension
 //                  or in the block before it
 //
-// All heads have the same pattern; the kind `by_head` (by_head.cpp) gives each head its own. Child et al. give
-// different heads different patterns; here `strided` and `fixed` use the union of these patterns. Beltagy et al. use
-// separate projections for global attention; here all rows use the same projections.
+// All heads have the same pattern; the kind `by_head` (by_head.cpp) gives each head a separate pattern. Child et al.
+// give different heads different patterns; here `strided` and `fixed` use the union of these patterns. Beltagy et al.
+// use separate projections for global attention; here all rows use the same projections.
 #include "engine/nn/attention/patterns.h"
 
 #include <algorithm>

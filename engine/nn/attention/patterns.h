@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Helpers of the kinds that are softmax attention under a fixed pattern of positions. A pattern is the fields `window`
-// to `block_last` of a QuerySegment.
+// Helpers of the kinds that are softmax attention under a fixed pattern of positions. A pattern consists of the fields
+// `window` to `block_last` of a QuerySegment.
 #pragma once
 #include "engine/nn/attention/softmax.h"
 

@@ -6,8 +6,8 @@
 // iterations, without the Gumbel noise of the paper. A segment that consists of one block has no sorted block.
 //
 // If the rows of a segment see different keys, as under a causal mask, sorted block u is a sum of the blocks before
-// block u only, and S_uv depends only on rows up to the first row of block u. The paper masks S, but normalises its
-// columns over all rows, so later blocks change what earlier rows see; here they do not (engine/ops/sinkhorn.cpp).
+// block u only, and S_uv depends only on rows up to the first row of block u. The paper masks S, but normalises the
+// columns of S over all rows, so later blocks change what earlier rows see; here they do not (engine/ops/sinkhorn.cpp).
 #include "engine/nn/attention/kept_rows.h"
 #include "engine/nn/attention/softmax.h"
 #include "engine/ops/block_plan.h"
