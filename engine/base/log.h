@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes lines to standard error. Each line begins with "note: " for information or "warning: " for a
-// problem.
+// Writes lines to standard error. Most lines begin with "note: " (information), "warning: " (a problem that does not
+// stop the program) or "error: " (a problem that stops it).
 #pragma once
 #include <cstdio>
 #include <string>

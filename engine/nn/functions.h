@@ -82,8 +82,8 @@ Tensor* local_lambda(Tape& tape, Tensor* q, Tensor* e, const std::vector<Tensor*
 // the step.
 Tensor* lsh_attention(Tape& tape, Tensor* q, Tensor* k, Tensor* v, Tensor* rotations, const SegmentGraph& graph,
                       std::int64_t rows, const LshRule& rule, const std::string& name);
-// Returns the keys and values of the sorted blocks (U rule.block,2C). A sorted block is a weighted mean of blocks of
-// rule.block rows of kv (engine/nn/attention/sinkhorn.cpp). U = most_blocks() (engine/ops/block_plan.h) is an upper
+// Returns the keys and values of the sorted blocks, (U * rule.block, 2C). A sorted block is a weighted mean of blocks
+// of rule.block rows of kv (engine/nn/attention/sinkhorn.cpp). U = most_blocks() (engine/ops/block_plan.h) is an upper
 // bound of the number of blocks. The graph must outlive the step.
 Tensor* sinkhorn(Tape& tape, Tensor* q, Tensor* kv, const SegmentGraph& graph, const SinkhornRule& rule,
                  const std::string& name);
