@@ -243,7 +243,7 @@ GaussianMixture GaussianMixture::widened(const View& x) const {
         for (double& l : factor) l *= std::exp(0.5 * log_factor);
         return GaussianMixture(weights_, means_, std::move(factor));
     };
-    auto likelihood = [&](double log_factor) {  // log-likelihood of all rows with this factor, in nats
+    auto likelihood = [&](double log_factor) {  // of all rows in nats, if S is multiplied by exp(log_factor)
         const Numbers log_p = wider(log_factor).log_densities(x);
         return std::accumulate(log_p.begin(), log_p.end(), 0.0);
     };

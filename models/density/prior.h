@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A prior of the latents that is fitted after training to encoded training sentences: ex-post density estimation (Ghosh
 // et al. 2020; Dai & Wipf 2019). The code of a sentence is its latent vector without noise (z = mu): the latents of all
-// latent layers, one after another. The prior is a mixture of Gaussians over codes, which docs/prior.md derives.
+// latent layers, one after another. docs/prior.md derives the prior, a mixture of Gaussians over codes.
 #pragma once
 #include "models/latent/latent.h"
 #include "models/density/mixture.h"
@@ -27,12 +27,12 @@ class LatentPrior {
     Numbers draw_rest(const Numbers& code, int from, int to, std::uint64_t seed, std::uint32_t line,
                       std::uint32_t number, double temperature = default_temperature) const;
 
-    // Returns the length of a randomly drawn training sentence, or 0 if no lengths are known.
+    // Returns the number of tokens of a randomly drawn training sentence, or 0 if no lengths are known.
     int draw_length(std::uint64_t seed, std::uint32_t line) const;
 
-    // Write the prior to a file, and read it. `model` is a checksum of the weights of the model to whose codes the
-    // prior was fitted. If the file is no prior, does not fit the latent space, or has another checksum, load() throws
-    // BadInput with a message that names the file.
+    // save() writes the prior to a file, and load() reads it. `model` is a checksum of the weights of the model that
+    // computed the codes. If the file is no prior, does not fit the latent space, or has another checksum, load()
+    // throws BadInput with a message that names the file.
     void save(const std::string& path, std::uint64_t model) const;
     static LatentPrior load(const std::string& path, const LatentSpace& space, std::uint64_t model);
 
@@ -41,7 +41,8 @@ class LatentPrior {
   private:
     LatentPrior(const LatentSpace& space, GaussianMixture codes) : space_(space), codes_(std::move(codes)) {}
 
-    // Sets with_length_ and with_any_length_. Throws BadInput if the number of all sentences does not fit into 32 bits.
+    // Sets with_length_ and with_any_length_. Throws BadInput if the total number of sentences does not fit into 32
+    // bits.
     void know_lengths(std::vector<std::uint32_t> with_length);
     Numbers projected(Numbers code) const;
 

@@ -29,7 +29,7 @@ void expect_fitting(const LatentOptions& o, const std::vector<LatentKind>& kinds
     for (LatentKind kind : kinds)
         if (o.source_prior && !row_of(kind).has(LatentKindRow::any_prior))
             refuse("source_prior=true", " has no KL in closed form to a prior that the source sets; expected gaussian");
-    for (LatentKind kind : kinds)  // each KL in the loss must be a sum over the numbers of z
+    for (LatentKind kind : kinds)  // free_bits_of=number: each KL in the loss must be a sum over the numbers of z
         if (const LatentKindRow& row = row_of(kind);
             o.free_bits > 0 && o.free_bits_of == "number" && !row.has(LatentKindRow::kl_of_numbers) &&
             (row.has(LatentKindRow::kl) || (o.learn_kappa && row.has(LatentKindRow::kappa))))

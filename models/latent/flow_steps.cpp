@@ -12,8 +12,8 @@
 namespace masquerade {
 namespace {
 
-// A square matrix w = P L U on the host. lu holds L below the diagonal and U on it and above; the diagonal of L is 1.
-// Row i of w is row order[i] of L U.
+// A square matrix w = P L U on the host. `lu` holds L below its diagonal, and U on and above its diagonal; the diagonal
+// of L is 1. Row i of w is row order[i] of L U.
 struct Factors {
     Numbers lu;
     std::vector<std::size_t> order;
@@ -52,7 +52,7 @@ struct Factors {
 
 // Returns the factors of w (n,n), by Gaussian elimination with partial pivoting.
 Factors factors_of(Numbers w, std::size_t n) {
-    std::vector<std::size_t> row(n);  // row[r]: the row of w that has become row r
+    std::vector<std::size_t> row(n);  // row[r]: index in the original w of the row that is now row r
     for (std::size_t r = 0; r < n; r++) row[r] = r;
     for (std::size_t k = 0; k < n; k++) {
         std::size_t pivot = k;
@@ -228,7 +228,7 @@ void FlowSteps::start(std::vector<Numbers> rows) const {
             double mean = 0, variance = 0;
             for (const Numbers& row : rows) mean += row[k] / rows.size();
             for (const Numbers& row : rows) variance += (row[k] - mean) * (row[k] - mean) / rows.size();
-            scale.push_back(variance > 1e-12 ? 1 / std::sqrt(variance) : 1);  // 1: the column is constant
+            scale.push_back(variance > 1e-12 ? 1 / std::sqrt(variance) : 1);  // scale 1 if the column is constant
             shift.push_back(-mean * scale.back());
         }
         write_numbers(step.scale->view(), scale.data());

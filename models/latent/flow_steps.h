@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A normalising flow f of vectors with Z numbers, as a series of invertible steps. It defines the density
-//   p(z) = N(f(z); 0, 1) |df/dz|
+//   p(z) = N(f(z); 0, 1) |det df/dz|
 // and a sample z = f^-1(n), where n is a sample of N(0, 1). Each step is a linear map u = W z + b, which mixes the
 // numbers, followed by a coupling layer: a small net computes from the first half of u the scale and the shift of the
 // second half. With ActNorm, each step begins with y = s z + b, number by number, and W has no bias.
@@ -17,9 +17,11 @@ namespace masquerade {
 using Numbers = std::vector<double>;
 
 struct FlowOptions {
-    int steps = 3, width = 64;  // width: inner width of the nets
+    int steps = 3, width = 64;  // width: number of hidden units of the net in each coupling layer
     bool actnorm = false;
-    std::string linear = "full";  // "full": W is a matrix. "lu": W = P L (U + diag(s)), where P is fixed
+    // The linear map W of each step. "full": any matrix. "lu": W = P L (U + diag(s)), where P is a fixed permutation,
+    // and L and U are triangular matrices.
+    std::string linear = "full";
 };
 
 class FlowSteps {
@@ -29,16 +31,19 @@ class FlowSteps {
     FlowSteps(Parameters& parameters, const std::string& path, int size, const FlowOptions& options);
 
     struct Mapped {
-        Tensor *u, *log_dets, *log_det;  // (B,Z) f(z); log |df/dz| is log_dets (B) + log_det (1)
+        // u (B,Z): f(z). log_dets (B) + log_det (1): log |det df/dz| of each row; log_det is the part that all rows
+        // share.
+        Tensor *u, *log_dets, *log_det;
     };
     Mapped operator()(Tape& tape, Tensor* z) const;
 
-    // Maps one vector z on the host in double: returns f(z), and adds log |df/dz| to log_det.
+    // Maps one vector z on the host in double: returns f(z), and adds log |det df/dz| to log_det.
     Numbers forward(Numbers z, double& log_det) const;
     Numbers inverse(Numbers u) const;  // f^-1(u)
 
-    // Whether ActNorm's s and b still wait for the first batch. After start(rows), each ActNorm maps these vectors to
-    // numbers with mean 0 and standard deviation 1. A checkpoint stores whether start() has run.
+    // Whether the scales and shifts of ActNorm still have to be computed from the first batch of vectors z. start()
+    // does this: each ActNorm then maps its inputs, which result from these vectors, to columns with mean 0 and
+    // standard deviation 1. A checkpoint stores whether start() has run.
     bool waits_for_data() const;
     void start(std::vector<Numbers> rows) const;
 
@@ -46,16 +51,18 @@ class FlowSteps {
     // A linear map whose weight is never rounded to bf16, since rounding would make the flow's inverse inexact. The
     // weight is declared as a vector, because only matrices are rounded.
     struct Linear {
-        Tensor *weight, *bias;  // (O * I) the rows of the (O,I) matrix one after another; (O), or null
+        Tensor *weight, *bias;  // weight (O * I): the rows of the (O,I) matrix, one after another; bias (O), or null
         Linear(Parameters& p, const std::string& path, int I, int O, Init init, bool has_bias = true);
         Tensor* matrix(Tape& tape, const std::string& name) const;
         Numbers operator()(const Numbers& x) const;
         int out, in;
     };
     struct Step {
-        Tensor *scale, *shift;  // (Z) s and b of ActNorm; or null
-        Linear mix;             // W, or its factors as lu_matrix_forward reads them (engine/ops/ops.h)
-        Tensor* order;          // (Z) the permutation P of W = P L (U + diag(s)); null unless `linear` is "lu"
+        Tensor *scale, *shift;  // (Z) scale and shift of ActNorm; null without ActNorm
+        // The linear map W of this step. If FlowOptions::linear is "lu", the weight of `mix` has the factors of W, in
+        // the form that lu_matrix_forward reads (engine/ops/ops.h).
+        Linear mix;
+        Tensor* order;  // (Z) the permutation P of W = P L (U + diag(s)); null unless FlowOptions::linear is "lu"
         Linear hidden, st;
     };
     Numbers net(const Step& step, Numbers u) const;
@@ -63,7 +70,7 @@ class FlowSteps {
 
     int size_ = 0, from_ = 0;  // from_: index of the first number of the second half
     std::vector<Step> steps_;
-    Tensor* started_ = nullptr;  // (1) 1 after start(), else 0; null without ActNorm
+    Tensor* started_ = nullptr;  // one number: 1 after start(), else 0; null without ActNorm
 };
 
 }  // namespace masquerade

@@ -40,7 +40,7 @@ class OnSphere : public Latent {
                         const std::vector<LatentSample>&) const override {
         LatentSample s;
         s.y = y;
-        s.z = normalise(tape, y, "mean");  // (B,Z), the mean of each row
+        s.z = normalise(tape, y, "mean");  // (B,Z) the mean direction mu of each document
         const std::int64_t B = y->rows();
         // `zero` is log kappa minus a constant, the current value of log kappa. Its value is 0, and its gradient is the
         // gradient of log kappa. The KL and the cosines w are computed outside the tape. They enter the tape as linear

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A latent layer maps the row x of the token [CLS] to a latent vector z, and z to a row u. In and Out are linear maps:
+// A latent layer maps x, the hidden state of the token [CLS], to a latent vector z, and z to a row u that replaces x.
+// In and Out are linear maps:
 //   y = In x,   z ~ q(z | y),   u = Out z
 // The mean path draws no sample: z is the mean mu of q. Encoding and reconstructing a sentence use the mean path.
 // A kind of latent consists of a subclass of Latent, a name in LatentKind and a row of latent_kinds().
@@ -19,50 +20,53 @@ enum class LatentKind { vmf, power_spherical, gaussian, gaussian_chain, flow, fs
 struct LatentOptions {
     LatentKind kind = LatentKind::vmf;
     int size = 32;  // Z, the length of the latent vector of one layer
-    // False: the linear maps In (x to y) and Out (z to u) are the identity, and Z equals the width of x.
+    // Whether there are linear maps In and Out. In computes the latent's input y from the row of [CLS]; Out computes
+    // the new row of [CLS] from z. False: In and Out are the identity, and Z equals the model width.
     bool projects = true;
-    bool norm = false;         // whether a layer norm follows Out, the linear map from z to u
+    bool norm = false;         // whether a layer norm follows the linear map Out
     double out_deviation = 0;  // standard deviation of Out's initial weights; 0: Latent::out_deviation()
     double kappa = 110;        // vmf, power_spherical: the concentration, or its initial value if it is learned
     bool learn_kappa = false;
-    double free_bits = 0;  // in nats per layer: the loss contains max(KL, free_bits) instead of the KL
+    double free_bits = 0;  // in nats per latent layer: the loss contains max(KL, free_bits) instead of the KL
     // Which KL is meant in max(KL, free_bits). "sentence": the KL of each sentence; "number": the KL of each number of
     // z, with the limit free_bits / Z; "batch": the mean KL of a batch.
     std::string free_bits_of = "sentence";
-    bool source_prior = false;  // whether the prior is learned, and computed from the source of a pair (UniVae::encode)
-    int levels = 5;             // fsq: number of values that each number of z can have
+    // For pairs of source and target: whether a learned linear map computes the prior from the source (UniVae::encode).
+    bool source_prior = false;
+    int levels = 5;  // fsq: number of values that each number of z can have
     FlowOptions flow = {};
     // vq: `codes` is the number of rows of a codebook. The numbers of z are divided into `groups` groups, each with its
-    // own codebook.
+    // own codebook. commitment: weight of the commitment loss. decay: decay of the codebooks' moving average.
     int codes = 256, groups = 2;
     double commitment = 0.25, decay = 0.99;
 };
 
 // The noise of one batch of B documents for every latent layer. It depends only on (seed, step, layer, document).
 struct LatentNoise {
-    // For each layer: e (B,Z), normal numbers; w (B), the cosine between each sample and its mean; w_by_log_kappa (B),
-    // the derivative dw / d log kappa. For latents that do not lie on the sphere, w and w_by_log_kappa are 0.
+    // For each layer: e (B,Z), standard normal numbers; w (B), the cosine between each sample z and the mean of its
+    // distribution; w_by_log_kappa (B), the derivative dw / d log kappa. For latents that do not lie on the sphere, w
+    // and w_by_log_kappa are 0.
     std::vector<std::vector<float>> w, w_by_log_kappa, e;
 };
 
 // The result of one latent layer for B documents.
 struct LatentSample {
-    Tensor* z = nullptr;     // (B,Z) the latent vectors, in the arithmetic type
+    Tensor* z = nullptr;     // (B,Z) the latent vectors; f32 even if activations are stored as bf16
     Tensor* y = nullptr;     // (B,inputs()) the output of the linear map In, on which q(z | y) depends
     Tensor* kl = nullptr;    // (B) KL of each document in nats; null if it is constant (Latent::constant_kl)
-    Tensor* kls = nullptr;   // (B,Z) the KL of each number of z; null unless the free bits apply to single numbers
+    Tensor* kls = nullptr;   // (B,Z) the KL of each number of z; null unless free bits apply to each number of z
     Tensor* loss = nullptr;  // (B) further loss of each document, not scaled by kl_weight (vq: commitment); or null
     // (B,2Z) means, then log variances, of a prior that depends on the samples of the layers below (gaussian_chain,
-    // except in the lowest layer) and on the source (source_prior); else null.
+    // except in the lowest layer) or on the source (source_prior); else null.
     Tensor* prior = nullptr;
     Tensor* chain = nullptr;  // gaussian_chain: (B,Z) the hidden state r from which `prior` is computed; or null
     Tensor* code = nullptr;   // vq: (B,groups) index of the codebook row that replaced each group of y; else null
 };
 
-// The distributions q(z | y) and p(z) of one layer, which has Z numbers per document.
+// The posterior q(z | y) and the prior p(z) of one latent layer; z has Z numbers per document.
 class Latent {
   public:
-    // The parameters are those of MakeLatent. This class reads only `o`.
+    // The arguments are those of MakeLatent. This constructor uses only `o`; the subclasses use the others.
     Latent(Parameters* /*p*/, const std::string& /*path*/, const LatentOptions& o, const Latent* /*before*/)
         : options(o) {}
     virtual ~Latent() = default;
@@ -102,7 +106,8 @@ class Latent {
     virtual double constant_kl() const { return 0; }
     // Returns log q(z | y) - log p(z). `prior` is a row of LatentSample::prior, or null if that tensor is null.
     virtual double log_ratio(const double* /*z*/, const double* /*y*/, const double* /*prior*/) const { return 0; }
-    // Returns log q(z | y) plus some function of z alone, which cancels when the results for two y are compared.
+    // Returns log q(z | y) plus some function of z alone. The function cancels if the results for the same z and two
+    // different y are compared.
     virtual double log_posterior(const double* z, const double* y) const { return log_ratio(z, y, nullptr); }
     virtual bool has_density() const { return true; }  // whether log_ratio() is defined; false for an auto-encoder
     // Discrete latents: z is given by a code, a list of code_parts() numbers from 0 to code_choices() - 1. If the
@@ -111,7 +116,7 @@ class Latent {
     virtual int code_choices() const { return 0; }
     virtual void read_code(const double* /*z*/, int* /*parts*/) const {}   // sets `parts` to the code nearest to z
     virtual void write_code(const int* /*parts*/, double* /*z*/) const {}  // sets z to the vector of this code
-    // Discrete latents: with probability `change`, replaces each part of the code of z by a uniformly drawn value.
+    // Discrete latents: each part of the code of z is replaced, with probability `change`, by a uniformly drawn value.
     // Returns log q(z) - log p(z) for the new z, where q is the distribution of the new z, and p the prior.
     double disturb(double* z, double change, Sequence& random) const;
 
@@ -144,8 +149,9 @@ const LatentKindRow& find_latent(const std::string& name);
 // Throws BadUsage if an option suits none of the kinds in `kinds`, which are the kinds of the layers with a latent.
 void expect_fitting(const LatentOptions& options, const std::vector<LatentKind>& kinds);
 inline void expect_fitting(const LatentOptions& options) { expect_fitting(options, {options.kind}); }
-// Returns the constant weights (n) counted[i] * weight / targets of n losses in nats. counted[i] says how often loss i
-// counts: once, or 0 times for padding. With these weights, the losses add up to `weight` times the loss per target.
+// Returns the constant weights (n) counted[i] * weight / targets for n losses in nats. counted[i] says how often loss i
+// counts, for example 0 times for a padding document. `targets` is the number of target tokens of the batch. The
+// weighted sum of the losses is therefore a loss per target token, multiplied by `weight`.
 Tensor* loss_weights(Tape& tape, Numbers counted, double weight, int targets, const char* name);
 
 class LatentLayer {
@@ -153,21 +159,21 @@ class LatentLayer {
     LatentLayer(Parameters& p, const std::string& path, int width, double deviation, double eps,
                 const LatentOptions& options, const Latent* before = nullptr);
 
-    // Samples z for the rows x(B,C). If `noise` is null, z is the mean. `layer` is the index of this latent layer;
-    // `below` are the samples of the latent layers below.
+    // Samples z for x(B,C), the row of [CLS] of each document. If `noise` is null, z is the mean. `layer` is the index
+    // of this latent layer; `below` are the samples of the latent layers below.
     LatentSample sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer,
                         const std::vector<LatentSample>& below = {}) const;
-    // These functions are only for options.source_prior. x(B,C) holds the rows of [CLS] from an encoder pass that reads
-    // only the sources. Prior x gives the parameters of the prior of each document, where Prior is a linear map like
-    // In. use_prior() sets this prior in `sample`; prior_sample() samples from this prior.
+    // use_prior() and prior_sample() are only for options.source_prior. x(B,C) holds the rows of [CLS] from an encoder
+    // pass that reads only the sources. A linear map computes the parameters of the prior of each document from x.
+    // use_prior() sets this prior in `sample`; prior_sample() samples from this prior.
     void use_prior(Tape& tape, Tensor* x, LatentSample& sample) const;
     LatentSample prior_sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer) const;
     // Returns u(B,C), the result of the linear map Out for z(B,Z), after a layer norm if options.norm is set. u
     // replaces the row of [CLS], and the decoder attends to u.
     Tensor* out(Tape& tape, Tensor* z) const;
-    // Returns (1), in nats per target: `total` + kl_weight * max(KL, free bits) + LatentSample::loss. The last two
-    // terms are summed over the documents and divided by the number of targets. A constant KL is left out. documents
-    // (B) are 1, or 0 for padding.
+    // Returns one number, the loss in nats per target token: `total` + kl_weight * max(KL, free bits) +
+    // LatentSample::loss. The last two terms are summed over the documents and divided by `targets`, the number of
+    // target tokens. A constant KL is left out. documents (B) are 1, or 0 for padding documents.
     Tensor* add_costs(Tape& tape, Tensor* total, const LatentSample& sample, int layer, const Numbers& documents,
                       int targets, double kl_weight) const;
 
@@ -185,7 +191,8 @@ class LatentSpace {
   public:
     LatentSpace(const LatentOptions& options, int layers);
     explicit LatentSpace(const std::vector<LatentLayer>& layers);
-    // Returns the noise of training step `step` for the documents with these names (LatentNoise).
+    // Returns the noise of training step `step` for the documents of a batch. names[b] is a number that identifies
+    // document b, so the noise of a document does not depend on the rest of the batch.
     LatentNoise noise(const std::vector<int>& names, std::uint64_t seed, std::uint32_t step) const;
     // Returns a latent vector drawn from the prior. It depends only on (seed, line, sample).
     Numbers prior(std::uint64_t seed, std::uint32_t line, std::uint32_t sample) const;

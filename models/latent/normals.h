@@ -4,8 +4,7 @@
 
 namespace masquerade {
 
-// Returns `count` standard normal numbers. They depend only on the stream, a and b. Each block of the stream, counted
-// from `block`, gives four numbers.
+// Returns `count` standard normal numbers. Each call stream.at(a, b, block) gives four of them; `block` then counts up.
 inline std::vector<double> normals(const Stream& stream, std::uint32_t a, std::uint32_t b, std::size_t count,
                                    std::uint32_t block = 0) {
     std::vector<double> e;

@@ -107,8 +107,8 @@ struct Distribution {
         }
     }
     // Returns dt / d log kappa at a fixed probability F(t). f is the normalised density of t, and F its distribution
-    // function. The derivative is -(dF / d log kappa) / f, where dF / dkappa is the integral of -f (s - the mean of s)
-    // up to t.
+    // function. The derivative is -(dF / d log kappa) / f. dF / dkappa is the integral of -f (s - the mean of s) up to
+    // t, where s(t) = density.fallen(t).
     double by_log_kappa(double t) const {
         const int j = std::clamp(int((t - start) / width), 0, int(below.size()) - 2);
         const auto moved = [&](double x) { return density(x) * (density.fallen(x) - fallen) / mass; };
@@ -155,8 +155,9 @@ SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind 
     Distribution distribution(density, fineness * panels_each);
     distance_ = distribution.distance;
     log_surface_ = log_sphere_surface(dimensions);
-    // 1 / C = h(1) S I, with C and h as in sphere.h. S is the surface area of the unit sphere in R^(d-1), and I is the
-    // integral over w of h(w) / h(1) (1 - w^2)^((d-3)/2). log_mass is log I.
+    // Computes the normaliser C of the density C h(w), where w is the cosine between a sample and mu: 1 / C = h(1) S I.
+    // S is the surface area of the unit sphere in R^(d-1), and I is the integral of h(w) / h(1) (1 - w^2)^((d-3)/2)
+    // over w. log_mass is log I.
     double log_mass = std::log(distribution.mass) + density.peak;
     log_normaliser_ = -log_weight(1) - log_mass - log_sphere_surface(dimensions - 1);
     // KL = log C + E[log h(w)] + log of the surface of the unit sphere in R^d. The term log h(1) cancels.

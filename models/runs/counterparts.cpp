@@ -17,8 +17,8 @@ bool has(const std::string& path, const char* part) { return path.find(part) != 
 
 const AttentionKind* attention_of(const std::string& path, const Stacks& stacks) {
     const bool target = has(path, ".target_attention."), cross = has(path, ".cross.");
-    // A kind of attention may have a second stream of rows (AttentionKind::companion). The parameters of this stream do
-    // not have ".attention." in their paths.
+    // A kind of attention may have a second sequence of hidden states, which passes through the layers beside the
+    // tokens (AttentionKind::companion). The parameters of this sequence do not have ".attention." in their paths.
     const bool companion = path == "embedding.slots" || has(path, "norm_packed");
     if (!target && !cross && !companion && !has(path, ".attention.")) return nullptr;
     const bool decoder = stacks.decoder && path.rfind("decoder.", 0) == 0;
@@ -28,7 +28,8 @@ const AttentionKind* attention_of(const std::string& path, const Stacks& stacks)
         const std::string& name = kinds.of(std::min(layer, layers - 1), target || decoder).name;
         return cross ? &cross_attention(name) : &self_attention(name, decoder);
     }
-    // The parameter is shared by all layers. It belongs to a second stream, or its path contains the name of the kind.
+    // The parameter is shared by all layers. It belongs to a second sequence of hidden states, or its path contains the
+    // name of the kind of attention.
     for (const AttentionKind* kind : kinds.named())
         if (companion ? kind->companion != nullptr : has(path, kind->name)) return kind;
     return kinds.named()[0];
@@ -50,7 +51,7 @@ std::vector<ParameterPart> parts_of(const std::string& path, std::int64_t rows, 
         const std::size_t stem = what.size() - std::min<std::size_t>(what.size(), 9);
         if (what.substr(stem) != "key_value") return {{key(what), site + what}};
         const std::string keys = what.substr(0, stem) + "key", values = what.substr(0, stem) + "value";
-        if (rows == key_width) return {{key(keys), site + what}};  // one projection gives both keys and values
+        if (rows == key_width) return {{key(keys), site + what}};  // keys and values share the projection
         return {{key(keys), site + what + of_keys, {0, 2}}, {key(values), site + what + of_values, {1, 2}}};
     }
     return {{path, path}};

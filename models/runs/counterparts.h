@@ -14,7 +14,9 @@ namespace masquerade {
 // A whole parameter, or one half of a parameter key_value of attention: the rows that project to keys, or the rows that
 // project to values. Two parts with an equal `key` are counterparts.
 struct ParameterPart {
-    std::string key;   // the path; in attention, the parameter's name is replaced by its role (AttentionKind::role)
+    // The path of the parameter. In attention, the role of the parameter, such as "query", replaces its name, because
+    // kinds of attention may give the same role different names (AttentionKind::role).
+    std::string key;
     std::string name;  // what messages call the part, such as "attention.query"
     RowPart rows = {};
 };

@@ -29,8 +29,8 @@ Tensor* constant_rows(Tape& tape, const std::vector<Numbers>& rows, const char* 
     return tape.constant(name, {B, D}, arithmetic_of(tape.dtype), all.data());
 }
 
-// Returns the mean of -log p over `asked`, where p is the normal distribution with the mean and the covariance of
-// `known`. Returns infinity if the covariance has no inverse.
+// Returns the mean of -log p over the vectors `asked`, in nats, where p is the normal distribution with the mean and
+// the covariance of the vectors `known`. Returns infinity if the covariance has no inverse.
 double gaussian_loss(const std::vector<Numbers>& known, const std::vector<Numbers>& asked) {
     const auto D = known[0].size();
     const double share = 1.0 / known.size();
@@ -86,7 +86,8 @@ class FlowTask : public NumberedTask {
     std::vector<Numbers> batch_;
 };
 
-// Returns `s` with the number of columns of the weights or, without weights, of the points.
+// Returns `s` with `columns` set to the length of the vectors: from the weights or, if `weights` is null, from the
+// points.
 FlowSettings with_columns(FlowSettings s, const TensorFile* weights) {
     if (!weights) {
         s.columns = open_points(s.points, s.train.seed)->columns;
@@ -124,7 +125,7 @@ FlowNetOptions FlowSettings::net(int) const { return {columns, flow}; }
 
 FlowRun::FlowRun(const FlowSettings& s, Vocabulary v, DType storage, Device device, const TensorFile* weights)
     : RunOf(with_columns(s, weights), std::move(v), storage == DType::bf16 ? DType::f32 : storage, device, weights) {
-    settings.precision = DType::f32;  // a matrix that is rounded to bf16 has no exact inverse
+    settings.precision = DType::f32;  // with numbers rounded to bf16, the inverse of the flow is inexact
 }
 
 Stacks FlowRun::stacks() const {

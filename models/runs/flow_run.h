@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A run of a flow, a density of vectors with D numbers: points of a toy distribution, or the rows of a .npy file.
+// A run of a normalising flow, which learns the density of vectors with D numbers. The vectors are points of a toy
+// distribution, or the rows of a .npy file.
 #pragma once
 #include "data/points.h"
 #include "models/nets/flow.h"

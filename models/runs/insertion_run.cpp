@@ -164,7 +164,8 @@ InsertionOptions InsertionSettings::net(int vocabulary_size) const {
     o.joint = content_location == Location::joint;
     o.scored = find_order(order).numbers != nullptr;
     stack.vocabulary = vocabulary_size;
-    // A canvas has a row for each of its tokens, for [CLS] and for [SEP]. max_target counts [SEP], but not [CLS].
+    // A canvas, that is, a partial target, has a row for each of its tokens, for [CLS] and for [SEP]. max_target does
+    // not count [CLS], hence the + 1.
     stack.positions =
         std::max(stack.positions, o.one_stack ? max_length + max_target + 1 : std::max(max_length, max_target + 1));
     expect_types(stack);

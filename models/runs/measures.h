@@ -14,7 +14,7 @@ struct Measure {
     double value;
     std::string unit, meaning;
     Numbers beside = {};    // this measure of further texts, such as held-out text; one column per text
-    Numbers interval = {};  // ends of a 95 % interval, or least and largest of several draws; may be empty
+    Numbers interval = {};  // ends of a 95 % confidence interval, or lowest and highest of several draws; may be empty
 };
 
 struct Measures {
@@ -26,7 +26,7 @@ struct Measures {
 struct SampleOptions {
     std::string prior;  // "fitted", "uniform" or empty, see UniVaeRun::choose_prior
     std::optional<double> latent_temperature;
-    int refine = 0;  // number of refinements, see UniVaeDecoder::search()
+    int refine = 0;  // how often a sample is encoded and decoded again, see UniVaeDecoder::search()
 };
 
 struct Measuring {

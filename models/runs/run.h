@@ -128,8 +128,8 @@ class Run {
     // Writes vocab.txt and, if the tokenizer follows Hugging Face's rules (Rules::hugging_face), tokenizer.json. Only a
     // tokenizer from --init or --vocab can follow these rules.
     void save_tokenizer(const RunFolder& folder) const;
-    // Writes the tokenizer and the record (run.json) of a new run. Adds the hash of the tokenizer and `salt` to the
-    // record.
+    // Writes the tokenizer and the record (run.json) of a new run. Adds two hashes to the record: the hash of the
+    // tokenizer, and the salt, by which checkpoints are matched with their run.
     void start(const RunFolder& folder, nlohmann::json record);
     // Returns a description of the model, such as "6 layers, the upper 4 with a latent of 32 numbers, width 128".
     virtual std::string description() const = 0;
@@ -166,8 +166,8 @@ struct Family {
     const char *name, *what;
     TextKind reads;
     Strings objectives;  // the family's objectives; empty if there is no choice
-    // Kinds of families, by the options of ./generate and ./evaluate that they support: for each group of options, these
-    // programs list the kinds that support it. `options` is the kind of this family.
+    // `options` says which groups of command-line options of ./generate and ./evaluate this family supports. The values
+    // are single bits, because several families may support the same group.
     enum Options : unsigned { no_options = 0, of_latents = 1, of_search = 2, of_insertion = 4, of_vectors = 8 };
     Options options;
     std::unique_ptr<RunSettings> (*settings)();

@@ -27,7 +27,7 @@ class FromRun : public Start {
 
     void adopt(RunSettings& s) const override {
         Stacks sizes = stacks();
-        sizes.first.head_rows = BackboneOptions().head_rows;  // keeps the default, because insertion models change it
+        sizes.first.head_rows = BackboneOptions().head_rows;  // the default: insertion models have another value
         s.adopt(sizes);
         s.adopt_reading(run_->settings_to_change());
     }
@@ -96,7 +96,7 @@ class FromHuggingFace : public Start {
     std::string path_;
     HuggingFaceConfig config_;
     WordPiece tokenizer_;
-    ChosenTokens fitted_;  // for each token of the tokenizer, its row in the checkpoint's embedding
+    ChosenTokens fitted_;  // how the embedding of each token of the tokenizer is made from the checkpoint's embedding
     Parameters parameters_;
     Backbone stack_;
     bool has_head_ = true;
@@ -120,7 +120,7 @@ struct Addition {
 constexpr Addition additions[] = {{"cross.", "cross-attention"},
                                   {"slots.", "slots"},
                                   {"order.", "slots"},
-                                  {"head.dense.weight", "head.dense"},  // insertion models: the input is two rows
+                                  {"head.dense.weight", "head.dense"},  // wider in insertion models: reads two rows
                                   {"embedding.position.", "embedding.position"},
                                   {"latent.", "latents"}};
 

@@ -28,11 +28,11 @@ struct TargetSettings : RunSettings {
     std::string objective;
     int max_length = 64;  // maximum number of tokens of a source, including [CLS] and [SEP]
     int max_target = 24;  // maximum number of tokens of a target, including its [SEP]
-    // The options of the objectives that the user can set. TargetRun::objective_options() adds the remaining options.
+    // Those options of the objectives that are settings. TargetRun::objective_options() adds the remaining options.
     ObjectiveOptions how;
     double label_smoothing = 0;  // only in the training loss
     // Used only by models with one stack. true: the positions of a target start at max_length; false: they start
-    // directly after its source.
+    // directly after the positions of its source.
     bool fixed_target_start = false;
 
     TextKind wants(TextKind usual) const override { return mixture().has(Objective::pairs) ? usual : TextKind::any; }

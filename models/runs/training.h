@@ -45,7 +45,7 @@ class Training {
     const Family* kind = nullptr;
     std::unique_ptr<Run> run;
     TrainingText text;
-    RunFolder folder;  // of a new run, the folder has no path before the first step
+    RunFolder folder;  // the run folder; its path is empty before the first step of a new run
     std::unique_ptr<Task> task;
     TrainOptions options;   // may be changed before the first call of trainer()
     std::string initial;    // path of the initial weights; empty: there are none

@@ -129,7 +129,7 @@ std::vector<Numbers> UniLmRun::features(const Strings& lines) const {
 
 std::unique_ptr<SourceReader> UniLmRun::backward_reader(int most) const {
     if (!writes_backward()) return nullptr;
-    ReadingOptions r;  // r.masks stays null: lm-reverse allows only the `mask` that is used by default
+    ReadingOptions r;  // r.masks stays null: the default mask is the only one that lm-reverse allows
     r.backward = true;
     r.source_type = r.target_type = settings.how.source_type;
     r.longest = most;

@@ -253,7 +253,8 @@ Measures UniVaeRun::measures(const Measuring& how) {
     const std::vector<bool> whole = measure_whole(*this, sources, targets, rows);
     rows.push_back({"reconstruction", h.own, "nats/token", "-log p(x|z), z of the sentence itself"});
     auto add = [&](std::vector<Measure> more) { rows.insert(rows.end(), more.begin(), more.end()); };
-    for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {  // target tokens 1, 2-3, 4-7, ...
+    // Adds a row for each of these ranges of target tokens: 1, 2-3, 4-7 and so on.
+    for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {
         const std::size_t end = std::min(2 * first + 1, h.reach.size());
         const auto sum = [&](const Numbers& x) { return std::accumulate(x.begin() + first, x.begin() + end, 0.0); };
         add({{fmt::format("reconstruction.{}", first + 1), sum(h.at_place) / sum(h.reach), "nats/token",

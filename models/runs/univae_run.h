@@ -14,9 +14,9 @@ struct UniVaeSettings : RunSettings {
     static constexpr auto options = Family::of_latents;
     static Strings objectives() { return {}; }
     UniVaeOptions model;
-    // Lists with commas between, as the user gives them. latent_sizes: Z, one number for all latents or one for each
-    // (setting latent_size). latent_at: the layers that have a latent; empty: the upper layers. kinds_by_layer: the name
-    // of the kind of each latent (setting latent_kinds); empty: the same kind for all.
+    // Comma-separated lists, as the user gives them. latent_sizes: Z, one number for all latents or one for each
+    // (setting latent_size). latent_at: the layers that have a latent; empty: the upper layers. kinds_by_layer: the
+    // name of the kind of each latent (setting latent_kinds); empty: the same kind for all.
     std::string latent_sizes = "32", latent_at, kinds_by_layer;
     double beta = 1;  // largest weight of the KL in its schedule
     std::string kl_schedule = "linear";
@@ -74,7 +74,7 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     // Draws the numbers [from, to) of the latent vector of each request anew:
     //   from a prior that depends on the source   given the source and the latents of the layers below
     //   from a fitted prior                       given all other numbers of the vector
-    //   from the prior of training                independently of the other numbers of the vector
+    //   from the prior of training                given the latents of the layers below (only gaussian_chain uses them)
     void redraw(std::vector<DecodeRequest>& requests, int from, int to, std::uint64_t seed) const;
     // For conditional models: returns requests for `count` targets of each source. The latents of the requests are
     // drawn. The first source has the line number `first`.

@@ -46,7 +46,8 @@ struct Number {
     const char *key, *old_key;  // old_key: the key in nomic-ai's own code; "" if it is equal to `key`
     T B::*member;
     T low, high;
-    bool may_lack = false;  // whether a file may lack `key`, so that the option keeps its default; never `old_key`
+    // Whether a file may lack `key`; the option then keeps its default. A file with old keys must have `old_key`.
+    bool may_lack = false;
 };
 constexpr Number<int> whole_numbers[] = {{"vocab_size", "", &B::vocabulary, 1, 1 << 24},
                                          {"hidden_size", "n_embd", &B::width, 1, 65536},

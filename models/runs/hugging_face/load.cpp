@@ -185,7 +185,7 @@ class Loader {
     }
 
     // Throws BadInput if the tensor `name` has a wrong shape, or if the files lack it. A bias with name.zeros > 0 may
-    // be lacking if the files have no such bias at all. Records in places_ which parameter will be read from the
+    // be missing if the files have none of these biases. Records in places_ which parameter will be read from the
     // tensor.
     void expect(const HuggingFaceName& name) {
         const Tensor& parameter = parameter_of(name);
@@ -260,7 +260,7 @@ class Loader {
     const std::uint64_t seed_;
     const WeightFiles files_;
     std::string prefix_;
-    bool head_is_biased_ = false;                // whether the files have any bias with HuggingFaceName::zeros > 0
+    bool head_is_biased_ = false;  // whether the files have any bias that may be missing (HuggingFaceName::zeros)
     std::map<std::string, std::string> places_;  // tensor -> which parameters are read from it, as text
 };
 

@@ -10,22 +10,23 @@
 
 namespace masquerade {
 
-// The rows of a tensor, divided into `parts` equally large parts: the part with the number `part`, from 0.
+// A range of the rows of a tensor: the rows are divided into `parts` equally large ranges, and `part` is the index of
+// this range, from 0.
 struct RowPart {
     int part = 0, parts = 1;
     const char* what = "";  // name of the part in messages, for example "keys"; may be empty
     View of(const View& whole) const;
 };
 
-// A tensor in the files of a checkpoint, and the rows of our parameter that have the same numbers.
+// A tensor in the files of a checkpoint, and the rows of our parameter that hold the same values.
 struct HuggingFaceName {
     std::string name;           // without the family's prefix; names that begin with "cls." never have a prefix
     std::string path;           // path of the parameter
     RowPart rows = {};          // which rows of the parameter; key_value, for example, has the keys, then the values
     std::string old_name = {};  // another name under which some files have the tensor; empty: none
-    RowPart old_rows = {};      // which rows of the tensor `old_name` have the numbers of the parameter
+    RowPart old_rows = {};      // which rows of the tensor `old_name` hold the values of the parameter
     bool half_split = false;    // whether files have the rows of a head in the half-split order of reorder_heads()
-    int zeros = 0;              // if > 0: size of a bias; if the files or the stack lack the bias, it is all zeros
+    int zeros = 0;              // if > 0: length of a bias that files or the stack may lack; it is then all zeros
 
     bool of_head() const { return name.compare(0, 4, "cls.") == 0; }
     // Returns the path, followed by the name of the rows if they have one: "layer.0.attention.key_value.weight, keys".
