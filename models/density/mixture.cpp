@@ -167,11 +167,11 @@ void each_row(const GaussianMixture& g, const View& x, Use use) {
     }
 }
 
-// Returns the sum of the outer products r^T r of the rows r of t(n,D) with themselves, (D,D).
+// Returns t^T t, (D,D), for t(n,D): the sum of the outer products of the rows with themselves.
 Numbers outer_products(const std::vector<float>& t, std::int64_t n, std::int64_t D) {
     std::vector<float> sums(D * D);
     View rows = view_of(t, {n, D}, "mixture.rows"), to = view_of(sums, {D, D}, "mixture.covariance");
-    linear_backward(rows, rows, to, Grad{}, Grad{to, false}, Grad{});  // reads only the shape of its third argument
+    linear_backward(rows, rows, to, Grad{}, Grad{to, false}, Grad{});  // the third argument, a weight, is not read
     return {sums.begin(), sums.end()};
 }
 

@@ -21,7 +21,7 @@ constexpr double least_floor = 1e-4;
 constexpr int held_out_share = 20;            // one code in 20 is held out, for GaussianMixture::widened()
 constexpr std::int64_t most_held_out = 2000;  // maximum of held-out codes; enough to fit the one factor of widened()
 
-// Parses a list such as "3 0 12": the numbers of training sentences with 0, 1, 2 ... tokens.
+// Parses a list such as "3 0 12". Entry n, counted from 0, is the number of training sentences with n tokens.
 std::vector<std::uint32_t> numbers_in(const std::string& lengths) {
     std::vector<std::uint32_t> all;
     std::istringstream in(lengths);

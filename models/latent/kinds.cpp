@@ -42,9 +42,9 @@ class OnSphere : public Latent {
         s.y = y;
         s.z = normalise(tape, y, "mean");  // (B,Z) the mean direction mu of each document
         const std::int64_t B = y->rows();
-        // `zero` is log kappa minus a constant, the current value of log kappa. Its value is 0, and its gradient is the
-        // gradient of log kappa. The KL and the cosines w are computed outside the tape. They enter the tape as linear
-        // functions of `zero` with the slopes d KL / d log kappa and dw / d log kappa.
+        // The KL and the cosines w are computed outside the tape, which therefore cannot differentiate them. They enter
+        // the tape as linear functions of `zero` with the slopes d KL / d log kappa and dw / d log kappa. `zero` is log
+        // kappa minus its current value, so its value is 0, and its gradient is the gradient of log kappa.
         Tensor* zero = nullptr;
         if (change_) {
             const double now = -number_of(change_);

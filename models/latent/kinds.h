@@ -16,7 +16,7 @@ std::shared_ptr<const Latent> make_latent(Parameters* p, const std::string& path
 extern const MakeLatent make_gaussian, make_gaussian_chain, make_flow, make_levels, make_codes;
 
 // Returns the standard normal noise of one latent layer as a constant tensor (B,Z). If `noise` is null, so that z is
-// the mean, all its numbers are 0.
+// the mean, the tensor is 0.
 inline Tensor* noise_of(Tape& tape, const Tensor* y, const LatentNoise* noise, int layer, int Z) {
     const std::vector<float> zero(noise ? 0 : y->rows() * Z);
     return tape.constant("e", {y->rows(), Z}, y->dtype, noise ? noise->e[layer].data() : zero.data());

@@ -125,7 +125,7 @@ class Latent {
 
 // Makes a latent. If `parameters` is not null, adds the latent's parameters and states to it, under `path`. `before` is
 // the latent of the next lower latent layer, or null: a learned prior may depend on that layer's samples, and latents
-// on the sphere may share its table of quantiles.
+// on the sphere may share the table of quantiles of `before`.
 using MakeLatent = std::shared_ptr<const Latent> (*)(Parameters* parameters, const std::string& path,
                                                      const LatentOptions& options, const Latent* before);
 

@@ -10,7 +10,7 @@ namespace masquerade {
 
 class NumberedTask : public Task {
   public:
-    // `unit` is what messages call an example.
+    // `unit` is the word for one example in messages, such as "vector".
     NumberedTask(Run& run, const char* unit) : all_(run), unit_(unit) {}
 
     std::vector<Metric> validate() override {

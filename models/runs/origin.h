@@ -11,8 +11,8 @@ nlohmann::json json_of(const TextOrigin& origin);
 // Reads the origin from `run_json`, the contents of run.json. `path` is only used in error messages.
 TextOrigin origin_of(const std::string& run_json, const std::string& path);
 
-// Returns the hash that `record`, the contents of run.json, has for the files that the run reads itself (see
-// Run::complete). Returns 0 if there is no such hash.
+// Returns the hash of the files that the run reads itself, such as the files of a task (see Run::complete). `record`
+// has the contents of run.json. Returns 0 if `record` has no hash.
 std::uint64_t file_hash(const nlohmann::json& record);
 
 }  // namespace masquerade

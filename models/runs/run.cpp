@@ -266,8 +266,9 @@ void Run::start(const RunFolder& folder, nlohmann::json record) {
 Vocabulary vocabulary_of(const RunFolder& folder) {
     const std::string path = folder.file("vocab.txt"), more = folder.file("tokenizer.json");
     const nlohmann::json record = read_json(folder.file("run.json"));
-    // The first versions of the program stored no vocabulary_hash in run.json, so nothing is checked. Later versions
-    // hashed only vocab.txt and stored no "salt". If run.json has no salt, a hash of vocab.txt alone is valid.
+    // The first versions of the program stored no vocabulary_hash in run.json. For their runs, nothing is checked.
+    // Later versions hashed only vocab.txt and stored no "salt". If run.json has no salt, a hash of vocab.txt alone is
+    // valid.
     const auto hash = record.find("vocabulary_hash");
     const std::string expected = hash != record.end() && hash->is_string() ? hash->get<std::string>() : "";
     if (!expected.empty() && hash_of_tokenizer(folder) != expected) {

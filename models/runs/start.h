@@ -28,17 +28,18 @@ class Start {
     // Replaces the vocabulary by settings.words() or, if there are none, adds settings.answers() to the vocabulary.
     // Tokens that the old vocabulary has keep their rows of the embedding. Rows of further tokens are initialised at
     // random and scaled to the RMS of the old rows. If the old vocabulary has a token that is not in words(), throws
-    // BadInput or, if settings.takes_any_stack(), drops the token's row. The head is new if a row was dropped, or if
-    // there are answers and the old vocabulary has none of them. `task` is the name of the task in messages.
+    // BadInput or, if settings.takes_any_stack(), drops the token's row. The head is initialised at random, not copied,
+    // if a row was dropped, or if there are answers and the old vocabulary has none of them. `task` is the name of the
+    // task in messages.
     void extend(const RunSettings& settings, const std::string& task);
     // Sets the sizes in `settings` to the sizes of the weights. Also copies the settings that define how text is read:
     // from a run, with RunSettings::adopt_reading(); from a Hugging Face checkpoint, only `cased`.
     virtual void adopt(RunSettings& settings) const = 0;
-    // Copies the weights into the run. Returns a text for the user that lists the parts that were copied, the parts
-    // that are new, and the parts that were left out because the run has no such parameters. If trained attention
-    // parameters were left out and `warning` is not null, sets *warning to a message. Two differences are allowed: the
-    // run may have fewer layers than the weights, and a run whose kind of attention does not support rotary positions
-    // may have a position table instead. Throws BadInput if any other size differs.
+    // Copies the weights into the run. Returns a text for the user that lists three kinds of parts: copied, initialised
+    // at random, and left out because the run has no such parameters. If trained attention parameters were left out and
+    // `warning` is not null, sets *warning to a message. Two differences are allowed: the run may have fewer layers
+    // than the weights, and a run whose kind of attention does not support rotary positions may have a position table
+    // instead. Throws BadInput if any other size differs.
     std::string give_weights(Run& run, std::string* warning = nullptr) const;
 
     // Opens the folder of a run or of a Hugging Face checkpoint. Throws BadInput if the folder is neither.

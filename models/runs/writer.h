@@ -62,7 +62,7 @@ struct Writing : Searching {
 };
 
 struct RunWriter {
-    int samples = 0;  // number of samples to generate without input lines; 0: reads lines
+    int samples = 0;  // number of samples to generate without input lines; 0: input lines are read
     // Returns one result for each line; each result ends with '\n'. If `samples` is above 0, the results are samples,
     // and `lines` has an empty string for each sample. `first` is the number of the first line or sample.
     std::function<std::string(Strings lines, std::uint32_t first)> write;

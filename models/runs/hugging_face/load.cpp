@@ -212,8 +212,8 @@ class Loader {
 
     static bool by_token(const HuggingFaceName& name) { return name.name == word_embeddings || name.name == head_bias; }
 
-    // Copies the tensor to the rows of its parameter. If the tensor has a row for each token, copies only the rows that
-    // choice_ selects.
+    // Reads the tensor `name` into the rows of its parameter; if the files lack the tensor, the rows are set to 0. If
+    // the tensor has a row for each token, choose_rows() first makes the rows of the tokens in choice_.
     void take(const HuggingFaceName& name) const {
         const auto [found, rows] = find(name);
         const View to = name.rows.of(parameters_.master(parameter_of(name)));

@@ -33,7 +33,7 @@ struct HuggingFaceName {
     std::string place() const;
 };
 
-// A table has a weight, a linear layer a weight and perhaps a bias, a norm a weight and a bias.
+// table: has only a weight. linear: has a weight, and may have a bias. norm: has a weight and a bias.
 enum class TensorKind { table, linear, norm };
 
 // The names of a table, linear layer or norm, without ".weight" and ".bias". '#' stands for the number of a layer. Each

@@ -62,7 +62,8 @@ WordPiece with_tokens(const WordPiece& reader, Vocabulary tokens);
 
 // Chooses all tokens of a tokenizer, for an old model whose embedding has `rows` rows. If there are more rows than
 // tokens, because the embedding was padded to a round number, only the first rows are used. If there are fewer rows,
-// the remaining tokens are new, as in wanted_tokens(). In both cases, a note is logged, which names the model `source`.
+// the embeddings of the remaining tokens are computed from their pieces, as in wanted_tokens(). In both cases, a note
+// is logged, in which `source` is the name of the model.
 ChosenTokens fitted_tokens(const WordPiece& reader, int rows, const std::string& source);
 
 // Chooses all tokens of a model whose embedding has `rows` rows, and puts [PAD] first. If the vocabulary has no [PAD],
