@@ -85,7 +85,7 @@ Numbers GaussianMixture::draw(const Stream& stream, std::uint32_t line, double t
 // covariance is L L^T with a lower triangular L. For each component, let m be its mean, and y = L_FF^-1 (x_F - m_F).
 // Then x_F has the likelihood exp(-|y|^2 / 2) under the component, up to a factor that is common to all components. A
 // component is drawn with a probability proportional to its weight times this likelihood. Then x_R = m_R + L_RF y +
-// temperature * L_RR e with normal e.
+// temperature * L_RR e, where e is standard normal.
 Numbers GaussianMixture::draw_rest(Numbers x, int from, int to, const Stream& stream, std::uint32_t line,
                                    double temperature) const {
     const std::size_t D = dimensions_, rest = to - from, known = D - rest;

@@ -31,8 +31,7 @@ class FlowSteps {
     FlowSteps(Parameters& parameters, const std::string& path, int size, const FlowOptions& options);
 
     struct Mapped {
-        // u (B,Z): f(z). log_dets (B) + log_det (1): log |det df/dz| of each row; log_det is the part that all rows
-        // share.
+        // u (B,Z): f(z). log_dets (B) + log_det (1): log |det df/dz| of each row. All rows share the part log_det.
         Tensor *u, *log_dets, *log_det;
     };
     Mapped operator()(Tape& tape, Tensor* z) const;
@@ -41,9 +40,9 @@ class FlowSteps {
     Numbers forward(Numbers z, double& log_det) const;
     Numbers inverse(Numbers u) const;  // f^-1(u)
 
-    // Whether the scales and shifts of ActNorm still have to be computed from the first batch of vectors z. start()
-    // does this: each ActNorm then maps its inputs, which result from these vectors, to columns with mean 0 and
-    // standard deviation 1. A checkpoint stores whether start() has run.
+    // Whether the scales and shifts of ActNorm still have to be computed from the first batch of vectors z. start(),
+    // which gets these vectors, chooses the scales and shifts such that the outputs of each ActNorm have mean 0 and
+    // standard deviation 1 in each column. A checkpoint stores whether start() has run.
     bool waits_for_data() const;
     void start(std::vector<Numbers> rows) const;
 
@@ -68,7 +67,7 @@ class FlowSteps {
     Numbers net(const Step& step, Numbers u) const;
     Numbers forward(const Step& step, Numbers z, double& log_det) const;
 
-    int size_ = 0, from_ = 0;  // from_: index of the first number of the second half
+    int size_ = 0, from_ = 0;  // from_: index of the first number of a vector that a coupling layer changes
     std::vector<Step> steps_;
     Tensor* started_ = nullptr;  // one number: 1 after start(), else 0; null without ActNorm
 };

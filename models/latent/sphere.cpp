@@ -68,8 +68,8 @@ double integral(const F& f, double a, double b) {
                 (322 - share) / 900 * (f(c - outer) + f(c + outer)));
 }
 
-// The distribution function of t at the ends of the panels. It is summed from both sides, so that small probabilities
-// in both tails are precise.
+// The distribution function of t at the ends of the panels of the quadrature. It is summed from both sides, so that
+// small probabilities in both tails are precise.
 struct Distribution {
     Density density;
     double start, width;   // panel j is [start + j width, start + (j+1) width]

@@ -32,7 +32,7 @@ class SphereDistribution {
     double log_normaliser() const { return log_normaliser_; }  // log of C in the density f(z) = C h(mu.z)
     // KL divergence of the density f from the uniform distribution, in nats. It is the same for every direction mu.
     double kl() const { return kl_; }
-    // d kl / d log kappa, which is the variance of log h(w), where h is the weight of the cosine w in the density.
+    // d kl / d log kappa. It equals the variance of log h(w), where w = mu.z, and the density is C h(w).
     double kl_by_log_kappa() const { return kl_by_log_kappa_; }
 
     // Returns the log density log f(z) of a unit vector z with mu.z = cosine. For a latent, this is log q(z | y).

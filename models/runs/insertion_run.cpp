@@ -190,7 +190,7 @@ std::string InsertionRun::description() const {
 
 void InsertionRun::reads(const TrainingText& t) {
     const Order& order = find_order(settings.order);
-    if (!order.numbers || step > 0) return;  // a resumed run has loaded the scores from its checkpoint
+    if (!order.numbers || step > 0) return;  // a resumed run has loaded model.scores from a checkpoint
     write_numbers(parameters.master(*model.scores), order.numbers(*this, t).data());
     scores_ = nullptr;
 }

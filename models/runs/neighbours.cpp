@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finds the sentences of a corpus whose vectors are nearest to those of the input lines, by the cosine.
+// Finds the sentences of a corpus whose vectors have the largest cosine similarity with the vectors of the input lines.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -318,7 +318,8 @@ RunWriter TargetRun::writer(const Writing& how) {
                 if (left != lines && !std::exchange(noted, true))
                     log_line("note: standard input: if a line has a tab, only the source before the tab is read");
                 std::vector<Sentence> sources = before ? endings(left) : after ? beginnings(left) : sentences(left);
-                const std::size_t least = before || after ? 1 : 3;  // in tokens; a shorter source gives an empty line
+                // Minimum number of tokens of a source, with [CLS] and [SEP]. Shorter sources give an empty line.
+                const std::size_t least = before || after ? 1 : 3;
                 Sentences some;
                 for (std::size_t i = 0; i < sources.size(); i++) {
                     sources[i].name = first + i;

@@ -28,7 +28,8 @@ struct TargetSettings : RunSettings {
     std::string objective;
     int max_length = 64;  // maximum number of tokens of a source, including [CLS] and [SEP]
     int max_target = 24;  // maximum number of tokens of a target, including its [SEP]
-    // Those options of the objectives that are settings. TargetRun::objective_options() adds the remaining options.
+    // The options of the training objectives that are settings of the run. TargetRun::objective_options() adds the
+    // others.
     ObjectiveOptions how;
     double label_smoothing = 0;  // only in the training loss
     // Used only by models with one stack. true: the positions of a target start at max_length; false: they start

@@ -57,7 +57,7 @@ Strings sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measur
     return lines;
 }
 
-// The run of a language model (--judge) that measures the perplexity of generated lines.
+// The language model of --judge, which measures the perplexity of generated lines.
 class Judge {
   public:
     Judge(const std::string& path, Device device) {

@@ -234,8 +234,8 @@ class Loader {
         write_numbers(to, ordered.data());
     }
 
-    // Throws BadInput if the output matrix differs from the word embeddings, or if the two names of the output bias
-    // have different numbers: a Backbone has one matrix and one bias.
+    // Throws BadInput if the output matrix differs from the word embeddings, because a Backbone has a single matrix for
+    // both. Also throws BadInput if the tensors under the two names of the output bias differ.
     void check_tied(bool head) {
         if (!config_.tied && head && !files_.has(tied_matrix))
             throw BadInput(text(config_path_, ": tie_word_embeddings is false, and ", files_.path(), " has no ",
