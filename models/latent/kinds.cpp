@@ -116,7 +116,7 @@ class OnSphere : public Latent {
     }
 
     mutable std::shared_ptr<const SphereDistribution> around_;
-    Tensor* change_ = nullptr;  // (1) log kappa minus the log of options.kappa; null if kappa is fixed
+    Tensor* change_ = nullptr;  // one number, log kappa - log options.kappa; null if kappa is fixed
 };
 
 }  // namespace

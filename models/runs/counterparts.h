@@ -17,7 +17,7 @@ struct ParameterPart {
     // The path of the parameter. In attention, the role of the parameter, such as "query", replaces its name, because
     // kinds of attention may give the same role different names (AttentionKind::role).
     std::string key;
-    std::string name;  // what messages call the part, such as "attention.query"
+    std::string name;  // name of the part in messages, such as "attention.query"
     RowPart rows = {};
 };
 // Returns the parts of a parameter. `path` is its path, and `rows` its number of rows. `kind` is the kind of attention

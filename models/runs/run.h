@@ -88,7 +88,7 @@ struct RunSettings {
     void declare_training(Config& config);
 };
 
-// Returns the ids of those of [PAD], [UNK], [CLS], [SEP] and [MASK] that the vocabulary has.
+// Returns the ids of the special tokens [PAD], [UNK], [CLS], [SEP] and [MASK], as far as the vocabulary has them.
 Tokens special_ids(const Vocabulary& vocabulary);
 
 class Run {
