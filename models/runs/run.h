@@ -56,7 +56,7 @@ struct RunSettings {
     virtual const char* architecture() const = 0;  // the name of the model in config.json
     // Adds all settings to `config`, which stores pointers to them. The settings must therefore outlive `config`.
     virtual void declare(Config& config) = 0;
-    virtual TextKind wants(TextKind usual) const { return usual; }  // kind of text to read; `usual`: Family::reads
+    virtual TextKind wants(TextKind usual) const { return usual; }  // kind of text to read; `usual` is Family::reads
     virtual Strings words() const { return {}; }                    // the vocabulary, if the task fixes it; else empty
     // The labels of a task. They are added as tokens to the vocabulary of --init or --vocab.
     virtual Strings answers() const { return {}; }

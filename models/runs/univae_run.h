@@ -18,7 +18,7 @@ struct UniVaeSettings : RunSettings {
     // (setting latent_size). latent_at: the layers that have a latent; empty: the upper layers. kinds_by_layer: the
     // name of the kind of each latent (setting latent_kinds); empty: the same kind for all.
     std::string latent_sizes = "32", latent_at, kinds_by_layer;
-    double beta = 1;  // largest weight of the KL in its schedule
+    double beta = 1;  // maximum of the weight of the KL in the schedule kl_schedule
     std::string kl_schedule = "linear";
     double word_dropout = 0;
     bool pairs = false;

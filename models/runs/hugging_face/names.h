@@ -61,7 +61,7 @@ struct HuggingFaceFamily {
     bool own_width;  // the embedding may have another width than the layers, and rotary positions may rotate values
     int positions;   // default of max_position_embeddings
     double dropout;  // default dropout of hidden states and of attention probabilities
-    double base;     // default of rope_theta, the base of rotary angles; if `gated` is false, no other is supported
+    double base;     // default of rope_theta, the base of rotary angles; only `gated` families support another base
     const FamilyTensors& tensors;
 };
 const std::vector<HuggingFaceFamily>& hugging_face_families();
