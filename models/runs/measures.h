@@ -37,7 +37,7 @@ struct Measuring {
     Device device = Device::cpu;
     // For runs with latents. importance: number of importance samples per sentence, for -log p(x). samples: number of
     // samples to generate and measure. swap: whether to measure texts after latents were swapped between sentences.
-    // judge: path of a run of a language model that computes the perplexity of the samples; empty: none.
+    // judge: path of a run whose language model computes the perplexity of the samples; empty: none.
     SampleOptions sampling;
     int importance = 20, samples = 1000;
     bool swap = false;
