@@ -76,8 +76,8 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     //   from a fitted prior                       given all other numbers of the vector
     //   from the prior of training                given the latents of the layers below (only gaussian_chain uses them)
     void redraw(std::vector<DecodeRequest>& requests, int from, int to, std::uint64_t seed) const;
-    // For conditional models: returns requests for `count` targets of each source. The latents of the requests are drawn
-    // from the prior. The first source has the line number `first`.
+    // For conditional models: returns requests for `count` targets of each source. The latents of the requests are
+    // drawn from the prior. The first source has the line number `first`.
     std::vector<DecodeRequest> target_requests(const std::vector<Sentence>& sources, int count, std::uint64_t seed,
                                                std::uint32_t first) const;
 
