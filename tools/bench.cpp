@@ -17,7 +17,7 @@ constexpr Case cases[] = {{"tokenizer", "encoding, decoding and training of Word
                           {"attention", "attention alone, on full, causal and prefix masks", attention_case},
                           {"decode", "generation: UniVAE greedily, UniLM with beam search", decode_case}};
 
-// Runs one of the cases. If Ctrl-C stops it, the rows that were measured until then are written.
+// Runs one of the cases. If Ctrl-C stops the case, the measurements that are complete by then are still written.
 void run(Bench& bench, const RunCase& work) {
     stop_requested();  // from here on, Ctrl-C sets a flag instead of ending the program
     bool complete = false;

@@ -39,8 +39,9 @@ void pad(Batch& b, int to) {
     const int missing = rounded_up(b.labels.count, to) - b.labels.count;
     std::vector<int> lengths = fillers(real, b.documents, all_labelled ? 1 : missing, to), sources(lengths.size(), 0);
     if (b.source.count() > 0) sources = fillers(b.source.count(), b.documents, 1, to);
-    // With two stacks, every inert document gets source rows. Except in a conditional UniVAE, the last inert document
-    // gets all padding rows of the decoder.
+    // With two stacks, every inert document gets rows of the encoder (`sources`), but the last inert document gets all
+    // padding rows of the decoder (`lengths`). In a conditional UniVAE, where b.read is not empty, every inert document
+    // gets rows of the decoder, too.
     if (b.source.count() > 0 && b.read.empty()) {
         std::fill(lengths.begin(), lengths.end(), 0);
         lengths.back() = rounded_up(real + (all_labelled ? 0 : missing), to) - real;
@@ -54,7 +55,7 @@ void pad(Batch& b, int to) {
     }
     const int inert = all_labelled ? b.rows.count() - real : missing;
     for (int row = b.rows.count() - inert; row < b.rows.count(); row++) b.labels.push(row, 0, 0);
-    if (Choices& c = b.labels.choices; c.size() > 0) {  // padding targets have share 0 and belong to the last label
+    if (Choices& c = b.labels.choices; c.size() > 0) {  // padding targets have weight 0 and belong to the last label
         c.begin.resize(b.labels.size() + 1, c.size());
         while (c.size() % to) c.push(0, 0);
         c.begin.back() = c.size();

@@ -27,7 +27,7 @@ struct Choices {
 // Label m says that row rows[m] must predict tokens[m]. In insertion models, label m instead stands for the slot
 // between row rows[m] and the next row, where words can be inserted; its targets are in `choices`.
 struct Labels {
-    std::vector<int> rows, tokens;  // one number per label; rows ascend
+    std::vector<int> rows, tokens;  // one row index and one token id per label; row indices ascend
     std::vector<double> weights;    // weight of each label in the loss: 1, or 0 for padding labels
     std::vector<int> begin = {0};   // real document b has the labels begin[b] .. begin[b+1]-1
     int count = 0;                  // number of real labels; the padding labels follow them
@@ -53,7 +53,7 @@ struct Example {
     // Empty if the mask needs no such number.
     std::vector<int> rank;
     Labels labels;             // labels of `rows`
-    bool same_source = false;  // whether this example has the source of the previous one; `source` is then empty
+    bool same_source = false;  // whether this example shares the previous example's source; if so, `source` is empty
 };
 
 struct Batch;
@@ -85,7 +85,7 @@ struct Halves {
     // -1.
     // joint_read_which: for each row of `joint`, the index of its document if the row is the [CLS] of the source in the
     // decoder half of a conditional UniVAE, else -1.
-    // joint_decoder_rows: the indices of the decoder halves' rows that have a label.
+    // joint_decoder_rows: the indices, in `joint`, of those rows of the decoder halves that have a label.
     // joint_parts: for each row of `joint`, 1 if it is a target row of a decoder half, else 0.
     // joint_lower_graph and joint_upper_graph: the masks of layers without and with a latent.
     // joint_masks: masks that replace joint_lower_graph and joint_upper_graph in some layers.
@@ -94,7 +94,7 @@ struct Halves {
     std::vector<char> joint_parts;
     SegmentGraph joint_lower_graph, joint_upper_graph;
     LayerGraphs joint_masks;
-    const std::vector<int>& names() const { return cls.document; }  // the name (a number) of each document
+    const std::vector<int>& names() const { return cls.document; }  // for each document, the number that names it
 };
 
 // A batch of documents. If a batch is padded, inert documents follow the real ones: no real row attends to their rows,

@@ -8,9 +8,9 @@
 
 namespace masquerade {
 
-// The packed tokens of one pass. Each vector has one number per row: the token id, the segment id (type), the position,
-// and the name of the document, which is a number. The random numbers of a row, such as its dropout mask, depend on the
-// row's document and position.
+// The packed tokens of one forward pass. Each vector has one number per row: the token id, the segment id (type), the
+// position, and the name of the document, which is a number. The random numbers of a row, such as its dropout mask,
+// depend on the row's document and position.
 struct TokenRows {
     std::vector<int> ids, types, positions, document;
     int count() const { return ids.size(); }

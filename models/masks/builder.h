@@ -10,8 +10,8 @@ namespace masquerade {
 
 // Builds a graph document by document. A key segment is a range of rows of a key tensor; a query segment is a range of
 // query rows that see the same key segments. For each document, call next_document(), then tokens() or key() to add key
-// segments, then look() to add query segments. tokens() takes the rows of one key tensor, which the constructor's
-// argument `source` chooses, one after another.
+// segments, then look() to add query segments. Each call of tokens() takes the next rows of one key tensor, whose index
+// is the constructor's argument `source`.
 class SegmentBuilder {
   public:
     explicit SegmentBuilder(int source = 0) : source_(source) {}
@@ -32,7 +32,7 @@ class SegmentBuilder {
         row_ += count;
         return key(source_, begin, row_, begin - first_);
     }
-    // Skips the next `count` rows of this key tensor: no query sees them.
+    // Skips the next `count` rows of the key tensor that the constructor chose: no query sees these rows.
     void skip(int count) { row_ += count; }
     // Adds a query segment with the rows [begin, end). The rows see the key segments whose indices are in `sees`, in
     // this order; empty key segments are left out. `self` is the index of the key segment with the keys of the query

@@ -11,7 +11,8 @@
 namespace masquerade {
 namespace {
 
-// Returns a graph in which each document is one segment with this rule, for rules that masks in words do not have.
+// Returns a graph in which each document is one segment with this rule. This is for rules that masks in words
+// (models/masks/words.h) cannot express.
 SegmentGraph one_segment(const Documents& documents, Rule rule) {
     SegmentBuilder build;
     for (const Document& d : documents) {

@@ -47,9 +47,10 @@ SegmentGraph cross_mask(const Documents& documents);
 // under uniae_mask.
 SegmentGraph latent_mask(const Documents& documents);
 
-// The mask of a conditional UniVAE's joint form. Each document has three parts: the encoder half, of which only the
-// length halves[d].source is read, and the two parts of decoders[d], source and target. A row of the encoder half sees
-// the encoder half. The other two parts have unilm_mask.
+// The mask of a conditional UniVAE that runs both halves of document d as one sequence. The sequence has three parts:
+// the encoder half, with halves[d].source rows (halves[d].target is ignored), and the source and the target of
+// decoders[d]. A row of the encoder half sees the encoder half, a source row sees the source, and a target row sees the
+// source, itself and the earlier target rows.
 SegmentGraph conditional_mask(const Documents& halves, const Documents& decoders);
 
 // A document in a decoding step with a KV cache. The rows of this step are called fresh, and the rows of earlier steps
@@ -158,7 +159,8 @@ const NamedMask& find_mask(const std::string& name);  // throws BadUsage if no m
 inline bool mask_in_words(const std::string& name) { return name.find(' ') != name.npos; }
 // Makes a mask that is given by its name or in words.
 SegmentGraph make_mask(const std::string& name, const Documents& documents, const MaskDetails& details = {});
-// Returns example ranks, entities, branches and weights for pictures. They make every named mask show its purpose.
+// Returns example ranks, entities, branches and weights, which make the picture of every named mask typical of the
+// mask.
 MaskDetails example_details(const Documents& documents);
 
 // Returns a picture, as text, of one document under a mask that is given by its name or in words. Its rows are queries,

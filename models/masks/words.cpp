@@ -17,7 +17,7 @@ constexpr std::pair<const char*, Rule> rules[] = {{"full", Rule::full},
                                                   {"anticausal", Rule::anticausal},
                                                   {"none", Rule::none}};
 
-constexpr int most = 999999;  // largest number that the words of a mask may contain; the sum of two fits into an int
+constexpr int most = 999999;  // largest number in the words of a mask; the sum of two such numbers fits into an int
 
 bool read_place(const std::string& word, int& number) {
     return read_number(word, number) && -most <= number && number <= most;
@@ -93,8 +93,8 @@ IndexRange MaskWords::read_slice(const std::string& text, char other) const {
 
 // Slices that overlap or touch are merged, so that no row is seen twice. A slice that is the whole part becomes the key
 // segment `own`, which has all rows of the part; any other slice becomes a new key segment with some of these rows.
-// Sizes of tensors may depend on the number of key segments, so this number must not depend on the length of the
-// document: for each slice that makes no segment, an empty one is made, which no row sees.
+// Sizes of tensors may depend on the number of key segments, so the number must be the same for documents of all
+// lengths. Therefore, an empty key segment, which no row sees, replaces each slice that made no new key segment.
 std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const {
     const KeySegment all = build.graph().keys[own];
     const int length = all.end - all.begin;

@@ -10,8 +10,8 @@
 namespace masquerade {
 namespace {
 
-// The latent of a sentence in one latent layer: y, the output of the linear map In, which determines q(z|x); a sample z
-// of q(z|x); and the mean of q(z|x).
+// The latent of a sentence in one latent layer: y, the output of the linear map In; the posterior q(z|x) is computed
+// from y. z is a sample of q(z|x), and `mean` is the mean of q(z|x).
 struct Point {
     Numbers z, mean, y;
 };
@@ -103,9 +103,9 @@ Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const Sentences&
             model.space.replace(requests[i].latent, plain[(i + 1) % n].latent, from, to);
         return decoder.write(requests, {}, seed);
     };
-    // Returns the overlap of some[i] with own[i + further], as its mean over i with a confidence interval. own[i] is
-    // the text decoded from the latents of sentence i. If sentence i is the A of struct Swap, then own[i + further] is
-    // the text of A for further = 0, and the text of the next sentence, B, for further = 1.
+    // Returns the mean, over all i, of the overlap of some[i] with own[i + further], and its confidence interval.
+    // own[i] is the text decoded from the latents of sentence i. In struct Swap, A is sentence i and B is sentence
+    // i + 1. Thus, some[i] is compared with the text of A if further = 0, and with the text of B if further = 1.
     const auto common = [&](double (*overlap)(const Tokens&, const Tokens&, const FrequentTokens&),
                             const std::vector<Tokens>& some, const std::vector<Tokens>& own, std::size_t further) {
         Numbers values;

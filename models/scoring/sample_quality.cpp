@@ -43,8 +43,9 @@ TrainingRuns::TrainingRuns(const std::vector<Tokens>& lines) {
     });
 }
 
-// Returns the length of the longest run of the training text with which line[first ..] begins. Such a run starts at one
-// of the two positions that would be the neighbours of line[first ..] in the sorted array places_.
+// Returns the length of the longest run (sequence of adjacent words) of the training text with which line[first ..]
+// begins. If line[first ..] were inserted into the sorted array places_, this run would start at the element before or
+// after line[first ..].
 std::size_t TrainingRuns::longest_at(const Tokens& line, std::size_t first) const {
     auto shared = [&](std::uint32_t place) {
         std::size_t n = 0;

@@ -25,7 +25,7 @@ class TrainingRuns {
 };
 
 struct TextQuality {
-    Perplexity perplexity;  // of the lines, under a WordModel of the training text
+    Perplexity perplexity;  // perplexity of the lines under a WordModel of the training text
     double distinct1 = 0;   // number of different words / number of words
     double distinct2 = 0;   // number of different bigrams / number of bigrams         Li et al. 2016
     double repeated = 0;    // share of the lines that equal an earlier line of the set

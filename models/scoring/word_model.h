@@ -4,10 +4,10 @@
 //
 // Words are cut by BERT's pre-tokenizer, and are lower-cased and without accents. The tokens of the evaluated model are
 // not used, because they depend on the model's vocabulary. A word that occurs less than twice in the training text is
-// unknown. All unknown words share the symbol <unk>, whose probability is learned like that of any other word. With
-// <unk> alone, every invented word would be cheap, and gibberish would look like good text. The probability of an
-// unknown word w therefore also has a factor for its spelling, as in Brown et al. 1992 ("An estimate of an upper bound
-// for the entropy of English"). h are the words before w:
+// unknown. All unknown words share the symbol <unk>, whose probability is learned like the probability of any other
+// word. With <unk> alone, every invented word would have the probability of <unk>, and gibberish would score like good
+// text. The probability of an unknown word w therefore also has a factor for the spelling of w, as in Brown et al. 1992
+// ("An estimate of an upper bound for the entropy of English"). h are the words before w:
 //
 //   P(w|h) = p(w|h)                               if w is known
 //            p(<unk>|h) s(w) / (1 - sum_k s(k))   if w is unknown; the sum is over all known words k

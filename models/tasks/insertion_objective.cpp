@@ -50,8 +50,8 @@ Places kept_places(int n, bool first_ones, Sequence& random) {
     return places;
 }
 
-// Adds a target to the slot that is being built, the last one in `choices`. If the slot already has a target with this
-// token, adds the share to that target.
+// Adds a target with this weight (`share`) to the slot that is being built, the last one in `choices`. If the slot
+// already has a target with this token, adds the weight to that target.
 void want(Choices& choices, int token, double share) {
     for (int j = choices.begin.back(); j < choices.size(); j++)
         if (choices.tokens[j] == token) {
@@ -61,8 +61,8 @@ void want(Choices& choices, int token, double share) {
     choices.push(token, share);
 }
 
-// Returns the targets of all slots, with shares that add up to 1 over all slots. If by_words is true, the weight of a
-// slot is proportional to the number of its missing words; otherwise all slots with missing words have equal weights.
+// Returns the targets of all slots, with weights (shares) that add up to 1 over all slots. If by_words is true, the
+// weight of a slot with missing words is proportional to their number; otherwise all these slots have equal weights.
 Choices choices_of(const std::vector<Tokens>& missing, const InsertionRule& rule, bool by_words) {
     double lacking = 0, slots = 0, weights = 0;
     for (const Tokens& words : missing) lacking += words.size(), slots += !words.empty();

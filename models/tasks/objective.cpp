@@ -78,8 +78,8 @@ int span_length(Sequence& random, const ObjectiveOptions& o) {
 
 // Draws spans until they contain the share o.hidden of the tokens, and returns them in the order of drawing. The first
 // word of a span is drawn uniformly from the words that are in no span yet. A span ends after length_of() words, or
-// earlier: before a word that is in another span, before a gap between words, or when enough tokens are drawn (Joshi et
-// al. 2020, section 3.1).
+// earlier: before a word that is in another span, before a token that cannot be hidden, such as [SEP], or when enough
+// tokens are drawn (Joshi et al. 2020, section 3.1).
 template <class Length>
 std::vector<Places> drawn_spans(std::vector<Places> words, Length length_of, Sequence& random,
                                 const ObjectiveOptions& o) {

@@ -71,7 +71,8 @@ struct InsertionRule {
     // true: word u = 0 .. n-1 of the n missing words of a slot has the distance |u - (n-1) / 2|, its distance to the
     // middle of these words. false: all missing words have the distance 0.
     bool middle = true;
-    // (V) If not null, the distance of a word is instead the number of missing words in its slot with a smaller score.
+    // If not null: a score for each token of the vocabulary. The distance of a missing word is then the number of
+    // missing words in the same slot that have a smaller score.
     std::shared_ptr<const Numbers> scores;
     double tau = 1;  // in exp(-distance / tau); infinite: all missing words of a slot have equal shares
     // true: the end token is predicted only in complete canvases; false: in every slot without missing words
@@ -99,7 +100,8 @@ struct ObjectiveOptions {
     Masking masking = Masking::tokens;  // the unit in which mlm hides tokens
     double span_stop = 0.2;             // Masking::spans: probability that a span ends after a word
     int span_longest = 10;              // Masking::spans: maximum number of words of a span
-    // Masking::words, spans: (V) whether a token continues the word of the previous token; null: every token is a word
+    // Masking::words and spans: for each token of the vocabulary, whether it continues the word of the token before it;
+    // null: every token is a word of its own.
     std::shared_ptr<const std::vector<bool>> continues;
     double hidden_target = 0.7;            // unilm-masked: probability with which a token of the target is hidden
     int brackets[4] = {-1, -1, -1, -1};    // k-bert: ids of [ ] ( and ): words stand in [ ], their facts in ( )
@@ -119,7 +121,7 @@ struct ObjectiveOptions {
     bool joint = false;          // whether to pack encoder half and decoder half also as one sequence (UniVae::joint)
     double word_dropout = 0;     // share of the tokens that the decoder half reads as [UNK]
     int cls = -1, unknown = -1;  // ids of [CLS] and [UNK], needed if word_dropout > 0
-    // Only for the objectives classify and label: the mask of the task.
+    // Only for the objectives classify and label: the mask of their examples, in words.
     std::shared_ptr<const MaskWords> example_mask;
 
     // Position of a target's first token if the source has `source` tokens.

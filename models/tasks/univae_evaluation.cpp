@@ -69,8 +69,8 @@ Numbers log_ratios(const UniVae& model, const std::vector<LatentSample>& samples
 // For discrete latents: replaces the latents z by draws from a proposal q. The posterior is a single code, so its
 // samples cannot show how likely x is under other codes. The proposal starts from this code and, with a small
 // probability, replaces each part by a random value, so that every code can be drawn. Layers with continuous latents
-// keep their samples, which were drawn given the undisturbed codes below. Returns the contribution of the discrete
-// layers to log q(z) - log p(z) for every document.
+// keep their samples, which were drawn given the original codes of the layers below. Returns the contribution of the
+// discrete layers to log q(z) - log p(z) for every document.
 Numbers disturbed(Tape& tape, const UniVae& model, const Batch& batch, std::uint64_t seed, std::uint32_t sample,
                   std::vector<Tensor*>& z) {
     int parts = 0;

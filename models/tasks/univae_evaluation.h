@@ -16,7 +16,8 @@ struct HeldOut {
     Numbers layer_kl;                 // for each latent layer, its KL per sentence
     double elbo = 0;                  // lower bound of log p(x) per sentence: -(reconstruction loss + KL)
     std::int64_t sentences = 0, tokens = 0;  // numbers of sentences and of target tokens
-    // at_place[i]: sum of the losses of the i-th target token of all sentences; reach[i]: number of these losses.
+    // at_place[i]: sum of the losses of the i-th target token, counted from 0, over all sentences that have one;
+    // reach[i]: number of these sentences.
     Numbers at_place, reach;
 };
 HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, std::uint64_t seed);

@@ -13,8 +13,8 @@ const Objective& objective_of(const UniVae& model);
 // first token, the last layer of the encoder half, and the masks in words.
 ObjectiveOptions halves_options(const UniVae& model);
 
-// Makes the batch of a training step. If the prior of the latents depends on the source, this includes the sources
-// alone (Batch::sources).
+// Makes the batch of a training step. If the prior of the latents depends on the source, Batch::sources is a second
+// batch, in which the encoder half reads only the sources.
 Batch halves_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint32_t step,
                    const ObjectiveOptions& options, int pad_to);
 

@@ -32,7 +32,7 @@ void redraw(const UniVae& model, const std::vector<const Sentence*>& sources, co
         }
         tape.begin("draw");
         model.draw(tape, batch, &noise, [&](int l, const LatentSample& s) {
-            Numbers z = numbers_of(s.z->view());  // (B,Z)
+            Numbers z = numbers_of(s.z->view());  // (B,Z): Z numbers for each of B sentences
             for (std::size_t i = 0, Z = std::size_t(s.z->columns()); i < z.size(); i++) {
                 const int at = space.begin(l) + int(i % Z);
                 double& own = latents[first + i / Z][std::size_t(at)];

@@ -30,8 +30,8 @@ struct Memory {
     // If not -1, the id of [MASK], for models that predict the token at a [MASK]. Every step then appends a [MASK] to
     // each prefix, takes the logits of the next token from the row of this [MASK], and discards the row.
     int mask = -1;
-    // Logits of the first generated token of each source, (sources, V). If `next` is empty and `mask` is -1, the first
-    // step feeds SearchSource::begin to compute these logits.
+    // Logits of the first generated token of each source, one per token of the vocabulary, source after source. If
+    // `next` is empty and `mask` is -1, the first step feeds SearchSource::begin to compute these logits.
     std::vector<float> next;
 };
 
@@ -51,15 +51,16 @@ class CachedWriter : public NextToken {
 
     // If Memory::next is not empty, the first call after start() feeds no token and returns the logits in `next`.
     const float* step(const std::vector<Row>& rows) override;
-    // Feeds the token of every row to the stack and returns the logits (rows, V). Call it between tape().begin() and
-    // end().
+    // Feeds the token of every row to the stack. Returns the logits of the next token, (rows.size(), vocabulary()).
+    // Call it between tape().begin() and tape().end().
     View feed(const std::vector<Row>& rows);
 
   protected:
     const Backbone& stack_;
 
   private:
-    // Runs the stack for one more row of every prefix, with the tokens `ids`, and returns its output (rows, C).
+    // Runs the stack for one more row of every prefix, with the tokens `ids`. Returns the output of the stack, one
+    // hidden state per row.
     Tensor* run(const std::vector<Row>& rows, const Tokens& ids);
     View feed_masks(const std::vector<Row>& rows);
     View logits_of(Tensor* x) { return stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view(); }
@@ -74,7 +75,7 @@ class CachedWriter : public NextToken {
     PrefixSlots slots_;
     bool asked_ = false;  // whether step() was called since start()
     std::vector<float> logits_;
-    // Inputs of the ops of a step. These members must stay unchanged until the step ends.
+    // Inputs of the ops of a step: rows_ and the masks after it must stay unchanged until the step ends.
     TokenRows rows_;
     // Masks of the layers for which Memory::masks defines none: self-attention of layers without a memory,
     // self-attention of layers with a memory, and cross-attention.

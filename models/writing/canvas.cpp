@@ -39,9 +39,9 @@ double joint(const SlotScore& s) { return s.place + s.content; }
 
 // Combines slots that give the same canvas: it makes no difference whether a token c is inserted before, within or
 // after a run of adjacent tokens c. A slot before, between or after the tokens of a run is combined with the others if
-// it is open and c is its most likely token. The first combined slot gets three values, in which
-// sums are over all combined slots: p(c|l) = sum p(c|l), p(c,l) = sum p(l) p(c|l), and p(end|l) = 1 - sum (1 -
-// p(end|l)). p(c|l) is limited to at most 1, and p(end|l) to at least 0. The remaining combined slots get no token.
+// it is open and c is its most likely token. The scores of the first combined slot are replaced. Its p(c|l) becomes the
+// sum of p(c|l) over all combined slots l, but at most 1. Its p(l) p(c|l) becomes the sum of p(l) p(c|l). Its p(end|l)
+// becomes 1 minus the sum of 1 - p(end|l), but at least 0. The remaining combined slots get no token.
 void alike(const Canvas& canvas, std::vector<SlotScore>& scores) {
     for (std::size_t l = 0, to = 0; l < canvas.tokens.size(); l = to) {
         const int c = canvas.tokens[l];
@@ -81,8 +81,8 @@ std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canv
     return slots;
 }
 
-// Inserts the best token of each slot in `slots`, and records the round in w.came. A closed slot stays closed; a slot
-// that receives a token becomes two open slots.
+// Inserts the best token of each slot in `slots`, and keeps w.came up to date (for each token, the round in which it
+// was inserted). A closed slot stays closed; a slot that receives a token becomes two open slots.
 void insert(const std::vector<SlotScore>& scores, const std::vector<int>& slots, Canvas& canvas, Written& w) {
     std::vector<char> into(scores.size());
     for (int l : slots) into[l] = 1;

@@ -20,7 +20,7 @@ struct Canvas {
     std::vector<char> closed = {};
 };
 
-// The score of slot l. c is the most likely token for the slot that is neither the end token nor forbidden.
+// The score of slot l. c is the most likely of the tokens that may be inserted, which exclude the end token.
 struct SlotScore {
     int token;       // c, the most likely token
     double content;  // log p(c|l): the probability of c, given that slot l is chosen; -infinity if no token is allowed

@@ -31,7 +31,7 @@ struct Work {
     std::size_t beam;
 };
 
-// Finds the candidates of a beam in the logits of the step's rows, (rows, V).
+// Finds the candidates of a beam: the tokens that can continue it. `logits` has V numbers for each row of the step.
 void look(const Work& work, const float* logits, int V, const SearchOptions& options, std::uint64_t seed, int step,
           TokenScores& scores) {
     Beams& beams = work.searched->beams;

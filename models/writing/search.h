@@ -47,7 +47,7 @@ struct SearchOptions {
     int samples = 0;         // samples per source
     double temperature = 1;  // above 0; the logits are divided by it
     int top_k = 0;           // keeps only the k most likely tokens; 0: keeps all
-    double top_p = 1;        // keeps the smallest set of tokens with total probability >= p. Holtzman et al. 2020
+    double top_p = 1;        // keeps the smallest set of tokens with total probability >= top_p. Holtzman et al. 2020
 
     // Rules for the generated tokens, in the order in which they are applied.
     double repetition_penalty = 1;  // makes tokens that were already generated less likely; 1: off. Keskar et al. 2019

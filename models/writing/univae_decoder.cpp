@@ -53,7 +53,7 @@ void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int 
         const std::size_t layer = model_.options.latent_at[l];
         Tensor* latent = latents_of(requests, count, l);
         Pass pass;
-        pass.memory = model_.latents[l].out(tape, latent);  // (count, C): a row per request
+        pass.memory = model_.latents[l].out(tape, latent);  // one vector per request
         pass.state = &memory.layers[layer];
         model_.backbone.layers[layer].read_memory(tape, pass);
     }

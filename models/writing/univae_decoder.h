@@ -44,9 +44,9 @@ class UniVaeDecoder {
     std::vector<Tokens> write(const std::vector<DecodeRequest>& requests, SearchOptions options, std::uint64_t seed,
                               int refinements = 0);
 
-    // Feeds `ids` one by one, whatever the model predicts (teacher forcing). Returns the logits (V) after every token
-    // except the last one. In a conditional model, `ids` is a target, and the result begins with the logits that
-    // predict its first token. For tests.
+    // Feeds `ids` one by one, whatever the model predicts (teacher forcing). Returns, after every token except the last
+    // one, the logits of the next token. In a conditional model, `ids` is a target, and the result begins with the
+    // logits that predict the first token of `ids`. For tests.
     std::vector<Numbers> forced_logits(const DecodeRequest& request, const Tokens& ids);
 
   private:
@@ -54,7 +54,7 @@ class UniVaeDecoder {
     // generated at once.
     void start(const DecodeRequest* requests, std::size_t count, int most_rows);
 
-    // Returns the latents (count, Z) of latent layer l of these requests.
+    // Returns the latents of latent layer l: one row for each of the `count` requests.
     Tensor* latents_of(const DecodeRequest* requests, std::size_t count, int l);
     void read_sources(const DecodeRequest* requests, std::size_t count, int most_rows);
     CachedWriter& writer() { return reader_ ? *reader_ : writer_; }

@@ -25,8 +25,8 @@ struct AttentionWork {
     // Multiply-adds of one matrix product, such as q k^T, over the visible pairs of a query and a key. The forward has
     // two such products, the backward four.
     double product_work;
-    // The inputs are q, keys and values (side by side in kv), and dy. Number i of an input, counted row by row, is ((37
-    // i + 11 salt) mod 97) / 48 - 1. The salt is 0 for q, 1 for the keys, 2 for the values and 3 for dy.
+    // The inputs are q, keys and values (side by side in kv), and dy. Number i of an input, counted row by row from 0,
+    // is ((37 i + 11 salt) mod 97) / 48 - 1. The salt is 0 for q, 1 for the keys, 2 for the values and 3 for dy.
     OwnedTensor q, kv, y, lse, dy, dq, dkv;
 };
 // Returns the mean absolute value of the numbers. This mean shows whether another program computes the same results.
@@ -40,11 +40,11 @@ struct AttentionCase {
     std::vector<int> lengths;
     int tokens = 0, heads = 0, size = 64;
     std::string precision = "both";
-    // The following members are only for --kinds.
+    // The following members are only for --kinds, which compares kinds of attention.
     std::vector<std::string> kinds;  // names of attention_kinds(), or "all"
     std::string mask = "bert", plot;
-    bool alone = false;  // whether to measure the first kind and length in this process, and to print only this row
-    double limit = 60;   // seconds; if a longer call is predicted, this length and all later ones are skipped
+    bool alone = false;  // whether to measure the first kind at the first length, in this process, and print only that
+    double limit = 60;   // in seconds; lengths are skipped from the first whose forward and backward would take longer
 };
 // Measures time and memory of softmax and of the chosen kinds of attention, for one document of each length.
 void measure_kinds(Bench& bench, const AttentionCase& options);

@@ -116,7 +116,7 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
         return written;
     };
     const auto written = write();
-    Json about = Json::object();  // for the peer (transformers): weights, sources, and the targets of this engine
+    Json about = Json::object();  // for the peer (transformers): weights, sources, and this engine's targets
     const SharedFolder folder;
     if (bench.options.turns) {
         Strings tokens(std::begin(special_tokens), std::end(special_tokens));

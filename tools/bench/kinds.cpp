@@ -114,7 +114,7 @@ void measure_kinds(Bench& bench, const AttentionCase& o) {
         const SegmentGraph graph = make_mask(o.mask, {{shape.positions, 0}});
         return write_out(row_of(find_attention(o.kinds[0]), graph, shape, type, bench).dump() + '\n');
     }
-    // Each row is measured in its own process, because the working memory of ops stays allocated.
+    // Each kind is measured at each length in a new process, because the working memory of ops stays allocated.
     const std::string mask = printable(o.mask),
                       alone =
                           text("/proc/$PPID/exe attention --alone --device ", name_of(bench.common.device),

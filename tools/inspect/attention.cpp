@@ -19,8 +19,8 @@ namespace {
 
 using Rows = std::vector<std::vector<double>>;
 
-// The probabilities that one attention op computes: p[head][row][column], or -1 if the row does not see the column. The
-// last matrix, after those of the heads, is the mean of the heads.
+// The probabilities that one attention op computes: p[head][row][column], or -1 if the row does not see the column.
+// After the matrices of the heads, p has one more matrix, the mean of the heads.
 struct AttentionMap {
     std::string path;
     Strings rows, columns;
@@ -120,8 +120,8 @@ class AttentionReader : public Observer {
     std::map<const Tensor*, Strings> names_;
 };
 
-// Draws probabilities: rows are queries, columns are keys, and a darker field is a larger probability. If `small` is
-// true, the picture has no labels.
+// Draws probabilities as a table: rows are queries, columns are keys, and a darker cell is a larger probability. If
+// `small` is true, the picture has no labels.
 std::string picture(const std::string& title, const AttentionMap& m, const Rows& p, bool small) {
     std::size_t longest = 0;
     for (const std::string& name : m.columns) longest = std::max(longest, name.size());

@@ -53,7 +53,7 @@ void draw_attention(const AttentionPageSettings& settings);
 // Returns pictures of the attention for a text of one line: for each attention op, the mean of its heads and, if
 // `heads` is true, every head. The run must be on the CPU. Returns "" if no attention op of the run has probabilities.
 std::string attention_pictures(Run& run, const TrainingText& text, bool heads);
-// Returns the section of an HTML page that contains these pictures.
+// Returns the section of an HTML page that contains the result of attention_pictures().
 std::string attention_section(const std::string& pictures);
 // Returns a text of one line: the first held-out line or, if there is none, the first training line. The result has no
 // line if the run generates its examples itself.

@@ -77,7 +77,7 @@ inline std::string scatter(const std::string& title, const Points& points, const
 }
 
 // Draws a function of two coordinates, over the smallest rectangle that contains the points `corners`. The larger the
-// value, the darker the field.
+// value, the darker the colour.
 template <class F>
 std::string field(const std::string& title, const Points& corners, F f) {
     constexpr int cells = 64;

@@ -127,8 +127,8 @@ int number_in(std::string_view field) {
     return read_number(field, number) ? number : -1;
 }
 
-// Reads a line of ids or, if `as_ids` is false, of tokens as encode_lines() prints them. White space separates them.
-// Throws BadInput if the vocabulary lacks one of them.
+// Reads a line of ids or, if `as_ids` is false, a line of tokens as encode_lines() prints them. Ids and tokens are
+// separated by white space. Throws BadInput if the vocabulary lacks an id or a token of the line.
 std::vector<int> read_ids(std::string_view line, long line_number, const Vocabulary& vocabulary, bool as_ids) {
     std::vector<int> ids;
     while (true) {
