@@ -39,7 +39,7 @@ struct Groups {
     std::vector<Option> draws;  // the options that say how samples are drawn
     Options search, vectors;
     Option maximum;
-    // The groups of options that say how text is written, each with the families that support it, as bits of
+    // The groups of options that say how text is written, each with the model families that support it, as bits of
     // Family::Options.
     std::vector<std::pair<Options, unsigned>> of_text;
 };
@@ -120,9 +120,9 @@ Groups declare(Options& app, Writing& w) {
              {search, Family::of_latents | Family::of_search | Family::of_insertion}}};
 }
 
-// Throws BadUsage if the user gave an option that this kind of model does not support. If the user gave an option with
-// which the program writes no text, such as "--codes", `silent` is its name, and options about written text are refused
-// as well; otherwise, `silent` is "".
+// Throws BadUsage if the user gave an option that this kind of model does not support. Some options, such as --codes,
+// make the program write no text. If the user gave one of them, `silent` must be its name, and options about written
+// text are refused as well. Otherwise, `silent` must be "".
 void expect_only_of(const Family& kind, const Groups& groups, const std::string& run, const std::string& silent) {
     std::vector<Option> given;
     for (const Option& option : groups.draws)

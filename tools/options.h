@@ -79,7 +79,8 @@ class Options {
 };
 
 // Call this if `model`, the model of the run folder `run`, does not support the options of `group`. Throws BadUsage if
-// the user gave one of these options. The title of the group names the models that support them, such as "of A and B".
+// the user gave one of these options. The title of the group names the models that support the options, such as "of A
+// and B".
 void refuse_options(const Options& group, const std::string& run, const std::string& model);
 
 }  // namespace masquerade

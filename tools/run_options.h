@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Groups of options for runs of some families, shared by ./generate and ./evaluate.
+// Options that only some models support, such as UniVAE or insertion models; ./generate and ./evaluate share them.
 #pragma once
 #include <fmt/format.h>
 

@@ -31,7 +31,8 @@ void expect_only(const Options& options, const std::set<std::string>& names, con
         if (names.count(option.name()) == 0) throw BadUsage(why);
 }
 
-// Fits a prior to the latents of a trained run, and saves it in the run's step folder. The weights do not change.
+// Fits a prior to the latents of a trained run, and saves it with the weights of the step that it was fitted to. The
+// weights do not change.
 void fit_prior_of(const Arguments& a, const Common& common) {
     expect_only(a.given, {"--fit-prior", "--threads", "--device"},
                 "--fit-prior does not change the run: it can be combined only with --threads and --device");

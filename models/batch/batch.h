@@ -108,7 +108,7 @@ struct Batch : Halves {
     // Two stacks: for each source, the number of its rows, and the number of all decoder rows that attend to it.
     // Several documents can share a source (Example::same_source).
     Documents shared;
-    // The number that the mask needs for each row (Example::rank), padded with -1; or empty.
+    // For each row, the number that the mask needs (Example::rank); -1 for padding rows. Empty if the mask needs none.
     std::vector<int> rank;
     SegmentGraph source_graph, graph, cross_graph;  // masks of encoder, decoder (or only stack), cross-attention
     LayerGraphs source_masks, masks, cross_masks;   // masks that replace the three masks above in some layers

@@ -130,7 +130,7 @@ struct LayerGraphs {
     }
 };
 
-// Further inputs of some named masks, one number per packed row. The comments give the names of the masks.
+// Further inputs of some named masks, one number per packed row. The comment of a field names the masks that read it.
 struct MaskDetails {
     std::vector<int> rank;            // plm and plm-query: see rank_mask()
     std::vector<int> stream_rank;     // plm-streams: see two_stream_mask()
@@ -159,8 +159,8 @@ const NamedMask& find_mask(const std::string& name);  // throws BadUsage if no m
 inline bool mask_in_words(const std::string& name) { return name.find(' ') != name.npos; }
 // Makes a mask that is given by its name or in words.
 SegmentGraph make_mask(const std::string& name, const Documents& documents, const MaskDetails& details = {});
-// Returns example ranks, entities, branches and weights, which make the picture of every named mask typical of the
-// mask.
+// Returns example ranks, entities, branches and weights for pictures of the named masks. The examples are chosen so
+// that each picture shows what its mask is for.
 MaskDetails example_details(const Documents& documents);
 
 // Returns a picture, as text, of one document under a mask that is given by its name or in words. Its rows are queries,

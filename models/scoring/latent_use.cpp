@@ -28,8 +28,9 @@ struct Rows {
     std::ptrdiff_t columns;
 };
 
-// Encodes every sentence without noise, and samples each latent layer from the y of this pass. Since y then does not
-// depend on samples of lower layers, q(z|x) can be computed for the z of one sentence and the y of another.
+// Encodes every sentence without noise, which gives the y of each latent layer, and samples the z of each layer from
+// this y. Since y then does not depend on samples of lower layers, q(z|x) can be computed for the z of one sentence and
+// the y of another.
 Points points_of(const UniVae& model, const Sentences& sentences, std::uint64_t seed) {
     Points all(sentences.size());
     each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t first) {

@@ -100,11 +100,11 @@ Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
     return e;
 }
 
-// Draws with equal probability on which sides of the pair words are missing: on both, only in the target, or only in
-// the source.
+// Draws one of three cases with equal probability: words are missing in both texts of the pair, only in the target, or
+// only in the source.
 Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Sequence random = draws("kermit", s, step, o);
-    const int whole = random.below(3);  // the side without missing words: 1 the source, 2 the target, 0 neither
+    const int whole = random.below(3);  // the text without missing words: 1 the source, 2 the target, 0 neither
     const Tokens sides[] = {{s.ids.begin() + 1, s.ids.end() - 1}, {s.target.begin(), s.target.end() - 1}};
     const int x = sides[0].size(), y = sides[1].size(), first = whole == 1 ? x : 0;
     const Places drawn = kept_places(x + y - (whole == 1 ? x : whole == 2 ? y : 0), false, random);

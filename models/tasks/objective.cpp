@@ -100,8 +100,8 @@ std::vector<Places> drawn_spans(std::vector<Places> words, Length length_of, Seq
     return spans;
 }
 
-// Hides the tokens with these indices, and adds labels so that their rows predict them. If `alike` is true, all tokens
-// of a span become [MASK], all become random tokens, or all stay.
+// Hides the tokens of the spans, and adds labels so that the rows of these tokens predict the original tokens. If
+// `alike` is true, all tokens of a span become [MASK], all become random tokens, or all stay.
 void hide(Example& e, const std::vector<Places>& spans, bool alike, Sequence& random, const ObjectiveOptions& o) {
     for (const Places& span : spans) {
         double u = 0;

@@ -8,8 +8,9 @@ namespace masquerade {
 
 bool is_special(int id, const ObjectiveOptions& options);
 
-// Returns the token that replaces the hidden token `id`: if u < kept, the token `id` itself; if u - kept < random, a
-// random token that is not special; otherwise [MASK]. `u` must be drawn uniformly from [0, 1).
+// Returns the token that replaces the hidden token `id`: if u < options.kept, the token `id` itself; otherwise, if
+// u < options.kept + options.random, a random token that is not special; otherwise [MASK]. `u` must be drawn uniformly
+// from [0, 1).
 int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& options);
 
 // Returns an example with the rows of a sentence tree and their ranks. In the sentence or pair, words with facts stand

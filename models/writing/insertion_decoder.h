@@ -29,7 +29,7 @@ class InsertionDecoder : public SlotModel {
     const Objective& objective_;
     const InsertionForm form_;
     const ObjectiveOptions options_;
-    std::vector<char> forbidden_;  // (V) for each token, whether it is never inserted
+    std::vector<char> forbidden_;  // for each token of the vocabulary, whether it is never inserted
     Arena arena_;
     Tape tape_;
     Sentences sources_;

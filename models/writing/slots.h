@@ -15,8 +15,8 @@ class PrefixSlots {
     // that it continues. If several prefixes have one parent, only the first of them gets the parent's slot. Each other
     // one gets a free slot, into which the parent's states in `layers` are copied.
     void follow(Tape& tape, const std::vector<NextToken::Row>& rows, const std::vector<LayerState>& layers);
-    // Returns the row, in the decoding states, of the first token of prefix i in reading order. The prefix includes the
-    // token that this step adds; if generation is backward, this token is the first one. Valid after follow().
+    // Returns the row of the decoding states that holds the leftmost token of prefix i. The prefix includes the token
+    // that this step adds, which is the leftmost one if generation is backward. Call this function after follow().
     int first_row(std::size_t i) const { return slots_.row(used_[i], slots_.backward ? written_ : 0); }
     Step step(Tape& tape) const { return {tape.ints(used_), tape.ints(next_rows_), written_}; }
     int written() const { return written_; }  // number of tokens of every prefix, without the one that this step adds

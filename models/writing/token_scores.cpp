@@ -88,7 +88,8 @@ const std::vector<TokenScores::Token>& TokenScores::best(int count) {
     return best_;
 }
 
-// Computes shares_ and share_of_block_ for a temperature of 1 / scale. Returns the sum of all shares.
+// Sets shares_ to exp((score - top) * scale) of every token, and share_of_block_ to the sum over each block of tokens.
+// `top` is the largest score, and 1 / scale is the temperature. Returns the sum over all tokens.
 double TokenScores::shares_of_all(float top, float scale) {
     shares_.resize(scores_.size());
     share_of_block_.clear();
@@ -115,7 +116,7 @@ int TokenScores::draw_of_all(double left) const {
             chosen = int(i);
             if (in_this_block && (left -= double(shares_[i])) < 0) return chosen;
         }
-        // Rounding can keep `left` at 0 or above. Then the last token of the block that has a share is drawn.
+        // Rounding can keep `left` at 0 or above. Then the last token of the block with a share above 0 is drawn.
         if (in_this_block) return chosen;
         left -= share_of_block_[b];
     }

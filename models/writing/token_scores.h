@@ -43,14 +43,14 @@ class TokenScores {
     double shares_of_all(float top, float scale);
     int draw_of_all(double left) const;
 
-    std::vector<float> scores_;  // (V) the score of each token
+    std::vector<float> scores_;  // the score of each token of the vocabulary
     // Largest score of each block of 64 tokens, mapped to an integer by ordered() in token_scores.cpp.
     std::vector<std::int32_t> largest_;
     std::vector<Token> best_;  // the result of best(); while it is filled, a heap with the worst token first
     double log_sum_ = 0;
 
     // Used by draw(): exp((score - largest score) / temperature) of every token, and the sum over each block of tokens.
-    std::vector<float> shares_;  // (V): a number per token
+    std::vector<float> shares_;  // one number per token
     Numbers share_of_block_;
 };
 

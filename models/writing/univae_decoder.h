@@ -50,8 +50,8 @@ class UniVaeDecoder {
     std::vector<Numbers> forced_logits(const DecodeRequest& request, const Tokens& ids);
 
   private:
-    // Computes the memory from the latents and the sources of these requests. At most `most_rows` prefixes can then be
-    // generated at once.
+    // Computes the memory, the rows to which generated tokens attend, from the latents and the sources of these
+    // requests. At most `most_rows` prefixes can then be generated at once.
     void start(const DecodeRequest* requests, std::size_t count, int most_rows);
 
     // Returns the latents of latent layer l: one row for each of the `count` requests.

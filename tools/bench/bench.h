@@ -80,16 +80,17 @@ class Bench {
 
   private:
     void say(const char* what, Json message) const;
-    Json ask(const char* what, Json message) const;  // returns the answer; null if there is no peer
+    Json ask(const char* what, Json message) const;  // returns the answer of the peer; null if there is no peer
     std::string line_beside(const Json& row, const Json& one);
     void save() const;
 
     std::shared_ptr<Json> all_;
-    std::string peer_version_;  // the version of the peer that was printed last; only a change is printed again
+    std::string
+        peer_version_;  // the last printed version of the peer (the other software); it is printed only when it changes
 };
 
-// A RunCase runs one case. Each function below declares the options of a case, and returns its RunCase. To add a case,
-// add a file in this folder and a row in tools/bench.cpp.
+// A RunCase runs one case, such as ./bench train. Each function below declares the options of a case, and returns the
+// RunCase of the case. To add a case, add a file in this folder and a row in tools/bench.cpp.
 using RunCase = std::function<void(Bench&)>;
 RunCase tokenizer_case(Options& app);
 RunCase train_case(Options& app);

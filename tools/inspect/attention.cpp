@@ -41,10 +41,10 @@ class AttentionReader : public Observer {
     }
 
   private:
-    // Returns names for the rows of a record's output. The rows of a token embedding are named after the tokens. The
-    // rows of gather_rows keep the names that they had in its input. If reshape cuts rows into heads, each head has the
-    // name of its row. For any other op, the names are those of the first input that has names and as many rows as the
-    // output.
+    // Returns names for the rows of the output of an op. The rows of a token embedding are named after the tokens. The
+    // rows that gather_rows selects keep their names. If reshape cuts rows into heads, each head has the name of the
+    // row that it was cut from. For any other op, the output gets the names of the first input that has names and as
+    // many rows as the output.
     Strings names_after(const Record& r) const {
         Strings names;
         const std::string op = r.op, &path = r.out[0]->path;

@@ -192,7 +192,7 @@ void list(const std::string& folder, std::uint64_t seed) {
 }
 
 // A folder is a Hugging Face folder if it has a model's files, but neither the run.json of a run folder nor the
-// state.safetensors of a step folder.
+// state.safetensors of a step folder (the folder of one saved step of a run).
 bool is_hugging_face(const std::string& path) {
     const auto holds = [&](auto... names) { return (fs::exists(path + "/" + names) || ...); };
     return fs::is_directory(path) && !holds("run.json", "state.safetensors") &&
@@ -241,7 +241,7 @@ void list_tensors(const std::string& path) {
     say("{} tensors, {} numbers\n", file.tensors().size(), numbers);
 }
 
-// Lists the tensors of a safetensors file, of a step folder, or of the latest step in a run folder.
+// Lists the tensors of a safetensors file, of the folder of one step of a run, or of the latest step in a run folder.
 void list_checkpoint(const std::string& path) {
     if (!fs::is_directory(path)) return list_tensors(path);
     std::string folder = path;

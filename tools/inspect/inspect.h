@@ -69,7 +69,7 @@ void write_report(const ReportSettings& settings, std::uint64_t seed, Device dev
 
 // ./inspect checkpoint: lists a checkpoint, saves it for Hugging Face, or writes logits.
 struct CheckpointSettings {
-    std::string path;  // a file, a run or step folder, or a Hugging Face folder
+    std::string path;  // a safetensors file, a run folder, the folder of one step of a run, or a Hugging Face folder
     // save: a new folder for the model; tokens: the tokens to keep (see --tokens); logits: a file for the logits. Each
     // is "" if it is not requested. All need a Hugging Face folder. Exception: if only `save` is requested, the path
     // can also be a unilm or univae run.

@@ -194,8 +194,8 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
            (s.data.empty() ? "" : section("Text", "Sentences are of " + s.data + ".", ""));
 }
 
-// Returns the section of the page about a flow: held-out vectors beside samples and, if vectors have two numbers, the
-// density.
+// Returns the section of the page about a flow, which is a model of vectors. The section shows held-out vectors beside
+// samples and, if vectors have two numbers, the density.
 std::string vectors(FlowRun& run, int limit, std::uint64_t seed) {
     const std::uint64_t count = std::min(std::uint64_t(limit), run.points().held_out());
     Vectors all = run.rows(0, count, true);

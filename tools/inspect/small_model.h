@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Builds a small model of any family, with any settings, and runs the forward and the backward of a training step,
-// without the optimiser. The training text consists of questions from the built-in grammar or, if the settings name a
-// task, of examples of this task.
+// Builds a small model of any family (univae, unilm ...), with any settings, and runs the forward and the backward of a
+// training step, without the optimiser. The training text consists of questions from the built-in grammar or, if the
+// settings name a task, of examples of this task.
 #pragma once
 #include <optional>
 
