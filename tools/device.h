@@ -9,8 +9,8 @@
 
 namespace masquerade {
 
-// The work for which a program can use a GPU; `none` if it cannot use one. --device auto can choose a GPU only for
-// `models`; otherwise, it chooses the CPU.
+// The work for which a program can use a GPU. none: the program cannot use a GPU. --device auto can choose a GPU only
+// for `models`; otherwise, it chooses the CPU.
 enum class Work { none, models, measurements };
 
 // Returns the reason why models cannot run on a GPU, in one line; "" if they can. A model may use any op, so every op

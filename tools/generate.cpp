@@ -164,7 +164,8 @@ int main(int argc, char** argv) {
             const std::unique_ptr<Run> run = kind.load(how.run, false, common.device);
             if (average > 0) run->average_checkpoints(average);
             const std::vector<Option> given = groups.vectors.given();
-            // For a flow, --vectors names the file of its samples, so no input lines are compared.
+            // The options of the group `vectors` ask for vectors of the input lines, or for the nearest lines.
+            // Exception: for a flow, which is a model of vectors, --vectors names the file for its samples.
             const bool compares = kind.options != Family::of_vectors && !given.empty();
             expect_only_of(kind, groups, how.run, compares ? given[0].name() : how.codes ? "--codes" : "");
             how.seed = common.seed;

@@ -68,12 +68,13 @@ struct CachedDocument {
     bool one_text = false;
 };
 // The mask for generation from left to right. In the key tensor token_source, the fresh rows follow the cached rows. A
-// fresh row sees the visible rows of key tensor 0, then the cached rows, then the earlier fresh rows and itself. The
-// results are bit-identical to the results of the same row in a pass over the whole text.
+// fresh row sees the rows [seen_begin, seen_end) of key tensor 0 (fewer with a window), then the cached rows, then the
+// earlier fresh rows and itself. The results are bit-identical to the results of the same row in a pass over the whole
+// text.
 SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source);
 // The mask for generation from right to left. In the key tensor token_source, the fresh rows precede the cached rows. A
-// fresh row sees itself and later fresh rows, then the cached rows, then the visible rows of key tensor 0. This is
-// the order of these rows in the whole text.
+// fresh row sees itself and later fresh rows, then the cached rows, then the rows [seen_begin, seen_end) of key tensor
+// 0 (fewer with a window). The whole text has these rows in the same order.
 SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, int token_source);
 
 // The masks of a permutation language model (Yang et al. 2019). rank[i] says when packed row i is predicted: 0 first, 1

@@ -47,8 +47,8 @@ class MaskWords {
         Window window;
     };
     Written written(int source, bool goes_on) const;
-    // Throws BadUsage unless texts can be generated from right to left. Such a text is the part A, and each of its rows
-    // must see exactly itself and all later rows.
+    // Throws BadUsage unless the mask permits generation from right to left. The generated text is the part A, and each
+    // row of A must see exactly itself and all later rows.
     void expect_backward() const;
 
     const std::string words;

@@ -46,9 +46,9 @@ class Ngram {
   private:
     struct Gram {
         std::u32string_view text;  // the symbols of the n-gram; points into text_
-        double count = 0;          // the count c in the formulas at the top of this file
+        double count = 0;          // the count c(hw) of the n-gram hw, see the formulas at the top of this file
         double probability = 0;    // p of the last symbol, given the symbols before it
-        double gamma = 1;          // gamma(h) of the formulas, if this n-gram is the context h
+        double gamma = 1;          // gamma(h) if this n-gram is the context h, see the formulas at the top of this file
         Gram* suffix = nullptr;    // the n-gram without its first symbol
     };
     struct Level {

@@ -18,7 +18,7 @@ bool is_special(int id, const ObjectiveOptions& o) {
 int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& o) {
     int other = 0;
     do other = int(random.below(o.vocabulary));
-    while (is_special(other, o) && o.vocabulary > int(o.special.size()));  // ends even if all tokens are special
+    while (is_special(other, o) && o.vocabulary > int(o.special.size()));  // ends the loop if all tokens are special
     return u < o.kept ? id : u < o.kept + o.random ? other : o.mask;
 }
 
@@ -336,7 +336,7 @@ Example tree_of(const Sentence& s, const ObjectiveOptions& o) {
         return -1;
     };
     Example e;
-    int removed = 0, entities = 0, facts = 0;  // removed: number of brackets and words of facts before token i
+    int removed = 0, entities = 0, facts = 0;  // removed: number of brackets and words of facts so far
     const auto push = [&](int from, int to, int position, int rank) {
         for (int i = from; i < to; i++) {
             e.rows.push(all.ids[i], all.types[i], position + i - from, s.name);

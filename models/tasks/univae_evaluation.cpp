@@ -50,7 +50,7 @@ Tensor* neighbours(Tape& tape, const Tensor* z, Numbers& before) {
     return tape.constant("other_z", z->shape, z->dtype, moved.data());
 }
 
-// Returns log q(z | x) - log p(z) for every document. Each continuous latent layer l contributes
+// Returns, for every document, log q(z | x) - log p(z) of the continuous latent layers: the sum over these layers l of
 // log q(z_l | z_<l, x) - log p(z_l | z_<l), where z_<l are the samples of the layers below.
 Numbers log_ratios(const UniVae& model, const std::vector<LatentSample>& samples, int documents) {
     Numbers sums(documents);

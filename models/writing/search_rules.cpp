@@ -96,8 +96,8 @@ void SearchRules::forbid_ngrams(TokenScores& row, const Tokens& written) const {
     for (std::size_t i = 0; i + tail < count; i++) {  // the n-gram consists of the tokens i .. i + tail
         std::size_t same = 0;
         while (same < tail && token(i + same) == token(count - tail + same)) same++;
-        const bool by_begin =
-            i + tail == 0 && is_end(begin_);  // n = 1, and `begin` is an end token, which must stay allowed
+        // If n = 1, `begin` would be forbidden, too. If it is an end token, it must stay allowed.
+        const bool by_begin = i + tail == 0 && is_end(begin_);
         if (same == tail && !by_begin) row.forbid(token(i + tail));
     }
 }

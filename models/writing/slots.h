@@ -32,7 +32,8 @@ class PrefixSlots {
     int written_ = 0;
     // For each prefix of the current step, its slot in the decoding states; empty before the first step.
     std::vector<int> slot_of_;
-    std::vector<int> used_;  // slot_of_ or, after copy_prefixes(), the slots of the copies
+    // The slots to which step() refers: slot_of_ or, after copy_prefixes(), the slots of the copies.
+    std::vector<int> used_;
     std::vector<int> next_rows_;
     std::vector<int> from_slots_, to_slots_, from_rows_, to_rows_;
 };

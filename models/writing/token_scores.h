@@ -13,7 +13,7 @@ class TokenScores {
         int id;
         float score;
     };
-    // Copies logits (V) and computes their log-sum-exp. Further calls reuse the memory.
+    // Copies the V logits and computes their log-sum-exp. Further calls reuse the memory of the first.
     void read(const float* logits, int V);
 
     int size() const { return scores_.size(); }
@@ -25,8 +25,8 @@ class TokenScores {
     void forbid(int token);  // sets the score to minus infinity
 
     // Returns the `count` tokens with the largest scores, largest first, and equal scores in the order of ids. Returns
-    // fewer tokens if fewer are allowed. `count` must be at least 1. The result is valid until the
-    // next call of best() or draw().
+    // fewer tokens if fewer have a score above minus infinity. `count` must be at least 1. The result is valid until
+    // the next call of best() or draw().
     const std::vector<Token>& best(int count);
 
     // Samples a token with temperature, top-k, top-p and the random number u in (0,1): returns the first token at which

@@ -64,7 +64,7 @@ class UniVaeDecoder {
     CachedWriter writer_;
     std::unique_ptr<UniLmDecoder> reader_;  // generates in place of writer_ if the model is conditional, else null
     std::vector<Sentence> sources_;         // the sources of the requests that reader_ has read
-    std::vector<int> which_;                // for each row of sources_, the index of the request at [CLS], else -1
+    std::vector<int> which_;  // for each row of sources_, the index of its request if the row is [CLS], else -1
 };
 
 }  // namespace masquerade

@@ -11,7 +11,7 @@ struct AttentionSizes {
     // "full", "causal", or "prefix" (the first half of each document is bidirectional, the second half causal)
     std::string mask = "full";
     int documents = 1, length = 1;  // length: tokens per document
-    int heads = 12, size = 64;      // size: numbers per head
+    int heads = 12, size = 64;      // size: dimension of a head
     DType type = DType::f32;
 };
 
@@ -44,7 +44,9 @@ struct AttentionCase {
     std::vector<std::string> kinds;  // names of attention_kinds(), or "all"
     std::string mask = "bert", plot;
     bool alone = false;  // whether to measure the first kind at the first length, in this process, and print only that
-    double limit = 60;   // in seconds; lengths are skipped from the first whose forward and backward would take longer
+    // In seconds. If one forward and backward at some length is predicted to take longer, this length and all later
+    // ones are skipped.
+    double limit = 60;
 };
 // Measures time and memory of softmax and of the chosen kinds of attention, for one document of each length.
 void measure_kinds(Bench& bench, const AttentionCase& options);

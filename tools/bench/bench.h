@@ -85,8 +85,8 @@ class Bench {
     void save() const;
 
     std::shared_ptr<Json> all_;
-    std::string
-        peer_version_;  // the last printed version of the peer (the other software); it is printed only when it changes
+    // The last printed version of the peer (the other software). The version is printed only when it changes.
+    std::string peer_version_;
 };
 
 // A RunCase runs one case, such as ./bench train. Each function below declares the options of a case, and returns the

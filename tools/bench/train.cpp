@@ -108,7 +108,7 @@ void run(Bench& bench, CaseOptions o) {
 }  // namespace
 
 // This engine's first steps run before the peer (PyTorch) starts. The reason: in the first step, memory is not planned
-// yet, so the step needs more memory than later steps, and the peer will occupy this memory.
+// yet, so this step needs more memory than later steps. When the peer runs, so much memory may not be free.
 void measure_training(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way) {
     const Device device = bench.common.device;
     const std::string precision = name_of(storage), name = mark.name + ", " + precision;

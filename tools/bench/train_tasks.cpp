@@ -116,8 +116,9 @@ MarkTraining::MarkTraining(const TrainMark& mark, DType storage, const Common& c
       task(task_of(mark, storage, common, dropout)),
       trainer(task->parameters, *task, nowhere, options) {}
 
-// A linear layer computes y = x w^T forward. Backward, it computes dx = dy w and dw = dy^T x, if they are needed.
-// cross_entropy computes the logits and the needed gradients in its forward.
+// Counts the multiply-adds of the matrix products of an op. A linear layer computes y = x w^T forward. Backward, it
+// computes dx = dy w and dw = dy^T x, if they are needed. cross_entropy computes the logits and the needed gradients in
+// its forward.
 void StepProfile::before(const Record& r, bool backward) {
     const std::string_view op = r.op;
     const bool after_gelu = op == "gelu_linear";  // input 0 of this op is the value before the GELU

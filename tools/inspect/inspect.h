@@ -71,8 +71,8 @@ void write_report(const ReportSettings& settings, std::uint64_t seed, Device dev
 struct CheckpointSettings {
     std::string path;  // a safetensors file, a run folder, the folder of one step of a run, or a Hugging Face folder
     // save: a new folder for the model; tokens: the tokens to keep (see --tokens); logits: a file for the logits. Each
-    // is "" if it is not requested. All need a Hugging Face folder. Exception: if only `save` is requested, the path
-    // can also be a unilm or univae run.
+    // is "" if it is not requested. For all three, `path` must be a Hugging Face folder. Exception: if only `save` is
+    // requested, `path` can also be a unilm or univae run.
     std::string save, tokens, logits;
 };
 

@@ -80,7 +80,7 @@ void refuse_to_read(const std::vector<OutputFile>& outputs, const std::vector<st
     std::error_code none;
     for (const std::string& input : inputs) {
         if (fs::is_directory(input, none))
-            RunFolder::open(input);  // calls before_reading() for the run folder, even if `input` is a step folder
+            RunFolder::open(input);  // calls before_reading() for the run folder, even if `input` is a step's folder
         else
             before_reading(input);
     }

@@ -100,8 +100,7 @@ class LineEncoder {
             put(text.ids[i], text.pieces.empty() ? Piece{} : text.pieces[i], type, out);
     }
 
-    // Appends the id or the token and then a space. The type and the offsets come before the space, if they are
-    // requested.
+    // Appends the id or the token, then the type and the offsets if they are requested, and then a space.
     void put(int id, const Piece& piece, char type, std::string& out) const {
         if (settings_.ids) {
             char digits[12];
