@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The program `corpus`, which `make data` runs. `corpus build` makes the default corpora from package lists of the
-// Linux distribution. `corpus grammar` makes them from the built-in grammar of questions. Both commands print a table
-// of the files.
+// Linux distribution. `corpus grammar` makes the default corpora from the built-in grammar of questions. Both commands
+// print a table of the files.
 #include "data/catalogue.h"
 #include "data/corpus.h"
 #include "data/grammar.h"

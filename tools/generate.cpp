@@ -15,7 +15,7 @@ namespace {
 
 // Reads standard input and calls use(lines, number of the first line) for every 64 lines. Lines are counted from 0. On
 // a terminal, calls use() for every single line, so that each line is answered at once. The program never calls
-// stop_requested(), so Ctrl-C ends it at once, with status 130, even while it waits for a line.
+// stop_requested(), so Ctrl-C ends the program at once, with status 130, even while it waits for a line.
 template <class Use>
 void each_batch_of_lines(Use use) {
     LineReader reader(std::cin, "standard input");

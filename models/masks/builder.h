@@ -21,7 +21,7 @@ class SegmentBuilder {
         document_ = graph_.documents++;
     }
     int row() const { return row_; }
-    // Adds a key segment with these fields (struct KeySegment), and returns its index.
+    // Adds a key segment; the arguments are its fields (struct KeySegment). Returns its index.
     int key(int source, int begin, int end, int place, int before = 0) {
         graph_.keys.push_back({source, begin, end, place, before});
         return int(graph_.keys.size()) - 1;

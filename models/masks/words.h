@@ -85,7 +85,7 @@ std::vector<LayerWords> layer_words(const std::string& setting, const std::strin
 // Returns the words of a text, which are separated by spaces or commas.
 std::vector<std::string> words_of(std::string text);
 
-enum class StackRows { both, encoder, decoder };  // rows of a stack: A and B; only A; only B
+enum class StackRows { both, encoder, decoder };  // the rows of a stack are A and B (both), A (encoder), or B (decoder)
 
 // Masks for the layers of a stack (layer_words()). If the words give several masks for a layer, the last one counts. An
 // encoder uses only the A parts of the masks, and a decoder only the B parts.

@@ -45,7 +45,7 @@ struct Closeness {
 Closeness compare(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses);
 
 // Returns the number of different n-grams of the corpus divided by the number of all its n-grams (Li et al. 2016), or 0
-// if it has none.
+// if the corpus has no n-grams.
 double distinct(const std::vector<Tokens>& corpus, int n);
 
 // Two sentences can overlap in content and in form. The content of a sentence consists of its tokens that are not

@@ -39,7 +39,8 @@ Drawn keep(const Tokens& words, const Places& places) {
 }
 
 // Draws which of n words stay in the canvas, and returns their indices in ascending order. The number k of these words
-// is drawn uniformly from 0 .. n. If first_ones is true, they are the first k words, else a uniformly drawn subset.
+// is drawn uniformly from 0 .. n. If first_ones is true, the first k words stay; otherwise, k uniformly drawn words
+// stay.
 Places kept_places(int n, bool first_ones, Sequence& random) {
     const int k = random.below(n + 1);
     Places places(n);
@@ -62,7 +63,8 @@ void want(Choices& choices, int token, double share) {
 }
 
 // Returns the targets of all slots, with weights (shares) that add up to 1 over all slots. If by_words is true, the
-// weight of a slot with missing words is proportional to their number; otherwise all these slots have equal weights.
+// weight of a slot with missing words is proportional to the number of its missing words; otherwise all slots with
+// missing words have equal weights.
 Choices choices_of(const std::vector<Tokens>& missing, const InsertionRule& rule, bool by_words) {
     double lacking = 0, slots = 0, weights = 0;
     for (const Tokens& words : missing) lacking += words.size(), slots += !words.empty();

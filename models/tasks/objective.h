@@ -63,8 +63,8 @@ namespace masquerade {
 
 // How an insertion model is trained (Stern et al. 2019, sections 4.1 to 4.4). A canvas is a subset of a target's words
 // in their order; its slots are the places before, between and after these words. A slot must predict its missing
-// words. Each of them has a share of the loss proportional to exp(-distance / tau). A slot without missing words must
-// predict the end token.
+// words. Each missing word has a share of the loss proportional to exp(-distance / tau). A slot without missing words
+// must predict the end token.
 struct InsertionRule {
     // true: a canvas is the first words of the target, and only its last slot is trained, to predict the next word.
     bool left_to_right = false;
@@ -135,7 +135,7 @@ struct Objective {
         pairs = 1,       // every sentence must have a target
         mask_token = 2,  // the vocabulary must have [MASK]
         scattered = 4,   // labelled rows are spread over a document; the last layer then runs for all rows
-        // The mask depends on a number of each row, Example::rank; no mask in words can replace it.
+        // The mask depends on a number of each row (Example::rank), so no mask in words can replace this mask.
         ranks = 8,
         writes = 16,           // trains generation from left to right
         writes_backward = 32,  // trains generation from right to left

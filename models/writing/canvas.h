@@ -42,7 +42,8 @@ enum class Finalization { slot, sequence };
 // p(c|l), p(end|l) and p(l) are the probabilities in SlotScore, for the most likely token c of slot l.
 struct CanvasOptions {
     Finalization finalization = Finalization::slot;
-    // true: a round inserts into every slot that does not end; false: only into the slot with the largest p(l) p(c|l)
+    // true: a round inserts into every slot that does not end, except slots that `threshold` excludes; false: only into
+    // the slot with the largest p(l) p(c|l)
     bool parallel = false;
     double threshold = 0;    // if `parallel`: the best slot, and slots with p(c|l) >= threshold, get a token
     double end_penalty = 0;  // beta, which is subtracted from log p(end|l), the score of ending slot l

@@ -3,8 +3,8 @@
 // describes each option with its formula and origin.
 //
 // The hypotheses of a source depend only on the source, the options, the seed and the model's logits, not on the other
-// sources of the search or on the number of threads. If two continuations have equal sums of log p, the one whose
-// previous beam was better comes first. If they continue the same beam, the one with the smaller token id comes first.
+// sources of the search or on the number of threads. If two continuations have equal sums of log p, the continuation of
+// the better beam comes first. If they continue the same beam, the one with the smaller token id comes first.
 #pragma once
 #include "models/writing/canvas.h"
 

@@ -9,8 +9,8 @@
 
 namespace masquerade {
 
-// A request for a sentence: its latents, and two numbers on which the random draws of the search depend
-// (SearchSource).
+// A request for a sentence: the latents of the sentence, and two numbers on which the random draws of the search depend
+// (SearchSource::line and SearchSource::sample).
 struct DecodeRequest {
     Numbers latent;  // the numbers of all latents, the lowest layer first; empty if there are none
     std::uint32_t line = 0, sample = 0;

@@ -19,8 +19,8 @@ namespace masquerade {
 namespace {
 
 // Measures one forward and backward of self-attention of one kind on one document. The input has one row per token,
-// shape.positions rows in all. It is a parameter, so that the backward also computes its gradient. In the result,
-// "inside_ms" is the time without linear projections, in ms, and "mib" is the peak memory, in MiB.
+// shape.positions rows in all. The input is a parameter, so that the backward also computes its gradient. In the
+// result, "inside_ms" is the time without linear projections, in ms, and "mib" is the peak memory, in MiB.
 Json row_of(const AttentionKind& kind, const SegmentGraph& graph, const AttentionShape& shape, DType type,
             const Bench& bench) {
     const Device device = bench.common.device;
