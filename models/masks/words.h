@@ -24,7 +24,8 @@ class SegmentBuilder;
 
 class MaskWords {
   public:
-    explicit MaskWords(const std::string& words);  // throws BadUsage if the words do not follow the grammar above
+    // Throws BadUsage if the words do not follow the grammar at the top of this file.
+    explicit MaskWords(const std::string& words);
     // Makes the mask of self-attention. Throws BadUsage if a document has rows of a part that the words do not name.
     SegmentGraph operator()(const Documents& documents) const;
     // Makes the mask of cross-attention. The queries are the rows of B, and the keys are the rows of A that B sees

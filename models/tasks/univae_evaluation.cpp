@@ -38,9 +38,9 @@ Numbers sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, con
 
 double sum_of(const Numbers& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
 
-// Returns z with its rows shifted by one: every document gets the z of the previous document. The first document gets
-// `before`, the last row of z in the previous batch. In the first batch, `before` is empty, and the first document gets
-// the last row of z. Sets `before` to the last row of z.
+// Returns z with its rows shifted by one, so that every document gets the z of another document: the previous one. The
+// first document gets `before`, the last row of z in the previous batch. In the first batch, `before` is empty, and the
+// first document gets the last row of z. Sets `before` to the last row of z.
 Tensor* neighbours(Tape& tape, const Tensor* z, Numbers& before) {
     Numbers moved = numbers_of(z->view());
     std::rotate(moved.begin(), moved.end() - z->columns(), moved.end());

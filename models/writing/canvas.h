@@ -61,8 +61,10 @@ struct Written {
     Tokens tokens;
     std::vector<int> came;  // for each token, the round in which it was inserted, from 1; 0: it was there at the start
     int rounds = 0;
-    double score = 0;    // sum over the inserted tokens of log (p(l) p(c|l)) or, if `parallel`, of log p(c|l)
-    bool ended = false;  // false if the maximum number of tokens or rounds stopped the canvas
+    // Sum over the inserted tokens of log (p(l) p(c|l)) or, if CanvasOptions::parallel is true, of log p(c|l). p(l) is
+    // the probability of the token's slot l, and p(c|l) is the probability of the token c in this slot.
+    double score = 0;
+    bool ended = false;                        // false if the maximum number of tokens or rounds stopped the canvas
     int passes() const { return rounds + 1; }  // number of forward passes; the last one inserts nothing
 };
 

@@ -69,7 +69,7 @@ double sampling_draw(std::uint64_t seed, std::uint32_t line, std::uint32_t sampl
 
 struct Hypothesis {
     Tokens tokens;       // without `begin` and the end token
-    double score = 0;    // sum of log p, divided by length^alpha (docs/decoding.md, "The score")
+    double score = 0;    // sum of log p, divided by length^length_penalty (docs/decoding.md, "The score")
     bool ended = false;  // whether an end token was generated; false: maximum length reached, or no token was allowed
 };
 using Hypotheses = std::vector<Hypothesis>;  // the hypotheses of one source

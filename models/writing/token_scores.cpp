@@ -68,7 +68,7 @@ void TokenScores::forbid(int token) { set(token, -INFINITY); }
 
 const std::vector<TokenScores::Token>& TokenScores::best(int count) {
     best_.clear();
-    float worst = -INFINITY;  // the smallest score in best_ once best_ is full; only larger scores enter
+    float worst = -INFINITY;  // only larger scores enter best_; when best_ is full, this is its smallest score
     for (int b = 0; b < int(largest_.size()); b++) {
         if (largest_[b] <= ordered(worst)) continue;
         const int begin = b * block, end = std::min(begin + block, size());
