@@ -103,7 +103,7 @@ class LayerMasks {
     // Returns the masks of cross-attention: the queries are rows of B, the keys are rows of A.
     LayerGraphs cross(const Documents& documents) const;
     // Returns why these masks do not permit token-by-token generation, or "" if they do. If `backward` is false,
-    // generation is from left to right (see MaskWords::written(), also for goes_on); if it is true, from right to left.
+    // generation is from left to right; if it is true, from right to left. MaskWords::written() explains `goes_on`.
     std::string unwritable(bool goes_on, bool backward = false) const;
 
   private:

@@ -105,9 +105,9 @@ Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const Sentences&
         return decoder.write(requests, {}, seed);
     };
     // Returns the mean, over all i, of the overlap of some[i] with own[i + further], and its confidence interval.
-    // own[i] is the text decoded from the latents of sentence i; some[i] is another text for sentence i, decoded from
-    // latents of which some were replaced. In struct Swap, A is sentence i, and B is sentence i + 1. Thus, some[i] is
-    // compared with the text of A if further = 0, and with the text of B if further = 1.
+    // own[i] is the text decoded from the latents of sentence i. some[i] is own[i], or the text decoded after some of
+    // these latents were replaced. In struct Swap, A is sentence i, and B is sentence i + 1. Thus, some[i] is compared
+    // with the text of A if further = 0, and with the text of B if further = 1.
     const auto common = [&](double (*overlap)(const Tokens&, const Tokens&, const FrequentTokens&),
                             const std::vector<Tokens>& some, const std::vector<Tokens>& own, std::size_t further) {
         Numbers values;

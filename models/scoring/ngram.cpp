@@ -13,8 +13,8 @@ double taken_off(const Ngram::Discounts& discounts, double count) {
     return count == 0 ? 0 : discounts[std::size_t(std::min(count, 3.0)) - 1];
 }
 
-// Returns a pointer to the n-gram in `level`, which must hold the n-grams of its order; null if the text does not have
-// the n-gram.
+// Returns a pointer to the n-gram `gram` in `level`, the table of all n-grams that have as many symbols as `gram`.
+// Returns null if the training text does not contain `gram`.
 template <class Level>
 auto find(Level& level, std::u32string_view gram) {
     const auto found = std::lower_bound(level.grams.begin(), level.grams.end(), gram,

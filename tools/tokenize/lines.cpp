@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Encodes lines, decodes lines of tokens, and measures how many lines decoding restores exactly.
+// Encodes lines, decodes lines of tokens, and counts the lines that are not the same after encoding and decoding.
 #include <algorithm>
 #include <string_view>
 
