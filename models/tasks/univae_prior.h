@@ -20,8 +20,8 @@ void each_batch(const UniVae& model, const Sentences& sentences, Use use) {
 std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentences);
 
 // If the prior depends on the source (LatentOptions::source_prior): draws the numbers [from, to) of each latent vector
-// in `latents` from the prior, given the source and the latents of the layers below. normals[i] are the standard normal
-// numbers from which latents[i] is drawn.
+// in `latents` from the prior, given the source and the latents of the layers below. normals[i] are the numbers, drawn
+// from a standard normal distribution, from which latents[i] is computed.
 void redraw(const UniVae& model, const std::vector<const Sentence*>& sources, const std::vector<Numbers>& normals,
             int from, int to, std::vector<Numbers>& latents);
 

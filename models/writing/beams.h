@@ -33,9 +33,9 @@ class Beams {
     // Returns at most n_best hypotheses, best first, or all samples in the order of their numbers.
     Hypotheses results() const;
 
-    // Before advance(), the caller must put the best candidates of each beam into Beam::next or, if
-    // options.samples > 0, one sampled candidate. Returns the number of these candidates; if fewer tokens are allowed,
-    // Beam::next has fewer.
+    // Returns the number of candidates (tokens that can continue a beam) that each beam needs. Before advance(), the
+    // caller must put so many of the best candidates into Beam::next or, if options.samples > 0, one sampled candidate.
+    // If fewer tokens are allowed, Beam::next has fewer.
     int candidates() const;
     std::uint32_t sample(std::size_t beam) const { return std::uint32_t(sample_[beam]); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Encodes lines, decodes lines of tokens, and counts the lines that are not the same after encoding and decoding.
+// Encodes lines, decodes lines of tokens, and counts the lines whose normalised text encoding and decoding restore.
 #include <algorithm>
 #include <string_view>
 
