@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The op feature_map. A row of t, x or y is one token, and contains the token's heads one after another. In
-// engine/math/features.h, a row is one head of one token.
+// The op feature_map, which computes the features y of the heads x from their projections t (ops.h). A row of t, x or
+// y is one token, and contains the token's heads one after another. In engine/math/features.h, a row is one head of
+// one token.
 #include "engine/math/features.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
@@ -8,8 +9,8 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Calls f(types, kind, rows), where `kind` is a std::integral_constant, so that each kind has its own loop, and `rows`
-// is a FeatureRows.
+// Calls f(types, kind, rows). `kind` is a std::integral_constant, so that each kind has its own loop. `rows` is a
+// FeatureRows, which contains t, x and their sizes.
 template <class F>
 void for_rows(const View& t, const View& x, int heads, double scale, FeatureKind kind, F f) {
     const int R = int(t.columns() / heads), D = x ? int(x.columns() / heads) : 0;

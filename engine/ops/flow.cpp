@@ -104,8 +104,8 @@ template <class A>
 HD A actnorm_point(A x, const A* s, const A* b, int Z, std::int64_t i) {
     return s[i % Z] * x + b[i % Z];
 }
-// Is called for row n of the `rows` rows of x, and once more with n = rows, for the gradient of log_det. The call for
-// log_det adds a term to ds (ScaleTerm), but there is no row of dx.
+// Computes row n of dx. A number of ds is a sum of rows + 1 terms (ScaleTerm): one for each row of x, and one for the
+// gradient of log_det. This function is therefore also called with n = rows, and then does nothing.
 template <class A>
 HD void actnorm_row_grad(Lanes lanes, const A* dy, const A* s, A* dx, bool add, std::int64_t n, std::int64_t rows,
                          int Z) {
@@ -126,15 +126,16 @@ struct ShiftTerm {
     HD A operator()(std::int64_t n, int i) const { return n < rows ? dy[n * Z + i] : A(0); }
 };
 
-// Returns an entry of `order` as an index of a row of the product L (U + diag(s)). If the entry is no such index, as in
-// a damaged file, returns 0, so that no kernel reads outside the matrix.
+// Returns an entry of `order` as an index of a row of the product L (U + diag(s)). If the entry is not such an index,
+// because the file that `order` was read from is damaged, returns 0, so that no kernel reads outside the matrix.
 template <class A>
 HD int row_of_product(A entry, int Z) {
     const auto r = real_of(entry);
     return r >= 0 && r < Z ? int(r) : 0;
 }
 
-// Computes row i of w = P L (U + diag(s)) from the packed factors lu (Z,Z); `of_order` is order[i].
+// Computes row i of w = P L (U + diag(s)). This row is row order[i] of the product L (U + diag(s)); `of_order` is
+// order[i]. lu (Z,Z) holds L below its diagonal, s on the diagonal, and U above it.
 template <class A>
 HD void lu_row(Lanes lanes, const A* lu, A of_order, A* w, int Z) {
     const int r = row_of_product(of_order, Z);

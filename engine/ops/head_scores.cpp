@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The op head_scores, as one matrix product per head. The factors are parts of wider matrices: the columns of one head.
+// The op head_scores, computed as one matrix product per head. Each factor of this product consists of the columns of
+// one head in a wider matrix.
 #include "engine/math/point.h"
 #include "engine/ops/launch.h"
 #ifdef HAS_WARPS
@@ -13,8 +14,8 @@ namespace {
 
 struct Vectors {};
 
-// Returns x with `data` moved to this column. The shape stays the same, because the product takes the distance between
-// two rows from the shape.
+// Returns the view x with `data` pointing to this column of row 0. The shape stays the same, because gemm() takes the
+// distance between two rows from the shape.
 View at(View x, std::int64_t column) {
     x.data = x.at(column);
     return x;

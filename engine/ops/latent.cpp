@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Ops of continuous latents: normalise, vmf_sample (von Mises-Fisher distribution), gaussian_sample, gaussian_kl and
-// at_least. Only normalise accepts rounded storage types; all other tensors have the arithmetic type. The noise of the
+// at_least. Only normalise accepts tensors in bf16; the tensors of the other ops are f32, f64 or c128. The noise of the
 // samples has no gradient.
 #include "engine/math/row.h"
 #include "engine/ops/launch.h"

@@ -74,8 +74,8 @@ template <class... Stages>
 void for_each_row(std::int64_t rows, Stages... stages) {
     launch_rows(rows, stages...);
 }
-// Like for_each_row(), for rows that take long to compute. On the CPU, each row is a separate piece of work for the
-// threads; on CUDA, there is no difference.
+// Like for_each_row(), for rows that take long to compute. On the CPU, the next free thread takes the next row, whereas
+// for_each_row() gives each thread an equal share of the rows. On CUDA, there is no difference.
 template <class F>
 void for_each_long_row(std::int64_t rows, F f) {
     launch_rows(rows, f);
@@ -188,7 +188,8 @@ HD std::int64_t count_below(const int* ascending, std::int64_t count, std::int64
     return low;
 }
 
-// Calls f(A()), where A is the C++ type of the numbers of `v`, which must be an arithmetic type.
+// Calls f(A()), where A is the C++ type of the numbers of `v`. `v` must not be bf16, because ops compute bf16 tensors
+// in float.
 template <class F>
 void for_latent(const View& v, F f) {
     for_type(v.dtype, [&]<class S, class A>(Types<S, A>) { f(A()); });

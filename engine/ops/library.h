@@ -15,7 +15,7 @@ namespace masquerade {
 
 struct CudaLibrary {
     LibraryStamp stamp;
-    const OpTable* ops = nullptr;  // has no null pointer: if an op is missing, its function throws
+    const OpTable* ops = nullptr;  // function of each op, never null: if an op is missing, its function throws
     const bool* has = nullptr;     // op_count entries: true if the library implements the op
     DeviceRuntime runtime;
 };

@@ -7,7 +7,7 @@
 //
 // The tensor cores multiply bf16 numbers exactly and add the products in float. To multiply two floats, each float is
 // written as a sum of three bf16 numbers, its parts. The product of the floats is the sum of the products of their
-// parts. Products of parts that are smaller than the rounding error of a float are left out.
+// parts. A product of two parts is left out if it is smaller than the rounding error of the whole product.
 #pragma once
 #include "engine/ops/cuda/packet.cuh"
 
@@ -53,17 +53,18 @@ __device__ inline void store_two(float* to, float x, float y, bool first, bool s
     if (second) to[1] = y;
 }
 
-// The number of bf16 parts of a number of type S: 1 for bf16, 3 for float.
+// The number of bf16 numbers whose sum is a number of type S: 1 for bf16, 3 for float.
 template <class S>
 constexpr int parts = sizeof(S) == 2 ? 1 : 3;
 
 // Four matrices of 8 rows and 8 columns, spread over the lanes of a warp. With g = lane / 4 and t = lane % 4,
-// words[p][i] of a lane contains bf16 part p of the elements (g, 2t) and (g, 2t + 1) of matrix i.
+// words[p][i] of a lane contains bf16 part p of the elements (g, 2t) and (g, 2t + 1) of matrix i. An element is the sum
+// of its parts.
 template <class S>
 struct Matrices {
     std::uint32_t words[parts<S>][4];
 
-    // Sets the two elements of matrix i that the calling lane has, to x and y.
+    // Sets the calling lane's two elements of matrix i to x (left) and y (right).
     __device__ void set(int i, float x, float y) {
 #pragma unroll
         for (int p = 0; p < parts<S>; p++) {
@@ -88,7 +89,7 @@ __device__ Matrices<S> matrices_at(const S* corner, int stride) {
     Matrices<S> all;
     const int lane = int(threadIdx.x) % 32;
     if constexpr (by_one_instruction) {
-        // lane l passes the address of row l % 8 of matrix l / 8
+        // The instruction expects from lane l the address of row l % 8 of matrix l / 8.
         const int down = lane / (right_first ? 16 : 8) % 2, right = lane / (right_first ? 8 : 16) % 2;
         const auto row = unsigned(__cvta_generic_to_shared(corner + (lane % 8 + 8 * down) * stride + 8 * right));
         std::uint32_t(&w)[4] = all.words[0];
@@ -118,12 +119,12 @@ __device__ Matrices<S> matrices_at(const S* corner, int stride) {
 }
 
 // Computes d += a B, for a (16,16) and B (16,8). The four matrices of `a` are its quarters, in the order upper left,
-// lower left, upper right, lower right. Matrix 2 * half of `b` is the transpose of the upper 8 rows of B, and the next
-// matrix the transpose of the lower 8 rows.
+// lower left, upper right, lower right. `b` contains two matrices B, and `half` (0 or 1) selects one of them. Matrix
+// 2 * half of `b` is the transpose of the upper 8 rows of B, and the next matrix the transpose of the lower 8 rows.
 template <class S>
 __device__ void multiply_matrices(float (&d)[4], const Matrices<S>& a, const Matrices<S>& b, int half) {
 #pragma unroll
-    for (int sum = parts<S> - 1; sum >= 0; sum--)  // small products first
+    for (int sum = parts<S> - 1; sum >= 0; sum--)  // adds small products before large ones
 #pragma unroll
         for (int p = 0; p <= sum; p++) {
             const std::uint32_t of_b[2] = {b.words[sum - p][2 * half], b.words[sum - p][2 * half + 1]};
@@ -131,8 +132,8 @@ __device__ void multiply_matrices(float (&d)[4], const Matrices<S>& a, const Mat
         }
 }
 
-// If `there` is set, begins to copy 16 bytes from global memory to shared memory. Otherwise sets the 16 bytes in shared
-// memory to 0, and does not read `from`. Both addresses must be aligned to 16 bytes. The calling thread may read the
+// If `there` is set, begins to copy 16 bytes from global memory (`from`) to shared memory (`to`). Otherwise sets the 16
+// bytes in shared memory to 0, and does not read `from`. Both addresses must be aligned to 16 bytes. The calling thread may read the
 // bytes after wait_for_copies() has returned. Other threads may read the bytes after a barrier that follows
 // wait_for_copies().
 __device__ inline void copy_async(void* to, const void* from, bool there) {

@@ -10,7 +10,7 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Tags of the workspaces (workspace.cuh) for float copies of A, B and C.
+// Types that name the workspaces (workspace.cuh) for float copies of A, B and C.
 struct WideA {};
 struct WideB {};
 struct WideC {};

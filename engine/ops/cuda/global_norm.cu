@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Computes the norm of a buffer of gradients. The result has the same bits as on the CPU. The squares of each chunk of
-// 4096 numbers are summed in float, then the sums of the chunks are added in double, both in the order of sum(OneLane)
-// (math/lanes.h).
+// 4096 numbers are summed in float, then the sums of the chunks are added in double. Both sums are computed in the same
+// order as by sum(OneLane) (math/lanes.h), the function that the CPU uses.
 #include "engine/math/scalar.h"
 #include "engine/ops/check.h"
 #include "engine/ops/cuda/workspace.cuh"
@@ -15,8 +15,8 @@ constexpr int at_once = 1024;
 
 struct Sums {};
 
-// A warp sums two chunks, with 16 lanes for each. Each lane computes one of the 16 partial sums of sum(OneLane). The
-// lanes then add the partial sums in the same pairs as sum(OneLane).
+// A warp sums the squares of two chunks, with 16 lanes for each. On the CPU, sum(OneLane) (math/lanes.h) computes 16
+// partial sums. Here, each lane computes one of them. The lanes then add them in the same pairs as sum(OneLane).
 struct SumOfSquares {
     const float* g;
     std::int64_t n, chunks;
@@ -31,9 +31,9 @@ struct SumOfSquares {
     }
 };
 
-// Adds the sums of the chunks and takes the root. All threads of the block load the sums, because many threads load
-// faster than few. Each of the first 16 threads computes one of the 16 partial sums of sum(OneLane). The first warp
-// then adds the partial sums in the same pairs as sum(OneLane).
+// Adds the sums of the chunks and takes the square root. All threads of the block load the sums, because many threads
+// load faster than few. Each of the first 16 threads computes one of the 16 partial sums that sum(OneLane) computes on
+// the CPU (math/lanes.h). The first warp then adds the partial sums in the same pairs as sum(OneLane).
 __global__ void __launch_bounds__(at_once) root_kernel(const float* sums, std::int64_t chunks, float* norm) {
     __shared__ float fetched[at_once];
     const int thread = int(threadIdx.x);

@@ -31,8 +31,8 @@ inline cudaStream_t& cuda_stream() {
     return stream;
 }
 
-// Throws Error if the status is not cudaSuccess. The message begins with text(what...), which is built only then:
-// every launch is checked, and building its message takes longer than the launch.
+// Throws Error if the status is not cudaSuccess. The message contains what... as text. The message is built only if the
+// check fails, because every launch is checked, and building a message takes longer than a launch.
 template <class... What>
 void check(cudaError_t status, const What&... what) {
     if (status == cudaSuccess) return;

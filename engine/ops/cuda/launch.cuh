@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Runs ops on CUDA that compute every row, or every number (point), of a tensor independently. A row is computed by one
-// warp, and a point by one thread. For store_points(), one thread computes 16 bytes of neighbouring points. All kernels
+// warp, and a point by one thread. For store_points(), one thread computes 16 bytes of consecutive points. All kernels
 // run on one stream, and the host waits for none of them, so that a whole step can be captured as a CUDA graph.
 #pragma once
 #include <cstdint>
@@ -24,8 +24,9 @@ constexpr int threads_a_block = 32 * warps_a_block;
 #define ROWS_BOUNDS __launch_bounds__(threads_a_block)
 #endif
 
-// Calls each stage(lanes, row), which is a function object, for each row. All lanes of a warp compute the same row, so
-// that a stage may use warp shuffles. Any lane of a stage may read what earlier stages have written to the row.
+// A stage is a function object that computes a part of the op. For each row, calls stage(lanes, row) for all stages, in
+// order. All lanes of a warp compute the same row, so that a stage may use warp shuffles. Any lane of a stage may read
+// what earlier stages have written to the row.
 template <class... Stages>
 __global__ void ROWS_BOUNDS rows_kernel(std::int64_t rows, Stages... stages) {
     const std::int64_t row = std::int64_t(blockIdx.x) * warps_a_block + threadIdx.x / 32;
@@ -39,8 +40,8 @@ __global__ void __launch_bounds__(threads_a_block) points_kernel(std::int64_t n,
     if (i < n) f(i);
 }
 
-// Draws n random words for a row, one for each channel. The lanes of the warp share the work: each calls f(OneLane(),
-// begin, count, words) for groups of up to four words. words[k] belongs to channel i = begin + k, and is
+// Draws n random words for a row, one for each channel (column). The lanes of the warp share the work: each lane calls
+// f(OneLane(), begin, count, words) for groups of up to four words. words[k] belongs to channel i = begin + k, and is
 // stream.at(document, position, i / 4)[i % 4].
 template <class F>
 HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int position, int n, F f) {

@@ -10,8 +10,8 @@
 namespace masquerade::DEVICE {
 
 // A block has at most most_rows rows, and its f32 logits take at most most_bytes of memory. If even one row takes more
-// memory, a block has one row. Every block reads and writes the whole gradient of w. Blocks therefore have many rows:
-// this work then takes little time compared with the matrix products.
+// memory, a block has one row. If gradients are computed, each block adds to the gradient of the whole output matrix w,
+// that is, reads and writes all of it. The more rows a block has, the rarer this is.
 constexpr std::int64_t most_rows = 2048, most_bytes = std::int64_t(256) << 20;
 
 inline std::int64_t rows_of_next_block(std::int64_t left, std::int64_t V) {
@@ -33,8 +33,8 @@ HD float exp_or_zero(float x) {
 struct Peak {
     float top = -INFINITY, sum = 0;
 };
-// Returns the number that is subtracted from all x before exp(x), given their maximum `top`. This is `top` itself or,
-// if all x are minus infinity, 0, because the difference of two infinities is NaN.
+// Returns the number that is subtracted from every x before the exponential, given the maximum `top` of all x. This is
+// `top` itself or, if all x are minus infinity, 0, because the difference of two infinities is NaN.
 HD float from_of(float top) { return top == -INFINITY ? 0.0f : top; }
 
 // Adds n numbers to a Peak: finds the new maximum, multiplies the sum so far by exp(old maximum - new maximum), then
@@ -52,7 +52,7 @@ HD float sum_of_lanes(float x) {
     for (int d = 16; d > 0; d /= 2) x += lane_xor(x, d);
     return x;
 }
-// Merges the Peaks of the 32 lanes of a warp. Every lane receives the result.
+// Merges the Peaks of the 32 lanes of a warp into the Peak of all their numbers. Every lane receives the result.
 HD Peak peak_of_lanes(Peak p) {
     float top = p.top;
     for (int d = 16; d > 0; d /= 2) top = fmaxf(top, lane_xor(top, d));

@@ -66,8 +66,8 @@ inline void expect_known(const Multiplication& p) {
 // size. The bits of C do not depend on the size.
 enum class TileSize { fitting, small, large };
 
-// multiply() and tiled_multiply() run on the stream of the ops and read nothing back. They allocate no device memory,
-// except for a workspace at the first product. The same factors always give the same bits.
+// multiply() and tiled_multiply() run on the stream of the ops and copy nothing to the host. They allocate no device
+// memory, except for a workspace at the first product. The same factors always give the same bits.
 //     multiply         returns false, and does nothing, if cuBLASLt is not available or has no kernel for this shape
 //     tiled_multiply   the bits of an element depend only on its row of A, its column of B and K
 //     product_rule     returns the rule that choose_products() has set

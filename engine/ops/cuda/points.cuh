@@ -2,7 +2,7 @@
 // Stores numbers that are computed independently of one another. Each thread stores 16 bytes, a group of consecutive
 // numbers. If the numbers come from a point_call() (calls.h), a thread first loads the whole group of every argument,
 // then calls the function once for each number. At the end of a tensor, and if an address is not aligned, numbers are
-// loaded and stored one by one. The results have the same bits in both cases.
+// loaded and stored one by one. Loading by groups or one by one gives the same bits.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -43,8 +43,9 @@ HD Group<S, count> rounded_group(const float (&numbers)[count]) {
     return group;
 }
 
-// group_at<count>(f, first) returns an object g such that g(k) is f(first + k) for k < count. If f is a ByPoint or the
-// result of point_call(), group_at() loads the `count` numbers of each tensor of f at once, and g contains them.
+// group_at<count>(f, first) returns an object g such that g(k) is f(first + k) for k < count. If f reads its numbers
+// from tensors (f is a ByPoint or the result of point_call(), calls.h), group_at() loads the `count` numbers of each of
+// these tensors at once, and g contains them.
 template <class F>
 struct FromFirst {
     const F& f;

@@ -13,8 +13,8 @@
 namespace masquerade::cuda {
 namespace {
 
-// CUDA's default stream waits for other streams and cannot be captured. The ops therefore have their own stream,
-// which is created when memory is first allocated.
+// CUDA's default stream waits for other streams and cannot be captured as a graph. The ops therefore have their own
+// stream, which is created when memory is first allocated.
 cudaStream_t stream() {
     static const cudaStream_t own = [] {
         cudaStream_t made = nullptr;
@@ -71,8 +71,8 @@ void* allocate(std::size_t bytes) {
 // release() need not wait, because cudaFree() itself waits for work that may still use the memory.
 void release(void* data) noexcept { cudaFree(data); }
 
-// Waits for all work on the stream. Throws Error during a capture, because the captured work has not been launched yet,
-// so waiting for it would be useless.
+// Waits for all work on the stream. Throws Error while a CUDA graph is captured, because the captured work has not been
+// launched yet, so waiting for it would be useless.
 void wait(const char* for_what) {
     if (capturing()) throw Error("CUDA: ", for_what, " while a step is captured as a graph; launch it first");
     check(cudaStreamSynchronize(stream()), "work before ", for_what);
@@ -80,7 +80,7 @@ void wait(const char* for_what) {
 }
 
 // A copy to the GPU of up to this many bytes goes through pinned memory, and the host does not wait for the copy.
-// During a capture, every copy to the GPU goes through pinned memory, whatever its size.
+// While a CUDA graph is captured, every copy to the GPU goes through pinned memory, whatever its size.
 constexpr std::size_t most_staged = std::size_t(1) << 20;
 
 void copy(void* to, const void* from, std::size_t bytes, Way way) {

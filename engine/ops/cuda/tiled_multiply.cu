@@ -30,7 +30,7 @@ struct Lines {
     const T* data;
     std::int64_t count, length, step;
     bool deep;
-    bool packed;  // lines consist of whole, aligned packets, so that one access reads a packet
+    bool packed;  // lines consist of whole, aligned packets (16 bytes), so that one access reads a packet
 
     // Returns the 16 bytes of a line that begin at number `at`. Numbers beyond the end of the line, or in a line
     // beyond the last one, are 0.
@@ -126,7 +126,7 @@ std::int64_t tiles_of(const Multiplication& p, int rows, int columns) {
 }
 
 // Returns the stored lines of a factor f, which is A (then `rows` is M) or B (then `rows` is N). `deep` says whether
-// the lines run along the depth.
+// the lines run along the depth, the index that the product sums over.
 template <class T>
 Lines<T> lines_of(const DeviceFactor& f, std::int64_t rows, std::int64_t depth, bool deep) {
     const std::int64_t count = deep ? rows : depth, length = deep ? depth : rows, step = row_step(f, length);
