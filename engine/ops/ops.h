@@ -22,28 +22,30 @@
 //
 // S is the storage type of activations and matrices (f32, bf16, f64 or c128; c128 is complex, for derivatives by the
 // complex step). A is the arithmetic type of S (f32, f32, f64 and c128, in this order), and also the type of biases,
-// norms, statistics, losses, latents and the noise of latents. Below, "x, w: S" means that x and w have type S, and
-// "all A" that all tensors have type A. Sizes: N and M are numbers of rows (tokens), C width, I and O input and output
-// width, V vocabulary, B documents, Z numbers per latent, H heads, D = C / H columns per head.
+// norms, statistics, losses, latents and the noise of latents. Sizes: N and M are numbers of rows (tokens), C width, I
+// and O input and output width, V vocabulary, B documents, Z numbers per latent, H heads, D = C / H columns per head.
 #ifndef OP
 #include "engine/ops/table.h"
 #else
 
-// y(M,O) = x(M,I) w(O,I)^T + b(O); b may be absent. x, w: S; b: A; y, dy: S, or A, which skips the rounding to S
+// y(M,O) = x(M,I) w(O,I)^T + b(O); b may be absent. x and w have the storage type S, and b has the arithmetic type A. y
+// and dy have either type; if y has type A, the result is not rounded to S.
 OP(linear_forward, (View x, View w, View b, View y), "x(M,I) w(O,I) b?(O)A y(M,O)E dw(O,I)A")
-// dx(M,I) = dy w,  dw(O,I) = dy^T x,  db(O) = column sums of dy.  dw: A
+// dx(M,I) = dy w,  dw(O,I) = dy^T x,  db(O) = column sums of dy. dw has the arithmetic type A.
 OP(linear_backward, (View dy, View x, View w, Grad dx, Grad dw, Grad db))
 
-// y(N,C) = (x - mean) rstd w + b,  rstd = 1 / sqrt(variance + eps).  w, b (C), mean, rstd (N): A.   Ba et al. 2016
+// y(N,C) = (x - mean) rstd w + b,  rstd = 1 / sqrt(variance + eps). w, b (C), mean and rstd (N) have the arithmetic
+// type A.                                                                                         Ba et al. 2016
 OP(layernorm_forward, (View x, View w, View b, double eps, View y, View mean, View rstd),
    "x y(N,C) w b(C)A mean rstd(N)A")
 OP(layernorm_backward, (View dy, View x, View w, View mean, View rstd, Grad dx, Grad dw, Grad db))
 
-// y(N,C) = x inverse w,  inverse = 1 / sqrt(mean(x^2) + eps).  w (C), inverse (N): A           Zhang & Sennrich 2019
+// y(N,C) = x inverse w,  inverse = 1 / sqrt(mean(x^2) + eps). w (C) and inverse (N) have the arithmetic type A.
+//                                                                                             Zhang & Sennrich 2019
 OP(rms_norm_forward, (View x, View w, double eps, View y, View inverse), "x y(N,C) w(C)A inverse(N)A")
 OP(rms_norm_backward, (View dy, View x, View w, View inverse, Grad dx, Grad dw))
 
-// y = x, converted to the type of y.  x, y: S or A
+// y = x, converted to the type of y. Each of x and y has the storage type S or the arithmetic type A.
 OP(convert_forward, (View x, View y), "x y(*)E")
 OP(convert_backward, (View dy, Grad dx))
 
@@ -68,7 +70,7 @@ OP(glu_forward, (View x, GateKind kind, View y), "x(N,2F) y(N,F)")
 OP(glu_backward, (View dy, View x, GateKind kind, Grad dx))
 
 // u(M,O) = x w^T + b,  a(M,O) = gelu(u);  b may be absent. The CPU computes a while u is in cache. There is no
-// linear_gelu_backward: linear_backward is called with the gradient of u.
+// linear_gelu_backward, because its work is done by gelu_linear_backward and then linear_backward, called with du.
 OP(linear_gelu_forward, (View x, View w, View b, GeluKind kind, View u, View a), "x(M,I) w(O,I) b?(O)A u a(M,O)")
 // The backward of a(M,I) = gelu(u) and y(M,O) = a w^T + b in one op. In the forward, linear_gelu_forward computes u and
 // a, and linear_forward computes y.
@@ -76,7 +78,7 @@ OP(linear_gelu_forward, (View x, View w, View b, GeluKind kind, View u, View a),
 OP(gelu_linear_backward, (View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db),
    "dy(M,O)E u a(M,I) w(O,I) dw(O,I)A db(O)A")
 
-// y(N,C) = x(N,C) w(C), one factor per column.  x, y: S;  w: A
+// y(N,C) = x(N,C) w(C), one factor per column. x and y have the storage type S, and w has the arithmetic type A.
 OP(scale_columns_forward, (View x, View w, View y), "x y(N,C) w(C)A")
 OP(scale_columns_backward, (View dy, View x, View w, Grad dx, Grad dw))
 
@@ -90,8 +92,8 @@ OP(add_backward, (View dy, Grad da, Grad db))
 OP(dropout_forward, (View x, RowNames rows, DropoutRule rule, View y), "x y(*)")
 OP(dropout_backward, (View dy, RowNames rows, DropoutRule rule, Grad dx))
 
-// s = x + dropout(f), y = layernorm(s), as in the ops dropout and layernorm.  x, f, s, y (N,C): S;  w, b (C), mean,
-// rstd (N): A
+// s = x + dropout(f), y = layernorm(s), as in the ops dropout and layernorm. x, f, s and y (N,C) have the storage type
+// S; w, b (C), mean and rstd (N) have the arithmetic type A.
 OP(residual_norm_forward,
    (View x, View f, RowNames rows, DropoutRule rule, View w, View b, double eps, View y, View s, View mean, View rstd),
    "x f y s(N,C) w b(C)A mean rstd(N)A")
@@ -100,19 +102,20 @@ OP(residual_norm_backward,
 
 // Row n of y(N,C) is row ids[n] of w(V,C).
 OP(embedding_forward, (Ints ids, View w, View y), "ids(N) w(V,C) y(N,C) dw(V,C)A")
-// Row v of dw(V,C) is the sum of those rows n of dy for which ids[n] = v, added in the order of n.  dw: A
+// Row v of dw(V,C) is the sum of those rows n of dy for which ids[n] = v, added in the order of n. dw has the
+// arithmetic type A.
 OP(embedding_backward, (View dy, Ints ids, Grad dw))
 
 // Rotary embedding of x(N,W). The first `columns` columns of x consist of heads of D columns, where D is the width of
-// rotary_table (P,D), which has the type A. In each of these heads, the op rotates the pair of columns (2i, 2i+1) of row
-// n by the angle p base^(-2i/D), for i = 0 .. D/2 - 1, where p is positions[n]. It copies the other columns. Row p of
-// rotary_table contains the cosines and sines of position p: cos, sin, cos, sin ...; the code that fills the table
-// chooses `base`, usually 10000.                                             Su et al. 2021, equation 34
+// rotary_table (P,D), which has the arithmetic type A. In each of these heads, the op rotates the pair of columns (2i,
+// 2i+1) of row n by the angle p base^(-2i/D), for i = 0 .. D/2 - 1, where p is positions[n]. It copies the other
+// columns. Row p of rotary_table contains the cosines and sines of position p: cos, sin, cos, sin ...; the code that
+// fills the table chooses `base`, usually 10000.                             Su et al. 2021, equation 34
 OP(rotary_forward, (View x, Ints positions, View rotary_table, int columns, View y),
    "x y(N,W) positions(N) rotary_table(P,D)A")
 OP(rotary_backward, (View dy, Ints positions, View rotary_table, int columns, Grad dx))
-// y(M,O) = rotary(x(M,I) w(O,I)^T + b(O)), where rotary is the op above; b may be absent. If y is f32 or bf16, the CPU
-// rotates y while it is in cache. y, dy: S
+// y(M,O) = rotary(x(M,I) w(O,I)^T + b(O)), where rotary is the op rotary_forward; b may be absent. If y is f32 or bf16,
+// the CPU rotates y while it is in cache. y and dy have the storage type S.
 OP(linear_rotary_forward, (View x, View w, View b, Ints positions, View rotary_table, int columns, View y),
    "x(M,I) w(O,I) b?(O)A y(M,O) positions(M) rotary_table(P,D)A dw(O,I)A")
 OP(linear_rotary_backward,
@@ -122,8 +125,8 @@ OP(linear_rotary_backward,
 // the graph lets row i see. If row i sees no key, y_i = 0. Dropout with the rate rule.dropout acts on the p_ij. There
 // are Nq query rows and Nk key rows, H query heads and G key/value heads, all of D columns; H / G consecutive query
 // heads share one key/value head.  q, y (Nq,H D). There are up to four key/value tensors kv[s]; a row of kv[s]
-// (Nk,2 G D) holds the keys of G heads, then their values.  lse (Nq,H): the log of the sum over j of exp(q_i . k_j /
-// sqrt(D)), or minus infinity if row i sees no key. lse: A.
+// (Nk,2 G D) holds the keys of G heads, then their values.  lse (Nq,H), of the arithmetic type A: the log of the sum
+// over j of exp(q_i . k_j / sqrt(D)), or minus infinity if row i sees no key.
 //                                                       Vaswani et al. 2017, equation 1; Ainslie et al. 2023
 OP(attention_forward, (View q, Views kv, const SegmentGraph& graph, AttentionRule rule, View y, View lse),
    "q y(N,C) lse(N,H)A")
@@ -132,7 +135,7 @@ OP(attention_backward,
 
 // Attention through a state of R slots (engine/math/state.h), for each head: the slots absorb the keys that the graph
 // lets row i see, then the query x_i reads the slots. There are Nq query rows and Nk key rows.
-//     x        if rule.read is attend: (Nq,C) of type S; otherwise (Nq,H R) of type A
+//     x        if rule.read is attend: (Nq,C) of the storage type S; otherwise (Nq,H R) of the arithmetic type A
 //     kv[s]    if rule.read is attend: keys, then values (Nk,2C), or rows that are both key and value (Nk,C);
 //              otherwise values (Nk,C)
 //     pack[s]  (Nk,H R): for each key and head, R numbers that say how much of the key each slot absorbs. The op
@@ -141,7 +144,7 @@ OP(attention_backward,
 //     before   row b is the state of document b before the first row of the document: StateShape::numbers() numbers
 //              for each of the H heads
 //     after    like before; row b is the state of document b after the last row of the document
-// y is (Nq,C). before and after may each be absent.  kv, y: S;  pack, gate, before, after: A
+// y is (Nq,C). before and after may each be absent. kv and y have type S; pack, gate, before and after have type A.
 OP(state_attention_forward, (View x, Views pack, Views kv, Views gate, const SegmentGraph& graph, StateRule rule,
                              View before, View y, View after))
 OP(state_attention_backward, (View dy, View x, Views pack, Views kv, Views gate, const SegmentGraph& graph,
@@ -150,7 +153,7 @@ OP(state_attention_backward, (View dy, View x, Views pack, Views kv, Views gate,
 // For each head: y_i = sum_j (e_(j-i) . q_i) v_j. j runs over the keys that the graph lets row i see, that are in the
 // segment of row i, and that are at most (W-1)/2 positions away. Row d + (W-1)/2 of e is e_d, the vector for the
 // distance d. If QuerySegment::along is true, distances are counted in the whole document, and j may also be in other
-// segments. q (Nq,C), de: A;  e (W,C), each v[s] (Nk,C), y (Nq,C): S
+// segments. q (Nq,C) and de have the arithmetic type A; e (W,C), each v[s] (Nk,C) and y (Nq,C) have the storage type S.
 OP(local_lambda_forward, (View q, View e, Views v, const SegmentGraph& graph, int heads, View y),
    "q(N,C)A e(W,C) y(N,C) de(W,C)A")
 OP(local_lambda_backward,
@@ -161,8 +164,8 @@ OP(local_lambda_backward,
 // sorted by bucket, and cut into chunks. Row i finds row j if, in at least one round, both rows are in the same bucket,
 // and row j is in the chunk of row i or in the chunk before that chunk. j runs over the other rows that row i both sees
 // and finds. If there is no such row, j is only i itself. Nq is the number of query rows of the graph.
-// q, k, v (N,C), y (Nq,C): S;  lse (Nq,H), rotations (rounds * buckets / 2, C): A
-//                                                                            Kitaev et al. 2020
+// q, k, v (N,C) and y (Nq,C) have the storage type S; lse (Nq,H) and rotations (rounds * buckets / 2, C) have the
+// arithmetic type A.                                                         Kitaev et al. 2020
 OP(lsh_attention_forward,
    (View q, View k, View v, View rotations, const SegmentGraph& graph, LshRule rule, View y, View lse),
    "q k v(N,C) rotations(R,C)A y(M,C) lse(M,H)A")
@@ -181,13 +184,13 @@ OP(sinkhorn_forward, (View q, View kv, const SegmentGraph& graph, SinkhornRule r
 OP(sinkhorn_backward, (View dy, View q, View kv, const SegmentGraph& graph, SinkhornRule rule, Grad dq, Grad dkv))
 
 // Dot products of each head h with R vectors p_r: y(N,H R)[n, hR+r] = scale sum_d x(N,C)[n, hD+d] p(R,C)[r, hD+d].
-// x, p, dx: S;  y: A;  dp: A or S
+// x, p and dx have the storage type S, y has the arithmetic type A, and dp has either type.
 OP(head_scores_forward, (View x, View p, int heads, double scale, View y), "x(N,HD) p(R,HD) y(N,HR)A dp(R,HD)E")
 OP(head_scores_backward, (View dy, View x, View p, int heads, double scale, Grad dx, Grad dp))
 // For each head of x(N,C): y(N,H F) contains F features of the head (engine/math/features.h); for some kinds, it
 // contains the logarithms of the features (is_logarithm()). Features are computed from t(N,H R), the R projections of
-// each head, and from |scale x|. If the features of a kind do not depend on |x| (has_norm()), x may be
-// absent.  x: S;  t, y: A
+// each head, and from |scale x|. If the features of a kind do not depend on |x| (has_norm() is false), x may be absent.
+// x has the storage type S; t and y have the arithmetic type A.
 OP(feature_map_forward, (View t, View x, int heads, double scale, FeatureKind kind, View y), "t(N,HR)A x?(N,HD)")
 OP(feature_map_backward, (View dy, View t, View x, int heads, double scale, FeatureKind kind, Grad dt, Grad dx))
 
@@ -213,56 +216,54 @@ OP(max_rows_backward, (View dy, View x, Ints first, Grad dx))
 OP(store_rows, (View x, Ints rows, View y), "y(N,C) x(M,C) rows(M)")
 
 // Divides each head of a row by its norm: y = x inverse,  inverse(N,H) = 1 / max(|x|, 1e-6), where x is one head of Z
-// numbers. inverse: A
+// numbers. inverse has the arithmetic type A.
 OP(normalise_forward, (View x, int heads, View y, View inverse), "x y(N,HZ) inverse(N,H)A")
 OP(normalise_backward, (View dy, View y, View inverse, int heads, Grad dx))
 
 // z(B,Z) = w mu + sqrt(1 - w^2) nu, a sample of the von Mises-Fisher distribution with mean direction mu(B,Z). The
 // caller draws w(B). nu is the unit vector along e - (e.mu) mu, where e(B,Z) is normal noise, which has no gradient.
-// all A
-//                                                                            Davidson et al. 2018, section 3
+// All tensors have the arithmetic type A.                                    Davidson et al. 2018, section 3
 OP(vmf_sample_forward, (View mu, View w, View e, View z), "mu e z(B,Z)A w(B)A")
 OP(vmf_sample_backward, (View dz, View mu, View w, View e, Grad dmu, Grad dw))
 
 // z(B,Z) = mu + exp(l / 2) e, where e(B,Z) is normal noise. A row of x(B,2Z) holds mu, then the log variance l, which
-// is clamped to [-8, 8].  all A
-//                                                                            Kingma & Welling 2013
+// is clamped to [-8, 8]. All tensors have the arithmetic type A.             Kingma & Welling 2013
 OP(gaussian_sample_forward, (View x, View e, View z), "x(B,2Z)A e z(B,Z)A")
 OP(gaussian_sample_backward, (View dz, View x, View e, Grad dx))
 // kl(B) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1), where l and p are clamped to [-8, 8]. A row of
 // x(B,2Z) holds mu, then l; a row of prior(B,2Z) holds m, then p. If prior is absent, m = p = 0. If kl is (B,Z), it
-// receives the terms of the sum, one for each column. all A
+// receives the terms of the sum, one for each column. All tensors have the arithmetic type A.
 OP(gaussian_kl_forward, (View x, View prior, View kl), "x prior?(B,2Z)A")
 OP(gaussian_kl_backward, (View dkl, View x, View prior, Grad dx, Grad dprior))
-// y = max(x, least); the gradient is 0 if x <= least.  all A
+// y = max(x, least); the gradient is 0 if x <= least. All tensors have the arithmetic type A.
 OP(at_least_forward, (View x, double least, View y), "x y(*)A")
 OP(at_least_backward, (View dy, View x, double least, Grad dx))
 
 // Affine coupling, a block of a flow. A row of x(B,Z) holds a, then b; b is the last Z/2 numbers. A row of
 // st(B,2 (Z/2)) holds r, then t. With s = 2 tanh(r / 2), a row of y(B,Z) holds a, then b exp(s) + t, and log_det(B) is
-// the sum of s. all A
+// the sum of s. All tensors have the arithmetic type A.
 //                                            Dinh et al. 2016, section 3; Kingma & Dhariwal 2018, section 3
 OP(coupling_forward, (View x, View st, View y, View log_det), "x y(B,Z)A log_det(B)A")
 OP(coupling_backward, (View dy, View dlog_det, View x, View st, Grad dx, Grad dst))
 // log_det(1) = log |det w|, w(Z,Z); inverse(Z,Z) is the inverse of w; left(Z,Z) is scratch memory.
-// dw = dlog_det inverse^T.  all A
+// dw = dlog_det inverse^T. All tensors have the arithmetic type A.
 OP(log_det_forward, (View w, View log_det, View left, View inverse), "w left inverse(Z,Z)A log_det(1)A")
 OP(log_det_backward, (View dlog_det, View inverse, Grad dw))
-// y(B,Z) = s x + b in each column; log_det(1) = sum log |s|, which is the same for every row.  all A
-//                                                                 Kingma & Dhariwal 2018, section 3.1
+// y(B,Z) = s x + b in each column; log_det(1) = sum log |s|, which is the same for every row. All tensors have the
+// arithmetic type A.                                              Kingma & Dhariwal 2018, section 3.1
 OP(actnorm_forward, (View x, View s, View b, View y, View log_det), "x y(B,Z)A s b(Z)A log_det(1)A")
 OP(actnorm_backward, (View dy, View dlog_det, View x, View s, Grad dx, Grad ds, Grad db))
 // w(Z,Z) = P L (U + diag(s));  log_det(1) = sum log |s| = log |det w|. lu(Z,Z) holds L below its diagonal, s on it, and
 // U above it; the diagonal of L is 1. order(Z), the permutation P, has no gradient: row i of w is row order[i] of the
-// product L (U + diag(s)).  all A
-//                                                                 Kingma & Dhariwal 2018, section 3.2
+// product L (U + diag(s)). All tensors have the arithmetic type A. Kingma & Dhariwal 2018, section 3.2
 OP(lu_matrix_forward, (View lu, View order, View w, View log_det), "lu w(Z,Z)A order(Z)A log_det(1)A")
 OP(lu_matrix_backward, (View dw, View dlog_det, View lu, View order, Grad dlu))
 // kl(B) = log q(z) - log p(z) at one sample z = mu + exp(l/2) e, an estimate of the KL divergence. A row of x(B,2Z)
 // holds mu, then l, clamped to [-8, 8]; they define the normal distribution q. The prior is p(z) = N(u; 0, 1) |du/dz|,
 // where u(B,Z) is the result of the flow for z, and log |du/dz| = log_dets(B) + log_det(1): log_dets is the part that
 // differs from row to row, and log_det the part that is the same for all rows. Therefore
-//     kl = 1/2 sum(u^2 - e^2 - l) - log_dets - log_det;  e has no gradient.  all A
+//     kl = 1/2 sum(u^2 - e^2 - l) - log_dets - log_det
+// e has no gradient. All tensors have the arithmetic type A.
 OP(flow_kl_forward, (View x, View e, View u, View log_dets, View log_det, View kl),
    "x(B,2Z)A e u(B,Z)A log_dets kl(B)A log_det(1)A")
 OP(flow_kl_backward, (View dkl, View x, View u, Grad dx, Grad du, Grad dlog_dets, Grad dlog_det))
@@ -270,25 +271,25 @@ OP(flow_kl_backward, (View dkl, View x, View u, Grad dx, Grad du, Grad dlog_dets
 // A row of y(B,Z) has `groups` groups of D = Z / groups numbers; codes(groups M, D) has M rows for each group. For each
 // group, q(B,Z) contains the row of codes, among the M rows of the group, that is nearest to the group's numbers of y;
 // code(B,groups) contains the number of this row, 0 to M-1. If several rows are equally near, the first one is taken.
-// No backward.  all A
-//                                                                            van den Oord et al. 2017
+// No backward. All tensors have the arithmetic type A.                       van den Oord et al. 2017
 OP(nearest_code_forward, (View y, View codes, int groups, View q, View code), "y q(B,GD)A codes(GM,D)A code(B,G)A")
-// q(B,Z): t rounded to the nearest of `levels` equally spaced numbers from -1 to 1. No backward.  all A
-//                                                                            Mentzer et al. 2023
+// q(B,Z): t rounded to the nearest of `levels` equally spaced numbers from -1 to 1. No backward. All tensors have the
+// arithmetic type A.                                                         Mentzer et al. 2023
 OP(nearest_level_forward, (View t, int levels, View q), "t q(*)A")
-// z(B,Z) = q, but the backward treats z as a copy of y: dy = dz.  all A                Bengio et al. 2013
+// z(B,Z) = q, but the backward treats z as a copy of y: dy = dz. All tensors have the arithmetic type A.
+//                                                                                      Bengio et al. 2013
 OP(straight_through_forward, (View y, View q, View z), "y q z(*)A")
 OP(straight_through_backward, (View dz, Grad dy))
-// distance(B) = weight |y - q|^2;  q(B,Z) has no gradient.  all A
+// distance(B) = weight |y - q|^2;  q(B,Z) has no gradient. All tensors have the arithmetic type A.
 OP(distance_forward, (View y, View q, double weight, View distance), "y q(B,Z)A distance(B)A")
 OP(distance_backward, (View ddistance, View y, View q, double weight, Grad dy))
 // One moving-average step of codes(groups M, D), counts(groups M) and sums (in the shape of codes). It uses only the
-// documents with weights(B) > 0, which must come first. y(B,Z) and code(B,groups) are those of nearest_code. For each
-// row of codes, n is the number of documents whose code in the group of the row is this row, and s is the sum of the
-// numbers that these documents have in y for this group:
+// documents with weights(B) > 0, which must come first. y(B,Z) is the input of nearest_code, and code(B,groups) its
+// output. For each row of codes, n is the number of documents whose code in the group of the row is this row, and s is
+// the sum of the numbers that these documents have in y for this group:
 //     count = decay count + (1-decay) n,  sum = decay sum + (1-decay) s,  row = sum / count
-// A dead row (CodeRule) becomes the numbers of a randomly drawn document, and its count becomes (used documents) / M.
-// all A
+// A dead row, that is, a row with a small count (CodeRule), becomes the numbers of a randomly drawn document, and its
+// count becomes (used documents) / M. All tensors have the arithmetic type A.
 //                                                                             van den Oord et al. 2017, appendix A.1
 OP(learn_codes, (View y, View code, View weights, CodeRule rule, View codes, View counts, View sums),
    "y(B,Z)A weights(B)A codes sums(K,D)A counts(K)A")
@@ -299,13 +300,13 @@ OP(learn_codes, (View y, View code, View weights, CodeRule rule, View codes, Vie
 // weight_n loss_n; weights(N) have no gradient.
 //                                                                               Szegedy et al. 2016, section 7
 // The forward also computes h1(N,C), w1(V,C), b1(V), the gradients of total with respect to h, w and b, while it has
-// the logits. total, h1, w1 and b1 may each be absent; if all four are absent, weights may be absent, too.  h, w,
-// h1: S;  b, weights, loss, lse, total, w1, b1: A
+// the logits. total, h1, w1 and b1 may each be absent; if all four are absent, weights may be absent, too. h, w and h1
+// have the storage type S; b, weights, loss, lse, total, w1 and b1 have the arithmetic type A.
 OP(cross_entropy_forward,
    (View h, View w, View b, Ints targets, View weights, double smoothing, View loss, View lse, View total, View h1,
     View w1, View b1),
    "h h1?(N,C) w(V,C) b? b1?(V)A w1?(V,C)A targets(N) weights?(N)A loss lse(N)A total?(1)A")
-// dh = dtotal h1, dw = dtotal w1, db = dtotal b1
+// dh = dtotal h1, dw = dtotal w1, db = dtotal b1, with the gradients h1, w1 and b1 that the forward has computed
 OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Grad dw, Grad db),
    "h1? dh(N,C) w1? dw(V,C)A b1? db(V)A dtotal(1)A")
 
@@ -317,20 +318,20 @@ OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Gra
 //     lse(M,K)_mk = log sum_c exp logits[m K + k, c]
 // Pair j consists of slot slots(J)_j and token tokens(J)_j. It has K logits:
 // z(J,K)_jk = logits[slots_j K + k, tokens_j]. groups and slots ascend; a pair may occur more than once. b and bias may
-// be absent; groups is read only if there is a bias. h, w: S; b, bias, z, lse: A
-//                                                                                     Stern et al. 2019, equations 2-8
+// be absent; groups is read only if there is a bias. h and w have the storage type S; b, bias, z and lse have the
+// arithmetic type A.                                                                  Stern et al. 2019, equations 2-8
 OP(chosen_logits_forward, (View h, View w, View b, View bias, Ints groups, Ints slots, Ints tokens, View z, View lse),
    "w(V,E) h(M,KE) b?(V)A bias?(B,V)A slots tokens(J) z(J,K)A lse(M,K)A dw(V,E)A")
 // dlogits[r,c] = dlse_r exp(logits[r,c] - lse_r) + sum_j dz_jk, over the pairs j of token c and the slot m of vector r,
 // where r = m K + k. dh, dw and db then follow as in linear_backward; row g of dbias is the sum of dlogits over the
-// vectors of all slots m with groups_m = g.  dw, db, dbias: A
+// vectors of all slots m with groups_m = g. dw, db and dbias have the arithmetic type A.
 OP(chosen_logits_backward, (View dz, View dlse, View h, View w, View b, View bias, View lse, Ints groups, Ints slots,
                             Ints tokens, Grad dh, Grad dw, Grad db, Grad dbias))
 
 // The loss of an insertion decoder for each document: loss(B) = -sum_j shares(J)_j log p_j over the choices j of the
 // document. A choice is a pair of a slot and a target token. Slot m has the choices [begin[m], begin[m+1]), and
 // document g has the slots [first[g], first[g+1]). begin (M+1) ascends from 0 to J, and first (B+1) from 0 to M.
-// shares, the weights of the choices, have no gradient. all A
+// shares, the weights of the choices, have no gradient. All tensors have the arithmetic type A.
 //     log p_j = log sum_k exp(base_k + z_jk) + place_m - log sum exp place,  base_k = log softmax(mix)_k - n_k
 // z(J,K) are the logits of the choices (op chosen_logits), mix the logits of K mixture components, and place a logit
 // for each slot. m is the slot of choice j. The sum of exp place runs over the slots of the document.
@@ -345,18 +346,19 @@ OP(slot_loss_forward,
 OP(slot_loss_backward, (View dloss, View z, View lse, View mix, View place, Ints first, Ints begin, View shares,
                         bool joint, View base, View inner, Grad dz, Grad dlse, Grad dmix, Grad dplace))
 
-// y(1) = sum_i weight_i x_i, summed in a fixed order;  weights have no gradient.  all A
+// y(1) = sum_i weight_i x_i, summed in a fixed order. The weights have no gradient. All tensors have the arithmetic
+// type A.
 OP(weighted_sum_forward, (View x, View weights, View y), "x weights(*)A y(1)A")
 OP(weighted_sum_backward, (View dy, View weights, Grad dx))
 
 // norm(1) = sqrt(sum g_i^2) over a whole gradient buffer g(n), summed in chunks of fixed size and in order, so that the
-// sum does not depend on the number of threads.  all A
+// sum does not depend on the number of threads. Both tensors have the arithmetic type A.
 OP(global_norm, (View g, View norm), "g(*)A norm(1)A")
 // One AdamW step over a slice of the parameters. If rule.clip > 0, g is first scaled by min(1, clip / norm). Then
 //     m = beta1 m + (1-beta1) g,  v = beta2 v + (1-beta2) g^2,  p -= rate (m c1 / (sqrt(v c2) + eps) + decay p)
 // control(3) contains the learning rate, c1 = 1 / (1 - beta1^t) and c2 = 1 / (1 - beta2^t) of step t. It is a tensor,
-// so that a captured graph can be replayed with other numbers. `rounded`, if present, receives p rounded to bf16, for
-// the ops that read matrices in bf16.
+// so that a captured CUDA graph can be replayed with other numbers. `rounded`, if present, receives p rounded to bf16,
+// for the ops that read matrices in bf16.
 //                                                                            Loshchilov & Hutter 2017
 OP(adamw, (View p, View g, View m, View v, View norm, View control, OptimiserRule rule, View rounded),
    "p g m v(*)A norm(1)A control(3)A")
