@@ -6,7 +6,7 @@
 // A row's result may depend only on rows that it sees. Therefore the sorting that a row reads must not depend on later
 // rows. If all rows of a group see the whole list, both ops follow their papers. Otherwise the sorting for a row uses
 // only this row and the rows before it in the list. lsh_attention then counts chunks within each bucket: the chunk of a
-// row follows from the number of earlier rows in the same bucket, and the row sees all of these.
+// row follows from the number of earlier rows in the same bucket, and the row sees all these earlier rows.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -19,21 +19,23 @@ namespace masquerade {
 // in the resulting list of all keys.
 struct ListPlan {
     int groups, rows, queries, keys;
-    const int* first_key;  // for each group of queries: the first key of its list; one more entry: number of all keys
+    const int* first_key;  // for each group of queries: first key of the group's list; one more entry: number of keys
     const int* whole;      // for each group of queries: 1 if all its query rows see the whole list of the group, else 0
     const int* group;      // for each key: the group of queries in whose list the key is
-    const int* row;        // for each key: its row of q, k and v
-    const int* query;      // for each key: the row of y that belongs to the query in the key's row; -1: no query there
-    // For each key: the query in the key's row sees the keys of its group with an index below this number; 0 if the row
-    // has no query.
+    const int* row;        // for each key: the row of q, k and v that the key stands for
+    // For each key: the row of y that is computed from the query in row[key] of q; -1 if the group of the key has no
+    // query in this row.
+    const int* query;
+    // For each key: the query in row[key] of q sees the keys of the same group with an index below this number; 0 if
+    // the group of the key has no query in this row.
     const int* sees;
-    const int* own;           // for each row of y: the key in the row of q that has the query of this row; -1: no query
-    const int* first_of_row;  // for each row: where its keys begin in `of_row`; one more entry: number of all keys
-    const int* of_row;        // all keys, sorted by row; a row that is in the lists of two groups has two keys
+    const int* own;           // the inverse of `query`: for each row of y, the key; -1 if the row has no query
+    const int* first_of_row;  // for each row of q: index in `of_row` of its first key; one more entry: number of keys
+    const int* of_row;        // all keys, sorted by row of q; a row that is in the lists of two groups has two keys
 };
 
 // Returns the reason, as a message for the user, why lsh_attention and sinkhorn cannot compute this mask. Returns an
-// empty string if they can.
+// empty string if they can compute it.
 inline std::string list_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         if (q.begin == q.end) continue;
@@ -48,8 +50,8 @@ inline std::string list_refuses(const SegmentGraph& graph) {
     return "";
 }
 
-// Returns a ListPlan as one list of numbers, from which list_plan() makes it: four counts, then the tables. y has
-// `queries` rows, and q, k and v have `rows` rows.
+// Returns the contents of a ListPlan as one list of numbers: four counts, then the tables. list_plan() makes a ListPlan
+// from this list. y has `queries` rows, and q, k and v have `rows` rows.
 inline std::vector<int> list_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
                                           std::int64_t queries) {
     if (const std::string why = list_refuses(graph); !why.empty()) throw Error(op, ": ", why);
@@ -68,8 +70,8 @@ inline std::vector<int> list_plan_numbers(const char* op, const SegmentGraph& gr
         const KeySegment& self = graph.keys[first.self];
         detail::StateGroup keys = detail::keys_of_group(graph, first);
         // A reversed language model reads from right to left, and the keys of other segments (such as a memory) come
-        // later in the text. Their order is therefore reversed, too. The list then has the same order as if the text
-        // and its memory were one segment.
+        // later in the text. The order of these keys is therefore reversed, too. The list then has the same order as
+        // if the text and its memory were one segment.
         if (first.rule == Rule::anticausal) std::reverse(keys.row.begin(), keys.row.begin() + keys.whole);
         const int begin = first_key.back(), count = int(keys.row.size());
         std::vector<int> place(self.end - self.begin);  // for each row of `self`: its index in the list

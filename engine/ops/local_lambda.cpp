@@ -50,8 +50,8 @@ struct DistanceTerm {
 };
 
 // Computes dv_j, the gradient of the value of key j: the sum of weights_o dy over all queries that see the key. dy is
-// the gradient of the output of the query, and weights_o is the factor that the query gives to the value of the key; o
-// - reach is the distance of the key from the query. `row` is key * H + head, for H heads.
+// the gradient of the output of the query. weights_o is the factor of the value of the key in this output, where
+// o - reach is the distance of the key from the query. `row` is key * H + head, for H heads.
 template <class S, class A>
 struct Values {
     LocalRows<S, A> of;

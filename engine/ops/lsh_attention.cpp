@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The op lsh_attention: softmax attention of each row to those visible rows that are in the same hash bucket, and in
 // the same chunk of sorted rows or in the chunk before. The backward hashes and sorts the rows again, so that the
-// sorted order need not be kept in memory after the forward. The gradient of a key is summed over the queries that have
-// found the key, in a fixed order.
+// sorted order need not be kept in memory after the forward. The gradient of a key is summed over the queries that
+// attend to the key, in a fixed order.
 #include "engine/math/scalar.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/launch.h"
@@ -15,21 +15,23 @@ struct PlanTag {};
 struct SortTag {};
 struct RoomTag {};
 
-// For each round and head: the keys of each group (query segments that see the same keys, list_plan.h), sorted by
-// bucket. Keys of the same bucket keep the order of the list. A chunk has `chunk` keys; the last chunk of a list or
+// For each round and head: the list of keys of each group (query segments that see the same keys, list_plan.h), sorted
+// by bucket. Keys of the same bucket keep the order of the list. A chunk has `chunk` keys; the last chunk of a list or
 // bucket may be shorter. If all rows of the group see the whole list (ListPlan::whole), the sorted list is cut into
 // chunks from the start of the list. Otherwise each bucket is cut into chunks from the start of the bucket.
 struct Sorted {
     ListPlan plan;
     int heads, rounds, buckets, chunk;
     int* bucket = nullptr;  // (rounds,H,rows), for H heads: the bucket of each row
-    // (rounds,H,keys) each. order: the indices of the keys, group by group, and sorted by bucket within a group.
-    // start[key]: the place at which the chunk of this key begins, counted in `order` from the beginning of its group.
+    // Both tables are (rounds,H,keys). `order` contains the indices of the keys, group by group, and sorted by bucket
+    // within a group. start[key] is the place in `order` at which the chunk of this key begins, counted from the
+    // beginning of the group of the key.
     int *order = nullptr, *start = nullptr;
     HD std::int64_t at(int round, int head) const { return std::int64_t(round) * heads + head; }
     HD int bucket_of(std::int64_t b, int key) const { return bucket[b * plan.rows + plan.row[key]]; }
-    // True if the query in the row of key i finds key j in a round before `round`: both keys are in the same bucket,
-    // and j is in the chunk of i or in the chunk before that chunk. The caller has checked that the query sees j.
+    // True if the query in the row of key i finds key j in a round before `round`, that is, both keys are in the same
+    // bucket, and j is in the chunk of i or in the chunk before that chunk. The caller has checked that the query sees
+    // j.
     HD bool before(int round, int head, int i, int j) const {
         for (int r = 0; r < round; r++) {
             const std::int64_t b = at(r, head);
@@ -38,9 +40,10 @@ struct Sorted {
         }
         return false;
     }
-    // Calls f(other) for every key `other` that forms a pair with `key`: the query of one of them sees and finds the
-    // other one. f is called once for a pair, even if several rounds find the pair. If from_key is false, the query of
-    // `key` finds `other`. If from_key is true, the query of `other` finds `key`. Returns false if f was not called.
+    // If from_key is false, calls f(other) for every key `other` that the query in the row of `key` sees and finds
+    // (that is, `other` is in the same bucket, and in the same chunk or in the chunk before). If from_key is true,
+    // calls f(other) for every key `other` whose query sees and finds `key`. f is called once for a pair, even if
+    // several rounds find the pair. Returns false if f was not called.
     template <bool from_key, class F>
     HD bool each_found(int key, int head, F f) const {
         const int begin = plan.first_key[plan.group[key]], n = plan.first_key[plan.group[key] + 1] - begin;
@@ -118,7 +121,7 @@ struct Pairs {
     const S *q, *k, *v;
     int C, D;
     A scale;
-    const int *document, *position;  // for each row of y; they select dropout's random numbers
+    const int *document, *position;  // of each row of y; dropout's random numbers depend on them
     Stream stream;
     std::uint32_t threshold;
     A kept;   // factor of the probabilities that dropout keeps: 1 / (1 - rate)

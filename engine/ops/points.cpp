@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ops of one number at a time: activations and the sum of two tensors.
+// Element-wise ops: activations and the sum of two tensors.
 #include "engine/math/gate.h"
 #include "engine/ops/launch.h"
 

@@ -5,8 +5,8 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// dw is the sum over all rows of dy x inverse, with inverse = 1 / sqrt(mean(x^2) + eps) for each row. Returns the term
-// of row n in column i.
+// dw is the sum over all rows of dy x inverse, with inverse = 1 / sqrt(mean(x^2) + eps) for each row. operator()
+// returns the term of row n in column i of dw.
 template <class S, class A>
 struct WeightTerm {
     const S *dy, *x;

@@ -7,8 +7,8 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Stores row from[m] of x in row to[m] of y or, if `add` is set, adds it. If the pointer `from` or `to` is null, its
-// entry m is m. If x is null, its rows are 0.
+// Stores row from[m] of x in row to[m] of y or, if `add` is set, adds the row. A null pointer `from` stands for
+// from[m] = m, and a null pointer `to` for to[m] = m. A null pointer x stands for rows of zeros.
 template <class S>
 struct Move {
     const S* x;
@@ -26,7 +26,7 @@ struct Move {
     }
 };
 
-// Runs Move on `count` rows. If the view x is absent, its rows are 0.
+// Runs Move on `count` rows. An absent view x stands for rows of zeros.
 void move(std::int64_t count, const View& x, const int* from, const int* to, const View& y, bool add) {
     for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(count, Move<S>{x.as<S>(), from, to, y.as<S>(), add, int(y.columns())});

@@ -15,7 +15,7 @@ HD void scale_row_grad(Lanes lanes, const S* dy, const A* w, S* dx, bool add, in
     if (dx) store(lanes, C, dx, add, [&](int i) { return A(dy[i]) * w[i]; });
 }
 
-// dw is the sum over all rows of dy x. Returns the term of row n in column i.
+// dw is the sum over all rows of dy x. operator() returns the term of row n in column i of dw.
 template <class S, class A>
 struct WeightTerm {
     const S *dy, *x;

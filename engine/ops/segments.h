@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The mask of an attention call as a graph of segments, instead of an (N,N) matrix. The rows of queries and of keys are
 // cut into segments. A query segment lists the key segments that it sees. Kernels process the key segments in the order
-// of this list. One of them may be the key segment with the keys of its own rows (`self`); for `self`, a rule says
-// which keys each row sees. The rows see all keys of every other listed segment. A window or blocks may further limit
-// which keys they see.
+// of this list. The list may contain the key segment that consists of the same rows as the query segment (`self`). A
+// rule says which keys of `self` a query row sees. A query row sees all keys of every other listed segment. A window or
+// blocks may further limit which keys a query row sees.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -33,21 +33,21 @@ struct KeySegment {
 struct QuerySegment {
     int begin = 0, end = 0;            // rows of the query tensor
     int document = 0;                  // index in the batch; the query segments of a document are adjacent
-    int sees_begin = 0, sees_end = 0;  // entries [sees_begin, sees_end) of SegmentGraph::sees: the key segments it sees
+    int sees_begin = 0, sees_end = 0;  // it sees the key segments in entries [sees_begin, sees_end) of `sees`
     int self = -1;                     // index of the key segment with the keys of the same rows; -1 if there is none
     int offset = 0;                    // position of the first query row in `self`; in decoding, number of cached rows
     Rule rule = Rule::full;            // which keys of `self` a row sees
-    // The pattern, which exists if window >= 0 or block > 0. A query at position i then sees a key of `self` only if
-    // the rule and at least one of the following fields let it see the key.
+    // The fields from `window` to `block_last` form the pattern, which exists if window >= 0 or block > 0. A query at
+    // position i then sees a key of `self` only if the rule and at least one of these fields let the query see the key.
     int window = -1;          // position i sees the positions j with |i - j| <= window * dilation; -1: no window
     int dilation = 1;         // in the window, i - j must be a multiple of dilation
     int stride = 0;           // if there is a window, i also sees all j with i - j a multiple of stride; 0: no stride
     int globals = 0;          // the first `globals` positions see all positions and are seen by all positions
     int block = 0;            // positions are cut into blocks of this size, and i sees its own block; 0: no blocks
-    int block_before = 0;     // i also sees this many blocks before its own block; -1: i does not see its own block
+    int block_before = 0;     // i sees its own block and this many blocks before it; -1: not even its own block
     int block_last = 0;       // position i also sees the last `block_last` positions of every block
     bool window_all = false;  // true if the pattern also limits which keys are seen in key segments other than `self`
-    bool along = false;       // like window_all, but positions are counted from the start of the document
+    bool along = false;       // like window_all, but the pattern counts positions from the start of the document
     // For Rule::bits: index in SegmentGraph::bits of the first bit of this segment. Each query row has one bit for each
     // key of `self`; the bits of the next row follow directly.
     int bits_begin = -1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The op sinkhorn: replaces each block of keys and values by a weighted mean of all blocks of the same list. A list
-// contains the keys that a group of queries sees (list_plan.h). If the queries see different parts of the list, only
-// the blocks before the block are averaged. The weights are a matrix S, which Sinkhorn iterations make nearly doubly
-// stochastic. The iterations compute with logarithms of S. Each head of each list has its own S. Derivations:
+// contains the keys that a group of queries sees (list_plan.h). If the queries see different parts of the list, each
+// block is replaced by a mean of only the blocks before it. The weights are a matrix S, which Sinkhorn iterations make
+// nearly doubly stochastic. The iterations compute with log S. Each head of each list has its own S. Derivations:
 // docs/ops/sinkhorn.md.
 #include "engine/math/scalar.h"
 #include "engine/ops/block_plan.h"
@@ -223,8 +223,8 @@ struct NormaliseGrad {
             const bool column = step % 2;
             meet(lanes);
             // A step computes all c^k_v or all r^k_u. Number w of this step was computed from the score R_uv and from
-            // number `other` of the previous step. Returns the gradient that number w passes to R_uv; number `other`
-            // gets the same gradient with the opposite sign.
+            // number `other` of the previous step. `share` returns the gradient that number w passes to R_uv; number
+            // `other` gets the same gradient with the opposite sign.
             const auto share = [&](int w, int other) {
                 const int u = column ? other : w, v = column ? w : other;
                 return adjoint(column, w) *
@@ -261,10 +261,11 @@ struct NormaliseGrad {
             meet(lanes);
             of.causal_columns(lanes, first, U, head, k);
             meet(lanes);
-            // Iteration k subtracts r^k from the rows of the scores R, and c^k from the columns. Iteration k + 1 has
-            // left in adjoint(u, v) the gradient that c^(k+1) passes to R_uv. The gradient g of r^k_u is minus the sum
-            // of these gradients over v, because c^(k+1) depends on R_uv - r^k_u. Here, g goes to R and c^k. The
-            // gradient of the last r is already part of the slopes (WeightsGrad).
+            // Iteration k subtracts r^k from the rows of the scores R, and c^k from the columns. This loop begins with
+            // the last iteration, and iteration k + 1 has left in adjoint(u, v) the gradient that c^(k+1) passes to
+            // R_uv. The gradient g of r^k_u is minus the sum of adjoint(u, v) over v, because c^(k+1) depends on
+            // R_uv - r^k_u. The lines below pass g on to R and c^k. The gradient of r^K is already part of the slopes
+            // (WeightsGrad).
             if (k < of.K)
                 each(lanes, U, [&](int u) {
                     const A g = -sum(OneLane{}, u, [&](int v) { return adjoint(u, v); });

@@ -20,7 +20,7 @@ namespace masquerade {
 struct LibraryStamp {
     char kind[16] = "masquerade cuda";
     char version[16] = "";        // version of masquerade
-    std::uint32_t edition = 0;    // interface_edition
+    std::uint32_t edition = 0;    // value of interface_edition
     std::uint64_t interface = 0;  // hash of the op list and of all types that program and library exchange
 };
 
@@ -70,8 +70,8 @@ struct MarkOfAll {
     explicit MarkOfAll(const T&...) {}
     static constexpr std::uint64_t of = mixed(sizeof...(T), Mark<T>::of...);
 };
-// Returns the marks of all members. If SegmentGraph or DeviceRuntime gets another member, members_of() no longer
-// compiles for this struct and must be extended.
+// Returns the marks (see Mark) of the types of all members. If SegmentGraph or DeviceRuntime gets another member,
+// members_of() no longer compiles for this struct and must be extended.
 inline auto members_of(const SegmentGraph& graph) {
     const auto& [keys, queries, sees, query_rank, key_rank, bits, documents] = graph;
     return MarkOfAll(keys, queries, sees, query_rank, key_rank, bits, documents);

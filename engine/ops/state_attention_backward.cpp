@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The backward of state_attention. A chain consists of the keys and queries of one head and one group (state_chains.h).
-// The backward first runs forward through each chain again, to compute the gradients of the queries. Then it runs from
-// the last key and query of the chain to the first, to compute the gradients of the keys. The state of this second run
-// is called the adjoint (engine/math/state.h).
+// The backward of state_attention. A chain consists of the keys and queries of one head and one group, that is, of
+// queries that see the same keys (state_chains.h). The backward first runs forward through each chain again, to compute
+// the gradients of the queries. Then it runs from the last key and query of the chain to the first, to compute the
+// gradients of the keys. The state of this second run is called the adjoint (engine/math/state.h).
 #include "engine/ops/launch.h"
 #include "engine/ops/state_chains.h"
 
@@ -15,9 +15,11 @@ template <class S, class X, class A>
 struct Backward {
     Chains<S, X, A> chains;
     const S* dy;
-    A* traces;  // (queries,H,4R): a QueryTrace (4 R numbers for R slots) for each query and each of H heads
-    // (keys,H), only if there are gates: what key_grad() returns for each key and head, that is, the derivative of the
-    // loss by the log of a common factor of all weights of the key.
+    // (queries,H,4R): for each query and each of H heads, a QueryTrace (4 R numbers for R slots), which read_grad()
+    // computes for the backward of the keys.
+    A* traces;
+    // (keys,H), only used if there are gates: for each key and head, the derivative of the loss by the log of a common
+    // factor of all weights of the key. key_grad() returns this derivative.
     A* growths;
     X* dx;
     bool add;
@@ -161,8 +163,9 @@ void state_attention_backward(View dy, View x, Views pack, Views kv, Views gate,
         for_each_long_row(plan.pieces * H, At<Stage::queries, B>{f, 0});
         if (plan.pieces > plan.groups) for_each_long_row(plan.pieces * H, At<Stage::totals, B>{f, 0});
         for_each_long_row(plan.groups * H, At<Stage::starts, B>{f, 0});
-        // Two groups of queries of one document may share keys, and would then add to the same gradients. Therefore each
-        // wave has at most one group of each document, and the waves run one after another.
+        // Two groups of queries of one document may share keys, and would then add to the same gradients. Groups that
+        // are processed at the same time form a wave. Therefore each wave has at most one group of each document, and
+        // the waves run one after another.
         const int* first_group = numbers.data() + 5;
         const int* first_piece = first_group + plan.waves + 1 + plan.groups;
         for (int wave = 0; wave < plan.waves; wave++) {

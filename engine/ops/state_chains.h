@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The chains of state_attention. A chain consists of the keys and queries of one head and one group (state_plan.h). Its
-// time and memory are linear in the number of rows. A chain is cut into pieces, that is, stretches of its keys and
-// queries, so that several threads can work on it. There are three passes. The first pass computes the total of each
-// piece, that is, the state that contains only the keys of the piece. The second pass computes the state before each
-// piece. The third pass runs through each piece, starting with this state.
+// The chains of state_attention. A chain consists of the keys and queries of one head and one group (state_plan.h). The
+// time and memory for a chain are linear in its number of rows. A chain is cut into pieces, that is, stretches of its
+// keys and queries, so that several threads can work on it. There are three passes. The first pass computes the total
+// of each piece, that is, the state that contains only the keys of the piece. The second pass computes the state before
+// each piece. The third pass runs through each piece, starting with the state before this piece.
 #pragma once
 #include "engine/math/state.h"
 #include "engine/ops/launch.h"
@@ -40,8 +40,8 @@ struct Chains {
     HD int x_columns() const { return n.attends ? n.columns : n.slots; }  // columns of x per head
     HD std::int64_t scratch_numbers() const { return 3 * n.slots + 2 * n.columns; }
     HD A* scratch(std::int64_t i) const { return scratches + i * scratch_numbers(); }
-    // Returns the state at entry `at` of `states`. Entry p + g is the state before piece p of group g; after the last
-    // piece of a group follows one more entry.
+    // Returns the state at entry `at` of `states`. Entry p + g is the state before piece p, which belongs to group g;
+    // after the entries of a group's pieces, there is one more entry for the end of the group.
     HD State<A> state(int at, int head) const {
         return State<A>(n, states + (std::int64_t(at) * heads + head) * n.numbers());
     }

@@ -21,14 +21,14 @@ namespace masquerade {
 // one more entry, the end of the group.
 struct StatePlan {
     int waves, groups, pieces, queries, keys;
-    const int* first_group;  // wave w (see above) has the groups [first_group[w], first_group[w + 1])
+    const int* first_group;  // wave w consists of the groups [first_group[w], first_group[w + 1])
     const int* document;     // for each group of queries: its document
     const int* first_piece;  // for each group of queries: its first piece; one more entry: the number of all pieces
     const int* group;        // for each piece: its group of queries
     const int* key;          // for each piece: its first key; for the end of each group: one past the last key
     const int* query;        // for each piece: its first query; for the end of each group: one past the last query
     const int* query_row;    // for each query: its row in x
-    const int* query_end;    // for each query: a key; the query sees those keys of its group that come before this key
+    const int* query_end;    // for each query: a key; the query sees the keys of its group that come before this key
     const int* key_source;   // for each key: its source, the index of a key/value tensor
     const int* key_row;      // for each key: its row in the source
 };
@@ -97,10 +97,10 @@ inline bool same_keys(const SegmentGraph& g, const QuerySegment& a, const QueryS
 }
 }  // namespace detail
 
-// Returns a StatePlan as one list of numbers, from which state_plan() makes it: the counts of waves, groups, pieces,
-// queries and keys, then the tables. A piece has at most `piece` keys and queries in total. Throws Error if
-// state_refuses() returns a reason. For the backward (`forward` is false), also throws Error if two documents share a
-// key row, because both documents would write the gradient of this row.
+// Returns the contents of a StatePlan as one list of numbers: the counts of waves, groups, pieces, queries and keys,
+// then the tables. state_plan() makes a StatePlan from this list. A piece has at most `piece` keys plus queries. Throws
+// Error if state_refuses() returns a reason. For the backward (`forward` is false), also throws Error if two documents
+// share a key row, because both documents would write the gradient of this row.
 inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& graph, const Views& keys, int piece,
                                            bool forward) {
     if (const std::string why = state_refuses(graph); !why.empty()) throw Error(op, ": ", why);

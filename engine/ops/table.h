@@ -31,7 +31,8 @@ struct DropoutRule {
 struct AttentionRule {
     int heads = 1;
     // Dropout rate of the attention probabilities. The random numbers depend on the stream, the document and position
-    // of the query row, the head, and the channel of the key (AttentionDropout in ops/attention.h).
+    // of the query row, the head, and the channel of the key, a number that AttentionDropout (ops/attention.h) gives to
+    // each key.
     float dropout = 0;
     Stream stream;
     RowNames rows;  // names of the query rows; only needed for dropout
@@ -53,10 +54,10 @@ struct StateRule {
     int piece = 256;  // maximum number of keys plus queries that one thread or warp processes in one piece
 };
 
-// Parameters of lsh_attention. In each of `rounds` rounds, the rows of a list (list_plan.h) are hashed into `buckets`
-// buckets; `buckets` is even. The rows are sorted by bucket and cut into chunks of `chunk` rows.
+// Parameters of lsh_attention. In each of `rounds` rounds, the rows of a list of keys (list_plan.h) are hashed into
+// `buckets` buckets; `buckets` is even. The rows are sorted by bucket and cut into chunks of `chunk` rows.
 struct LshRule {
-    AttentionRule attention;  // dropout's random number for a key depends on the key's index in the list of its group
+    AttentionRule attention;  // dropout's random number for a key depends on the key's index in the list of keys
     int rounds = 1, buckets = 2, chunk = 1;
 };
 
@@ -160,7 +161,7 @@ const OpTable& op_table(Device device);
 // Sets the table of Device::cuda, and returns the previous table. A null pointer means that there is no table.
 const OpTable* set_cuda_ops(const OpTable* table);
 
-// The facts about one argument of a call that the checks need.
+// The properties of an argument of an op call that the checks of the call need.
 struct Argument {
     const View* views[4] = {};
     int count = 0;                       // number of views

@@ -29,8 +29,8 @@ HD bool has_pattern(const QuerySegment& q, int key_segment) {
 
 // The places of a query row and of a key segment, from which the pattern of a query segment (window, stride, globals,
 // blocks) is tested. `first_key` is the place of the first row of the key segment, and `middle` is the place of the
-// query row; both are counted from the same start. `query` is the place of the query row that is compared with
-// QuerySegment::globals; it is the same for all key segments.
+// query row; both are counted from the same start. `query` is also a place of the query row, but counted from a start
+// that is the same for all key segments; it is compared with QuerySegment::globals.
 struct Places {
     int query, first_key, middle;
 };
