@@ -16,7 +16,7 @@ std::string digits_of(const std::string& file) {
     return hexadecimal(checksum(bytes.data(), bytes.size(), 0));
 }
 
-// Returns the text under `key`, or "" if the key is absent. Throws BadInput if the value is not a text or is empty.
+// Returns the string under `key`, or "" if the key is absent. Throws BadInput if the value is no string or is empty.
 std::string said_by(const nlohmann::json& object, const char* key, const std::string& path) {
     const auto found = object.find(key);
     if (!object.is_object() || found == object.end()) return "";

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Reads and writes the files of a checkpoint. The files contain marks that say which files belong together. A file that
-// belongs to another step, model or run is refused with a message that names the file.
+// Reads and writes the files of a checkpoint. The files contain entries that say which files belong together. A file
+// that belongs to another step, model or run is refused with a message that names the file.
 //
-//   run.json            "salt" identifies the run
+//   run.json            "salt" is a text that identifies the run
 //   config.json         "salt" identifies the run in which this file was saved
-//   model.safetensors   "step"; "config" is the checksum of config.json in the same folder
+//   model.safetensors   "step" is the training step; "config" is the checksum of config.json in the same folder
 //   state.safetensors   "model" is the checksum of the weights to which the optimiser state belongs
 //
-// A missing mark is not an error, because old runs and files of other programs have no marks.
+// A missing entry is not an error, because old runs and files of other programs do not have these entries.
 #pragma once
 #include <string>
 
@@ -19,18 +19,21 @@ namespace masquerade {
 
 // Writes model.safetensors into a folder that holds config.json.
 void write_model(const std::string& folder, std::int64_t step, const Parameters& parameters);
-// Returns the metadata of state.safetensors, which says that the optimiser state belongs to these weights.
+// Returns the metadata to be stored in state.safetensors: the checksum of the weights to which the optimiser state
+// belongs.
 Metadata state_of(const Parameters& parameters);
 
-// Opens model.safetensors of a step. Throws BadInput if its marks name another step, config.json or run.
+// Opens model.safetensors of a step. Throws BadInput if the file was saved at another step, with another config.json or
+// in another run.
 TensorFile open_model(const RunFolder& folder, std::int64_t step);
 // Opens state.safetensors of a step. Throws BadInput if it was saved with other weights than those in `parameters`.
 TensorFile open_state(const RunFolder& folder, std::int64_t step, const Parameters& parameters);
 
-// Throws BadInput unless the file contains every parameter with its shape and type. Call this before the memory of the
-// parameters is allocated, because a wrong config.json could request any amount of memory.
+// Throws BadInput if the file does not contain every parameter with its shape and type. Call this before the memory of
+// the parameters is allocated, because a wrong config.json could request any amount of memory.
 void expect_shapes(const TensorFile& file, const Parameters& parameters);
-// Reads every parameter. Throws BadInput if a parameter is missing or one of its numbers is NaN or infinite.
+// Reads every parameter from the file. Throws BadInput if a parameter is missing, or if one of its numbers is NaN or
+// infinite.
 void read_weights(const TensorFile& file, Parameters& parameters);
 
 // Returns a checksum of the weights and of the model's state tensors (Parameters::add_state). The files of a fitted

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A fast checksum that detects damage but not tampering. The 64-bit words of the data are distributed among four lanes;
-// each word costs one multiplication and one rotation. Every operation is invertible, so a change within a single word
-// always changes the checksum.
+// A fast checksum that detects damage but not tampering. The 64-bit words of the data are distributed among four
+// checksums (lanes), which are combined at the end. Each word costs one multiplication and one rotation. Every
+// operation is invertible, so a change within a single word always changes the checksum.
 #pragma once
 #include <fmt/format.h>
 

@@ -31,8 +31,8 @@ std::string number_text(T x) {
     return {digits, std::to_chars(digits, digits + sizeof digits, x).ptr};
 }
 
-// Describes the expected numbers: "a whole number from 1 to 65536". A bound that is the limit of T is left out, except
-// the lower bound of an unsigned type.
+// Describes the expected numbers: "a whole number from 1 to 65536". A bound that is the smallest or largest number of
+// type T is left out, except the lower bound of an unsigned type.
 template <class T>
 std::string expected_number(T low, T high) {
     const bool from = std::is_unsigned_v<T> || low != std::numeric_limits<T>::lowest(),

@@ -33,7 +33,7 @@ class Config {
     void add(const std::string& key, T* value, const std::string& help, Bound<T> low = std::numeric_limits<T>::lowest(),
              Bound<T> high = std::numeric_limits<T>::max());
     void add(const std::string& key, bool* value, const std::string& help);
-    // Declares a text: one of the choices, or any text if there are no choices.
+    // Declares a text. It must be one of the choices, or may be any text if there are no choices.
     void add(const std::string& key, std::string* value, const std::string& help,
              const std::vector<std::string>& choices = {});
     // Declares a text: either one of the names, or several words separated by spaces. `read` is called with the words.
@@ -62,8 +62,8 @@ class Config {
     nlohmann::json to_json() const;
 
     bool has(const std::string& key) const { return find(key) != nullptr; }
-    std::string value(const std::string& key) const;  // in the form that set() accepts
-    std::vector<std::string> keys() const;            // in the order of declaration
+    std::string value(const std::string& key) const;  // the value as text, in the form that set() accepts
+    std::vector<std::string> keys() const;            // all keys, in the order of declaration
 
     // Returns one aligned line per setting: key, value (marked * if it is not the default), help text, expected values.
     std::string table() const;
@@ -71,13 +71,13 @@ class Config {
   private:
     struct Entry {
         std::string key, help;
-        std::string expected;  // "a whole number from 1 to 65536"
+        std::string expected;  // the expected values, for messages: "a whole number from 1 to 65536"
         std::function<std::string()> text;
         std::function<bool(const std::string&)> assign;  // returns false and changes nothing if the value is not valid
         // Stores the value as a JSON number or boolean. If `put` is null, text() is stored instead.
         std::function<void(nlohmann::json&)> put;
         std::string start = text();         // the default value, as text
-        std::function<void()> follow = {};  // the function of follows(); null if not given, or if this key was set
+        std::function<void()> follow = {};  // the argument `write` of follows(); null if not given, or after set()
     };
 
     void declare(Entry entry);

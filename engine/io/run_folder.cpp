@@ -37,8 +37,8 @@ std::int64_t step_of(const std::string& name) {
 // Returns the names of the files in a folder; none if the folder cannot be listed.
 std::vector<std::string> names_in(const std::string& folder) {
     std::vector<std::string> names;
-    // In C++17, directory_iterator::increment(error_code) is noexcept, so it would end the program if memory is
-    // exhausted.
+    // Errors are caught as exceptions. In C++17, directory_iterator::increment(error_code), which returns errors, is
+    // noexcept, so it would end the program if memory is exhausted.
     try {
         for (const fs::directory_entry& one : fs::directory_iterator(folder))
             names.push_back(one.path().filename().string());
@@ -88,8 +88,8 @@ bool is_killed_work(const std::string& folder, const std::string& name) {
     return name.size() == 11 && name.rfind(".new-", 0) == 0 && is_folder(folder + "/" + name);
 }
 
-// Returns true if two step folders contain the same step. Only the headers of their files are compared, because the
-// headers contain checksums.
+// Returns true if two step folders contain the same step. Only the headers of their files are compared. This is enough,
+// because the headers contain checksums of the files.
 bool same_step(const std::string& a, const std::string& b) {
     const auto header = [](const std::string& path) {
         return fs::exists(path) ? read_header(FileReader(path)).json : "";
@@ -184,7 +184,7 @@ RunFolder RunFolder::create(const std::string& path) {
     expect_free(path);  // another program may have created the run in the meantime
     for (const std::string& name : names_in(path))
         if (name != record_before) remove_all(run.file(name));
-    remove_all(run.file(record_before));  // removed last, because it marks the folder as one that may be reused
+    remove_all(run.file(record_before));  // removed last, because this file marks the folder as one that may be reused
     return run;
 }
 
@@ -344,7 +344,8 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
         move_into_place(fresh, file(name));
         promote_record();
         sync_to_disk(path_);
-        // `best` comes first. After a crash between the two lines, `latest` is older, so this step is trained again.
+        // `best` comes first. After a crash between the two lines, `latest` still links to the step before, so the
+        // resumed run trains and saves this step again.
         if (best) link("best", name);
         link("latest", name);
         sync_to_disk(path_);
@@ -360,7 +361,7 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
     prune(step);
 }
 
-// Points the link `name` to `target` atomically.
+// Makes `name` a link to `target`. An existing link is replaced atomically.
 void RunFolder::link(const std::string& name, const std::string& target) const {
     const PrivateFolder beside(path_, file(name));
     const std::string fresh = beside.file(name);
@@ -368,8 +369,9 @@ void RunFolder::link(const std::string& name, const std::string& target) const {
         fail_to("link", file(name));
 }
 
-// Removes old steps, and steps after `saved`, which exist if the run was resumed from an older step. A folder is
-// renamed before its files are removed, so that no half-removed folder has the name of a step.
+// Removes the steps that are too old to be kept, and the steps after step `saved`. There are steps after `saved` if the
+// run was resumed from an older step. A folder is renamed before its files are removed, so that no half-removed folder
+// has the name of a step.
 void RunFolder::prune(std::int64_t saved) const {
     const std::int64_t best = led_to("best");
     const std::vector<std::int64_t> all = steps();

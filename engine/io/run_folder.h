@@ -26,8 +26,8 @@ class RunFolder {
     static RunFolder create(const std::string& path);
     static void expect_free(const std::string& path);  // does the checks of create() and changes nothing
     static RunFolder create_next(const std::string& parent, const std::string& model);
-    // Opens a run for reading and changes nothing on disk. `path` is a run folder, or one of its step folders, or its
-    // link `latest` or `best`.
+    // Opens a run for reading and changes nothing on disk. `path` is a run folder, or a step folder or the link
+    // `latest` or `best` in a run folder.
     static RunFolder open(const std::string& path);
     // Opens a run to continue it: locks the folder against a second writer and removes what a crash left behind.
     static RunFolder resume(const std::string& path);

@@ -18,7 +18,7 @@ struct ElementName {
     const char* name;
     std::size_t bytes;
 };
-// Names and sizes in bytes, in the order of Element.
+// Names and sizes in bytes of the element types, in the order of enum Element.
 constexpr ElementName element_names[] = {{"BOOL", 1}, {"U8", 1},   {"I8", 1},  {"U16", 2}, {"I16", 2},
                                          {"F16", 2},  {"BF16", 2}, {"U32", 4}, {"I32", 4}, {"F32", 4},
                                          {"U64", 8},  {"I64", 8},  {"F64", 8}};

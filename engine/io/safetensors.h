@@ -30,8 +30,8 @@ struct StoredTensor {
     Shape shape;
     const void* data = nullptr;  // may be unaligned in files from other programs
     // Empty if the tensor can be read. If Element lacks the dtype of the tensor, or if the tensor has more than four
-    // dimensions, it cannot be read. In this case, `unreadable` is the dtype and the shape as text, such as "C64
-    // (2,3)", `shape` and `element` describe a row of bytes, and TensorFile::at() throws BadInput.
+    // dimensions, the tensor cannot be read. In this case, `unreadable` is the dtype and the shape as text, such as
+    // "C64 (2,3)", `shape` and `element` describe a row of bytes, and TensorFile::at() throws BadInput.
     std::string unreadable = {};
     std::size_t bytes() const { return std::size_t(shape.count()) * bytes_of(element); }
 };

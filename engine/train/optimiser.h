@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The interface of optimisers, which update the parameters from the gradients. Each optimiser is a row of
-// optimiser_kinds().
+// The interface of optimisers, which update the parameters from the gradients. optimiser_kinds() lists all
+// optimisers.
 #pragma once
 #include <memory>
 #include <string>
@@ -26,8 +26,8 @@ class Optimiser {
     // buffer and starts as zeros.
     Optimiser(Parameters& parameters, std::vector<const char*> states);
     virtual ~Optimiser() = default;
-    // Updates the parameters; t counts the updates from 1. The gradient norm stays on the device of the parameters;
-    // norm() copies it to the host.
+    // Updates the parameters; t counts the updates from 1. update() also computes the norm of the gradient, which stays
+    // on the device of the parameters; norm() copies it to the host.
     virtual void update(std::int64_t t, double learning_rate) = 0;
 
     // The moving average of the weights. start_average() adds it as the last state buffer, with the current weights as
@@ -43,8 +43,9 @@ class Optimiser {
     View state(std::size_t i) const { return parameters_.flat(states_[i], names_[i]); }
 
   protected:
-    // Views on the device of the parameters. norm_view() is the global norm of the gradient. control() copies up to
-    // three numbers of the current step, such as the learning rate, to the device and returns them.
+    // Both functions return views of memory on the device of the parameters. norm_view() is the global norm of the
+    // gradient. control() copies up to three numbers of the current step, such as the learning rate, to the device and
+    // returns a view of them.
     View norm_view() const;
     View control(const std::vector<double>& numbers) { return written(1, numbers); }
 

@@ -9,8 +9,8 @@
 namespace masquerade {
 
 // Returns the learning rate, the product of `peak` and two factors. The first factor rises linearly to 1 over `warmup`
-// steps. The second is 1 until step `start`, and then falls linearly. It would reach 0 at step `steps`, but never goes
-// below `floor`. If steps <= start, the second factor is always 1.
+// steps. The second factor is 1 until step `start`, and then falls linearly towards 0 at step `steps`, but not below
+// `floor`. If steps <= start, the second factor is always 1.
 inline double learning_rate_at(std::int64_t step, double peak, std::int64_t warmup, std::int64_t start,
                                std::int64_t steps, double floor = 0.03) {
     double rise = warmup > 0 ? std::min(1.0, double(step + 1) / double(warmup)) : 1.0;

@@ -98,8 +98,8 @@ double Trainer::train_step() {
         optimiser_->average(step_ + 1);
     };
     run_step(tape_, bucket, options_.seed, std::uint32_t(step_), options_.graph, work);
-    // All ops of the step have been sent to the device. Results are read back only now, because reading waits for the
-    // device.
+    // All ops of the step have been sent to the device. Results are copied to the host only now, because copying waits
+    // for the device.
     const double value = OnHost(loss->view())[0];
     norm_ = optimiser_->norm();
     metrics_ = task_.metrics();  // called before tape_.end() releases the tensors of the step
@@ -142,7 +142,7 @@ void Trainer::report_memory() const {
     }
 }
 
-// Returns the last part of the error message that the loss or the gradient is not finite: what the user can do.
+// Returns what the user can do if the loss or the gradient is not finite. This is the last part of the error message.
 std::string Trainer::advice() const {
     const std::vector<std::int64_t> steps = folder_.steps();
     if (steps.empty())
@@ -161,12 +161,12 @@ void Trainer::save() {
         const Averaged weights(*optimiser_);
         held_out = task_.validate();
     }
-    // If the held-out loss is not finite, no checkpoint is saved. save_step() would remove an older checkpoint, whose
-    // weights are still good.
+    // If the held-out loss is not finite, no checkpoint is saved, because save_step() would remove an older checkpoint,
+    // whose weights are still good.
     if (!held_out.empty() && !std::isfinite(held_out[0].value))
         throw Error("step ", step_, ": the held-out loss is ", held_out[0].value, advice());
-    // The line is logged before the checkpoint is saved. If the program crashes in between, the log has one line too
-    // many, and resume() removes this line. In the other order, the log would lack a line.
+    // The held-out losses are logged before the checkpoint is saved. If the program crashes in between, the log has one
+    // line too many, and resume() removes this line. In the other order, the log would lack a line.
     std::string line = fmt::format("{{\"step\":{}", step_);
     for (const Metric& m : held_out) line += entry("held_out_" + m.name, m.value);
     folder_.append_log(line + "}");
@@ -231,8 +231,8 @@ void Trainer::log(double loss, double now) const {
 void Trainer::progress(double loss, double now) const {
     if (quiet) return;
     const std::int64_t last = last_step();
-    // `share` is the finished share of the run since it was started or resumed: of its steps or of its time, whichever
-    // is larger.
+    // `share` is the finished part of the run since it was started or resumed, from 0 to 1. It is measured in steps and
+    // in time; the larger of both counts.
     double share = last > first_step_ ? double(step_ - first_step_) / double(last - first_step_) : 0;
     if (options_.minutes > 0) share = std::max(share, now / (60 * options_.minutes));
     share = std::min(share, 1.0);

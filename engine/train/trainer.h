@@ -36,10 +36,10 @@ struct TrainOptions : OptimiserOptions {
     std::int64_t save_every = 0;  // steps between checkpoints; 0: every minute
     std::int64_t keep = 3;        // number of latest checkpoints that are kept, besides the best one
     std::uint64_t seed = 1;
-    std::string recompute;  // scopes that the backward recomputes to save memory: "decoder.layer.*"
+    std::string recompute;  // parts of the model that the backward recomputes to save memory: "decoder.layer.*"
     bool plan_memory = true;
     bool tf32 = false;           // on a GPU, the f32 factors of matrix products are rounded to TF32: faster
-    bool deterministic = false;  // on a GPU, products use the engine's own kernels: bits do not depend on the batch
+    bool deterministic = false;  // on a GPU, products use the engine's own kernels: same bits in any batch, but slower
     bool graph = true;           // on a GPU, a step is captured as one CUDA graph (tape/rehearsal.h)
 
     void declare(Config& config);
@@ -66,7 +66,7 @@ class Task {
     // Returns lines for the user about text that training skips or truncates: "warning: ..." or "note: ...". Called
     // before the first step.
     virtual std::vector<std::string> warnings() const { return {}; }
-    virtual std::int64_t batch_tokens() const = 0;  // tokens of the chosen batch that the throughput counts
+    virtual std::int64_t batch_tokens() const = 0;  // tokens of the chosen batch, as counted for tokens per second
     // Returns further numbers of the step, such as parts of its loss. Called before the tensors of the step are
     // released.
     virtual std::vector<Metric> metrics() { return {}; }
@@ -114,7 +114,7 @@ class Trainer {
     // end of run(). A new run creates its folder in this function, so that a run that fails in its first step leaves no
     // folder.
     std::function<void()> begin;
-    std::function<void()> saved;  // called when the last checkpoint is on disk; from then on, Ctrl-C does no harm
+    std::function<void()> saved;  // called when the last checkpoint is on disk; from then on, Ctrl-C loses no training
     bool quiet = false;           // print nothing; the files of the run folder are written nevertheless
     bool terminal = false;        // redraw the progress line in place; otherwise print lines
     std::function<int()> columns = [] { return 80; };  // width of the terminal, read before each print
@@ -146,7 +146,7 @@ class Trainer {
     double best_ = std::numeric_limits<double>::infinity();
     double norm_ = 0;
     std::int64_t saved_step_ = -1;
-    std::vector<Metric> metrics_;         // Task::metrics() of the latest step
+    std::vector<Metric> metrics_;         // result of Task::metrics() in the latest step
     mutable bool output_closed_ = false;  // true after printing to standard output has failed
 };
 
