@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Settings as key=value, shared by all programs. A struct of options declares each field in one line. The value that
-// the field has when it is declared becomes the default:
+// Settings as key=value, shared by all programs. A setting is a field of a struct of options, and is declared in one
+// line. The value that the field has when it is declared becomes the default:
 //
 //   config.add("width", &options.width, "C, model width", 1, 65536);
 //   config.set("width=256");

@@ -55,7 +55,7 @@ class TensorFile {
     explicit TensorFile(const std::string& path);
 
     const std::string& path() const { return path_; }
-    const std::vector<StoredTensor>& tensors() const { return tensors_; }  // in the order of the file
+    const std::vector<StoredTensor>& tensors() const { return tensors_; }  // in the order of their data in the file
     const Metadata& metadata() const { return metadata_; }
     const StoredTensor* find(const std::string& name) const;  // null if there is no such tensor
     const StoredTensor& at(const std::string& name) const;

@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* file_name = "libmasquerade_cuda.so";
 
-// Returns a stamp as text, such as "masquerade cuda 0.1, interface 1:8f03...". The stamp of an unrelated library may
-// contain any bytes; bytes that cannot be printed become "?".
+// Returns the stamp that identifies the build of a library as text, such as "masquerade cuda 0.1, interface 1:8f03...".
+// The stamp of an unrelated library may contain any bytes; bytes that cannot be printed become "?".
 std::string shown(const LibraryStamp& s) {
     auto printable = [](const char* from, std::size_t size) {
         std::string word(from, strnlen(from, size));

@@ -16,7 +16,7 @@ namespace masquerade {
 struct CudaLibrary {
     LibraryStamp stamp;
     const OpTable* ops = nullptr;  // function of each op, never null: if an op is missing, its function throws
-    const bool* has = nullptr;     // op_count entries: true if the library implements the op
+    const bool* has = nullptr;     // one entry for each op: true if the library implements it
     DeviceRuntime runtime;
 };
 using CudaEntry = const CudaLibrary* (*)();

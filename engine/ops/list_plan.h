@@ -29,7 +29,7 @@ struct ListPlan {
     // For each key: the query in row[key] of q sees the keys of the same group with an index below this number; 0 if
     // the group of the key has no query in this row.
     const int* sees;
-    const int* own;           // the inverse of `query`: for each row of y, the key; -1 if the row has no query
+    const int* own;           // for each row of y: the key in the same row of q as the query; -1 if there is no query
     const int* first_of_row;  // for each row of q: index in `of_row` of its first key; one more entry: number of keys
     const int* of_row;        // all keys, sorted by row of q; a row that is in the lists of two groups has two keys
 };

@@ -283,8 +283,8 @@ OP(straight_through_backward, (View dz, Grad dy))
 // distance(B) = weight |y - q|^2;  q(B,Z) has no gradient. All tensors have the arithmetic type A.
 OP(distance_forward, (View y, View q, double weight, View distance), "y q(B,Z)A distance(B)A")
 OP(distance_backward, (View ddistance, View y, View q, double weight, Grad dy))
-// One moving-average step of codes(groups M, D), counts(groups M) and sums (in the shape of codes). It uses only the
-// documents with weights(B) > 0, which must come first. y(B,Z) is the input of nearest_code, and code(B,groups) its
+// One moving-average step of codes(groups M, D), counts(groups M) and sums (in the shape of codes). The step uses only
+// the documents with weights(B) > 0, which must come first. y(B,Z) is the input of nearest_code, and code(B,groups) its
 // output. For each row of codes, n is the number of documents whose code in the group of the row is this row, and s is
 // the sum of the numbers that these documents have in y for this group:
 //     count = decay count + (1-decay) n,  sum = decay sum + (1-decay) s,  row = sum / count

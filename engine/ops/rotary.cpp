@@ -17,7 +17,7 @@ HD void turn_row(Lanes lanes, const S* x, int position, const A* rotary_table, A
 void turn(const View& x, const Ints& positions, const View& rotary_table, int columns, double direction,
           const Grad& y) {
     check_rotary(x, positions, rotary_table, columns);
-    const bool in_place = x.data == y.view.data && !y.add;  // then y already has the columns that are not rotated
+    const bool in_place = x.data == y.view.data && !y.add;  // if true, y already has the columns that are not rotated
     const int D = int(rotary_table.columns()), C = in_place ? columns : int(x.columns());
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         auto run = [&](auto adds) {

@@ -33,21 +33,21 @@ struct KeySegment {
 struct QuerySegment {
     int begin = 0, end = 0;            // rows of the query tensor
     int document = 0;                  // index in the batch; the query segments of a document are adjacent
-    int sees_begin = 0, sees_end = 0;  // it sees the key segments in entries [sees_begin, sees_end) of `sees`
+    int sees_begin = 0, sees_end = 0;  // SegmentGraph::sees[sees_begin, sees_end) lists the key segments that it sees
     int self = -1;                     // index of the key segment with the keys of the same rows; -1 if there is none
     int offset = 0;                    // position of the first query row in `self`; in decoding, number of cached rows
-    Rule rule = Rule::full;            // which keys of `self` a row sees
+    Rule rule = Rule::full;            // says which keys of `self` a query row sees
     // The fields from `window` to `block_last` form the pattern, which exists if window >= 0 or block > 0. A query at
     // position i then sees a key of `self` only if the rule and at least one of these fields let the query see the key.
     int window = -1;          // position i sees the positions j with |i - j| <= window * dilation; -1: no window
-    int dilation = 1;         // in the window, i - j must be a multiple of dilation
-    int stride = 0;           // if there is a window, i also sees all j with i - j a multiple of stride; 0: no stride
+    int dilation = 1;         // only distances i - j that are multiples of dilation are in the window
+    int stride = 0;           // besides the window, i sees all j where i - j is a multiple of stride; 0: no stride
     int globals = 0;          // the first `globals` positions see all positions and are seen by all positions
-    int block = 0;            // positions are cut into blocks of this size, and i sees its own block; 0: no blocks
-    int block_before = 0;     // i sees its own block and this many blocks before it; -1: not even its own block
-    int block_last = 0;       // position i also sees the last `block_last` positions of every block
+    int block = 0;            // positions are cut into blocks of this size; a query sees its own block; 0: no blocks
+    int block_before = 0;     // position i sees its own block and this many blocks before it; -1: not even its own
+    int block_last = 0;       // a query also sees the last `block_last` positions of every block
     bool window_all = false;  // true if the pattern also limits which keys are seen in key segments other than `self`
-    bool along = false;       // like window_all, but the pattern counts positions from the start of the document
+    bool along = false;       // true if the pattern limits all key segments and counts positions in the document
     // For Rule::bits: index in SegmentGraph::bits of the first bit of this segment. Each query row has one bit for each
     // key of `self`; the bits of the next row follow directly.
     int bits_begin = -1;

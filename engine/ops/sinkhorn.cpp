@@ -57,7 +57,7 @@ struct Sorting {
     // other rows t. If only blocks before u are mixed, the second half is scratch memory.
     A* weights = nullptr;
     // (2K + 3,blocks,H), for K iterations, all blocks and H heads: r^0, c^1, r^1, ..., c^K, r^K, which are subtracted
-    // from the rows and columns of R, then the gradients of r and c.
+    // from the rows and columns of the scores R, then the gradients of r and c.
     A* potential = nullptr;
     HD std::int64_t at(int u, int head) const { return std::int64_t(u) * heads + head; }
     HD A* row(A* of, int u, int head) const { return of + at(u, head) * plan.most; }
@@ -70,8 +70,8 @@ struct Sorting {
     // Returns the index in kv of the first number of row t of block v. v is counted from the first block of the list
     // that contains block u.
     HD std::int64_t key_value(int u, int v, int t) const { return std::int64_t(plan.row_of(u, v, t)) * 2 * heads * D; }
-    // For a list whose rows see different keys. Computes c^k_uv for all v < u, from R and r^(k-1), and stores it in
-    // `work`.
+    // For a list whose rows see different keys: computes c^k_uv for all v < u, from the scores R and r^(k-1), and
+    // stores it in `work`. Iteration k subtracts c^k_uv from R_uv, to normalise column v over the rows up to u.
     HD void causal_columns(Lanes lanes, int first, int U, int head, int k) const {
         each(lanes, U, [&](int v) {
             for (int u = v + 1; u < U; u++) {
@@ -309,7 +309,7 @@ template <class S, class A>
 struct RowsGrad {
     Sorting<A> of;
     const A* dmean;
-    const S* dy;  // if null, dq is computed; otherwise dkv
+    const S* dy;  // the gradient of y, if the gradient of kv is computed; null for the gradient of q
     S* to;
     bool add;
     HD void operator()(Lanes lanes, std::int64_t row) const {

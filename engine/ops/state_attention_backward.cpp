@@ -64,7 +64,9 @@ struct Backward {
     }
     HD void totals(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
-        if (p == chains.plan.first_piece[g]) return;  // the group's first piece: no earlier piece needs its total
+        // The total of a piece is the adjoint that contains only the queries of the piece. Only earlier pieces of the
+        // group need it, so it is not computed for the first piece.
+        if (p == chains.plan.first_piece[g]) return;
         const State<A> own = chains.state(p + g, head);
         clear_adjoint(lanes, chains.n, own.count);
         back(lanes, own, p, head, chains.scratch(i), [](int) {});

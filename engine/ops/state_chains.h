@@ -86,14 +86,15 @@ struct Totals {
     Chains<S, X, A> chains;
     HD void operator()(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
-        if (p + 1 == chains.plan.first_piece[g + 1]) return;  // the group's last piece: no later piece needs its total
+        if (p + 1 == chains.plan.first_piece[g + 1]) return;  // last piece of the group: no later piece needs its total
         const State<A> own = chains.state(p + g + 1, head);
         clear_state(lanes, chains.n, own.count);
         chains.forth(lanes, own, p, head, chains.scratch(i), true, [](int) {});
     }
 };
-// Computes the state before every piece of a group, by joining the totals of the earlier pieces. If `before` is not
-// null, it contains the state before the first piece; otherwise this state is empty.
+// Computes the state before every piece of a group, by joining the totals of the earlier pieces. A total is the state
+// that contains only the keys of one piece. If `before` is not null, it contains the state before the first piece;
+// otherwise the state before the first piece is empty.
 template <class S, class X, class A>
 struct Starts {
     Chains<S, X, A> chains;

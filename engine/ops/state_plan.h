@@ -22,15 +22,15 @@ namespace masquerade {
 struct StatePlan {
     int waves, groups, pieces, queries, keys;
     const int* first_group;  // wave w consists of the groups [first_group[w], first_group[w + 1])
-    const int* document;     // for each group of queries: its document
+    const int* document;     // for each group of queries: the index of its document
     const int* first_piece;  // for each group of queries: its first piece; one more entry: the number of all pieces
     const int* group;        // for each piece: its group of queries
     const int* key;          // for each piece: its first key; for the end of each group: one past the last key
     const int* query;        // for each piece: its first query; for the end of each group: one past the last query
     const int* query_row;    // for each query: its row in x
     const int* query_end;    // for each query: a key; the query sees the keys of its group that come before this key
-    const int* key_source;   // for each key: its source, the index of a key/value tensor
-    const int* key_row;      // for each key: its row in the source
+    const int* key_source;   // for each key: the index of the key/value tensor with the key
+    const int* key_row;      // for each key: its row in the key/value tensor key_source
 };
 
 // Returns the reason, as a message for the user, why state_attention cannot compute this mask. Returns an empty string

@@ -35,7 +35,7 @@ struct AttentionRule {
     // each key.
     float dropout = 0;
     Stream stream;
-    RowNames rows;  // names of the query rows; only needed for dropout
+    RowNames rows;  // document and position of each query row; only needed for dropout
 };
 
 // Attention through a state of R slots (engine/math/state.h). The pack of a key is R numbers, which say how much of the
@@ -83,7 +83,7 @@ struct CodeRule {
 struct OptimiserRule {
     double beta1 = 0.9, beta2 = 0.98, eps = 1e-8;
     double decay = 0;  // weight decay
-    double clip = 0;   // largest allowed norm of all gradients together; 0: no clipping
+    double clip = 0;   // gradients whose total norm is larger are scaled down to this norm; 0: no clipping
 };
 
 // Up to four tensors that are one argument of an op, such as the key/value tensors of an attention call.

@@ -38,7 +38,7 @@ struct TrainOptions : OptimiserOptions {
     std::uint64_t seed = 1;
     std::string recompute;  // parts of the model that the backward recomputes to save memory: "decoder.layer.*"
     bool plan_memory = true;
-    bool tf32 = false;           // on a GPU, the f32 factors of matrix products are rounded to TF32: faster
+    bool tf32 = false;           // on a GPU, f32 factors of products are rounded to TF32: faster, but less exact
     bool deterministic = false;  // on a GPU, products use the engine's own kernels: same bits in any batch, but slower
     bool graph = true;           // on a GPU, a step is captured as one CUDA graph (tape/rehearsal.h)
 
@@ -142,7 +142,7 @@ class Trainer {
     Tape tape_;
     std::chrono::steady_clock::time_point start_;
     std::int64_t step_ = 0, first_step_ = 0, tokens_ = 0,
-                 first_tokens_ = 0;  // first_*: values when training started or was resumed
+                 first_tokens_ = 0;  // first_*: values of step_ and tokens_ at the start of run()
     double best_ = std::numeric_limits<double>::infinity();
     double norm_ = 0;
     std::int64_t saved_step_ = -1;

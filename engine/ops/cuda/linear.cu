@@ -10,7 +10,8 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Tag of the workspace (workspace.cuh) for da, the gradient of the output a of gelu. Only the backward needs da.
+// Type that names the workspace (workspace.cuh) for da, the gradient of the output a of gelu. Only the backward needs
+// da.
 struct GeluOutputGrad {};
 
 }  // namespace

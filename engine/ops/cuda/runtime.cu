@@ -29,7 +29,7 @@ cudaStream_t stream() {
 __global__ void probe() {}
 
 Answer answer() {
-    Answer found;  // without a driver, CUDA leaves the count unchanged
+    Answer found;  // found.devices is 0; if there is no driver, CUDA does not change it
     cudaError_t status = cudaGetDeviceCount(&found.devices);
     cudaFuncAttributes attributes;
     if (status == cudaSuccess && found.devices > 0) status = cudaFuncGetAttributes(&attributes, probe);
