@@ -83,7 +83,8 @@ std::string target_of(const std::string& link) {
 }
 
 bool is_temporary(const std::string& name) { return name.rfind(".new-", 0) == 0 || name.rfind(".old-", 0) == 0; }
-// Returns true if this is a PrivateFolder (".new-" and six random characters) that a killed program left behind.
+// Returns true if `name` is a PrivateFolder, a temporary folder whose name is ".new-" and six random characters. Such a
+// folder remains if a program is killed.
 bool is_killed_work(const std::string& folder, const std::string& name) {
     return name.size() == 11 && name.rfind(".new-", 0) == 0 && is_folder(folder + "/" + name);
 }

@@ -2,7 +2,7 @@
 // Ops of a normalising flow, an invertible map of latents. coupling is an affine coupling layer with the log of its
 // Jacobian determinant. log_det is the log determinant of a linear layer. actnorm scales and shifts columns. lu_matrix
 // makes the matrix of a linear layer from its LU factors. flow_kl estimates the KL divergence from a normal
-// distribution to the prior that the flow defines. All tensors have the arithmetic type.
+// distribution to the prior that the flow defines. The tensors may have any type but bf16.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"

@@ -69,7 +69,7 @@ ColumnSum(const Grad&, const Term& f) -> ColumnSum<decltype(f(0, 0)), Term>;
 
 #ifdef HAS_WARPS
 // Calls each stage(lanes, row) for every row, one warp per row. A stage is a function object whose operator() is marked
-// HD (math/lanes.h). It may read what earlier stages have written to the same row.
+// HD (math/lanes.h). A stage may read what earlier stages have written to the same row.
 template <class... Stages>
 void for_each_row(std::int64_t rows, Stages... stages) {
     launch_rows(rows, stages...);

@@ -26,8 +26,8 @@ using CudaEntry = const CudaLibrary* (*)();
 // folder of `make install`. Returns "" if neither file exists.
 std::string find_cuda_library();
 
-// Opens the library and compares stamps. Throws BadInput if the file cannot be opened, if it is no CUDA library of
-// masquerade, or if its stamp differs from this_stamp().
+// Opens the library. Throws BadInput if the file cannot be opened, if it is no CUDA library of masquerade, or if it was
+// built for another version or another list of ops than the program, that is, if its stamp differs from this_stamp().
 const CudaLibrary& open_cuda_library(const std::string& path);
 
 // Makes `library` the implementation of Device::cuda. If `library` is null, Device::cuda cannot be used from now on.

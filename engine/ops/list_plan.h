@@ -3,10 +3,10 @@
 // segments of a document that see the same keys form a group (as in state_plan.h). A group has a list of keys. Each
 // query row of the group sees the first n keys of this list; n may differ from row to row.
 //
-// A row's result may depend only on rows that it sees. Therefore the sorting that a row reads must not depend on later
-// rows. If all rows of a group see the whole list, both ops follow their papers. Otherwise the sorting for a row uses
-// only this row and the rows before it in the list. lsh_attention then counts chunks within each bucket: the chunk of a
-// row follows from the number of earlier rows in the same bucket, and the row sees all these earlier rows.
+// A row's result may depend only on rows that it sees. Therefore the sorted order used for a row must not depend on
+// later rows. If all rows of a group see the whole list, both ops follow their papers. Otherwise the sorting for a row
+// uses only this row and the rows before it in the list. lsh_attention then counts chunks within each bucket: the chunk
+// of a row follows from the number of earlier rows in the same bucket, and the row sees all these earlier rows.
 #pragma once
 #include <algorithm>
 #include <vector>

@@ -31,7 +31,7 @@ struct TrainOptions : OptimiserOptions {
     std::int64_t steps = 0;  // stop after this many steps; 0: no limit
     double minutes = 10;     // stop after this time; 0: no limit
     // If true and the run is resumed before the end of its schedule, training ignores `minutes` and stops at the end of
-    // the schedule.
+    // the schedule or, if `steps` is not 0, after `steps` steps.
     bool to_schedule_end = false;
     std::int64_t save_every = 0;  // steps between checkpoints; 0: every minute
     std::int64_t keep = 3;        // number of latest checkpoints that are kept, besides the best one

@@ -133,9 +133,9 @@ __device__ void multiply_matrices(float (&d)[4], const Matrices<S>& a, const Mat
 }
 
 // If `there` is set, begins to copy 16 bytes from global memory (`from`) to shared memory (`to`). Otherwise sets the 16
-// bytes in shared memory to 0, and does not read `from`. Both addresses must be aligned to 16 bytes. The calling thread may read the
-// bytes after wait_for_copies() has returned. Other threads may read the bytes after a barrier that follows
-// wait_for_copies().
+// bytes in shared memory to 0, and does not read `from`. Both addresses must be aligned to 16 bytes. The calling thread
+// may read the bytes after wait_for_copies() has returned. Other threads may read the bytes after a barrier that
+// follows wait_for_copies().
 __device__ inline void copy_async(void* to, const void* from, bool there) {
 #if defined(__CUDA_ARCH__)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(unsigned(__cvta_generic_to_shared(to))),

@@ -58,7 +58,8 @@ class Workspace {
         bytes_of_workspaces() += bytes - before;
         return data;
     }
-    // Fills the memory with NaN, and makes the address sanitizer report any access beyond the requested bytes.
+    // Fills the memory with NaN, so that tests notice if an op uses what an earlier call has left there. Also makes the
+    // address sanitizer report any access beyond the requested bytes.
     static void forget(void* data, std::size_t bytes, std::size_t capacity) {
         ASAN_UNPOISON_MEMORY_REGION(data, capacity);
         std::memset(data, 0xff, capacity);
