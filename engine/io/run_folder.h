@@ -61,7 +61,7 @@ class RunFolder {
     // Writes `record`, the contents of run.json, to the file .run.json. The first checkpoint renames the file to
     // run.json.
     void begin(const std::string& record) const;
-    // Writes a file such as vocab.txt atomically: even after a crash, it is either complete or unchanged.
+    // Writes a file such as vocab.txt atomically: even after a crash, the file is either complete or unchanged.
     void write(const std::string& name, const std::string& bytes) const;
     // Appends a JSON object to log.jsonl as one line. The object should contain a "step": rewind() removes the lines
     // of later steps.

@@ -4,9 +4,9 @@
 // query row of the group sees the first n keys of this list; n may differ from row to row.
 //
 // A row's result may depend only on rows that it sees. Therefore the sorted order used for a row must not depend on
-// later rows. If all rows of a group see the whole list, both ops follow their papers. Otherwise the sorting for a row
-// uses only this row and the rows before it in the list. lsh_attention then counts chunks within each bucket: the chunk
-// of a row follows from the number of earlier rows in the same bucket, and the row sees all these earlier rows.
+// later rows. If all rows of a group see the whole list, both ops sort as in their papers. Otherwise the sorting for a
+// row uses only this row and the rows before it in the list. lsh_attention then counts chunks within each bucket: the
+// chunk of a row follows from the number of earlier rows in the same bucket, and the row sees all these earlier rows.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -29,7 +29,7 @@ struct ListPlan {
     // For each key: the query in row[key] of q sees the keys of the same group with an index below this number; 0 if
     // the group of the key has no query in this row.
     const int* sees;
-    const int* own;           // for each row of y: the key in the same row of q as the query; -1 if there is no query
+    const int* own;           // for each row of y: the key from the same row of q as its query; -1 if it has no query
     const int* first_of_row;  // for each row of q: index in `of_row` of its first key; one more entry: number of keys
     const int* of_row;        // all keys, sorted by row of q; a row that is in the lists of two groups has two keys
 };

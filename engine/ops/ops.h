@@ -174,8 +174,8 @@ OP(lsh_attention_backward, (View dy, View q, View k, View v, View rotations, Vie
 
 // Sinkhorn sorting, for each head. A list of keys (list_plan.h) is cut into blocks of `block` keys. Row t of block u of
 // y is the weighted mean, over the blocks v of the list, of row t of block v: sum_v w_uv kv[v, t]. The weights are
-// w_uv = S_uv / sum_v' S_uv'. All sums run over the blocks v that have a row t; if there is none, this row of y is 0. S
-// starts as exp(q_u . k_v / (sqrt(D) temperature)), where q_u is the mean of block u of q (N,C), and k_v the mean of
+// w_uv = S_uv / sum_v' S_uv'. All sums run over the blocks v that have a row t; if no block has it, the row of y is 0.
+// S starts as exp(q_u . k_v / (sqrt(D) temperature)), where q_u is the mean of block u of q (N,C), and k_v the mean of
 // the keys of block v of kv (N,2C). Then the columns and the rows of S are normalised to sum 1, `iterations` times. If
 // rows of a list see different keys, S is causal: only blocks v < u are mixed into block u (sinkhorn.cpp). y is
 // (U block,2C) with U = most_blocks() (block_plan.h). Unused blocks of y are 0.
@@ -187,10 +187,10 @@ OP(sinkhorn_backward, (View dy, View q, View kv, const SegmentGraph& graph, Sink
 // x, p and dx have the storage type S, y has the arithmetic type A, and dp has either type.
 OP(head_scores_forward, (View x, View p, int heads, double scale, View y), "x(N,HD) p(R,HD) y(N,HR)A dp(R,HD)E")
 OP(head_scores_backward, (View dy, View x, View p, int heads, double scale, Grad dx, Grad dp))
-// For each head of x(N,C): y(N,H F) contains F features of the head (engine/math/features.h); for some kinds, it
-// contains the logarithms of the features (is_logarithm()). Features are computed from t(N,H R), the R projections of
-// each head, and from |scale x|. If the features of a kind do not depend on |x| (has_norm() is false), x may be absent.
-// x has the storage type S; t and y have the arithmetic type A.
+// For each head of x(N,C): y(N,H F) contains F features of the head or, for some kinds (is_logarithm()), the logarithms
+// of the features (engine/math/features.h). Features are computed from t(N,H R), the R projections of each head, and
+// from |scale x|. If the features of a kind do not depend on |x| (has_norm() is false), x may be absent. x has the
+// storage type S; t and y have the arithmetic type A.
 OP(feature_map_forward, (View t, View x, int heads, double scale, FeatureKind kind, View y), "t(N,HR)A x?(N,HD)")
 OP(feature_map_backward, (View dy, View t, View x, int heads, double scale, FeatureKind kind, Grad dt, Grad dx))
 
@@ -204,7 +204,7 @@ OP(gather_rows_backward, (View dy, Ints rows, Grad dx))
 OP(replace_rows_forward, (View x, Ints which, View u, View y), "x y(N,C) which(N) u(B,C)")
 OP(replace_rows_backward, (View dy, Ints which, Grad dx, Grad du))
 
-// Row b of y(B,C) is the maximum, in each column, of the rows [first[b], first[b+1]) of x(N,C); 0 if there are none.
+// Row b of y(B,C) is the maximum, in each column, of the rows [first[b], first[b+1]) of x(N,C); 0 if there is no row.
 // first (B+1) ascends from 0 to N.
 OP(max_rows_forward, (View x, Ints first, View y), "x(N,C) y(B,C)")
 // In each column c, dy[b, c] goes to one row of dx: the first row of [first[b], first[b+1]) that has the maximum. dx is
@@ -259,9 +259,9 @@ OP(actnorm_backward, (View dy, View dlog_det, View x, View s, Grad dx, Grad ds, 
 OP(lu_matrix_forward, (View lu, View order, View w, View log_det), "lu w(Z,Z)A order(Z)A log_det(1)A")
 OP(lu_matrix_backward, (View dw, View dlog_det, View lu, View order, Grad dlu))
 // kl(B) = log q(z) - log p(z) at one sample z = mu + exp(l/2) e, an estimate of the KL divergence. A row of x(B,2Z)
-// holds mu, then l, clamped to [-8, 8]; they define the normal distribution q. The prior is p(z) = N(u; 0, 1) |du/dz|,
-// where u(B,Z) is the result of the flow for z, and log |du/dz| = log_dets(B) + log_det(1): log_dets is the part that
-// differs from row to row, and log_det the part that is the same for all rows. Therefore
+// holds mu, then l, clamped to [-8, 8]; mu and l define the normal distribution q. The prior is
+// p(z) = N(u; 0, 1) |du/dz|, where u(B,Z) is the result of the flow for z, and log |du/dz| = log_dets(B) + log_det(1):
+// log_dets is the part that differs from row to row, and log_det the part that is the same for all rows. Therefore
 //     kl = 1/2 sum(u^2 - e^2 - l) - log_dets - log_det
 // e has no gradient. All tensors have the arithmetic type A.
 OP(flow_kl_forward, (View x, View e, View u, View log_dets, View log_det, View kl),
@@ -316,7 +316,7 @@ OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Gra
 // stored all at once:
 //     logits[r,c] = h_r . w(V,E)_c + b(V)_c + bias(G,V)[groups(M)_m, c]
 //     lse(M,K)_mk = log sum_c exp logits[m K + k, c]
-// Pair j consists of slot slots(J)_j and token tokens(J)_j. It has K logits:
+// Pair j consists of slot slots(J)_j and token tokens(J)_j. Pair j has K logits:
 // z(J,K)_jk = logits[slots_j K + k, tokens_j]. groups and slots ascend; a pair may occur more than once. b and bias may
 // be absent; groups is read only if there is a bias. h and w have the storage type S; b, bias, z and lse have the
 // arithmetic type A.                                                                  Stern et al. 2019, equations 2-8
@@ -335,7 +335,7 @@ OP(chosen_logits_backward, (View dz, View dlse, View h, View w, View b, View bia
 //     log p_j = log sum_k exp(base_k + z_jk) + place_m - log sum exp place,  base_k = log softmax(mix)_k - n_k
 // z(J,K) are the logits of the choices (op chosen_logits), mix the logits of K mixture components, and place a logit
 // for each slot. m is the slot of choice j. The sum of exp place runs over the slots of the document.
-//     joint is false: base is (M,K), and n_k = lse(M,K)_mk. place(M) may be absent; its two terms are then 0.
+//     joint is false: base is (M,K), and n_k = lse(M,K)_mk. place(M) may be absent; the terms with place are then 0.
 //     joint is true:  base is (B,K), and n_k = log sum_m exp lse_mk over the document's slots. place must be absent.
 // mix has the shape of base, and may be absent if K is 1. inner(J) = log sum_k exp(base_k + z_jk).
 //                                                                            Stern et al. 2019
@@ -356,9 +356,9 @@ OP(weighted_sum_backward, (View dy, View weights, Grad dx))
 OP(global_norm, (View g, View norm), "g(*)A norm(1)A")
 // One AdamW step over a slice of the parameters. If rule.clip > 0, g is first scaled by min(1, clip / norm). Then
 //     m = beta1 m + (1-beta1) g,  v = beta2 v + (1-beta2) g^2,  p -= rate (m c1 / (sqrt(v c2) + eps) + decay p)
-// control(3) contains the learning rate, c1 = 1 / (1 - beta1^t) and c2 = 1 / (1 - beta2^t) of step t. It is a tensor,
-// so that a captured CUDA graph can be replayed with other numbers. `rounded`, if present, receives p rounded to bf16,
-// for the ops that read matrices in bf16.
+// control(3) contains the learning rate, c1 = 1 / (1 - beta1^t) and c2 = 1 / (1 - beta2^t) of step t. control is a
+// tensor, so that a captured CUDA graph can be replayed with other numbers. `rounded`, if present, receives p rounded
+// to bf16, for the ops that read matrices in bf16.
 //                                                                            Loshchilov & Hutter 2017
 OP(adamw, (View p, View g, View m, View v, View norm, View control, OptimiserRule rule, View rounded),
    "p g m v(*)A norm(1)A control(3)A")

@@ -24,7 +24,7 @@ enum class Rule : int {
 };
 
 struct KeySegment {
-    int source = 0;          // index of the key/value tensor
+    int source = 0;          // index of the key/value tensor with the keys of the segment
     int begin = 0, end = 0;  // the rows [begin, end) of key/value tensor `source`
     int place = 0;           // position of the first row in the document; used by window_all and along
     int before = 0;          // number of rows before the segment in its part (source or target) of the document

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The backward of state_attention. A chain consists of the keys and queries of one head and one group, that is, of
 // queries that see the same keys (state_chains.h). The backward first runs forward through each chain again, to compute
-// the gradients of the queries. Then it runs from the last key and query of the chain to the first, to compute the
-// gradients of the keys. The state of this second run is called the adjoint (engine/math/state.h).
+// the gradients of the queries. Then the backward runs from the last key and query of the chain to the first, to
+// compute the gradients of the keys. The state of this second run is called the adjoint (engine/math/state.h).
 #include "engine/ops/launch.h"
 #include "engine/ops/state_chains.h"
 

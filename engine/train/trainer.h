@@ -95,8 +95,8 @@ class Trainer {
   public:
     Trainer(Parameters& parameters, Task& task, RunFolder& folder, const TrainOptions& options);
 
-    // Continues from the latest checkpoint of the folder. If TrainOptions::schedule_start or schedule_steps is not 0,
-    // it overrides the value in the checkpoint.
+    // Continues from the latest checkpoint of the folder. Values of TrainOptions::schedule_start and schedule_steps
+    // that are not 0 override the values in the checkpoint.
     void resume();
     // Trains until a limit is reached or, if there is no limit, until the end of the schedule. Stops earlier if `stop`
     // returns true or standard output is closed. Then saves a checkpoint, and returns why training stopped.

@@ -2,9 +2,9 @@
 // The description of a matrix product on CUDA, and the two functions that compute it for gemm.cu.
 //
 // multiply() uses cuBLASLt in namespace cuda (engine/ops/cuda/cublas.cu). In namespace fibers, in which the tests run
-// kernels on the CPU, it is a plain loop (tests/emulator/multiply.cpp). tiled_multiply() is the engine's own product
-// (tiled_multiply.cu), with one source for both namespaces. gemm.cu uses it if ProductRule::deterministic is set, or if
-// multiply() returns false.
+// kernels on the CPU, multiply() is a plain loop (tests/emulator/multiply.cpp). tiled_multiply() is the engine's own
+// product (tiled_multiply.cu), with one source for both namespaces. gemm.cu uses tiled_multiply() if
+// ProductRule::deterministic is set, or if multiply() returns false.
 #pragma once
 #include <cstdint>
 #include <string>

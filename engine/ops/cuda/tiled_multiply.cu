@@ -149,7 +149,7 @@ void launch_product(const Multiplication& p) {
 // waste less work if C has few rows.
 template <class T, class S>
 void choose_tiles(const Multiplication& p, TileSize size) {
-    constexpr int enough = 256;  // two tiles for each of about 130 multiprocessors
+    constexpr int enough = 256;  // on a GPU with about 130 multiprocessors, two tiles for each of them
     if (size == TileSize::fitting)
         size = p.m > 16 && tiles_of(p, 64, 128) >= enough ? TileSize::large : TileSize::small;
     if (size == TileSize::large)

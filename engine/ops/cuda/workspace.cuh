@@ -71,9 +71,9 @@ class Workspace {
     std::size_t capacity_ = 0;
 };
 
-// Returns memory for `count` objects of type T. On a GPU, it is aligned to at least 256 bytes. Contents from an
-// earlier call may be lost. Each use passes its own Tag, a type that only its file declares; uses with the same Tag
-// share their memory.
+// Returns memory for `count` objects of type T. On a GPU, the memory is aligned to at least 256 bytes. Contents from an
+// earlier call may be lost. Each use passes its own Tag, a type that only the file of the use declares; uses with the
+// same Tag share their memory.
 template <class Tag, class T = float>
 T* workspace(std::int64_t count) {
     static Workspace memory;
