@@ -11,8 +11,8 @@
 
 namespace masquerade {
 
-// Returns a table (rows, W), W = 2 reach + 1. Entry (row, o) is the key at distance o - reach from the query row:
-// 4 r + s for row r of source s, or -1 if the query row sees no key at this distance.
+// Returns a table (rows, W), W = 2 reach + 1. Entry (row, o) is the key at distance o - reach from the query row. Row r
+// of key tensor s is stored as the number 4 r + s; -1 means that the query row sees no key at this distance.
 inline std::vector<int> near_keys(const SegmentGraph& graph, int rows, int reach) {
     const struct {
         const KeySegment* keys;

@@ -8,12 +8,12 @@
 // The contract of every op:
 // - It writes all elements of its outputs. It changes no input, but an op without a backward may update a tensor.
 // - It stores each gradient if Grad::add is false, and adds to it if Grad::add is true. It skips a Grad that is absent.
-// - It can be captured as a CUDA graph: it uses one stream, reads nothing back to the host, and allocates no device
+// - It can be captured as a CUDA graph: it uses one stream, copies nothing back to the host, and allocates no device
 //   memory except workspaces.
 // - It checks what the string of its OP line cannot state: sizes that depend on a rule, and the numbers in lists.
 //
 // The string of an OP line states the shapes and types that checks.cpp checks at each call: "x y(N,C) w b?(C)A" means
-// that x and y are (N,C) of type S, and that w and b are (C) of type A; b may be absent. The type E means S or A. A
+// that x and y are (N,C) of type S, and that w and b are (C) of type A; b? may be absent. The type E means S or A. A
 // size is a product of digits and letters: "2Z", "HD". An int parameter gives its value to the letter with which its
 // name begins: H is the value of `heads`, and G is the value of `groups`. (*) is any shape, but the same one for all
 // tensors with (*). A list has one size, its length. A gradient dx has the shape and type of x, unless the string
@@ -299,9 +299,9 @@ OP(learn_codes, (View y, View code, View weights, CodeRule rule, View codes, Vie
 // `smoothing`, the label smoothing. If e = 0, the loss is the negative log-probability of the target. total(1) = sum_n
 // weight_n loss_n; weights(N) have no gradient.
 //                                                                               Szegedy et al. 2016, section 7
-// The forward also computes h1(N,C), w1(V,C), b1(V), the gradients of total with respect to h, w and b, while it has
-// the logits. total, h1, w1 and b1 may each be absent; if all four are absent, weights may be absent, too. h, w and h1
-// have the storage type S; b, weights, loss, lse, total, w1 and b1 have the arithmetic type A.
+// The forward also computes h1(N,C), w1(V,C), b1(V), the gradients of total with respect to h, w and b, because the
+// logits are not kept for the backward. total, h1, w1 and b1 may each be absent; if all four are absent, weights may be
+// absent, too. h, w and h1 have the storage type S; b, weights, loss, lse, total, w1 and b1 have the arithmetic type A.
 OP(cross_entropy_forward,
    (View h, View w, View b, Ints targets, View weights, double smoothing, View loss, View lse, View total, View h1,
     View w1, View b1),

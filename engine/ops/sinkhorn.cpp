@@ -53,8 +53,8 @@ struct Sorting {
     // (blocks,H,most) each: a number for each block u, head, and block v of the same list, which has at most `most`
     // blocks. scores: R_uv. slopes: first the gradient of log S_uv, later the gradient of R_uv. work: scratch memory.
     A *scores = nullptr, *slopes = nullptr, *work = nullptr;
-    // (2,blocks,H,most): first the weights w_uv for the rows t that the last block of the list has, then w_uv for the
-    // other rows t. If only blocks before u are mixed, the second half is scratch memory.
+    // (2,blocks,H,most): first the weights w_uv of block v in sorted block u, for the rows t that the last block of the
+    // list has, then w_uv for the other rows t. If only blocks before u are mixed, the second half is scratch memory.
     A* weights = nullptr;
     // (2K + 3,blocks,H), for K iterations, all blocks and H heads: r^0, c^1, r^1, ..., c^K, r^K, which are subtracted
     // from the rows and columns of the scores R, then the gradients of r and c.

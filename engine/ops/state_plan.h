@@ -30,7 +30,7 @@ struct StatePlan {
     const int* query_row;    // for each query: its row in x
     const int* query_end;    // for each query: a key; the query sees the keys of its group that come before this key
     const int* key_source;   // for each key: the index of the key/value tensor with the key
-    const int* key_row;      // for each key: its row in the key/value tensor key_source
+    const int* key_row;      // for each key: its row in the key/value tensor with the key
 };
 
 // Returns the reason, as a message for the user, why state_attention cannot compute this mask. Returns an empty string
