@@ -77,7 +77,7 @@ class Config {
         // Stores the value as a JSON number or boolean. If `put` is null, text() is stored instead.
         std::function<void(nlohmann::json&)> put;
         std::string start = text();         // the default value, as text
-        std::function<void()> follow = {};  // the argument `write` of follows(); null if not given, or after set()
+        std::function<void()> follow = {};  // the function given to follows(); null if there is none, and after set()
     };
 
     void declare(Entry entry);
