@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ops gather_rows, replace_rows and store_rows, and the forward of embedding, all of which copy rows from one tensor
-// to another. Also the op max_rows, which computes the maximum over a range of rows.
+// The ops gather_rows, replace_rows and store_rows, and the forward of embedding, all of which copy rows from one
+// tensor to another. Also the op max_rows, which computes the maximum over a range of rows.
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
 
