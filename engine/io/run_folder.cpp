@@ -345,8 +345,8 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
         move_into_place(fresh, file(name));
         promote_record();
         sync_to_disk(path_);
-        // The link `best` is set first. If the program crashes before `latest` is set, `latest` still links to an
-        // earlier step, so the resumed run trains and saves this step again.
+        // The link `best` is set first. If the program crashes before `latest` is set, `latest` still links to the
+        // earlier step, if there is one, and the resumed run trains and saves this step again.
         if (best) link("best", name);
         link("latest", name);
         sync_to_disk(path_);

@@ -25,7 +25,9 @@ struct Drop {
                 return f(
                     i, [](A v) { return v; }, A(x[i])...);
             });
-        const std::uint32_t least = threshold;  // a local copy: the compiler must assume that a store changes *this
+        // Local copies, because the compiler must assume that a store changes a member. It would therefore load the
+        // member again after each store.
+        const std::uint32_t least = threshold;
         const A kept = scale;
 #ifdef HAS_WARPS
         const bool aligned = is_aligned(to, 4 * sizeof(S)) && (is_aligned(x, 4 * sizeof(X)) && ...);

@@ -145,8 +145,8 @@ HD void lu_row(Lanes lanes, const A* lu, A of_order, A* w, int Z) {
         return all;
     });
 }
-// Computes row r of dlu, where r is `row`. G is dw with its rows in the order of the product L (U + diag(s)): row
-// order[i] of G is row i of dw.
+// Computes row r of dlu, where r is `row`. lu holds L below its diagonal, s on the diagonal, and U above it. G is dw
+// with its rows in the order of the product L (U + diag(s)): row order[i] of G is row i of dw.
 //   dL = G (U + diag(s))^T below the diagonal,   d(U + diag(s)) = L^T G on the diagonal and above
 // The diagonal also receives the gradient of log_det, dlog_det / s.
 template <class A>

@@ -48,7 +48,8 @@ struct Sorting {
     int heads, D, K;
     A scale;  // factor of the scores: 1 / (sqrt(D) temperature)
     // (blocks,H,D) each, for H heads: the means of the rows of q and of the keys over each block, and the gradients of
-    // these means.
+    // these means. If rows of the list see different keys, mean_q is the mean of all rows of q up to the first one of
+    // the block.
     A *mean_q = nullptr, *mean_k = nullptr, *dmean_q = nullptr, *dmean_k = nullptr;
     // (blocks,H,most) each: a number for each block u, head, and block v of the same list, which has at most `most`
     // blocks. scores: R_uv. slopes: first the gradient of log S_uv, later the gradient of R_uv. work: scratch memory.

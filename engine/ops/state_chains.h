@@ -14,8 +14,8 @@ namespace masquerade::DEVICE {
 struct PlanTag {};
 struct StateTag {};
 
-// Pointers to the tensors of each source of keys (there are up to four): keys and values (kv), gates, and packs. The
-// pack of a key says how much of the key each of the R slots absorbs (engine/math/state.h).
+// Pointers to the up to four tensors with keys and values (kv), and to the tensors with the packs and gates of the same
+// keys. The pack of a key says how much of the key each of the R slots absorbs (engine/math/state.h).
 template <class S, class A>
 struct Keys {
     const A* pack[4];

@@ -83,7 +83,7 @@ struct CodeRule {
 struct OptimiserRule {
     double beta1 = 0.9, beta2 = 0.98, eps = 1e-8;
     double decay = 0;  // weight decay
-    double clip = 0;   // gradients whose total norm is larger are scaled down to this norm; 0: no clipping
+    double clip = 0;   // gradients whose global norm is larger are scaled down to this norm; 0: no clipping
 };
 
 // Up to four tensors that are one argument of an op, such as the key/value tensors of an attention call.

@@ -29,7 +29,7 @@ struct TrainOptions : OptimiserOptions {
     // In a resumed run, a value of 0 means the value in the checkpoint.
     std::int64_t schedule_start = 0, schedule_steps = 0;
     std::int64_t steps = 0;  // stop after this many steps; 0: no limit
-    double minutes = 10;     // stop after this time; 0: no limit
+    double minutes = 10;     // stop after this many minutes; 0: no limit
     // If true and the run is resumed before the end of its schedule, training ignores `minutes` and stops at the end of
     // the schedule or, if `steps` is not 0, after `steps` steps.
     bool to_schedule_end = false;
