@@ -165,7 +165,7 @@ Catalogue read_catalogue(const std::string& folder) {
         each_stanza(read_bytes(path), [&](Stanza& release) {
             if (!release.count("Origin")) return;
             const std::string name = one_line(release["Origin"]) + ' ' + one_line(release["Codename"]);
-            // Takes the smallest name, because "Debian bookworm" is smaller than "Debian bookworm-security".
+            // Takes the alphabetically first name: "Debian bookworm", not "Debian bookworm-security".
             if (catalogue.name.empty() || name < catalogue.name) catalogue.name = name;
             catalogue.date = std::max(catalogue.date, iso_date(one_line(release["Date"])));
         });

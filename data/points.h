@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Vectors of D numbers on which a flow is trained: points in the plane, drawn from a toy distribution, or the rows of a
-// .npy file.
+// Vectors of D numbers on which a normalising flow is trained: points in the plane, drawn from a toy distribution, or
+// the rows of a .npy file.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -22,14 +22,14 @@ class VectorSource {
   public:
     virtual ~VectorSource() = default;
     // Returns vector `number` of the held-out set or, if `held_out` is false, of the training set. The training set has
-    // no last vector: a toy draws each one from its distribution, and a file draws each one from its training rows,
-    // with replacement.
+    // no last vector: every number gives a vector, which is drawn from the toy's distribution or, with replacement,
+    // from the training rows of the file.
     virtual std::vector<double> row(std::uint64_t number, bool held_out) const = 0;
     virtual std::uint64_t held_out() const { return UINT64_MAX; }  // number of held-out vectors; UINT64_MAX: no limit
     virtual std::uint64_t hash() const { return 0; }               // hash of the file; 0 for a toy
 
     std::string name;
-    int columns = 2;  // D
+    int columns = 2;  // D, the length of each vector
 };
 
 // Reads a matrix from a .npy file. If `hash` is not null, sets *hash to the hash of the file. Throws BadInput if the

@@ -90,7 +90,7 @@ Sentences SentenceSource::take(std::size_t tokens) {
             epoch_++;
             next_ = 0;
             shuffle();
-            if (!taken.empty()) break;  // a batch never continues in the next epoch: a sentence could occur in it twice
+            if (!taken.empty()) break;  // ends the batch with the epoch; otherwise, it could have a sentence twice
         }
         const Sentence& s = sentences_[order_[next_]];
         if (!taken.empty() && used + s.size() > tokens) break;

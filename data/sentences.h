@@ -18,11 +18,13 @@ using Strings = std::vector<std::string>;
 using Numbers = std::vector<double>;
 
 struct Sentence {
-    std::vector<int> ids;                  // [CLS], the tokens of the line, [SEP]
-    int name = 0;                          // index of the line, from 0; the sentence's random numbers depend on it
-    std::vector<int> target;               // for pairs: tokens, then [SEP]; for tasks: see `asked`; otherwise empty
+    std::vector<int> ids;  // [CLS], the tokens of the line, [SEP]
+    int name = 0;          // index of the line, from 0; the sentence's random numbers depend on it
+    // For pairs, the tokens of the target, then [SEP]. For tasks that ask for answers at positions of the sentence
+    // (`asked`), these answers as token ids. Otherwise empty.
+    std::vector<int> target;
     bool cut = false, target_cut = false;  // true if the end of the source, or of the target, was cut off
-    std::vector<int> asked = {};           // for tasks: positions in ids; target[i] is the answer at position asked[i]
+    std::vector<int> asked = {};           // for tasks with answers: target[i] is the answer at ids[asked[i]]
     std::size_t size() const { return ids.size() + target.size(); }
 };
 

@@ -18,8 +18,8 @@ bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 bool is_blank(std::string_view line) { return std::all_of(line.begin(), line.end(), is_space); }
 
-// Returns the number of bytes of the first code point in `rest`; 0 if the bytes are not UTF-8, or if it is U+0000.
-// NUL bytes count as invalid because they reveal files that are not UTF-8 text: almost every UTF-16 file has many.
+// Returns the number of bytes of the first code point in `rest`; 0 if the bytes are not UTF-8 or are a NUL byte. NUL
+// bytes count as invalid, because they reveal files that are not UTF-8 text: almost every UTF-16 file has many.
 std::size_t code_point_bytes(std::string_view rest) { return rest[0] == 0 ? 0 : decode_utf8(rest, 0).length; }
 
 void refuse_binary(const TextCounts& counts, const std::string& name) {

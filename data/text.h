@@ -47,7 +47,7 @@ Text parse_text(std::string_view bytes, const std::string& name, std::size_t lon
 class LineReader {
   public:
     LineReader(std::istream& in, std::string name, std::size_t longest = longest_sentence);
-    bool next(std::string& line);  // false at the end
+    bool next(std::string& line);  // sets `line` to the next line; returns false at the end
     void finish() const;           // logs the warning; throws BadInput if more than 1 % of the bytes were invalid
     const TextCounts& counts() const { return counts_; }
 

@@ -11,12 +11,13 @@
 namespace masquerade {
 
 struct TextOrigin {
-    std::string name;  // shown to the user
-    // file: absolute path of the training text, or of the folder from which a task reads its examples; "" if the
-    // built-in grammar or a task generates the text. held_out_file: absolute path; "" if there is no such file.
+    std::string name;  // name of the text in messages to the user
+    // file: absolute path of the training text or of a task's folder of examples, or the path of a flow's .npy file; ""
+    // if the built-in grammar, a task or a toy distribution generates the data. held_out_file: absolute path of the
+    // held-out text; "" if the held-out lines do not come from a file of their own.
     std::string file, held_out_file;
-    // Number of lines and hash of the training text. lines is 0 if a task provides the examples; read_again() then
-    // reads nothing. hash is 0 for the built-in grammar.
+    // Number of lines and hash of the training data. lines is 0 if the model is trained on examples or vectors, not on
+    // text; read_again() then reads nothing. hash is 0 for the built-in grammar.
     std::uint64_t lines = 0, hash = 0;
     bool pairs = false;               // whether targets are read, too (source<TAB>target per line)
     std::uint64_t held_out_hash = 0;  // hash of held_out_file; 0 if there is no such file or its hash was not stored
@@ -27,13 +28,13 @@ struct TrainingText {
     TextOrigin origin;
     std::vector<std::string> train, held_out;
     std::vector<std::string> train_targets, held_out_targets;  // for pairs; otherwise empty
-    bool sources_alone = false;  // whether origin.file has targets that were ignored, because sentences were wanted
+    bool sources_alone = false;  // whether origin.file has targets, which were ignored because none were wanted
 };
 
 // The kind of text that a model needs:
 //   sentences     lines without targets
 //   pairs         source and target
-//   translations  pairs; the default corpus gives its translations if it has any, otherwise its other pairs
+//   translations  pairs; the corpus in ./corpus gives its translations if it has any, otherwise its other pairs
 //   any           pairs if the text has targets, otherwise sentences
 //   none          no text, because a task provides the examples
 enum class TextKind { sentences, pairs, translations, any, none };
@@ -46,7 +47,7 @@ inline bool only_pairs(TextKind wanted) { return wanted == TextKind::pairs || wa
 //   questions of the built-in grammar, with a note to the user
 // The held-out lines are those of held_out_file, if a path is given. Otherwise, the corpus provides its dev file, and a
 // task generates further pairs; of any other text, one line in fifty is held out, chosen by its hash. If `wanted` is
-// sentences, only the sources of pairs are used. If `wanted` is pairs, a `file` without targets is read as sentences.
+// sentences, only the sources of pairs are used. For pairs, translations and any, a `file` without targets is allowed.
 // If `wanted` is none and `made` names no task, the text has no lines, and no path may be given.
 // Throws BadInput or BadUsage if there is no such text.
 TrainingText find_training_text(const std::string& file, const std::string& held_out_file,

@@ -12,7 +12,9 @@ namespace masquerade {
 
 struct IndexRange {
     static constexpr int whole = 0x7fffffff;
-    int from = 0, to = whole;  // the items [from, to); to = whole: up to the end
+    // The range has the items from `from` to before `to`. A negative index counts from the end. to = whole: all items
+    // from `from` on.
+    int from = 0, to = whole;
 
     // The range in a list of `length` items: begin() is its first item, and end() the item after its last. Both are
     // clipped to [0, length], as in Python.
@@ -23,9 +25,10 @@ struct IndexRange {
     static int clipped(int index, int length) { return std::clamp(index < 0 ? index + length : index, 0, length); }
 };
 
-// Reads a range of numbers from -most to most. If `single` is true, one number without a colon is accepted, too: "0" is
-// the first item, and "-1" the last. Returns nullopt if the text is a range. Otherwise, leaves `range` unchanged and
-// returns the part of the text that is wrong, such as "x" for "2:x"; if the colon is missing, the whole text.
+// Reads a range such as "2:6", whose numbers must lie between -most and most. If `single` is true, one number without a
+// colon is accepted, too: "0" is the first item, and "-1" the last. Returns nullopt if the text is valid. Otherwise,
+// leaves `range` unchanged and returns the part of the text that is wrong: "x" for "2:x", or the whole text if it has
+// no colon.
 inline std::optional<std::string> read_range(const std::string& text, IndexRange& range, int most,
                                              bool single = false) {
     const std::size_t colon = text.find(':');

@@ -28,8 +28,9 @@ std::string read_whole(const std::string& path, std::string& bytes, std::size_t 
 std::string parse_bounded(std::string_view text, nlohmann::json& value, std::size_t offset = 0,
                           std::size_t most = most_json);
 
-// json_name() converts a file name to text for JSON, which must be UTF-8. name_in_json() converts the text back. A
-// name that is not UTF-8, or starts with "file://", becomes a URI such as "file:///caf%E9.txt".
+// JSON text must be UTF-8, but a file name can have any bytes. json_name() converts a file name to text for JSON, and
+// name_in_json() converts the text back. A name that is not UTF-8, or starts with "file://", becomes a URI such as
+// "file:///caf%E9.txt".
 std::string json_name(const std::string& bytes);
 std::string name_in_json(const std::string& text);
 

@@ -23,8 +23,9 @@ struct TextBuffer : std::streambuf {
     std::size_t read() const { return gptr() - eback(); }
 };
 
-// Builds the JSON value from the events of the library's parser. The library's own way of building with a callback
-// would be slower, because it visits a whole object again each time one of its members ends.
+// Builds the JSON value from the events of the library's parser, and checks the limits and the keys on the way. The
+// library's own builder could make these checks in a callback, but would be slower: each time an object ends, it visits
+// all members of the object or list around it.
 class Builder : public nlohmann::json_sax<json> {
   public:
     Builder(std::string_view text, json& root, std::size_t offset, std::size_t most)

@@ -8,7 +8,8 @@
 namespace masquerade {
 namespace {
 
-// Returns what follows `key` in the header, a Python dictionary such as {'descr': '<f8', 'shape': (3, 2), }.
+// Returns the part of the header that follows `key`; "" if the header lacks the key. The header is a Python dictionary
+// such as {'descr': '<f8', 'shape': (3, 2), }.
 std::string after(const std::string& header, const std::string& key) {
     const std::size_t at = header.find("'" + key + "':");
     if (at == header.npos) return "";
@@ -16,7 +17,7 @@ std::string after(const std::string& header, const std::string& key) {
     return begin == header.npos ? "" : header.substr(begin);
 }
 
-// Reads (N, D).
+// Reads the shape at the beginning of `words`, such as "(3, 2)". Returns false if `words` begins with anything else.
 bool read_shape(const std::string& words, std::int64_t& rows, std::int64_t& columns) {
     const std::size_t comma = words.find(','), end = words.find(')');
     if (words.empty() || words[0] != '(' || comma > end || end == words.npos) return false;
@@ -41,7 +42,7 @@ void read_numbers(const char* from, std::vector<double>& to) {
 std::string read_npy(const std::string& bytes, Matrix& m) {
     if (bytes.size() < 12 || bytes.compare(0, 6, "\x93NUMPY") != 0)
         return "is not a .npy file: it does not begin with \\x93NUMPY";
-    const std::size_t wide = bytes[6] == 1 ? 2 : 4;  // bytes of the header's length, by the version of the format
+    const std::size_t wide = bytes[6] == 1 ? 2 : 4;  // size in bytes of the length field; byte 6 is the format version
     std::size_t length = 0;
     for (std::size_t i = 0; i < wide; i++) length |= std::size_t(std::uint8_t(bytes[8 + i])) << 8 * i;
     const std::size_t begin = 8 + wide + length;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Decodes and encodes UTF-8, one code point at a time. Invalid bytes (stray, overlong, surrogates, beyond U+10FFFF)
-// are not an error: decode_utf8() returns length 0, and the caller skips one byte, as Python's decode("utf-8",
-// "ignore") does.
+// Decodes and encodes UTF-8, one code point at a time. Invalid bytes (stray continuation bytes, overlong forms,
+// surrogates, numbers beyond U+10FFFF) are not an error: decode_utf8() returns length 0, and the caller skips one byte,
+// as Python's decode("utf-8", "ignore") does.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -84,7 +84,7 @@ inline bool is_utf8(std::string_view s) {
     return true;
 }
 
-// Whether a byte of valid UTF-8 is the first byte of a code point. Counting such bytes counts code points.
+// Whether a byte of valid UTF-8 is the first byte of a code point. A text has as many code points as first bytes.
 inline bool starts_code_point(char byte) { return (byte & 0xC0) != 0x80; }
 
 // Returns the code point whose last byte is text[end - 1]. `end` must be positive, and the text must be valid UTF-8.

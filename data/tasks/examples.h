@@ -20,8 +20,8 @@ struct Solved {
 struct TaskOptions {
     // A name in task_kinds(), or the path of a folder that contains one folder of text files per class.
     std::string task = "listops_mini";
-    // pairs is only for recall: the number of key-value pairs. length and vocabulary are for recall, copy and
-    // induction; vocabulary is the number of different words.
+    // For the tasks recall, copy and induction. pairs: number of key-value pairs, only for recall. length: number of
+    // words to copy, or of tokens after [CLS] in the other two tasks. vocabulary: number of different words.
     int pairs = 8, length = 64, vocabulary = 64;
     int dashes = 14, levels = 16;  // for pathfinder: number of dashes of a long curve; number of grey levels
     // If the task is a folder: `tokens` says how each file is read, and max_length is the largest number of tokens.
@@ -54,7 +54,7 @@ struct TaskKind {
     WordsOf* words;
     int (*longest)(const TaskOptions&);  // upper bound of the number of tokens of an example
     Make* make;
-    std::vector<Clue> clues;  // each gives a baseline; "majority", which uses no clue, is always added
+    std::vector<Clue> clues;  // each clue gives a baseline; there is also "majority", a baseline without a clue
 };
 const std::vector<TaskKind>& task_kinds();
 // The functions in the rows of task_kinds().
@@ -78,6 +78,7 @@ class Examples {
     virtual Solved example(std::uint64_t number, bool held_out) const = 0;
     virtual std::uint64_t held_out() const { return UINT64_MAX; }  // number of held-out examples; UINT64_MAX: no limit
     // For tasks that read files: hash() is a hash of the files' names and sizes, and contents() also of their bytes.
+    // For other tasks: 0.
     virtual std::uint64_t hash() const { return 0; }
     virtual std::uint64_t contents() const { return 0; }
     // Returns the accuracy of each baseline on the examples `asked`.
@@ -87,7 +88,7 @@ class Examples {
     bool scattered = false;
     int longest = 0;
     std::uint64_t files = 0;
-    virtual std::uint64_t cut() const { return 0; }  // number of files longer than max_length
+    virtual std::uint64_t cut() const { return 0; }  // number of files that are longer than max_length tokens
     WordList vocabulary;                             // special tokens first
 };
 

@@ -17,7 +17,7 @@ enum : int { max_op = first_word, min_op, med_op, sum_op, end_op, zero };
 
 // The number of tokens of a whole expression is more than `shortest` and less than `longest`.
 struct Sizes {
-    int shortest, longest, depth, arguments;  // depth: greatest depth; arguments: largest number for one operator
+    int shortest, longest, depth, arguments;  // depth: greatest depth; arguments: most arguments of one operator
 };
 
 // Returns the value of an operator with the arguments v. med is the median; if the number of arguments is even, it is

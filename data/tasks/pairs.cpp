@@ -40,8 +40,8 @@ PairTask::Size size_of_star(const PairOptions& o) {
 }
 
 // Returns a random star graph (see StarLevel). The source lists all edges in random order, each as two nodes and a
-// bar, then the first and the last node of one arm. The target lists all nodes of this arm. The bars show which
-// neighbouring words are an edge.
+// bar, then the first and the last node of one arm. The target lists all nodes of this arm. Each edge needs its bar:
+// without bars, any two neighbouring words could be an edge.
 WordPair star_graph(const PairOptions& o, Sequence& random) {
     const StarLevel& s = level_of(o);
     std::vector<int> names(size_of_star(o).words);

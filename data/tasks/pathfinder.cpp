@@ -111,7 +111,7 @@ Solved pathfinder(const TaskOptions& o, Sequence& random) {
     for (int i = 0; i < side * side; i++) {
         const int column = i % side, row = i / side;
         const Point pixel = {column + 0.5, row + 0.5};
-        double bright = 0;  // dashes: half a pixel thick, 3/4 as bright as discs
+        double bright = 0;  // brightness from 0 to 1; a dash is half a pixel thick and 3/4 as bright as a disc
         for (const Curve& c : all)
             for (const Dash& d : c)
                 if (distance(d.middle, pixel) < length / 2 + 1.25)

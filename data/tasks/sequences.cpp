@@ -24,9 +24,9 @@ WordList keys_and_values(const TaskOptions& o) {
 }
 
 // Multi-query associative recall (Arora et al. 2023): [CLS] k v k v ..., then every key k once more; there, the model
-// must predict the value v that followed k. Only every second position after the pairs can get such a repeated key:
-// number g = 1, 2, ... of these positions is chosen with a probability proportional to g^(a-1), a = 0.01. Random
-// words fill all other positions.
+// must predict the value v that followed k. A key can only be repeated at every second position after the pairs. The
+// positions are drawn without replacement; the g-th of them, g = 1, 2, ..., has the weight g^(a-1), where a = 0.01.
+// Random words fill all positions that are not drawn.
 Solved recall(const TaskOptions& o, Sequence& random) {
     const int keys = o.vocabulary / 2, places = (o.length - 2 * o.pairs) / 2;
     if (o.pairs > keys || o.pairs > places)
@@ -40,8 +40,8 @@ Solved recall(const TaskOptions& o, Sequence& random) {
         s.tokens.push_back(key[p]);
         s.tokens.push_back(first_word + keys + random.below(o.vocabulary - keys));
     }
-    // Weighted sampling without replacement: takes the positions with the largest log(u) / weight, where u is random
-    // (Efraimidis and Spirakis 2006).
+    // Weighted sampling without replacement (Efraimidis and Spirakis 2006): takes the positions with the largest
+    // log(u) / weight, where each u is a random number between 0 and 1.
     std::vector<std::pair<double, int>> drawn;
     for (int g = 0; g < places; g++) drawn.emplace_back(std::log(random.uniform_double()) * std::pow(g + 1, 0.99), g);
     std::sort(drawn.rbegin(), drawn.rend());

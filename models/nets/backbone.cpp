@@ -43,7 +43,7 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
     } else {
         add_embedding(p, attention);
     }
-    bool has_companion = false;  // whether a layer's self-attention has a second stream of rows (class Companion)
+    bool has_companion = false;  // whether some self-attention keeps a second stream of rows beside x (class Companion)
     for (int i = 0; i < o.layers; i++) {
         const AttentionKind &source = kinds_.of(i, first_part), &target = kinds_.of(i, last_part);
         layers.emplace_back(p, prefix_ + "layer." + std::to_string(i),
@@ -128,8 +128,8 @@ Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const Before
 
 std::vector<int> Backbone::names_of_documents(const TokenRows& rows, const SegmentGraph& graph) const {
     std::vector<int> names(graph.documents);
-    // A document without rows in this pass gets a negative name, which differs from the names of all sentences: those
-    // are not negative.
+    // A document's name is a number on which its random numbers depend. A document without rows in this pass gets a
+    // negative name: sentences have the names 0, 1, ..., so it shares its random numbers with no sentence.
     for (int d = 0; d < graph.documents; d++) names[d] = -1 - d;
     for (const QuerySegment& q : graph.queries)
         if (q.begin < std::min(q.end, rows.count())) names[q.document] = rows.document[q.begin];

@@ -16,22 +16,22 @@ namespace masquerade {
 
 struct BackboneOptions {
     int vocabulary = 8000, width = 128, heads = 4, inner = 512, layers = 6;  // V, C, H, F and L in shapes
-    // E, width of the embedding tables and of the head; 0: C. If E is not C, a linear map from E to C follows the
-    // embedding.
+    // E, width of the embedding tables and of the head; 0: C, the width of the layers. If E is not C, a linear map from
+    // E to C follows the embedding.
     int embedding = 0;
-    // Number of hidden rows that the head reads side by side as one input (2 in insertion models); 0: the head has no
-    // dense layer and no norm.
+    // Number of hidden states that are concatenated to one input of the head (2 in insertion models); 0: the head has
+    // no dense layer and no norm.
     int head_rows = 1;
     int types = 2;                      // number of segment ids, which are 0 .. types-1
     int positions = 512;                // P, number of positions, which are 0 .. P-1
     bool rotary = true;                 // whether queries and keys are rotated; false: learned position embeddings
     bool rotary_value = false;          // whether the values of attention are rotated, too
     double rotary_base = 10000;         // position p rotates pair i of a head of width D by the angle p / base^(2i/D)
-    std::string attention = "softmax";  // name of a kind (attention_kinds()), or kinds in words (AttentionWords)
+    std::string attention = "softmax";  // name of a kind (attention_kinds()), or a text with several (AttentionWords)
     AttentionOptions attention_options = {};  // values of the settings in attention_settings()
     bool pre_norm = false;
     std::string norm = "layer";  // name of a norm (norm_kinds())
-    std::string ffn = "gelu";    // name of a feed-forward part (feed_forward_kinds()); the head has its activation
+    std::string ffn = "gelu";    // name of a feed-forward part (feed_forward_kinds()); the head has the same activation
     bool bias = true;            // whether linear layers and the head have biases
     bool head_bias = false;      // whether the head has biases even if `bias` is false
     int kv_heads = 0;            // G, number of key/value heads, a divisor of H; 0: H
@@ -56,7 +56,7 @@ class Backbone {
     // Returns the input of the first layer, (N,C): the sum of the embeddings of each row's token, segment id and, if
     // options.rotary is false, position; then a norm and dropout; then the linear map from E to C if E is not C.
     Tensor* embed(Tape& tape, const TokenRows& rows) const;
-    // Returns what the layers need to know about these rows (struct Pass). The graph must outlive the pass.
+    // Returns what the layers need to know about these rows (struct Pass). The mask `graph` must outlive the pass.
     Pass pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const;
     // A function that run() calls before layer i. x is the input of the layer. The function may change x, the mask and
     // everything else in the pass.
@@ -89,15 +89,15 @@ class Backbone {
     // constants weights(N). If `losses` is not null, sets it to the unweighted losses (N), which have no gradient.
     Tensor* loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights, const std::string& name,
                  Tensor** losses = nullptr, double smoothing = 0) const;
-    // The mean loss of `count` rows with a label. `weights` (N) are 1, or 0 for padding. The tensors stay readable
-    // until the end of the step.
+    // mean_loss() returns the mean loss of the `count` rows with a label. weights[i] is 1 if row i has a label, and 0
+    // if row i is padding. Both tensors stay readable until the end of the training step.
     struct MeanLoss {
         Tensor* total;   // (1) mean loss in nats per label
         Tensor* losses;  // (N) loss of each row
     };
     MeanLoss mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, std::vector<double> weights, int count,
                        double smoothing) const;
-    // The loss of each of the N rows of h, without gradient.
+    // Returns the loss of each of the N rows of h, without gradient.
     Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;
 
     // Type and device of the weight matrices. If a tape runs the stack, it must have this type, and the tape's arena
@@ -124,7 +124,7 @@ class Backbone {
     std::string prefix_;
     AttentionWords kinds_;
     Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // embeddings (V,E), (types,E), (P,E)
-    std::shared_ptr<Companion> companion_;  // second stream of rows beside x; null if no layer's attention has one
+    std::shared_ptr<Companion> companion_;  // second stream of rows through the layers; null if no attention has one
     std::shared_ptr<const Norm> embedding_norm_, final_norm_, head_norm_;
     Linear embedding_project_, head_dense_;
     Tensor* head_bias_ = nullptr;       // (V), the biases of the logits; null: none

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A flow as a model of vectors: p(x) = N(f(x); 0, 1) |df/dx|.
+// A normalising flow f as a model of vectors x: p(x) = N(f(x); 0, 1) |det df/dx|.
 #pragma once
 #include "engine/nn/functions.h"
 #include "models/latent/flow_steps.h"
@@ -16,7 +16,7 @@ class FlowNet {
     FlowNet(Parameters& parameters, const FlowNetOptions& o)
         : options(o), steps(parameters, "flow", o.columns, o.flow) {}
 
-    // Returns (B): -log p of each row of x(B,D) in nats, without the additive constant constant().
+    // Returns (B): -log p of each row of x(B,D) in nats, without the additive constant D/2 log 2 pi (constant()).
     Tensor* losses(Tape& tape, Tensor* x) const {
         auto scope = tape.scope("steps");
         const FlowSteps::Mapped f = steps(tape, x);

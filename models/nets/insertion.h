@@ -22,8 +22,8 @@ struct InsertionOptions {
     EncoderDecoderOptions stacks;  // if one_stack, only stacks.stack is used
     bool one_stack = false;
     bool joint = false, contextual_bias = false;
-    // false: the row of a slot is [o_l o_{l+1}] itself, without the head. The logits are then computed with a separate
-    // matrix W, not with the word embedding.
+    // Whether the head maps the hidden rows o_l and o_{l+1} beside slot l to the row of the slot. false: the row of the
+    // slot is [o_l o_{l+1}] itself, and the logits are computed with a separate matrix W, not with the word embedding.
     bool projection = true;
     int mixture = 1;  // K, the number of components of the mixture; 1: no mixture
     // Whether the model stores a score for each word, from which the order of insertion follows
@@ -64,11 +64,12 @@ class InsertionTransformer : public TargetNet {
         };
         return one_->finish(tape, one_->run(tape, batch.rows, one_->pass(tape, batch.rows, batch.graph), before));
     }
-    // The tensors from which the probabilities of words and slots are computed, for the M slots of a batch. Each
-    // document of the batch is a canvas or inert padding.
+    // The tensors from which the probabilities of words and slots are computed, for the M slots of a batch. A slot is a
+    // place where words can be inserted. Each document of the batch is a canvas (the words of a target that are already
+    // there) or padding without effect.
     struct Slots {
-        Tensor* h;                // (M, K E): one row per slot or, for a mixture, K rows per slot
-        Tensor* bias = nullptr;   // (documents, V) contextual bias of the logits of all slots of a document, or null
+        Tensor* h;                // (M, K E): for each slot, E numbers for each of the K components of the mixture
+        Tensor* bias = nullptr;   // (documents, V): bias of the logits of all slots of a document, or null
         Tensor* mix = nullptr;    // logits of the mixture weights pi: (M,K), or (documents,K) if joint; null if K = 1
         Tensor* place = nullptr;  // (M) the logit of each slot, q . h_l with the parameter q; null if joint
         const std::vector<int>* first = nullptr;      // (documents+1) document g has the slots first[g] .. first[g+1]-1
@@ -77,7 +78,8 @@ class InsertionTransformer : public TargetNet {
     Slots slots(Tape& tape, Tensor* x, const Batch& batch) const {
         const int K = options.mixture, N = x->rows();
         std::vector<int> right, first = batch.labels.begin, documents;
-        // A label of the last row, N - 1, can only be a padding label, so any row can be its right neighbour.
+        // Only padding can have a label at the last row, N - 1, so it does not matter that row 0 is taken as its right
+        // neighbour.
         for (int row : batch.labels.rows) right.push_back(row + 1 < N ? row + 1 : 0);
         first.resize(batch.parts.size() + 1, batch.labels.size());
         for (std::size_t g = 0; g + 1 < first.size(); g++)
@@ -105,7 +107,8 @@ class InsertionTransformer : public TargetNet {
         return chosen_logits(tape, s.h, words_, head_stack().word_bias(), s.bias, tape.ints(*s.documents),
                              tape.ints(of), tape.ints(words), "slots.logits");
     }
-    // Returns the logits of all words without the contextual bias, (M K, V), for generation.
+    // Returns the logits of all words without the contextual bias, for generation: (M K, V), for M slots, K components
+    // of the mixture and V words.
     Tensor* logits(Tape& tape, const Slots& s) const {
         Tensor* each = reshape(tape, s.h, {s.h->rows() * options.mixture, words_->columns()}, "slots.each");
         return linear_unrounded(tape, each, words_, head_stack().word_bias(), "slots.all_logits");
@@ -113,7 +116,8 @@ class InsertionTransformer : public TargetNet {
 
     Tensor* hidden(Tape& tape, const Batch& batch) const override { return slots(tape, rows(tape, batch), batch).h; }
     const Backbone& head_stack() const override { return one_ ? *one_ : two_->decoder; }
-    // Returns the mean loss per canvas (equations 9, 12 and 13). The targets of the slots are in batch.labels.choices.
+    // Returns the mean loss per canvas (equations 9, 12 and 13 of Stern et al. 2019). batch.labels.choices contains the
+    // words to insert into each slot.
     Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double /*smoothing*/ = 0) const override {
         const Choices& choices = batch.labels.choices;
         std::vector<int> of;  // the slot of each target
@@ -139,14 +143,15 @@ class InsertionTransformer : public TargetNet {
     const EncoderDecoder* two_stacks() const { return two_.get(); }  // null if the model has one stack
 
     const InsertionOptions options;
-    Tensor* const scores;  // (V) score of each word, which the optimiser does not change; null unless options.scored
+    Tensor* const scores;  // (V) score of each word, not trained by the optimiser; null if options.scored is false
 
   private:
     std::unique_ptr<EncoderDecoder> two_;
     std::unique_ptr<Backbone> one_;
     // The parameters in the formulas at the top of this file: q (1,E); V and W, each (vocabulary,E).
     Tensor *query_ = nullptr, *contextual_ = nullptr, *words_ = nullptr;
-    Linear mixture_, weights_;  // the matrices P_k of all K components, (K E,E); M (K,E), which gives their weights
+    // The matrices P_k of all K components of the mixture, (K E,E); the matrix M, (K,E), which gives their weights pi.
+    Linear mixture_, weights_;
 };
 
 }  // namespace masquerade

@@ -11,7 +11,7 @@ class TargetNet {
   public:
     virtual ~TargetNet() = default;
     // Returns the output of the head for each of the M labels, (M,E). The product of this output with the tied
-    // embedding gives the logits.
+    // embedding gives the logits, except in an insertion model, which has its own formulas (insertion.h).
     virtual Tensor* hidden(Tape& tape, const Batch& batch) const = 0;
     virtual const Backbone& head_stack() const = 0;  // the stack whose head predicts the labels
 
@@ -21,7 +21,7 @@ class TargetNet {
                                       batch.labels.count, smoothing);
     }
     // The losses of a batch without label smoothing, for evaluation: one per label or, in an insertion model, one per
-    // canvas.
+    // canvas (the part of a target that is already there).
     struct Losses {
         Tensor* each;
         int count;  // number of losses of real labels or canvases; the losses of padding follow

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// UniLM (Dong et al. 2019), and all other models that are one stack, with another mask: BERT, language models that
-// read from left to right, from right to left or in any order, and sequence-to-sequence models. This class is only
-// the stack; the batch defines the mask and the labels (models/tasks/objective.h).
+// UniLM (Dong et al. 2019) and, with other masks, all other models that are one stack: BERT, language models that read
+// from left to right, from right to left or in any order, and sequence-to-sequence models. This class is only the
+// stack; the batch defines the mask and the labels (models/tasks/objective.h).
 //
 // In UniLM, a pair is one sequence, [CLS] source [SEP] target [SEP]. The source is read in both directions, the target
 // from left to right. No row of the source sees the target, so the keys and values of the source can be cached while a
@@ -12,8 +12,8 @@
 namespace masquerade {
 
 // Runs a stack for the rows of a batch and returns the last hidden states of the M rows with a label, (M,C). If the
-// batch has a scored_graph, the last layer runs only for these rows; otherwise all layers run for all N rows. `more`,
-// if given, is called before every layer.
+// batch has a scored_graph (a mask for these M rows), the last layer runs only for these rows; otherwise all layers run
+// for all N rows. `more`, if given, is called before every layer.
 inline Tensor* run_labelled(Tape& tape, const Backbone& stack, const Batch& batch,
                             const Backbone::BeforeLayer& more = {}) {
     const bool last_for_all = batch.scored_graph.queries.empty();

@@ -104,9 +104,10 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
     return backbone.finish(tape, gather_rows(tape, x, tape.ints(batch.joint_decoder_rows), "decoder_rows"));
 }
 
-// The encoder half of the split form. It computes the same values as in the joint form, where the encoder half sees
-// only itself. It ends below the last layer with a latent: by default, it runs all layers but the top one. The last of
-// these layers runs only for the row of [CLS], because only this row is read: from it, the last latent is drawn.
+// The encoder half of the split form, in which the halves run one after the other. The encoder half gives the same
+// values as in the joint form, because it sees only itself there, too. It runs the layers below the last layer with a
+// latent: by default, all layers but the top one. The last of these layers runs only for the row of [CLS], because the
+// last latent is drawn from this row, and no other row is used.
 void UniVae::read(Tape& tape, const Batch& batch, const std::function<Tensor*(int, Tensor*)>& latent) const {
     const int end = options.latent_at.back();
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
@@ -138,7 +139,8 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
         });
     }
     if (!options.latent.source_prior) return samples;
-    // p(z | source) is the product over l of p(z_l | source, z_0 .. z_(l-1)), as q(z | source, target) is.
+    // Like q, the prior is a product over the latents l, of p(z_l | source, z_0 .. z_(l-1)). The prior of each latent
+    // is therefore computed with the lower latents that q has drawn.
     auto scope = tape.scope("prior");
     read(tape, *batch.sources, [&](int l, Tensor* cls) {
         latents[l].use_prior(tape, cls, samples[l]);

@@ -36,14 +36,14 @@ struct UniVaeOptions {
     int latent_layers = 4;  // K, number of layers with a latent
     // Layers with a latent at their input, ascending; empty: the upper latent_layers layers.
     std::vector<int> latent_at;
-    std::vector<int> latent_sizes;         // Z of each latent; empty: latent.size for all
+    std::vector<int> latent_sizes;         // size Z of each latent; empty: latent.size for all
     std::vector<LatentKind> latent_kinds;  // the kind of each latent; empty: latent.kind for all
     int max_length = 32;                   // maximum number of tokens of a sentence, with [CLS] and [SEP]
     // Position of the decoder's first row. false: max_length; true: the number of tokens of the sentence, so that the
     // decoder knows the length of the sentence.
     bool free_length = false;
     bool conditional = false;  // whether the decoder half of a pair also reads its source
-    std::string mask;          // masks in words (LayerMasks) that replace the usual masks; empty: none
+    std::string mask;          // a text (LayerMasks) with masks that replace the usual masks; empty: the usual masks
 };
 
 class UniVae {
@@ -67,10 +67,10 @@ class UniVae {
     Tensor* joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
 
     struct Loss {
-        Tensor* total;   // (1) in nats per target: reconstruction + kl_weight * KL + LatentSample::loss
+        Tensor* total;   // (1) in nats per label: reconstruction + kl_weight * KL + LatentSample::loss
         Tensor* losses;  // (M) reconstruction loss of every label
         std::vector<LatentSample> latents;
-        Tensor* documents = nullptr;  // (B) 1, or 0 for padding documents; null unless the latents have codebooks (vq)
+        Tensor* documents = nullptr;  // (B) 1, or 0 for padding documents; null if no latent has a codebook (vq)
     };
     Loss loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const;
 
@@ -84,7 +84,9 @@ class UniVae {
     // Position of the first decoder token for a sentence of n tokens.
     int start_position(int n) const { return options.free_length ? n : options.max_length; }
 
-    const UniVaeOptions options;  // as given, but latent_at, latent_sizes and latent_kinds have an entry per latent
+    // The options as given, but with the final latent_layers, and with one entry per latent in latent_at, latent_sizes
+    // and latent_kinds.
+    const UniVaeOptions options;
     const std::shared_ptr<const LayerMasks> masks;  // the masks that options.mask describes
     Backbone backbone;
     std::vector<LatentLayer> latents;
