@@ -78,7 +78,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Characters& chara
 AddedTokens::Set AddedTokens::make_set(const std::vector<std::string>& forms, bool normalised) const {
     Set set;
     std::vector<Trie::Entry> entries;
-    bool any = false;  // whether at least one token of the set is recognised
+    bool any = false;  // whether at least one token of the set can be found (special ones only if special_ is true)
     for (std::size_t i = tokens_.size(); i-- > 0;) {
         if (tokens_[i].normalised != normalised || forms[i].empty()) continue;
         entries.push_back({forms[i], int(i)});
@@ -94,7 +94,8 @@ AddedTokens::Set AddedTokens::make_set(const std::vector<std::string>& forms, bo
     return set;
 }
 
-// Returns the offset of the first byte, at or after `from`, that is the first byte of any token; else text.size().
+// Returns the offset of the first byte, at or after `from`, with which a token of the set can begin; text.size() if no
+// such byte follows.
 std::size_t AddedTokens::Set::candidate(std::string_view text, std::size_t from) const {
     if (firsts.empty()) return text.size();
     if (firsts.size() == 1) return std::min(text.find(firsts[0], from), text.size());
@@ -107,11 +108,13 @@ bool AddedTokens::may_hold(std::string_view line) const {
 }
 
 // Calls emit(begin, end, id) for each token in a text, which must be valid UTF-8. The longest match at a position is
-// rejected if it is a special token that is not recognised, or a token with single_word next to a word character. In
-// this case, neither a shorter token at this position nor a token that begins inside the match is tried.
+// rejected if its token is special and special_ is false, or if its token has single_word and a word character is next
+// to the match. In this case, neither a shorter token at this position nor a token that begins inside the match is
+// tried.
 template <class Emit>
 void AddedTokens::find(const Set& set, std::string_view text, Emit emit) const {
-    // last: end of the latest token, including its stripped white space; taken: the largest end of all tokens so far
+    // last: end of the latest token, including the white space that strip_right adds to it; taken: the largest end of
+    // all tokens so far
     std::size_t taken = 0, last = 0;
     for (std::size_t at = set.candidate(text, 0); at < text.size(); at = set.candidate(text, at)) {
         Trie::Match match = set.trie.longest(text.substr(at));
@@ -139,7 +142,7 @@ std::vector<AddedTokens::Part> AddedTokens::split(std::string_view line) const {
     // its normalised form. of.spans[i] is the position in the range from which byte i of of.text comes; of.spans is
     // empty if of.text is the range itself.
     auto append_parts = [&](const Set& set, const Normalised& of, int begin, int end) {
-        int next = begin;  // end of the last part
+        int next = begin;  // end of the latest part
         auto text_until = [&](int to) {
             if (next < to) parts.push_back({next, to, -1});
             next = std::max(next, to);

@@ -50,8 +50,8 @@ class AddedTokens {
 
     // Splits a line into parts, in order, without gaps or overlaps. The longest token at each position wins. Tokens
     // without `normalised` are found first; tokens with `normalised` are found only in the text between them. Bytes
-    // that are not UTF-8 are ignored. A token may match only a part of a character's normalised form, such as one jamo
-    // of a Hangul syllable; the token's part then covers the whole character.
+    // that are not UTF-8 are ignored. A token may match only a part of a character's normalised form, such as one
+    // letter of a Hangul syllable; the Part of the token then covers the whole character.
     std::vector<Part> split(std::string_view line) const;
 
   private:

@@ -80,7 +80,7 @@ std::u32string decomposed(const std::u32string& text) {
     for (std::size_t begin = 0; begin < all.size();) {  // sorts the marks by combining class
         std::size_t end = begin + 1;
         while (end < all.size() && combining_class(all[end]) > 0) end++;
-        const std::size_t marks = begin + (combining_class(all[begin]) == 0);  // a starter stays in front of its marks
+        const std::size_t marks = begin + (combining_class(all[begin]) == 0);  // a character of class 0 is not sorted
         sort_by_class(&all[marks], &all[end]);
         begin = end;
     }
@@ -129,8 +129,10 @@ void sort_by_class(char32_t* begin, char32_t* end) {
 
 std::string nfc(std::string_view text, const MayCompose& may) {
     std::string all;
-    std::size_t begin = 0;  // start of the current stretch, which is not yet in `all`
-    bool stable = true;     // whether NFC certainly leaves the stretch unchanged
+    // The text is divided into stretches, whose NFC does not depend on the text around them. begin: start of the
+    // current stretch, which is not yet in `all`. stable: whether NFC certainly leaves this stretch unchanged.
+    std::size_t begin = 0;
+    bool stable = true;
     const auto close = [&](std::size_t end) {
         const std::string_view before = text.substr(begin, end - begin);
         begin = end;

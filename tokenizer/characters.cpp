@@ -36,8 +36,8 @@ void Characters::set_flags(const NormaliseOptions& options) {
     for (char32_t c = '0'; options.single_digits && c <= '9'; c++) table_.at(c).flags |= Character::punctuation;
 }
 
-// Sets what each code point becomes: its lower case, decomposed, without marks. Decomposition before lower-casing would
-// give the same results.
+// Sets what each code point becomes. If the options say so, the code point is first converted to lower case, and then
+// decomposed without its marks; the other order would give the same results.
 void Characters::set_results(const NormaliseOptions& options) {
     const bool library = options.rules == Rules::hugging_face;
     unicode::Map lowered, stripped;

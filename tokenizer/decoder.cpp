@@ -16,9 +16,9 @@ void WordPiece::prepare_decoding() {
         if (token.special) silent_.insert(token.id);
         if (!recognises(token)) continue;
         if (token.single_word) guarded_.insert(token.id);
-        // decode() joins two words only if this text does not arise. Spaces are removed from the text, because
-        // normalise() puts spaces around ideographs. If a token itself contains a space, the token can still arise
-        // from two words with a space between them.
+        // decode() must not join two words if the text of an added token arises: encoding would find this token. Spaces
+        // are removed from the text, because normalise() puts spaces around ideographs. If a token itself contains a
+        // space, the token can still arise from two words with a space between them.
         std::string text = token.normalised ? normalise(token.text, characters_).text : token.text;
         text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
         if (!text.empty()) never_joined_.push_back(std::move(text));
@@ -47,7 +47,7 @@ std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std
     std::size_t next = 0;  // index into `unknown` for the next [UNK]
     std::vector<SpacedWord> words;
     words.reserve(ids.size());
-    bool open = false;  // whether a continuation piece (or a digit) may be appended to words.back()
+    bool open = false;  // whether a continuation piece or a digit may be appended to words.back()
     for (int id : ids) {
         const bool written = id == vocabulary_.unk() && next < unknown.size();
         const std::string& token = written ? unknown[next++] : vocabulary_.token(id);

@@ -12,7 +12,7 @@ namespace masquerade {
 
 namespace {
 
-// The smallest size of ids_, except 0.
+// The smallest size that the buffer ids_ gets, in ids.
 constexpr std::size_t room = 1024;
 
 // Throws TokenizerError if an int cannot hold the offsets in the line.
@@ -28,8 +28,8 @@ Encoder::Encoder(const WordPiece& tokenizer, int remembered)
 
 // Visits a line word by word. Calls plain(word, begin, end) for each word that consists of ASCII letters and digits.
 // For each character that may be a word by itself, calls single(c, begin, end), which returns whether it has encoded
-// the character. Every word that plain() and single() leave is normalised into `words`; then general() is called, which
-// encodes words.text().
+// the character. Every word that is encoded by neither plain() nor single() is normalised into `words`; then general()
+// is called, which encodes words.text().
 template <class Plain, class Single, class General>
 void Encoder::walk(Words& words, Plain plain, Single single, General general) const {
     const Characters& characters = of_.characters_;
@@ -206,7 +206,7 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
                [&](int first, int last) { return words.source(at + first, at + last); });
     };
     auto single = [&](char32_t c, std::size_t begin, std::size_t end) {
-        // Leaves non-ASCII characters to general(), because marks may follow them, which belong to the same piece.
+        // Leaves non-ASCII characters to general(), which includes the marks that follow a character in its piece.
         int id = c < 0x80 ? of_.singles_[c] - 1 : -1;
         if (id < 0) return false;
         const Span from = words.source(begin, end);

@@ -17,9 +17,9 @@ struct Lengths {
 };
 
 // Shortens the longer text until both texts have equal length. Then shortens both texts alternately by one token.
-// Stops when they have `room` tokens together. If both were shortened to an odd `room`, one text has one token more
-// than the other: in BERT's reference (_truncate_seq_pair in create_pretraining_data.py), this is the first text; in
-// Hugging Face's library, it is the text that was longer, or the second text if the lengths were equal.
+// Stops when the two texts together have `room` tokens. If both texts are shortened and `room` is odd, one text keeps
+// one token more: in BERT's reference (_truncate_seq_pair in create_pretraining_data.py), the first text; in Hugging
+// Face's library, the text that was longer, or the second text if the lengths were equal.
 inline Lengths longest_first(Rules rules, int room, int first, int second) {
     if (first <= room - second) return {first, second};
     if (std::min(first, second) <= room / 2)  // only the longer text is shortened

@@ -33,7 +33,7 @@ void Merger::run(int size, const std::function<void()>& progress) {
         const Queued best = queue_.back();
         queue_.pop_back();
         Pair& pair = pairs_[best.pair];
-        if (best.count != pair.queued) continue;  // the entry is outdated: the pair was queued again later
+        if (best.count != pair.queued) continue;  // an outdated entry: the pair has been queued again since
         pair.queued = 0;
         if (best.count != pair.count) {
             queue(best.pair);  // the count fell: queues the pair again if its count is still at least min_count_

@@ -40,8 +40,8 @@ class Merger {
     // Adds a word that occurs `count` times. `tokens` is the sequence of tokens into which the word is split at first.
     void add(const std::vector<int>& tokens, Count count);
 
-    // Merges pairs until there are `size` tokens or no pair occurs min_count times. Calls progress() before the first
-    // merge and then every 64 merges.
+    // Merges pairs until there are `size` tokens or every pair occurs fewer than min_count times. Calls progress()
+    // before the first merge and then every 64 merges.
     void run(int size, const std::function<void()>& progress);
 
   private:

@@ -47,9 +47,9 @@ class Words {
     std::string_view line() const { return line_; }
     std::size_t at() const { return at_; }
 
-    // Continues at another offset, which must not be inside a word. `after_cased` is for Unicode's Final_Sigma rule.
-    // It says whether the character before the offset is cased; characters that are Case_Ignorable or that normalisation
-    // drops are skipped. It is false at the beginning of a line.
+    // Continues at another offset, which must not be inside a word. `after_cased`, for Unicode's Final_Sigma rule, says
+    // whether the character before the offset is cased; characters that are Case_Ignorable or that normalisation drops
+    // are skipped. At the beginning of a line, after_cased is false.
     void go_to(std::size_t at, bool after_cased) {
         at_ = at;
         after_cased_ = after_cased;

@@ -17,9 +17,9 @@ struct Item {
     std::int64_t count;
 };
 
-constexpr std::size_t longest_shown = 24;  // characters of a word that are printed
+constexpr std::size_t longest_shown = 24;  // maximum number of characters of a word that are printed
 
-// Returns a tokenizer with the same vocabulary that does not normalise words, because the counted words are normalised.
+// Returns a tokenizer with the same vocabulary, but without normalisation, because the counted words are normalised.
 WordPiece for_words(const WordPiece& tokenizer) {
     WordPiece::Options options = tokenizer.options();
     options.lower = options.clean = options.split_ideographs = options.recognise_special = false;

@@ -9,7 +9,7 @@
 namespace masquerade {
 
 // Returns a table with lines of at most 80 columns, followed by two lists: at most `most` words with an [UNK], and at
-// most `most` characters that the vocabulary lacks. The most frequent ones come first.
+// most `most` characters that the vocabulary lacks. Both lists begin with the most frequent item.
 //
 // The words must have been counted with the tokenizer's own NormaliseOptions. Each punctuation mark and each
 // ideograph counts as a word. Characters are counted in the normalised words, bytes in the original lines without

@@ -115,7 +115,7 @@ constexpr Rule rules[] = {
     {U"/_^·‐‑", always, both},
 };
 
-// Applies the rules to a sign.
+// Returns the sides of a sign on which the rules write no space.
 Hold hold_of(const Place& place) {
     for (const Rule& rule : rules)
         if (rule.signs.find(place.sign.first) != rule.signs.npos && rule.fits(place)) return rule.hold;

@@ -24,7 +24,8 @@ inline std::u32string numbers(std::string_view table) {
     return all;
 }
 
-// Calls use(first code point, last code point, value) for each range of code points in a table of the kind `values`.
+// Calls use(first code point, last code point, value) for each range of code points in a table of the kind `values`,
+// which gives all code points of a range the same value.
 template <class Use>
 void each_range(std::string_view table, Use use) {
     const std::u32string rows = numbers(table);
@@ -36,7 +37,8 @@ void each_range(std::string_view table, Use use) {
     }
 }
 
-// Sets the entries of `map` for all code points in a table of the kind `changes`.
+// Sets the entries of `map` for all code points in a table of the kind `changes`, which gives each code point the text
+// that it becomes.
 inline void add(std::string_view table, Map& map) {
     const std::u32string rows = numbers(table);
     char32_t c = 0;

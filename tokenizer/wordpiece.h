@@ -93,7 +93,7 @@ class WordPiece {
     Options options_;
     Characters characters_;
     std::vector<AddedToken> added_;
-    std::vector<bool> beyond_;  // beyond_[id]: whether the token has AddedToken::beyond; no word is split into it
+    std::vector<bool> beyond_;  // beyond_[id]: the token has AddedToken::beyond, so words are never split into it
     Trie first_, later_;        // pieces that begin a word; pieces that continue a word, without "##"
     AddedTokens in_text_;
     // silent_: ids of the tokens that decode() does not write. guarded_: ids of the added tokens with single_word.

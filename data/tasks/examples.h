@@ -89,7 +89,7 @@ class Examples {
     int longest = 0;
     std::uint64_t files = 0;
     virtual std::uint64_t cut() const { return 0; }  // number of files that are longer than max_length tokens
-    WordList vocabulary;                             // special tokens first
+    WordList vocabulary;                             // the tokens in the order of their ids
 };
 
 // Opens a task of task_kinds(), or a folder of text files (open_files()). `reader` is the tokenizer for the files if

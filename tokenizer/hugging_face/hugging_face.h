@@ -38,9 +38,10 @@ HuggingFace read_tokenizer_json(const std::string& path);
 
 // Returns the text of a tokenizer.json that the library can load (Tokenizer.from_file). The special tokens of the
 // vocabulary become added tokens even if `added` lacks them, so the library recognises them in text and skips them when
-// decoding. tokenizer.json cannot express Rules::google; for such a tokenizer, the library's results differ in the
-// characters listed at Rules. If several tokens are equal, only the last one is written, as by transformers. The ids of
-// the earlier ones are only in vocab.txt, where read_tokenizer_json() finds them if the file is in the same folder.
+// decoding. tokenizer.json cannot express Rules::google; for a tokenizer with these rules, the library's results differ
+// in the characters that characters.h lists (enum Rules). If several tokens are equal, only the last one is written, as
+// by transformers. The ids of the earlier ones are only in vocab.txt, where read_tokenizer_json() finds them if the file
+// is in the same folder.
 std::string tokenizer_json(const Vocabulary& vocabulary, const WordPiece::Options& options,
                            const std::vector<AddedToken>& added = {});
 

@@ -14,7 +14,7 @@ namespace {
 
 using Notes = std::vector<std::string>;
 
-// Returns the field itself or, if it is a Sequence, its only item.
+// Returns the field itself or, if it is a Sequence, the only item of its list. `items` is the key of this list.
 TokenizerField alone(const TokenizerField& field, const char* items) {
     if (field.is_null() || field.type() != "Sequence") return field;
     std::vector<TokenizerField> list = field[items].list();

@@ -173,7 +173,8 @@ class Additions {
         }
     }
 
-    // Adds the rest of BERT's five special tokens, if the vocabulary has them, as transformers always does.
+    // Adds those of BERT's five special tokens that the vocabulary has and that were not added yet, as transformers
+    // always does.
     void five() {
         for (const char* token : special_tokens) {
             const int id = read_.vocabulary.id(token);
