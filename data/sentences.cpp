@@ -90,7 +90,7 @@ Sentences SentenceSource::take(std::size_t tokens) {
             epoch_++;
             next_ = 0;
             shuffle();
-            if (!taken.empty()) break;  // ends the batch with the epoch; otherwise, it could have a sentence twice
+            if (!taken.empty()) break;  // ends the batch, which could otherwise contain a sentence twice
         }
         const Sentence& s = sentences_[order_[next_]];
         if (!taken.empty() && used + s.size() > tokens) break;

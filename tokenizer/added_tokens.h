@@ -21,7 +21,7 @@ struct AddedToken {
     bool strip_left = false;   // a match includes the white space before the token
     bool strip_right = false;  // a match includes the white space after the token
     bool normalised = false;   // the token's normalised form is searched for in the normalised text
-    bool beyond = false;       // only an added token: the WordPiece model, which splits words, does not know it
+    bool beyond = false;       // not a piece of the WordPiece model: words are never split into this token
 };
 
 class AddedTokens {

@@ -42,7 +42,7 @@ struct Tables {
         });
         for (const auto& [c, parts] : steps)
             if (parts.size() == 1) mark(c);
-        for (const auto& [parts, c] : composed) mark(char32_t(parts));  // the low 32 bits: the second part
+        for (const auto& [parts, c] : composed) mark(char32_t(parts));  // the low 32 bits are the second character
         for (char32_t i = 0; i < vowels; i++) mark(vowel + i);
         for (char32_t i = 1; i < finals; i++) mark(before_final + i);
     }
@@ -98,7 +98,7 @@ char32_t composite(char32_t first, char32_t second) {
     return found == tables().composed.end() ? 0 : found->second;
 }
 
-// Composes each character with the nearest starter before it (a character of combining class 0), unless a character in
+// Composes each character with the nearest starter (character of combining class 0) before it, unless a character in
 // between blocks the composition.
 std::u32string composed(const std::u32string& text) {
     std::u32string all;

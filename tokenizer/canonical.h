@@ -40,9 +40,9 @@ void sort_by_class(char32_t* begin, char32_t* end);
 // Decides whether a stretch of text that is not in NFC (`before`) is replaced by its NFC (`after`).
 using MayCompose = std::function<bool(std::string_view before, std::string_view after)>;
 
-// Returns the text in NFC. Bytes that are not UTF-8 are unchanged, and so is a stretch for which `may` returns false.
-// Each stretch is as short as possible: it ends before the next character that NFC neither changes nor joins to the text
-// before it.
+// Returns the text in NFC. Works on stretches of the text that are as short as possible: a stretch ends before the next
+// character that NFC neither changes nor joins to the text before it. A stretch for which `may` returns false stays
+// unchanged, and so do bytes that are not UTF-8.
 std::string nfc(std::string_view text, const MayCompose& may = nullptr);
 
 }  // namespace masquerade

@@ -23,7 +23,7 @@ enum class Rules { google, hugging_face };
 
 struct NormaliseOptions {
     bool lower = true;                       // convert to lower case
-    std::optional<bool> strip_accents = {};  // decompose (NFD), drop marks (category Mn); not set: as `lower`
+    std::optional<bool> strip_accents = {};  // decompose (NFD) and drop marks (category Mn); not set: same as `lower`
     bool clean = true;                       // drop control and format characters
     bool split_ideographs = true;            // each ideograph is a word by itself
     bool single_digits = false;              // each digit 0-9 is a word by itself
@@ -97,7 +97,7 @@ class Characters {
 };
 
 // Whether the character is a word character (\w in Unicode regular expressions), such as a letter, mark, digit or
-// connector.
+// underscore.
 bool is_word_character(char32_t c);
 
 // Returns the Unicode version of the tables.

@@ -13,7 +13,7 @@ class CodePointTable {
   public:
     T operator[](char32_t c) const { return entries_[block_of_[c / block] * block + c % block]; }
 
-    // Returns the entry of c, which may be changed. The reference is valid until the next call.
+    // Returns the entry of c; the caller may change it. The reference is valid until the next call of at().
     T& at(char32_t c) {
         std::uint16_t& number = block_of_[c / block];
         if (number == 0) {

@@ -73,9 +73,9 @@ std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std
     return composed(with_spaces(std::move(words), never_joined_));
 }
 
-// Returns the text in NFC, because encoding may have decomposed it. A stretch of the text is composed only if its
-// decomposed and its composed form normalise to equal text, which is not certain if accents are not stripped. If
-// composing would change which added tokens are recognised, the whole text is returned unchanged.
+// Returns the text in NFC, because encoding may have decomposed it. A character sequence is composed only if it is
+// normalised to the same text before and after composition, which is not certain if accents are not stripped. If
+// composition would change which added tokens are recognised, the whole text is returned unchanged.
 std::string WordPiece::composed(std::string text) const {
     const auto same = [&](std::string_view before, std::string_view after) {
         return normalise(before, characters_).text == normalise(after, characters_).text;

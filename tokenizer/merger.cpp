@@ -45,7 +45,8 @@ void Merger::run(int size, const std::function<void()>& progress) {
 }
 
 void Merger::change(int left, int right, Count by, int word) {
-    // Multiplication by an odd number scrambles the key without collisions. std::hash would not scramble it.
+    // The hash table needs scrambled keys, and std::hash does not scramble integers. Multiplication by an odd number
+    // scrambles the key without collisions.
     std::uint64_t both = (std::uint64_t(left) << 32 | std::uint32_t(right)) * 0x9E3779B97F4A7C15u;
     auto [place, is_new] = ids_.try_emplace(both, pairs_.size());
     if (is_new) pairs_.push_back({left, right});
@@ -68,8 +69,8 @@ void Merger::merge(int id) {
     pairs_[id].count = 0;  // `pair` is no longer valid: pairs_ may have grown
 }
 
-// Merges the pair (left, right) into the token `merged` wherever it occurs in word w. Goes from left to right; `kept`
-// is the number of tokens of the new sequence so far.
+// Merges each occurrence of the pair (left, right) in word w into the token `merged`, from left to right. `kept` is the
+// number of tokens of the new sequence so far.
 void Merger::merge_in(int w, int left, int right, int merged) {
     Word& word = words_[w];
     int* tokens = &cut_[word.begin];

@@ -30,7 +30,7 @@ class Words {
         go_to(0, false);
     }
 
-    // Moves to the next word; false at the end of the line.
+    // Moves to the next word. Returns false at the end of the line.
     bool next();
 
     const std::string& text() const { return text_; }  // the current word: not empty, valid UTF-8

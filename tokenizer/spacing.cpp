@@ -152,14 +152,15 @@ class Writer {
     std::string line;
 
   private:
-    // Whether to write no space between the two words.
+    // Whether the two words are joined without a space.
     bool closes(const SpacedWord& before, const SpacedWord& word) const {
         if (!before.alone() && !word.alone()) return false;
         bool joined = before.hold.right || word.hold.left || is_wide(before.last) || is_wide(word.first);
         return joined && !forbidden(before, word);
     }
 
-    // Whether a space is necessary, because without it encoding would find a wrong added token or miss one.
+    // Whether the two words must have a space between them: without it, encoding would find a wrong added token or miss
+    // one.
     bool forbidden(const SpacedWord& before, const SpacedWord& word) const {
         if (before.kind == SpacedWord::Kind::guarded && is_word_character(word.first)) return true;
         if (word.kind == SpacedWord::Kind::guarded && is_word_character(before.last)) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A map from byte strings to numbers: a trie, stored as a double array (Aoe 1989). If node n has a child along byte
-// b, the child is node base[n] + b, and the parent stored there is n. A match visits one node per byte.
+// A map from byte strings to numbers: a trie, stored as a double array (Aoe 1989). If byte b leads from node n to its
+// child c, then c = base[n] + b and parent[c] = n. A match visits one node per byte.
 #pragma once
 #include <string_view>
 #include <utility>

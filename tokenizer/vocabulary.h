@@ -32,7 +32,7 @@ class Vocabulary {
     // Reads one token per line. Only LF ends a line, because U+2028 (line separator) is a token of bert-base-chinese.
     // A CR before the LF and a byte order mark are dropped. An empty line is the empty token.
     static Vocabulary load(const std::string& path);
-    std::string lines() const;  // the text of the file; throws TokenizerError if a token contains a line feed
+    std::string lines() const;  // the text of a vocab.txt; throws TokenizerError if a token contains a line feed
 
     int size() const { return int(tokens_.size()); }
 

@@ -88,7 +88,7 @@ std::string casing_note(const Vocabulary& vocabulary, bool lower) {
 
 Simplified simplify(const Vocabulary& vocabulary, const std::vector<std::string>& first) {
     // Lower-casing and accent stripping are off. Otherwise, U+2260 (not equal), which is not a punctuation mark, would
-    // become an equals sign, which is one.
+    // become an equals sign, which counts as a punctuation mark.
     const Characters characters(NormaliseOptions{false});
     std::vector<bool> taken(vocabulary.size());
     std::vector<std::string> tokens;

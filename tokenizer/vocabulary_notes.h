@@ -19,8 +19,8 @@ std::vector<std::string> vocabulary_notes(const Vocabulary& vocabulary, const No
 // is false but the vocabulary seems to be made for lower-cased text. Returns "" otherwise.
 std::string casing_note(const Vocabulary& vocabulary, bool lower);
 
-// A vocabulary without the tokens that encoding can never produce, as in bert4keras (load_vocab, simplified=True). A
-// model's embedding table then needs only the rows in keep_tokens.
+// The result of simplify(): a smaller vocabulary, as in bert4keras (load_vocab, simplified=True). A model's embedding
+// table then needs only the rows in keep_tokens.
 struct Simplified {
     Vocabulary vocabulary;
     std::vector<int> keep_tokens;  // keep_tokens[new id] is the old id

@@ -19,7 +19,7 @@ namespace masquerade {
 
 struct Piece {
     int id;
-    int begin, end;  // bytes [begin, end) of the original line, including stripped marks after the piece
+    int begin, end;  // bytes [begin, end) of the original line, including marks that were stripped after the piece
     int word;        // index of the word in the line, from 0
 };
 
@@ -39,8 +39,8 @@ class WordPiece {
         bool recognise_special = false;  // whether "[SEP]" in the text is read as the special token
     };
 
-    // The vocabulary must contain [UNK]. Tokens in `added` are recognised in the text, but special tokens only with
-    // recognise_special. If `added` is empty, the special tokens of the vocabulary are used instead.
+    // The vocabulary must contain [UNK]. Tokens in `added` are recognised in the text, but special tokens only if
+    // options.recognise_special is true. If `added` is empty, the special tokens of the vocabulary are used instead.
     WordPiece(Vocabulary vocabulary, Options options, std::vector<AddedToken> added = {});
     explicit WordPiece(Vocabulary vocabulary) : WordPiece(std::move(vocabulary), Options()) {}
 
@@ -94,7 +94,7 @@ class WordPiece {
     Characters characters_;
     std::vector<AddedToken> added_;
     std::vector<bool> beyond_;  // beyond_[id]: the token has AddedToken::beyond, so words are never split into it
-    Trie first_, later_;        // pieces that begin a word; pieces that continue a word, without "##"
+    Trie first_, later_;        // first_: pieces that begin a word; later_: pieces that continue a word, without "##"
     AddedTokens in_text_;
     // silent_: ids of the tokens that decode() does not write. guarded_: ids of the added tokens with single_word.
     std::set<int> silent_, guarded_;

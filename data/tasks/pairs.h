@@ -34,8 +34,8 @@ const std::vector<PairTask>& pair_tasks();
 const PairTask& find_pair_task(const PairOptions& o);
 
 // The sizes of a star graph: `degree` paths, called arms, pass through one node, the centre. An arm has `shortest` to
-// `longest` nodes including the centre. At least `ahead` of its nodes come after the centre. The names of the nodes
-// are drawn from `nodes` words.
+// `longest` nodes including the centre, and at least `ahead` nodes after the centre. The names of the nodes are drawn
+// from `nodes` words.
 struct StarLevel {
     const char* name;
     int degree, shortest, longest, ahead, nodes;

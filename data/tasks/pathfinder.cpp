@@ -38,8 +38,8 @@ double distance(const Dash& d, Point p) {
     return distance(d.at(std::clamp(t, -length / 2, length / 2)), p);
 }
 
-// Whether a dash is far enough from the border, from all dashes of other curves, and from all dashes of its own curve
-// except the last one.
+// Whether a new dash is far enough from the border, from all dashes of other curves, and from all dashes of its own
+// curve except the last one, which the new dash follows.
 bool fits(const Dash& d, const std::vector<Curve>& others, const Curve& own) {
     for (Point p : {d.tail(), d.tip()})
         if (std::min(p.x, p.y) < border || std::max(p.x, p.y) > side - border) return false;

@@ -23,7 +23,7 @@ struct HuggingFace {
 };
 
 // Reads a tokenizer.json with these parts:
-//   normalizer      BertNormalizer, Replace of single characters before it, or none
+//   normalizer      none, or BertNormalizer; before BertNormalizer, there may be Replace of single characters
 //   pre_tokenizer   BertPreTokenizer
 //   model           WordPiece with "[UNK]" and "##". The n tokens have the ids 0 to n - 1. Exception: if a vocab.txt in
 //                   the same folder repeats a token, the JSON has only the last id of this token; the earlier ids are
@@ -40,8 +40,8 @@ HuggingFace read_tokenizer_json(const std::string& path);
 // vocabulary become added tokens even if `added` lacks them, so the library recognises them in text and skips them when
 // decoding. tokenizer.json cannot express Rules::google; for a tokenizer with these rules, the library's results differ
 // in the characters that characters.h lists (enum Rules). If several tokens are equal, only the last one is written, as
-// by transformers. The ids of the earlier ones are only in vocab.txt, where read_tokenizer_json() finds them if the file
-// is in the same folder.
+// by transformers. The ids of the earlier ones are only in vocab.txt; read_tokenizer_json() finds them there if
+// vocab.txt is in the same folder.
 std::string tokenizer_json(const Vocabulary& vocabulary, const WordPiece::Options& options,
                            const std::vector<AddedToken>& added = {});
 
@@ -58,7 +58,7 @@ std::map<std::string, std::string> tokenizer_files(const WordPiece& tokenizer);
 //               special_tokens_map.json and added_tokens.json. If all of these JSON files are missing, vocab.txt is
 //               read as if it were given alone.
 //               In both cases, the additional special tokens of tokenizer_config.json and special_tokens_map.json are
-//               read. A tokenizer of another kind (MeCab, jieba, SentencePiece) is refused with its name.
+//               read. A tokenizer of another kind (MeCab, jieba, SentencePiece) is refused; the message names it.
 //   any other   a vocab.txt, with BERT's reference rules and lower-casing
 // A note warns if the settings keep capital letters but the vocabulary hardly has any, or if the settings lower-case
 // text but the vocabulary has many. For example, tokenizer_config.json of bert-base-chinese has do_lower_case false

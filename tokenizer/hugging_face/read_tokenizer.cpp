@@ -31,6 +31,7 @@ void compare(const TokenizerField& config, HuggingFace& read) {
 }
 
 // Settings of tokenizer_config.json. Only `value` fits the way in which BERT splits text; other values are refused.
+// `otherwise` is the part of the message that says why.
 struct Expected {
     const char *key, *value, *otherwise;
 };
