@@ -134,7 +134,7 @@ std::vector<Package> parse_packages(const std::vector<std::string>& packages_fil
             Package package;
             package.name = one_line(stanza["Package"]);
             package.source = one_line(stanza["Source"]);
-            package.source.resize(std::min(package.source.find(" ("), package.source.size()));  // removes the version
+            package.source.resize(std::min(package.source.find(" ("), package.source.size()));  // removes " (VERSION)"
             if (package.source.empty()) package.source = package.name;
             const std::string md5 = one_line(stanza["Description-md5"]),
                               &own = stanza[stanza.count("Description") ? "Description" : "Description-en"];

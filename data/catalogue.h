@@ -11,10 +11,10 @@
 namespace masquerade {
 
 struct Package {
-    std::string name, source;  // source: source package; equals name if there is no Source field
+    std::string name, source;  // source: source package; equal to `name` if there is no Source field
     std::string synopsis;      // one line
     std::string description;   // long description on one line; may be empty
-    std::vector<std::pair<std::string, std::string>> translated = {};  // English and German sentences
+    std::vector<std::pair<std::string, std::string>> translated = {};  // English sentences with German translations
 };
 
 struct Catalogue {
@@ -23,9 +23,9 @@ struct Catalogue {
     std::vector<Package> packages;  // sorted by name
 };
 
-// Parses the contents of Packages files; packages without a synopsis are skipped. The German description of a package
-// comes from the Translation files; so does the English description if the Packages file lacks it. Descriptions are
-// found by the field Description-md5, a checksum of the English text. The result is sorted by name.
+// Parses the contents of Packages files; packages without a synopsis are skipped. The Translation files provide the
+// German description of a package and, if the Packages file lacks it, the English description. Both are found
+// by the field Description-md5, a checksum of the English text. The result is sorted by name.
 std::vector<Package> parse_packages(const std::vector<std::string>& packages_files,
                                     const std::vector<std::string>& translation_files);
 

@@ -20,7 +20,7 @@ struct Entry {
 int split_of(std::string_view group);
 
 struct Splits {
-    std::vector<std::string> lines[3];  // of train, dev, test; each line is source, or source<TAB>target
+    std::vector<std::string> lines[3];  // the lines of train, dev and test; a line is source, or source<TAB>target
 };
 
 // Makes splits without duplicate lines. Drops each entry of dev whose source or target occurs in train, and each

@@ -50,7 +50,7 @@ std::vector<Lost> lost_in(const WordPiece& tokenizer, const Strings& lines, int 
 // Counts over the sources or over the targets of many sentences.
 struct ReadCounts {
     std::int64_t lines = 0, cut = 0;      // cut: lines whose end was cut off
-    std::int64_t words = 0, unknown = 0;  // words: words that were not cut off; unknown: those that became [UNK]
+    std::int64_t words = 0, unknown = 0;  // words: words that were not cut off; unknown: words that became [UNK]
 };
 // Returns the counts for the sources of the sentences or, if `targets` is true, for their targets.
 ReadCounts counts_of(const WordPiece& tokenizer, const std::vector<Sentence>& sentences, bool targets);

@@ -28,7 +28,7 @@ struct TrainingText {
     TextOrigin origin;
     std::vector<std::string> train, held_out;
     std::vector<std::string> train_targets, held_out_targets;  // for pairs; otherwise empty
-    bool sources_alone = false;  // whether origin.file has targets, which were ignored because none were wanted
+    bool sources_alone = false;  // whether targets in origin.file were ignored, because only sentences were wanted
 };
 
 // The kind of text that a model needs:
@@ -36,7 +36,7 @@ struct TrainingText {
 //   pairs         source and target
 //   translations  pairs; the corpus in ./corpus gives its translations if it has any, otherwise its other pairs
 //   any           pairs if the text has targets, otherwise sentences
-//   none          no text, because a task provides the examples
+//   none          no text, because the model is trained on examples of a task or on vectors
 enum class TextKind { sentences, pairs, translations, any, none };
 inline bool only_pairs(TextKind wanted) { return wanted == TextKind::pairs || wanted == TextKind::translations; }
 
@@ -46,7 +46,7 @@ inline bool only_pairs(TextKind wanted) { return wanted == TextKind::pairs || wa
 //   the corpus in ./corpus
 //   questions of the built-in grammar, with a note to the user
 // The held-out lines are those of held_out_file, if a path is given. Otherwise, the corpus provides its dev file, and a
-// task generates further pairs; of any other text, one line in fifty is held out, chosen by its hash. If `wanted` is
+// task generates further pairs; of any other text, a hash of the line holds out one line in fifty. If `wanted` is
 // sentences, only the sources of pairs are used. For pairs, translations and any, a `file` without targets is allowed.
 // If `wanted` is none and `made` names no task, the text has no lines, and no path may be given.
 // Throws BadInput or BadUsage if there is no such text.

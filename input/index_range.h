@@ -16,8 +16,8 @@ struct IndexRange {
     // from `from` on.
     int from = 0, to = whole;
 
-    // The range in a list of `length` items: begin() is its first item, and end() the item after its last. Both are
-    // clipped to [0, length], as in Python.
+    // In a list of `length` items, begin() is the index of the first item of the range, and end() is the index after
+    // the last item. Both are clipped to [0, length], as in Python.
     int begin(int length) const { return clipped(from, length); }
     int end(int length) const { return clipped(to, length); }
 

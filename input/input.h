@@ -10,16 +10,16 @@
 
 namespace masquerade {
 
-constexpr std::size_t largest_text = 100'000'000;  // bytes; limit for JSON files, settings, safetensors headers
+constexpr std::size_t largest_text = 100'000'000;  // maximum size in bytes of JSON, settings and safetensors headers
 constexpr int deepest_json = 64;                   // maximum depth of nested lists and objects
 constexpr std::size_t most_json = 2'000'000;       // maximum number of JSON values, about 100 bytes of memory each
 
-// Called with the path of every file or run folder before it is read. A program can set this function to one that
-// throws if the program will also overwrite the file (tools/outputs.h).
+// Called with the path of every file, and of every folder of a training run, before it is read. A program can set this
+// function to one that throws if the program will also overwrite the file (tools/outputs.h).
 inline std::function<void(const std::string& path)> before_reading = [](const std::string&) {};
 
 // Reads a file, a pipe or a terminal to its end, into `bytes`. Returns "", or one line that says why reading failed.
-// It fails if there are more than `largest` bytes. Never waits for another program to open a pipe.
+// Reading fails, too, if there are more than `largest` bytes. Never waits for another program to open a pipe.
 std::string read_whole(const std::string& path, std::string& bytes, std::size_t largest);
 
 // Parses JSON. All code of the engine and the programs parses JSON with this function. Returns "" or the problem, as

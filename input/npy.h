@@ -12,8 +12,8 @@ struct Matrix {
     std::vector<double> numbers;  // row by row
 };
 
-// Reads the matrix in `bytes`, the contents of a .npy file: two dimensions, float32 or float64, row by row and
-// little-endian. Returns "", or what is wrong with the file and what is expected.
+// Reads the matrix in `bytes`, the contents of a .npy file. The file must have two dimensions, and float32 or float64
+// numbers, little-endian and row by row. Returns "", or what is wrong with the file and what is expected.
 std::string read_npy(const std::string& bytes, Matrix& matrix);
 
 }  // namespace masquerade

@@ -49,7 +49,7 @@ struct TaskKind {
         ClueOf* of;
     };
     const char *name, *what;
-    const char* mask;  // the specification of the attention mask
+    const char* mask;  // the attention mask, such as "A causal" (models/masks/words.h)
     bool scattered;    // true if the positions of the answers differ from example to example
     WordsOf* words;
     int (*longest)(const TaskOptions&);  // upper bound of the number of tokens of an example

@@ -11,12 +11,12 @@
 namespace masquerade {
 namespace {
 
-constexpr int bar = -1;  // the token |, which is not one of w0, w1, ...
+constexpr int bar = -1;  // the number of the token | among the words, whose numbers are 0, 1, ...
 
 PairTask::Size size_of_words(const PairOptions& o) { return {o.words == 0 ? 32 : o.words, o.length, o.length}; }
 
-// Returns a source of random words, and a target that is the source after `change`. All lengths from 0 to o.length are
-// equally likely.
+// Returns a source of random words, and a target that `change` makes from the source. All lengths from 0 to o.length
+// are equally likely.
 template <void (*change)(std::vector<int>&)>
 WordPair changed(const PairOptions& o, Sequence& random) {
     WordPair p;

@@ -24,9 +24,9 @@ WordList keys_and_values(const TaskOptions& o) {
 }
 
 // Multi-query associative recall (Arora et al. 2023): [CLS] k v k v ..., then every key k once more; there, the model
-// must predict the value v that followed k. A key can only be repeated at every second position after the pairs. The
-// positions are drawn without replacement; the g-th of them, g = 1, 2, ..., has the weight g^(a-1), where a = 0.01.
-// Random words fill all positions that are not drawn.
+// must predict the value v that followed k. A key can be repeated at every second position after the pairs; these
+// positions have the numbers g = 1, 2, ... The positions of the keys are drawn from them without replacement, with the
+// weights g^(a-1), where a = 0.01. Random words fill all other positions.
 Solved recall(const TaskOptions& o, Sequence& random) {
     const int keys = o.vocabulary / 2, places = (o.length - 2 * o.pairs) / 2;
     if (o.pairs > keys || o.pairs > places)
@@ -46,7 +46,7 @@ Solved recall(const TaskOptions& o, Sequence& random) {
     for (int g = 0; g < places; g++) drawn.emplace_back(std::log(random.uniform_double()) * std::pow(g + 1, 0.99), g);
     std::sort(drawn.rbegin(), drawn.rend());
     for (int i = 2 * o.pairs; i < o.length; i++) s.tokens.push_back(random_word(o, random));
-    std::vector<std::pair<int, int>> asked;  // row -> answer
+    std::vector<std::pair<int, int>> asked;  // positions of repeated keys, with the values
     for (int p = 0; p < o.pairs; p++) {
         const int row = 1 + 2 * o.pairs + 2 * drawn[p].second;
         s.tokens[row] = key[p];

@@ -21,7 +21,7 @@ namespace masquerade {
 
 class AttentionWords {
   public:
-    // Throws BadUsage if the words do not follow the grammar above, or if they name an unknown kind.
+    // Throws BadUsage if the text does not have the form described at the top of this file, or names an unknown kind.
     AttentionWords(const std::string& words, int layers);
     // Returns the kind of attention that a layer uses for the rows of the source A or the encoder (`part` is 0), or for
     // the rows of the target B or the decoder (`part` is 1).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The Transformer stack of which all models consist: embeddings, L layers, and the head of BERT's masked language
-// model, whose last matrix is the token embedding (tied). The mask of a pass decides whether the stack works as BERT,
+// model, whose last matrix is the token embedding (tied). The attention mask decides whether the stack works as BERT,
 // as a language model, as an encoder or as a decoder.
 #pragma once
 #include <algorithm>
@@ -24,7 +24,7 @@ struct BackboneOptions {
     int head_rows = 1;
     int types = 2;                      // number of segment ids, which are 0 .. types-1
     int positions = 512;                // P, number of positions, which are 0 .. P-1
-    bool rotary = true;                 // whether queries and keys are rotated; false: learned position embeddings
+    bool rotary = true;                 // RoPE: queries and keys are rotated; false: learned position embeddings
     bool rotary_value = false;          // whether the values of attention are rotated, too
     double rotary_base = 10000;         // position p rotates pair i of a head of width D by the angle p / base^(2i/D)
     std::string attention = "softmax";  // name of a kind (attention_kinds()), or a text with several (AttentionWords)
@@ -68,7 +68,7 @@ class Backbone {
     Tensor* run(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const {
         return run(tape, rows, pass(tape, rows, graph));
     }
-    // Applies the final norm of a pre-norm stack. A post-norm stack has no final norm; for it, returns x.
+    // Applies the final norm of a pre-norm stack. Returns x itself for a post-norm stack, which has no final norm.
     Tensor* finish(Tape& tape, Tensor* x) const;
     // Returns for each layer an empty state of incremental decoding, such as an empty KV cache. `slots` describes the
     // texts that are generated in parallel. `part` is the part of a document to which the generated rows belong: 0 for
@@ -100,7 +100,7 @@ class Backbone {
     // Returns the loss of each of the N rows of h, without gradient.
     Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;
 
-    // Type and device of the weight matrices. If a tape runs the stack, it must have this type, and the tape's arena
+    // Type and device of the weight matrices. A tape that runs the stack must have this type, and the arena of the tape
     // must be on this device.
     DType storage() const { return token_->dtype; }
     Device device() const { return token_->device; }
@@ -110,8 +110,8 @@ class Backbone {
 
   private:
     // The differences between the stacks of a model. prefix: the start of a stack's parameter paths. embedding: the
-    // stack whose embedding this stack uses, or null if it has its own. cross: whether it has cross-attention. head:
-    // whether it has a head.
+    // stack whose embedding this stack uses, or null if it has its own. cross: whether the stack has cross-attention.
+    // head: whether the stack has a head.
     struct Place {
         std::string prefix;
         const Backbone* embedding = nullptr;

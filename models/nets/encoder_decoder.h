@@ -11,7 +11,8 @@ struct EncoderDecoderOptions {
     BackboneOptions stack;  // options of the encoder, and of the decoder except for its number of layers
     int decoder_layers = 6;
     // Whether cross-attention uses rotary positions if self-attention does (BackboneOptions::rotary). The objective
-    // `mass` then needs them: without them, the decoder cannot tell where in the sentence the hidden span is.
+    // `mass` needs the rotary positions in both: otherwise, the decoder cannot tell where in the sentence the hidden
+    // span is.
     bool rotary_cross = true;
 };
 

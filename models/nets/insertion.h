@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The Insertion Transformer (Stern et al. 2019). A canvas is the part of a target that is already there; its slots are
-// the places where words can be inserted. p(c,l) is the probability of inserting the word c into slot l. It is computed
-// from the hidden rows o_l and o_{l+1} on either side of the slot. These are rows of a decoder that sees its whole
-// canvas and the encoder, or of one stack that reads both source and canvas. h_l is the row of slot l, and z_l are the
-// logits of all words in slot l. b, q, P_k, M, W and the matrix V are parameters:
+// The Insertion Transformer (Stern et al. 2019). A canvas has the words of a target that have been inserted so far; its
+// slots are the places where more words can be inserted. p(c,l) is the probability of inserting the word c into
+// slot l. It is computed from the hidden rows o_l and o_{l+1} on either side of the slot. These are rows of a decoder
+// that sees its whole canvas and the encoder, or of one stack that reads both source and canvas. h_l is the row of
+// slot l, and z_l are the logits of all words in slot l. b, q, P_k, M, W and the matrix V are parameters:
 //
 //   h_l = head([o_l o_{l+1}])                         z_l = h_l W + b     W: the word embedding
 //   joint          p(c,l) = softmax of z over all slots and words
@@ -26,7 +26,7 @@ struct InsertionOptions {
     // slot is [o_l o_{l+1}] itself, and the logits are computed with a separate matrix W, not with the word embedding.
     bool projection = true;
     int mixture = 1;  // K, the number of components of the mixture; 1: no mixture
-    // Whether the model stores a score for each word, from which the order of insertion follows
+    // Whether the model stores a score for each word; the scores determine the order of insertion
     // (InsertionRule::scores).
     bool scored = false;
 };
@@ -65,8 +65,8 @@ class InsertionTransformer : public TargetNet {
         return one_->finish(tape, one_->run(tape, batch.rows, one_->pass(tape, batch.rows, batch.graph), before));
     }
     // The tensors from which the probabilities of words and slots are computed, for the M slots of a batch. A slot is a
-    // place where words can be inserted. Each document of the batch is a canvas (the words of a target that are already
-    // there) or padding without effect.
+    // place where words can be inserted. Each document of the batch is a canvas (the words inserted so far) or
+    // padding without effect.
     struct Slots {
         Tensor* h;                // (M, K E): for each slot, E numbers for each of the K components of the mixture
         Tensor* bias = nullptr;   // (documents, V): bias of the logits of all slots of a document, or null
@@ -148,9 +148,11 @@ class InsertionTransformer : public TargetNet {
   private:
     std::unique_ptr<EncoderDecoder> two_;
     std::unique_ptr<Backbone> one_;
-    // The parameters in the formulas at the top of this file: q (1,E); V and W, each (vocabulary,E).
+    // Parameters in the formulas at the top of this file. query_ is q, (1,E); contextual_ is V and words_ is W, each
+    // (vocabulary,E).
     Tensor *query_ = nullptr, *contextual_ = nullptr, *words_ = nullptr;
-    // The matrices P_k of all K components of the mixture, (K E,E); the matrix M, (K,E), which gives their weights pi.
+    // mixture_: the matrices P_k of all K components of the mixture, (K E,E). weights_: the matrix M, (K,E), which
+    // gives the weights pi of the components.
     Linear mixture_, weights_;
 };
 

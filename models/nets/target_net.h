@@ -21,7 +21,7 @@ class TargetNet {
                                       batch.labels.count, smoothing);
     }
     // The losses of a batch without label smoothing, for evaluation: one per label or, in an insertion model, one per
-    // canvas (the part of a target that is already there).
+    // canvas (the words inserted so far).
     struct Losses {
         Tensor* each;
         int count;  // number of losses of real labels or canvases; the losses of padding follow

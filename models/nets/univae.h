@@ -54,8 +54,8 @@ class UniVae {
     // If the prior depends on the source, a second pass of the encoder half reads only the sources, and computes the
     // priors and the KLs of the samples.
     std::vector<LatentSample> encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
-    // If the prior depends on the source: samples the latents of these sources (Batch::sources) from the prior, the
-    // lowest layer first. use(l, sample) returns the z of latent layer l on which the layers above depend, which is
+    // Only for a prior that depends on the source: samples the latents of the sources (Batch::sources) from the prior,
+    // the lowest layer first. use(l, sample) returns the z of latent layer l on which the layers above depend; this is
     // usually sample.z.
     void draw(Tape& tape, const Batch& sources, const LatentNoise* noise,
               const std::function<Tensor*(int, const LatentSample&)>& use) const;
@@ -74,10 +74,10 @@ class UniVae {
     };
     Loss loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const;
 
-    // Computes from the first batch the initial values of the latents' parameters that depend on data (Latent::start).
-    // Call it before the first training step.
+    // Some parameters of latents get initial values that depend on data (Latent::start). start() computes these values
+    // from the first batch. Call start() before the first training step.
     void start(const Batch& batch, const LatentNoise& noise) const;
-    // Updates the states of the latents, such as codebooks. Call it after the backward pass.
+    // Updates the states of the latents, such as codebooks. Call learn() after the backward pass.
     void learn(Tape& tape, const Loss& loss) const;
 
     int latent_of(int layer) const;  // index of the latent at the input of a layer; -1 if the layer has no latent
