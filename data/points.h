@@ -36,9 +36,9 @@ class VectorSource {
 // file is damaged, is not a matrix of float32 or float64, or contains a number that is not finite.
 Matrix read_vectors(const std::string& path, std::uint64_t* hash = nullptr);
 
-// Opens a toy by its name or a .npy file with a matrix (N,D), of which one row in ten is held out. Throws BadUsage if
-// `what` is neither, and BadInput if the file is damaged, has fewer than ten rows or two columns, or numbers that are
-// not finite.
+// Opens a toy by its name, or a .npy file with one vector per row, of which one row in ten is held out. Throws BadUsage
+// if `what` is neither, and BadInput if the file is damaged, has fewer than ten rows or two columns, or numbers that
+// are not finite.
 std::unique_ptr<VectorSource> open_points(const std::string& what, std::uint64_t seed);
 
 }  // namespace masquerade

@@ -69,7 +69,7 @@ TrainingText grammar_text(const std::string& held_out_file) {
     return t;
 }
 
-// Returns a text without lines, for a model whose task provides the examples.
+// Returns a text without lines, for a model that is trained on examples of a task or on vectors.
 TrainingText no_text() {
     TrainingText t;
     t.origin.name = "examples of its task";

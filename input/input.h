@@ -12,7 +12,7 @@ namespace masquerade {
 
 constexpr std::size_t largest_text = 100'000'000;  // maximum size in bytes of JSON, settings and safetensors headers
 constexpr int deepest_json = 64;                   // maximum depth of nested lists and objects
-constexpr std::size_t most_json = 2'000'000;       // maximum number of JSON values, about 100 bytes of memory each
+constexpr std::size_t most_json = 2'000'000;       // maximum number of JSON values; each takes about 100 bytes
 
 // Called with the path of every file, and of every folder of a training run, before it is read. A program can set this
 // function to one that throws if the program will also overwrite the file (tools/outputs.h).

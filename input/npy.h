@@ -9,7 +9,7 @@ namespace masquerade {
 
 struct Matrix {
     std::int64_t rows = 0, columns = 0;
-    std::vector<double> numbers;  // row by row
+    std::vector<double> numbers;  // the numbers of the matrix, row by row
 };
 
 // Reads the matrix in `bytes`, the contents of a .npy file. The file must have two dimensions, and float32 or float64

@@ -19,7 +19,7 @@ Characters::Characters(const NormaliseOptions& options)
     set_ascii();
 }
 
-// The flags in the tables have the values of Character::Flag.
+// The flags in characters_table.h have the values of Character::Flag, so they are not converted.
 void Characters::set_flags(const NormaliseOptions& options) {
     const bool google = options.rules == Rules::google;
     std::uint32_t used = Character::space | Character::punctuation, for_sigma = 0;

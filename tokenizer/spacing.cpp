@@ -87,28 +87,29 @@ struct Rule {
 };
 constexpr Hold none{}, left{true, false}, right{false, true}, both{true, true};
 
-// The first matching row decides. A sign without a matching row has a space on both sides.
+// The first matching row decides: a sign that the row lists gets the row's Hold if the row's condition is true. A sign
+// without a matching row has a space on both sides.
 constexpr Rule rules[] = {
     {U"#$%&'()*+,-./:;<=>@[\\^_`{|}", in_chinese, both},
     {U"\"~", single_in_chinese, both},  // if two quotes follow each other, the space between them stays: 好," "真
 
-    {U"'’", contraction, both},   // it's
-    {U"'’`", single_open, left},  // 'please', `eager'
-    {U"'", opens, right},         // say 'please'
-    {U"\"“", double_open, left},  // "so", „so“
+    {U"'’", contraction, both},   // example: it's
+    {U"'’`", single_open, left},  // example: 'please', `eager'
+    {U"'", opens, right},         // example: say 'please'
+    {U"\"“", double_open, left},  // example: "so", „so“
 
-    {U".,:–", digits_around, both},  // 3.14, 1,000, 10:30, 1939–45
-    {U".", letters_around, both},    // a.m.
-    {U".", name, both},              // node.js, www.debian.org
-    {U":", doubled, both},           // foo::bar
-    {U"/", address_ends, left},      // see https://x.org/ for more
-    {U"(", call, both},              // main()
+    {U".,:–", digits_around, both},  // example: 3.14, 1,000, 10:30, 1939–45
+    {U".", letters_around, both},    // example: a.m.
+    {U".", name, both},              // example: node.js, www.debian.org
+    {U":", doubled, both},           // example: foo::bar
+    {U"/", address_ends, left},      // example: see https://x.org/ for more
+    {U"(", call, both},              // example: main()
 
-    {U"+", second, left},          // c++
-    {U"+", after_word, left},      // gtk+
-    {U"-", second, left},          // a -- b
-    {U"-", dash, none},            // parser library - development files
-    {U"-@=", words_around, both},  // well-known, me@home.org, key=value
+    {U"+", second, left},          // example: c++
+    {U"+", after_word, left},      // example: gtk+
+    {U"-", second, left},          // example: a -- b
+    {U"-", dash, none},            // example: parser library - development files
+    {U"-@=", words_around, both},  // example: well-known, me@home.org, key=value
 
     {U".,:;!?…%‰)]}'’”", always, left},
     {U"([{\"“„‘‚`+#$@¿¡", always, right},

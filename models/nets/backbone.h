@@ -25,7 +25,7 @@ struct BackboneOptions {
     int types = 2;                      // number of segment ids, which are 0 .. types-1
     int positions = 512;                // P, number of positions, which are 0 .. P-1
     bool rotary = true;                 // RoPE: queries and keys are rotated; false: learned position embeddings
-    bool rotary_value = false;          // whether the values of attention are rotated, too
+    bool rotary_value = false;          // whether the rotary positions also rotate the values of attention
     double rotary_base = 10000;         // position p rotates pair i of a head of width D by the angle p / base^(2i/D)
     std::string attention = "softmax";  // name of a kind (attention_kinds()), or a text with several (AttentionWords)
     AttentionOptions attention_options = {};  // values of the settings in attention_settings()
@@ -34,7 +34,7 @@ struct BackboneOptions {
     std::string ffn = "gelu";    // name of a feed-forward part (feed_forward_kinds()); the head has the same activation
     bool bias = true;            // whether linear layers and the head have biases
     bool head_bias = false;      // whether the head has biases even if `bias` is false
-    int kv_heads = 0;            // G, number of key/value heads, a divisor of H; 0: H
+    int kv_heads = 0;            // G, number of key/value heads, a divisor of `heads`; 0: `heads`
     GeluKind gelu = GeluKind::erf;
     double eps = 1e-12;
     double deviation = 0.02;  // standard deviation of the initial weights
@@ -53,17 +53,18 @@ class Backbone {
     static Backbone encoder(Parameters& parameters, const BackboneOptions& options);
     static Backbone decoder(Parameters& parameters, const BackboneOptions& options, const Backbone& encoder);
 
-    // Returns the input of the first layer, (N,C): the sum of the embeddings of each row's token, segment id and, if
-    // options.rotary is false, position; then a norm and dropout; then the linear map from E to C if E is not C.
+    // Returns the input of the first layer, (N,C): N rows of width C. A row is the sum of the embeddings of its token,
+    // its segment id and, if options.rotary is false, its position. A norm and dropout follow, and then a linear map to
+    // the width C if the embeddings have another width.
     Tensor* embed(Tape& tape, const TokenRows& rows) const;
     // Returns what the layers need to know about these rows (struct Pass). The mask `graph` must outlive the pass.
     Pass pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const;
     // A function that run() calls before layer i. x is the input of the layer. The function may change x, the mask and
     // everything else in the pass.
     using BeforeLayer = std::function<void(int i, Tensor*& x, Pass& pass)>;
-    // Embeds the rows and runs the first `count` layers (-1: all). Returns the output of the last layer that ran:
-    // (N,C), or only the rows in pass.query_rows if `before` sets them for this layer. All models run their layers with
-    // this function.
+    // Embeds the N rows and runs the first `count` layers (-1: all). Returns the output of the last layer that ran, of
+    // width C: (N,C), or only the rows in pass.query_rows if `before` sets them for this layer. All models run their
+    // layers with this function.
     Tensor* run(Tape& tape, const TokenRows& rows, Pass pass, const BeforeLayer& before = {}, int count = -1) const;
     Tensor* run(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const {
         return run(tape, rows, pass(tape, rows, graph));
@@ -80,7 +81,8 @@ class Backbone {
         return std::any_of(layers.begin(), layers.end(),
                            [](const Block& layer) { return layer.shape.kind != layer.shape.target_kind; });
     }
-    // Returns h(N,E) = norm(activation(dense(x))). The product of h with the tied embedding gives the logits.
+    // Returns h = norm(activation(dense(x))), (N,E): N rows that have the width E of the embedding. The product of h
+    // with the tied embedding gives the logits.
     Tensor* head(Tape& tape, Tensor* x) const;
     Tensor* word_weights() const { return token_; }   // (V,E): the token embedding, V tokens of width E
     Tensor* word_bias() const { return head_bias_; }  // (V), the biases of the logits, or null
@@ -123,7 +125,7 @@ class Backbone {
 
     std::string prefix_;
     AttentionWords kinds_;
-    Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // embeddings (V,E), (types,E), (P,E)
+    Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // embeddings, E wide: (V,E), (types,E), (P,E)
     std::shared_ptr<Companion> companion_;  // second stream of rows through the layers; null if no attention has one
     std::shared_ptr<const Norm> embedding_norm_, final_norm_, head_norm_;
     Linear embedding_project_, head_dense_;

@@ -10,8 +10,8 @@ namespace masquerade {
 struct EncoderDecoderOptions {
     BackboneOptions stack;  // options of the encoder, and of the decoder except for its number of layers
     int decoder_layers = 6;
-    // Whether cross-attention uses rotary positions if self-attention does (BackboneOptions::rotary). The objective
-    // `mass` needs the rotary positions in both: otherwise, the decoder cannot tell where in the sentence the hidden
+    // Whether cross-attention uses rotary positions if self-attention does (BackboneOptions::rotary). If self-attention
+    // does, the objective `mass` needs rotary_cross: otherwise, the decoder cannot tell where in the sentence the hidden
     // span is.
     bool rotary_cross = true;
 };
@@ -23,8 +23,9 @@ class EncoderDecoder : public TargetNet {
           encoder(Backbone::encoder(p, o.stack)),
           decoder(Backbone::decoder(p, decoder_stack(o), encoder)) {}
 
-    // The output of the encoder, to which the decoder attends. x: the last hidden state, (Ne,C). companion: the second
-    // stream that some kinds of attention pass from layer to layer beside x (class Companion), or null.
+    // The output of the encoder, to which the decoder attends. x: the last hidden state, (Ne,C), Ne encoder rows of
+    // width C. companion: the second stream that some kinds of attention pass from layer to layer beside x (class
+    // Companion), or null.
     struct Encoded {
         Tensor* x;
         std::shared_ptr<Companion> companion;
@@ -50,7 +51,8 @@ class EncoderDecoder : public TargetNet {
         pass.rotates_cross = rotates_cross();
         return pass;
     }
-    // Encodes batch.source and runs the decoder on batch.rows. Returns the last hidden state of the decoder, (N,C).
+    // Encodes batch.source and runs the decoder on batch.rows. Returns the last hidden state of the decoder, (N,C): N
+    // decoder rows of width C.
     Tensor* rows(Tape& tape, const Batch& batch) const {
         const Encoded read = encode(tape, batch.source, batch.source_graph, batch.source_masks);
         const Pass pass = decoder_pass(tape, batch.rows, batch.graph, batch.source, read, batch.cross_graph);

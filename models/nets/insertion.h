@@ -54,7 +54,7 @@ class InsertionTransformer : public TargetNet {
         }
     }
 
-    // Returns the last hidden state of the stack that reads the canvases, (N,C).
+    // Returns the last hidden state of the stack that reads the canvases, (N,C): N rows of width C.
     Tensor* rows(Tape& tape, const Batch& batch) const {
         if (two_) return two_->rows(tape, batch);
         const std::vector<char> parts = parts_of_rows(batch.parts);
@@ -69,7 +69,7 @@ class InsertionTransformer : public TargetNet {
     // padding without effect.
     struct Slots {
         Tensor* h;                // (M, K E): for each slot, E numbers for each of the K components of the mixture
-        Tensor* bias = nullptr;   // (documents, V): bias of the logits of all slots of a document, or null
+        Tensor* bias = nullptr;   // (documents, V words): bias of the logits of all slots of a document; null: none
         Tensor* mix = nullptr;    // logits of the mixture weights pi: (M,K), or (documents,K) if joint; null if K = 1
         Tensor* place = nullptr;  // (M) the logit of each slot, q . h_l with the parameter q; null if joint
         const std::vector<int>* first = nullptr;      // (documents+1) document g has the slots first[g] .. first[g+1]-1
@@ -101,8 +101,8 @@ class InsertionTransformer : public TargetNet {
         s.h = tanh(tape, mixture_(tape, h, "mixture"), "tanh");  // (M,K E), K rows per slot
         return s;
     }
-    // Choice j of J is the word words[j] in the slot of[j]. Returns the logits of all choices, (J,K), and for each slot
-    // the log-sum-exp of the logits of all words, (M,K).
+    // Choice j of J is the word words[j] in the slot of[j]. Returns, for each of the K components of the mixture, the
+    // logits of all choices, (J,K), and the log-sum-exp of the logits of all words in each of M slots, (M,K).
     ChosenLogits chosen(Tape& tape, const Slots& s, const std::vector<int>& of, const std::vector<int>& words) const {
         return chosen_logits(tape, s.h, words_, head_stack().word_bias(), s.bias, tape.ints(*s.documents),
                              tape.ints(of), tape.ints(words), "slots.logits");

@@ -10,8 +10,8 @@ namespace masquerade {
 class TargetNet {
   public:
     virtual ~TargetNet() = default;
-    // Returns the output of the head for each of the M labels, (M,E). The product of this output with the tied
-    // embedding gives the logits, except in an insertion model, which has its own formulas (insertion.h).
+    // Returns the output of the head, (M,E): E numbers for each of the M labels. The product of this output with the
+    // tied embedding gives the logits, except in an insertion model, which has its own formulas (insertion.h).
     virtual Tensor* hidden(Tape& tape, const Batch& batch) const = 0;
     virtual const Backbone& head_stack() const = 0;  // the stack whose head predicts the labels
 

@@ -139,8 +139,8 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
         });
     }
     if (!options.latent.source_prior) return samples;
-    // Like q, the prior is a product over the latents l, of p(z_l | source, z_0 .. z_(l-1)). The prior of each latent
-    // is therefore computed with the lower latents that q has drawn.
+    // Like q, the prior is a product over the latents l, of p(z_l | source, z_0 .. z_(l-1)). The prior of
+    // latent l is therefore computed with the samples z_0 .. z_(l-1) that were drawn from q.
     auto scope = tape.scope("prior");
     read(tape, *batch.sources, [&](int l, Tensor* cls) {
         latents[l].use_prior(tape, cls, samples[l]);
@@ -165,7 +165,7 @@ Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*
             if (const int l = latent_of(i); l >= 0)
                 x = replace_rows(tape, x, tape.ints(batch.read_which), latents[l].out(tape, z[l]),
                                  text("replaced.", l));
-        });  // (M,C)
+        });  // (M,C): a row per label
     const auto before = [&](int i, Tensor*&, Pass& pass) {
         const int l = latent_of(i);
         pass.part = 1;

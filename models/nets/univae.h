@@ -59,18 +59,19 @@ class UniVae {
     // usually sample.z.
     void draw(Tape& tape, const Batch& sources, const LatentNoise* noise,
               const std::function<Tensor*(int, const LatentSample&)>& use) const;
-    // Runs the decoder half with the latents z, K tensors (B,Z). Returns the last hidden states of the decoder rows
-    // with a label, (M,C). Unless the model is conditional, every decoder row has a label.
+    // Runs the decoder half. z: the K latents, each (B,Z), with Z numbers for each of B documents. Returns the last
+    // hidden states of the M decoder rows with a label, (M,C), where C is the width. If the model is not conditional,
+    // every decoder row has a label.
     Tensor* decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const;
-    // Runs both halves as one sequence. Returns the last hidden state of every decoder row with a label, (M,C). If
-    // `noise` is null, the latents are the means.
+    // Runs both halves as one sequence. Returns the last hidden states of the M decoder rows with a label, (M,C), where
+    // C is the width. If `noise` is null, the latents are the means.
     Tensor* joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
 
     struct Loss {
-        Tensor* total;   // (1) in nats per label: reconstruction + kl_weight * KL + LatentSample::loss
+        Tensor* total;   // (1) reconstruction loss + kl_weight * KL + LatentSample::loss, in nats per label
         Tensor* losses;  // (M) reconstruction loss of every label
         std::vector<LatentSample> latents;
-        Tensor* documents = nullptr;  // (B) 1, or 0 for padding documents; null if no latent has a codebook (vq)
+        Tensor* documents = nullptr;  // (B) weights: 1, or 0 for padding; null if no latent has a codebook (vq)
     };
     Loss loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const;
 
