@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The class Characters: a table of what normalisation with the given options does to each code point. It needs no Unicode
-// library. The data is in characters_table.h, which tools/unicode/make_table.py generates.
+// The class Characters: a table of what normalisation with the given options does to each code point. It needs no
+// Unicode library. The data is in characters_table.h, which tools/unicode/make_table.py generates.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -36,13 +36,13 @@ WordSet words_of(const char* list) {
     return {std::istream_iterator<std::string>(words), {}};
 }
 
-// Words that follow an apostrophe: it's, we'll, o'clock.
+// Words that follow an apostrophe, as in it's, we'll and o'clock.
 const WordSet contracted = words_of("s t d m ll re ve clock");
 
-// Words that follow a full stop inside a name: wikipedia.org, node.js, index.html.
+// Words that follow a full stop inside a name, as in wikipedia.org, node.js and index.html.
 const WordSet extensions = words_of("org com net io fm js py pl pm rb el h sh html json conf yml md txt");
 
-// Words that follow a dash in the synopses of packages, such as "parser library - development files".
+// Words that follow a dash in the synopses of packages, as in "parser library - development files".
 const WordSet parts = words_of(
     "common core data devel development doc docs documentation feature header headers library libraries metapackage node "
     "python python3 runtime rust shared utilities");

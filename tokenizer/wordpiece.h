@@ -58,9 +58,9 @@ class WordPiece {
     // words; the other special tokens are not written, but end a word.
     //
     // If encode() returned the ids, and if they contain neither [UNK] nor a token that decode() does not write, then
-    // encode(decode(ids)) == ids. If encoding strips accents, it decomposes every character; the text is then composed
-    // to NFC, unless that would change which added tokens the text contains. If encoding does not strip accents,
-    // composed and decomposed characters stay as they are in the tokens.
+    // encode(decode(ids)) == ids. If encoding strips accents, the tokens consist of decomposed characters; decode()
+    // then composes the text to NFC, unless that would change which added tokens the text contains. If encoding does
+    // not strip accents, decode() leaves composed and decomposed characters as they are in the tokens.
     std::string decode(const std::vector<int>& ids) const;
 
     // Encodes and decodes a line, but writes unknown words in their normalised form instead of [UNK]. The result is the

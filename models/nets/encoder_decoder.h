@@ -11,8 +11,8 @@ struct EncoderDecoderOptions {
     BackboneOptions stack;  // options of the encoder, and of the decoder except for its number of layers
     int decoder_layers = 6;
     // Whether cross-attention uses rotary positions if self-attention does (BackboneOptions::rotary). If self-attention
-    // does, the objective `mass` needs rotary_cross: otherwise, the decoder cannot tell where in the sentence the hidden
-    // span is.
+    // does, the objective `mass` needs rotary_cross: otherwise, the decoder cannot tell where in the sentence the
+    // hidden span is.
     bool rotary_cross = true;
 };
 

@@ -156,8 +156,8 @@ void UniVae::draw(Tape& tape, const Batch& sources, const LatentNoise* noise,
 }
 
 // The decoder half of the split form. In each layer with a latent, the keys have one more row per document, Out(z). The
-// decoder half sees nothing else of the encoder half. In a conditional model, the row Out(z) of a document replaces the
-// row [CLS] of the source that the decoder half reads.
+// decoder half sees nothing else of the encoder half. A conditional model has no such key: there, Out(z) replaces the
+// row of [CLS] of the source that the decoder half reads.
 Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
     if (options.conditional)
