@@ -12,7 +12,7 @@ namespace masquerade {
 
 // Returns one line for each kind of defect: missing special tokens, equal tokens, and tokens that no text can produce
 // with these options. The lines name tokens with their line numbers in the vocabulary, from 1. Tokens in brackets,
-// such as [unused7], count as possible, because programs use them by name.
+// such as [unused7], are not listed as tokens that no text can produce, because programs use them by name.
 std::vector<std::string> vocabulary_notes(const Vocabulary& vocabulary, const NormaliseOptions& options = {});
 
 // Returns a warning if `lower` is true but the vocabulary seems to be made for text with capital letters, or if `lower`
