@@ -187,7 +187,8 @@ std::string write_catalogue_corpus(const Catalogue& catalogue, const std::string
         for (const auto& [english, german] : package.translated)
             translations.push_back({package.source, english, german});
         if (package.description.empty()) continue;
-        // Cuts a very long description, because read_text() would cut it when it reads the corpus.
+        // Cuts a very long description. Otherwise, read_text() would cut it and log a warning each time it reads the
+        // corpus.
         TextCounts ignored;
         titles.push_back(
             {package.source, clean_line(package.description, longest_sentence, ignored), package.synopsis});

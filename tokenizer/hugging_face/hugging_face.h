@@ -61,8 +61,8 @@ std::map<std::string, std::string> tokenizer_files(const WordPiece& tokenizer);
 //               read. A tokenizer of another kind (MeCab, jieba, SentencePiece) is refused; the message names it.
 //   any other   a vocab.txt, with BERT's reference rules and lower-casing
 // A note warns if the settings keep capital letters but the vocabulary hardly has any, or if the settings lower-case
-// text but the vocabulary has many. For example, tokenizer_config.json of bert-base-chinese has do_lower_case false
-// although its authors lower-case text.
+// text but the vocabulary has many capital letters. For example, tokenizer_config.json of bert-base-chinese has
+// do_lower_case false, although the authors of this model lower-case text.
 // If `cased` is given, it says whether text keeps capitals and accents, whatever the files say. The note about capital
 // letters then compares the vocabulary with `cased`.
 HuggingFace read_tokenizer(const std::string& path, std::optional<bool> cased = {});
