@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reads text: one sentence per line, or source<TAB>target per line. Bytes that are not UTF-8 are dropped and overlong
-// sentences are cut; a warning gives the numbers of dropped bytes and cut sentences. It is an error if a file cannot
-// be read, has no sentences, or has more than 1 % invalid bytes.
+// Reads text: one sentence per line, or source<TAB>target per line. Invalid bytes (not UTF-8, or NUL) are dropped and
+// overlong sentences are cut; a warning gives the numbers of dropped bytes and cut sentences. It is an error if a file
+// cannot be read, has no sentences, or has more than 1 % invalid bytes.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -9,6 +9,7 @@
 
 namespace masquerade {
 
+// Fills the sets that decode() uses: silent_, guarded_, never_joined_ and joins_digits_.
 void WordPiece::prepare_decoding() {
     for (const char* token : special_tokens)
         if (int id = vocabulary_.id(token); id >= 0) silent_.insert(id);
@@ -16,9 +17,10 @@ void WordPiece::prepare_decoding() {
         if (token.special) silent_.insert(token.id);
         if (!recognises(token)) continue;
         if (token.single_word) guarded_.insert(token.id);
-        // decode() must not join two words if the text of an added token arises: encoding would find this token. Spaces
-        // are removed from the text, because normalise() puts spaces around ideographs. If a token itself contains a
-        // space, the token can still arise from two words with a space between them.
+        // If decode() wrote two words without a space between them, the text of an added token could arise, and
+        // encoding would find this token instead of the two words. never_joined_ prevents that. Spaces are removed from
+        // the text of the token, because normalise() puts spaces around ideographs. never_joined_ is no help for a
+        // token that contains a space: its text can arise from two words with a space between them.
         std::string text = token.normalised ? normalise(token.text, characters_).text : token.text;
         text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
         if (!text.empty()) never_joined_.push_back(std::move(text));
@@ -30,6 +32,7 @@ void WordPiece::prepare_decoding() {
 
 std::string WordPiece::decode(const std::vector<int>& ids) const { return decode(ids, {}); }
 
+// unknown[i] is the normalised text of the i-th piece that became [UNK].
 std::string WordPiece::reading(std::string_view line) const {
     std::vector<int> ids;
     std::vector<std::string> unknown;
@@ -73,9 +76,9 @@ std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std
     return composed(with_spaces(std::move(words), never_joined_));
 }
 
-// Returns the text in NFC, because encoding may have decomposed it. A character sequence is composed only if it is
-// normalised to the same text before and after composition, which is not certain if accents are not stripped. If
-// composition would change which added tokens are recognised, the whole text is returned unchanged.
+// Returns the text in NFC, because encoding may have decomposed it. A character sequence is composed only if
+// normalise() makes the same text of it before and after composition. (If accents are not stripped, the two texts may
+// differ.) If composition would change which added tokens are recognised, the whole text is returned unchanged.
 std::string WordPiece::composed(std::string text) const {
     const auto same = [&](std::string_view before, std::string_view after) {
         return normalise(before, characters_).text == normalise(after, characters_).text;
@@ -91,6 +94,7 @@ std::string WordPiece::composed(std::string text) const {
     return recognised(all) == recognised(text) ? all : text;
 }
 
+// Unlike decode(), takes the spaces from `line` instead of guessing them.
 std::string WordPiece::spelled(std::string_view line, const std::vector<Piece>& pieces) const {
     std::string text;
     for (std::size_t i = 0; i < pieces.size(); i++) {

@@ -57,7 +57,7 @@ constexpr Stream make_stream(std::uint64_t seed, std::string_view name, std::uin
 // of these middles exactly.
 constexpr float uniform(std::uint32_t bits) { return (float(bits >> 9) + 0.5f) * (1.0f / 8388608.0f); }
 
-// Draws random numbers on the host, one after the other: for shuffles, initial weights and the sampling of tokens.
+// Draws random numbers on the host, one after the other, for example for shuffles and for the choice of hidden tokens.
 class Sequence {
   public:
     constexpr Sequence(std::uint64_t seed, std::string_view name, std::uint32_t a = 0, std::uint32_t b = 0)

@@ -287,8 +287,9 @@ void check_contract(const Op& op, Findings& findings);
 // How exactly the results of an op for some rows alone must agree with its results for the same rows in a batch: in all
 // bits, or within the allowed errors. `near` is for cuBLASLt, whose algorithm may depend on the number of rows.
 enum class RowsAlone { same_bits, near };
-// check_precision() and check_contract() on a device. Precision is checked in f32 and bf16 against f64 on the CPU. If
-// `far` is true, the sizes are large and calls take long, so fewer combinations of requested gradients are tried.
+// check_precision() and check_contract() on a device. Precision is checked in f32 and bf16 against f64 on the CPU.
+// check_contract_on() tries sets of gradients that a backward computes while the others are absent. If `far` is true,
+// which is meant for large `sizes`, it tries only two such sets, because each call takes long.
 void check_precision_on(Device device, const Op& op, Sizes sizes, Findings& findings);
 void check_contract_on(Device device, const Op& op, std::vector<Sizes> sizes, const std::vector<DType>& types,
                        Findings& findings, RowsAlone rows = RowsAlone::same_bits, bool far = false);

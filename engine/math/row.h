@@ -144,9 +144,9 @@ HD void gaussian_sample_row_grad(Lanes lanes, const A* dz, const A* x, const A* 
     });
 }
 
-// KL(N(mu, exp l) || N(m, exp p)) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1). A row x (2Z) holds mu, then
-// l; a row `prior` (2Z) holds m, then p. A null prior is the standard normal distribution, m = p = 0. If kls is Z, kl
-// receives the Z terms of the sum; if kls is 1, it receives the sum.
+// Three quantities of number i of the KL of two Gaussians, KL(N(mu, exp l) || N(m, exp p)) =
+// 1/2 sum_i((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1). A row x (2Z) holds mu, then l; a row `prior` (2Z) holds m,
+// then p. A null prior is the standard normal distribution, m = p = 0.
 template <class A>
 struct GaussianTerm {
     A apart, narrow, ratio;  // mu - m, exp(-p), l - p, for the means mu, m and the clamped log variances l, p
@@ -157,6 +157,7 @@ struct GaussianTerm {
         ratio = clamped_log_variance(x[Z + i]) - p;
     }
 };
+// The KL of two Gaussians. If kls is Z, kl receives the Z terms, each with the factor 1/2; if kls is 1, their sum.
 template <class A, class Lanes>
 HD void gaussian_kl_row(Lanes lanes, const A* x, const A* prior, A* kl, int kls, int Z) {
     const auto of = [&](int i) {

@@ -73,8 +73,8 @@ Tensor* state_attention(Tape& tape, Tensor* x, const std::vector<Tensor*>& pack,
                         Tensor* before = nullptr, Tensor** after = nullptr, const std::vector<Tensor*>& gate = {});
 int state_numbers(int width, const StateRule& rule);
 // The local positional lambda (formula: engine/nn/attention/lambda.cpp). Returns y (Nq,C). q (Nq,C) has the arithmetic
-// type. v[s] (Nk,C) holds the values of key source s of the graph. e (2 reach + 1,C) has a row for each distance from
-// -reach to reach. The graph must outlive the step.
+// type A (ops.h). v[s] (Nk,C) holds the values of the Nk rows of key tensor s of the graph. e is (2 reach + 1,C): row
+// reach + j - i is for query position i and key position j. The graph must outlive the step.
 Tensor* local_lambda(Tape& tape, Tensor* q, Tensor* e, const std::vector<Tensor*>& v, const SegmentGraph& graph,
                      int heads, const std::string& name);
 // Attention within hash buckets. Returns y (Nq,C); q, k and v are (N,C). `rotations` holds the random vectors for

@@ -11,7 +11,7 @@
 namespace masquerade {
 namespace {
 
-// A size as ops.h states it: the product of a number and letters, such as "2Z" or "HD".
+// A size as ops.h states it: the product of digits and letters, such as "2Z" or "HD". ("12" would be 1 times 2.)
 struct Size {
     std::int64_t number = 1;
     std::string letters;
@@ -30,7 +30,7 @@ struct Stated {
     std::string name;
     bool optional = false, any_shape = false;
     std::vector<Size> sizes;
-    char type = 'S';
+    char type = 'S';  // 'S', 'A', or 'E' for either
 };
 
 // The shapes that ops.h states for an op, and the parameters of the op. Both are prepared only once, so that the check
@@ -49,6 +49,7 @@ struct Shapes {
     std::vector<Parameter> parameters;
     std::vector<int> order;  // indices of the parameters for which ops.h states something, in the order of `all`
 
+    // Parses the string of an op. An op with an empty string, such as a backward, has the string of the op before it.
     explicit Shapes(int op) : base(op_names[op]), text(*op_shapes[op] || op == 0 ? op_shapes[op] : op_shapes[op - 1]) {
         base.resize(std::min(base.size(), base.find("_forward")));
         std::istringstream in(text);
@@ -68,6 +69,7 @@ struct Shapes {
         std::istringstream list(op_parameters[op]);
         for (std::string type; std::getline(list, type, ',');) {
             const std::string name(name_of_parameter(op_parameters[op], parameters.size()));
+            // If ops.h does not state a gradient dx itself, dx has the shape and type of x.
             const int own = find(name), stated = own < 0 && name[0] == 'd' ? find(name.substr(1)) : own;
             parameters.push_back({name, type.find("View") != type.npos, type.find("Grad") != type.npos,
                                   char(type.find("int ") != type.npos ? std::toupper(name[0]) : 0), stated});

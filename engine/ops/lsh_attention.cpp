@@ -138,7 +138,8 @@ struct Pairs {
     HD A keep(int i, int j, int head) const {
         if (threshold == 0) return A(1);
         const int m = sorted.plan.query[i];
-        // The channel of a key, which selects its random number, is the index of the key in its list (list_plan.h).
+        // The channel selects the random number of a key. It consists of the head and of the index of the key in the
+        // list of its group (list_plan.h).
         const std::uint32_t channel =
             (std::uint32_t(head) << 20) + std::uint32_t(j - sorted.plan.first_key[sorted.plan.group[j]]);
         const Four words = stream.at(std::uint32_t(document[m]), std::uint32_t(position[m]), channel / 4);

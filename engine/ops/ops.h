@@ -134,13 +134,16 @@ OP(attention_backward,
    (View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph, AttentionRule rule, Grad dq, Grads dkv))
 
 // Attention through a state of R slots (engine/math/state.h), for each head: the slots absorb the keys that the graph
-// lets row i see, then the query x_i reads the slots. There are Nq query rows and Nk key rows.
-//     x        if rule.read is attend: (Nq,C) of the storage type S; otherwise (Nq,H R) of the arithmetic type A
+// lets row i see, and their values; then row i of x reads the slots. There are Nq query rows and Nk key rows.
+//     x        if rule.read is attend: the queries (Nq,C), of the storage type S; otherwise (Nq,H R), of the arithmetic
+//              type A: for each head, R numbers that say how much of each slot the row reads
 //     kv[s]    if rule.read is attend: keys, then values (Nk,2C), or rows that are both key and value (Nk,C);
 //              otherwise values (Nk,C)
 //     pack[s]  (Nk,H R): for each key and head, R numbers that say how much of the key each slot absorbs. The op
-//              multiplies them by rule.scale. If rule.pack is pair, pack[s] is (Nk,H 2R).
-//     gate[s]  (Nk,H): the logits of the gates; only if rule.pack is gated
+//              multiplies them by rule.scale. If rule.pack is pair, pack[s] is (Nk,H 2R): R numbers for the key of a
+//              head, then R for its value
+//     gate[s]  (Nk,H): the logit of each key's gate, which shrinks what the slots hold of earlier keys; only if
+//              rule.pack is gated
 //     before   row b is the state of document b before the first row of the document: StateShape::numbers() numbers
 //              for each of the H heads
 //     after    like before; row b is the state of document b after the last row of the document
@@ -314,7 +317,7 @@ OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Gra
 // insertion decoder may insert a token. Each of the M slots has K vectors h_r of E numbers: row m of h(M,K E) contains
 // the vectors r = m K + k of slot m, for k < K. Vector r has a logit for each of the V tokens c; the logits are never
 // stored all at once:
-//     logits[r,c] = h_r . w(V,E)_c + b(V)_c + bias(G,V)[groups(M)_m, c]
+//     logits[r,c] = h_r . w(V,E)_c + b(V)_c + bias(B,V)[groups(M)_m, c]
 //     lse(M,K)_mk = log sum_c exp logits[m K + k, c]
 // Pair j consists of slot slots(J)_j and token tokens(J)_j. Pair j has K logits:
 // z(J,K)_jk = logits[slots_j K + k, tokens_j]. groups and slots ascend; a pair may occur more than once. b and bias may

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Element-wise ops: activations and the sum of two tensors.
+// Element-wise ops: activations and the sum of two tensors. along<A, g> (math/gate.h, math/point.h) computes dy g(x),
+// where g is the derivative. store_points() skips a gradient that is absent.
 #include "engine/math/gate.h"
 #include "engine/ops/launch.h"
 
@@ -10,6 +11,7 @@ template <class A>
 HD A tanh_point(A x) {
     return tanh_of(x);
 }
+// dx = dy (1 - y^2), where y = tanh(x) is the output of the forward
 template <class A>
 HD A tanh_point_grad(A dy, A y) {
     return dy * tanh_grad(y);

@@ -49,8 +49,8 @@ struct Example {
     // reads the source and the target, the numbers of source and target rows of the decoder half. Other models with
     // two stacks do not use this field.
     Document document;
-    // For each row, the number that the mask needs: a rank (two_stream_mask(), tree_of()) or a weight (pseudo_mask()).
-    // Empty if the mask needs no such number.
+    // For each row, the number that the mask needs. two_stream_mask(): its place in the order of prediction. k-bert:
+    // its entity or fact, as tree_of() numbers them. pseudo_mask(): its span and kind (`weight` there). Else empty.
     std::vector<int> rank;
     Labels labels;             // labels of `rows`
     bool same_source = false;  // whether this example shares the previous example's source; if so, `source` is empty

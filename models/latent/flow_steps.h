@@ -27,7 +27,7 @@ struct FlowOptions {
 class FlowSteps {
   public:
     FlowSteps() = default;
-    // Adds the parameters of a flow of Z = `size` numbers, under `path`. Throws BadUsage if Z is too large.
+    // Adds the parameters of a flow of Z = `size` numbers, under `path`. Throws BadUsage if Z is above 1024.
     FlowSteps(Parameters& parameters, const std::string& path, int size, const FlowOptions& options);
 
     struct Mapped {
@@ -44,7 +44,7 @@ class FlowSteps {
     // which gets these vectors, chooses the scales and shifts such that the outputs of each ActNorm have mean 0 and
     // standard deviation 1 in each column. A checkpoint stores whether start() has run.
     bool waits_for_data() const;
-    void start(std::vector<Numbers> rows) const;
+    void start(std::vector<Numbers> rows) const;  // changes parameters; const, because they belong to Parameters
 
   private:
     // A linear map whose weight is never rounded to bf16, since rounding would make the flow's inverse inexact. The
@@ -62,6 +62,8 @@ class FlowSteps {
         // the form that lu_matrix_forward reads (engine/ops/ops.h).
         Linear mix;
         Tensor* order;  // (Z) the permutation P of W = P L (U + diag(s)); null unless FlowOptions::linear is "lu"
+        // The two layers of the coupling layer's net. The output of st has r, which gives the scales exp(2 tanh(r/2)),
+        // then the shifts t.
         Linear hidden, st;
     };
     Numbers net(const Step& step, Numbers u) const;

@@ -116,7 +116,8 @@ class OnSphere : public Latent {
     }
 
     mutable std::shared_ptr<const SphereDistribution> around_;
-    Tensor* change_ = nullptr;  // one number, log kappa - log options.kappa; null if kappa is fixed
+    // One number, log kappa - log options.kappa, before around() limits kappa; null if kappa is fixed.
+    Tensor* change_ = nullptr;
 };
 
 }  // namespace

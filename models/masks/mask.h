@@ -43,8 +43,8 @@ SegmentGraph cross_mask(const Documents& documents);
 
 // The mask of UniVAE's decoder pass in the layers with a latent. The queries are the rows of the target B. Row d of key
 // tensor 0 is the latent of document d; key tensor 1 holds the rows of B. A row of B sees the latent of its document,
-// the earlier rows of B, and itself. The attention output of a row of B is bit-identical to the output of the same row
-// under uniae_mask.
+// the earlier rows of B, and itself. If the latent has the key and the value that the row [CLS] of A has under
+// uniae_mask, the attention output of each row of B is bit-identical under both masks.
 SegmentGraph latent_mask(const Documents& documents);
 
 // The mask of a conditional UniVAE that runs both halves of document d as one sequence. The sequence has three parts:
@@ -68,13 +68,13 @@ struct CachedDocument {
     bool one_text = false;
 };
 // The mask for generation from left to right. In the key tensor token_source, the fresh rows follow the cached rows. A
-// fresh row sees the rows [seen_begin, seen_end) of key tensor 0 (fewer with a window), then the cached rows, then the
-// earlier fresh rows and itself. The results are bit-identical to the results of the same row in a pass over the whole
-// text.
+// fresh row sees the rows [seen_begin, seen_end) of key tensor 0 (fewer if a window applies to them), then the cached
+// rows, then the earlier fresh rows and itself. The results are bit-identical to the results of the same row in a pass
+// over the whole text.
 SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source);
 // The mask for generation from right to left. In the key tensor token_source, the fresh rows precede the cached rows. A
 // fresh row sees itself and later fresh rows, then the cached rows, then the rows [seen_begin, seen_end) of key tensor
-// 0 (fewer with a window). The whole text has these rows in the same order.
+// 0 (fewer with a window). In the text, the tokens of these rows stand in this order: fresh, cached, key tensor 0.
 SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, int token_source);
 
 // The masks of a permutation language model (Yang et al. 2019). rank[i] says when packed row i is predicted: 0 first, 1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The Transformer stack of which all models consist: embeddings, L layers, and the head of BERT's masked language
-// model, whose last matrix is the token embedding (tied). The attention mask decides whether the stack works as BERT,
-// as a language model, as an encoder or as a decoder.
+// The Transformer stack from which all models except Flow are built: embeddings, L layers and, except in an encoder,
+// the head of BERT's masked language model, whose last matrix is the token embedding (tied). The attention mask decides
+// whether the stack works as BERT, as a language model, as an encoder or as a decoder.
 #pragma once
 #include <algorithm>
 #include <functional>

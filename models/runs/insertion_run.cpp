@@ -138,7 +138,7 @@ void InsertionSettings::declare(Config& c) {
     declare_decoder(c, model.stacks);
     declare_reading(c, model.stacks.stack);
     declare_mask(c);
-    declare_rest(c, model.stacks.stack, false);
+    declare_rest(c, model.stacks.stack, false);  // false: no label smoothing
 }
 
 void InsertionSettings::adopt(const Stacks& stacks) { adopt_stacks(model.stacks, stacks); }
@@ -216,7 +216,7 @@ Canvas InsertionRun::canvas_of(const std::string& line) const {
     Canvas c;
     Encoder encoder(tokenizer);
     std::istringstream words(line);
-    bool closed = false;
+    bool closed = false;  // whether "_" closes the slot before the next word
     for (std::string word; words >> word;) {
         if (word == "_") {
             closed = true;
@@ -240,7 +240,7 @@ std::vector<Written> InsertionRun::insert(const Sentences& sources, const Search
         settings.order == "left_to_right" || settings.finalization == InsertionSettings::End::sequence;
     how.finalization = sequence ? Finalization::sequence : Finalization::slot;
     check(how);
-    how.longest = std::min(options.maximum, settings.max_target) - 1;
+    how.longest = std::min(options.maximum, settings.max_target) - 1;  // both maxima include [SEP], the canvas does not
     Tokens forbidden = special_tokens();
     forbidden.insert(forbidden.end(), options.forbidden.begin(), options.forbidden.end());
     ObjectiveOptions objective = objective_options();
@@ -292,6 +292,7 @@ RunWriter InsertionRun::writer(const Writing& how) {
         throw BadUsage(
             "--count needs a model that samples text; insertion writes a target for each line of standard input");
     insert({}, options, {});  // checks the options now, before input lines are read
+    // 0 samples: the writer reads input lines.
     return {0, [=](const Strings& lines, std::uint32_t first) {
                 const Split split = at_tabs(lines);
                 std::vector<Canvas> starts;

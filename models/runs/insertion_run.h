@@ -15,8 +15,11 @@ struct InsertionSettings : TargetSettings {
     InsertionOptions model;
     enum class Location : int { factorised, joint };
     enum class End : int { slot, sequence };
+    // How p(c,l) of a word c and a slot l is computed: as p(c|l) p(l), or by one softmax over all words and slots.
     Location content_location = Location::factorised;
+    // Which slots learn to predict the end token: every slot without a missing word, or only slots of complete targets.
     End finalization = End::slot;
+    // Which of its missing words a slot learns to insert first: a name of orders() in insertion_run.cpp, or a file.
     std::string order = "binary_tree";
 
     InsertionSettings();
@@ -24,10 +27,10 @@ struct InsertionSettings : TargetSettings {
     const char* architecture() const override { return "InsertionTransformer"; }
     void declare(Config& config) override;
     void adopt(const Stacks& stacks) override;
-    InsertionOptions net(int vocabulary) const;
+    InsertionOptions net(int vocabulary) const;  // the options of the model that these settings describe
     const std::vector<Objective>& table() const override { return insertion_objectives(); }
     Stacks stacks() const override;
-    InsertionForm form() const;
+    InsertionForm form() const;  // which stacks read source and canvas; follows from the objective
 };
 
 class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, TargetRun> {
@@ -41,7 +44,8 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
 
     std::vector<Hypotheses> write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const override;
     // Like write(), but also returns the round in which each token was inserted. `starts` has a canvas (the words to
-    // start from) for each source. If `starts` is empty, all canvases are empty at the start.
+    // start from) for each source. If `starts` is empty, all canvases are empty at the start. Throws BadUsage if
+    // `options` ask for beams or samples.
     std::vector<Written> insert(const Sentences& sources, const SearchOptions& options,
                                 std::vector<Canvas> starts = {}) const;
     // Makes a canvas (the text from which generation starts) of the words of a line. The word "_" does not become a
@@ -51,13 +55,15 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
     ObjectiveOptions objective_options() const override;
 
   protected:
+    // Computes InsertionTransformer::scores from the training text, if the order needs scores and training begins.
     void reads(const TrainingText& text) override;
     Strings write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t seed,
                         std::vector<Measure>& rows) const override;
 
   private:
-    // A copy of InsertionTransformer::scores, which has a number for each of the V tokens and thus defines their order
-    // of insertion. Null until objective_options() makes the copy.
+    // A copy on the host of InsertionTransformer::scores, which has a number for each of the V tokens: in a slot,
+    // missing words with small numbers are preferred. Null until objective_options() makes the copy; always null if the
+    // order needs no numbers.
     mutable std::shared_ptr<const Numbers> scores_;
 };
 

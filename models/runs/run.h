@@ -44,7 +44,7 @@ struct LineLimit {
 struct RunSettings {
     int vocabulary = 4000;  // size of the vocabulary, if it is learned from the training text
     bool cased = false;
-    bool keep_tokens = false;      // with --init: drop the tokens of the initial weights that the text does not contain
+    bool keep_tokens = false;      // with --init: keep only tokens that the text contains; false: keep all tokens
     DType precision = DType::f32;  // storage of activations and matrices in training; master weights are f32
     int batch_tokens = 360;
     std::string mask;  // attention masks, written as rules; empty: the masks that the family or objective defines

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Copies the weights of another model into a new run. start.h says which weights are copied.
 #include "models/runs/start.h"
 
 #include <algorithm>
@@ -195,6 +196,7 @@ void Start::extend(const RunSettings& settings, const std::string& task) {
     const Vocabulary& known = reader.vocabulary();
     const Strings words = settings.words(), answers = settings.answers();
     Vocabulary wanted = words.empty() ? with_more(known, answers) : Vocabulary(words);
+    // If the new vocabulary lacks a known token, the token is dropped, and the head is not copied.
     for (int id = 0; id < known.size(); id++) {
         const std::string& token = known.token(id);
         if (wanted.id(token) >= 0) continue;
@@ -205,6 +207,7 @@ void Start::extend(const RunSettings& settings, const std::string& task) {
                                 "whose tokens are all words of the task"));
         new_head_ = true;
     }
+    // If the old vocabulary has none of the answers, the head has not learned any answer, and is not copied either.
     if (!answers.empty() && wanted.size() == known.size() + int(answers.size())) new_head_ = true;
     if (wanted.lines() != known.lines()) extended_ = std::move(wanted);
 }
@@ -213,7 +216,7 @@ void Start::keep(const TrainingText& t) {
     const WordPiece reader = all_tokens();
     const Vocabulary& v = reader.vocabulary();
     const Tokens special = special_ids(v);
-    std::set<int> used(special.begin(), special.end());
+    std::set<int> used(special.begin(), special.end());  // ids of the tokens that are kept
     for (const AddedToken& token : reader.added()) used.insert(token.id);
     for (const auto* lines : {&t.train, &t.train_targets, &t.held_out, &t.held_out_targets})
         for (const std::string& line : *lines)
@@ -223,6 +226,8 @@ void Start::keep(const TrainingText& t) {
     chosen_ = wanted_tokens(reader, Vocabulary(std::move(tokens)));
 }
 
+// Copies the rows of those old tokens that the new vocabulary has, too. The other rows of `to` are random; they are
+// scaled so that their RMS is that of `from`.
 void Start::copy_known(const View& from, const View& to) const {
     const Numbers known = numbers_of(from);
     Numbers all = numbers_of(to);
@@ -250,13 +255,14 @@ std::string Start::give_weights(Run& run, std::string* warning) const {
     const Stacks theirs = stacks(), ours = run.stacks();
     expect_same_sizes(ours);
     const bool from_one = !theirs.decoder;
+    // number of rows of a projection to keys
     const int key_width = ours.first.key_heads() * (ours.first.width / ours.first.heads);
     struct Given {
         const Tensor* tensor;
         ParameterPart part;
-        bool taken = false;
+        bool taken = false;  // whether a parameter of the new model has this part as its counterpart
     };
-    std::map<std::string, Given> given;
+    std::map<std::string, Given> given;  // all parts of the old weights, by ParameterPart::key
     for (const Tensor& t : weights().all())
         for (const ParameterPart& part : parts_of(t.path, t.shape[0], attention_of(t.path, theirs), key_width))
             given[part.key] = {&t, part};
@@ -265,6 +271,8 @@ std::string Start::give_weights(Run& run, std::string* warning) const {
         return found == given.end() ? nullptr : &found->second;
     };
     const auto kind_of = [&](const Given& g) { return attention_of(g.tensor->path, theirs); };
+    // Names for the messages. fresh: new parts, which are initialised at random. left: old parts without counterpart.
+    // lost: those of `left` that are trained parameters of attention. replaced: kinds of attention that differ.
     std::set<std::string> fresh, left, replaced, lost;
     if (!gives_head()) fresh.insert("head");
     for (const Tensor& own : run.parameters.all()) {
@@ -275,6 +283,8 @@ std::string Start::give_weights(Run& run, std::string* warning) const {
             replaced.insert(text(ours_here->name, " in place of ", theirs_here->name));
         for (const ParameterPart& part : parts_of(path, own.shape[0], ours_here, key_width)) {
             const View to = part.rows.of(run.parameters.master(own));
+            // Attention of source rows may also be copied from attention of target rows (".target_attention."), and the
+            // reverse: if there is no counterpart of the same path, or if only `other` has the new kind of attention.
             Given* from = find(part.key);
             Given* const other = ours_here ? find(of_other_part(part.key)) : nullptr;
             if (other && (!from || (kind_of(*from) != ours_here && kind_of(*other) == ours_here))) from = other;
@@ -298,6 +308,7 @@ std::string Start::give_weights(Run& run, std::string* warning) const {
     const int deepest = std::max(ours.first.layers, ours.decoder ? ours.decoder->layers : 0);
     for (const auto& [key, from] : given) {
         const std::string& path = from.tensor->path;
+        // The upper layers that the new model does not have are not listed.
         if (from.taken || layer_of(path) >= deepest) continue;
         const std::string added = addition(path);
         if (attention_of(path, theirs) && from.tensor->needs_grad) lost.insert(from.part.name);

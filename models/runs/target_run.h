@@ -135,7 +135,8 @@ class TargetRun : public Run {
     // Returns a reader of endings that can generate the given number of tokens before each ending; null if
     // writes_backward() is false.
     virtual std::unique_ptr<SourceReader> backward_reader(int) const { return nullptr; }
-    // The search for a target starts after the token `begin`. The target has at most `maximum` tokens.
+    // The search for a target starts after the token `begin`. At most `maximum` tokens are generated, including the end
+    // token; SearchOptions::maximum may be smaller.
     struct Start {
         int begin, maximum;
     };

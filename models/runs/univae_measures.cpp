@@ -133,6 +133,7 @@ void measure_samples(const TrainingText& t, const Strings& samples, const WordPi
     percent("samples_copied", &TextQuality::copied, "lines equal to a training line");
     percent("samples_match", &TextQuality::match, "of a line: its longest run of training text");
     add("samples_length", s.length, h.length, "words", "a line");
+    // The shares of the lines with 0, 1, 2-3, 4-7, ... words.
     for (std::size_t bin = 0; bin < std::max(s.lengths.size(), h.lengths.size()); bin++) {
         const auto share = [&](const TextQuality& q) { return bin < q.lengths.size() ? 100 * q.lengths[bin] : 0; };
         const std::size_t least = (std::size_t(1) << bin) / 2, most = least == 0 ? 0 : 2 * least - 1;
@@ -185,6 +186,9 @@ void measure_targets(const UniVaeRun& run, UniVaeDecoder& decoder, const std::ve
                  {"targets_different", different / n, "", text("different ones, of ", each)}});
 }
 
+// Measures what the latents of single layers determine (swap_latents in latent_use.h): in sentence A, the latents of
+// some layers are replaced by those of the next sentence B. The content of a sentence consists of its tokens that are
+// not frequent; its form is the rest, with placeholders (content_overlap and form_overlap in metrics.h).
 void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder,
                    const Sentences& sentences, std::uint64_t seed, std::vector<Measure>& rows) {
     if (train.empty()) throw BadInput("--swap needs the training text, to count which words are frequent");
@@ -227,6 +231,7 @@ std::vector<bool> measure_whole(const UniVaeRun& run, const Strings& sources, co
 }  // namespace
 
 Measures UniVaeRun::measures(const Measuring& how) {
+    // Chooses the prior from which the latents of samples are drawn.
     choose_prior(how.sampling.prior, how.sampling.latent_temperature);
     if (model.options.latent_layers == 0 && (how.swap || how.sampling.refine > 0))
         throw BadUsage(text(how.swap ? "--swap" : "--refine", " needs latents; ", how.run,
@@ -253,7 +258,8 @@ Measures UniVaeRun::measures(const Measuring& how) {
     const std::vector<bool> whole = measure_whole(*this, sources, targets, rows);
     rows.push_back({"reconstruction", h.own, "nats/token", "-log p(x|z), z of the sentence itself"});
     auto add = [&](std::vector<Measure> more) { rows.insert(rows.end(), more.begin(), more.end()); };
-    // Adds a row for each of these ranges of target tokens: 1, 2-3, 4-7 and so on.
+    // Adds a row for each of these ranges of target tokens: 1, 2-3, 4-7 and so on. at_place[i] is the sum of the losses
+    // of target token i, counted from 0, and reach[i] the number of sentences that have this token.
     for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {
         const std::size_t end = std::min(2 * first + 1, h.reach.size());
         const auto sum = [&](const Numbers& x) { return std::accumulate(x.begin() + first, x.begin() + end, 0.0); };
@@ -284,7 +290,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
     if (latent) {
         std::vector<Tokens> references;
         for (const Sentence* s : all) {
-            const Tokens& wanted = targets.empty() ? s->ids : s->target;
+            const Tokens& wanted = targets.empty() ? s->ids : s->target;  // [CLS] ... [SEP], or a target with [SEP]
             references.emplace_back(wanted.begin() + targets.empty(), wanted.end() - 1);
         }
         const std::vector<Tokens> written = decoder.write(reconstructions(model, all), {}, how.seed);

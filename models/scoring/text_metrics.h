@@ -21,9 +21,10 @@ bool is_white_space(char32_t c);
 std::u32string characters_of(std::string_view line);
 
 // Cuts a line like the tokenizer `13a` of sacrebleu 2.6, which follows mteval-v13a.pl of the WMT shared tasks. Removes
-// <skipped>, and every hyphen before a line break; decodes &quot; &amp; &lt; &gt; (in this order, once). Separates
-// ASCII punctuation, with three exceptions: every ', a full stop or comma between two digits, and a hyphen that does
-// not follow a digit. Upper and lower case are kept.
+// <skipped>, and every line break after a hyphen together with the hyphen; decodes &quot; &amp; &lt; &gt; (in this
+// order, once). Separates ASCII punctuation, with three exceptions: every ', a full stop or comma between two digits,
+// and a hyphen that does not follow a digit. (As in sacrebleu, a stop or comma between another one and a digit may also
+// stay with the digit: "a..5" becomes "a . .5".) Upper and lower case are kept.
 Strings words_13a(std::string_view line);
 
 // Returns the parts of a line between white space.

@@ -6,8 +6,8 @@
 
 namespace masquerade {
 
-// Means over the held-out sentences, with one posterior sample z per sentence. own, mean_path and other are losses per
-// target token.
+// Measures of all held-out sentences together, with one posterior sample z per sentence. own, mean_path and other are
+// means per target token. If the model has no latents, mean_path and other are 0.
 struct HeldOut {
     double own = 0;                   // reconstruction loss with a sample z of the sentence's posterior
     double mean_path = 0;             // reconstruction loss with the posterior's mean instead of a sample

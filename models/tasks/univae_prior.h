@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The latents of sentences, and the fitted prior of a UniVAE.
+// Computes the latents that a UniVAE gives to sentences, and fits a prior (models/density) to such latents.
 #pragma once
 #include "engine/io/checkpoint.h"
 #include "models/density/prior.h"

@@ -25,8 +25,9 @@ struct CaseOptions {
 };
 
 // Computes two steps without dropout, whose results the peer (PyTorch) must reproduce. Adds the results to `row` and,
-// as text, to `said`. Returns what the peer needs for these steps: the batch, the optimiser's settings, the noise and,
-// with --turns, the weights.
+// as text, to `said`. Returns what the peer needs for these steps: the batch, the optimiser's settings, the noise of
+// the latents and, with --turns, the weights. Without --turns, no peer runs, so the large file of weights is not
+// written.
 Json check(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way, const SharedFolder& folder,
            Json& row, std::string& said) {
     MarkTraining plain(mark, storage, bench.common, false, way);
@@ -149,7 +150,7 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
     const auto multiply = [&] { linear_forward(x.view, w.view, View{}, y.view); };
     std::vector<double> multiplications;
     auto turn = [&] {
-        trainer.train_step();  // not timed, because the peer (PyTorch) has filled the caches with its own data
+        trainer.train_step();  // not timed, because the peer (PyTorch) or the large product has filled the caches
         const double seconds = seconds_of([&] { trainer.train_step(); }, run_seconds);
         multiply();
         multiplications.push_back(seconds_of(multiply, product_seconds, device));

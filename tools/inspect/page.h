@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Builds the parts of an HTML page. The page is self-contained: pictures are embedded, and a browser loads no other
-// file.
+// file. letters() (engine/base/printable.h) escapes text for HTML.
 #pragma once
 #include <fmt/format.h>
 
@@ -76,8 +76,8 @@ inline std::string scatter(const std::string& title, const Points& points, const
     return frame.picture(title, inner);
 }
 
-// Draws a function of two coordinates, over the smallest rectangle that contains the points `corners`. The larger the
-// value, the darker the colour.
+// Draws a function f of two coordinates, such as a density, over the smallest rectangle that contains the points
+// `corners`. The larger the value, the darker the colour. f must not be negative, and must be positive somewhere.
 template <class F>
 std::string field(const std::string& title, const Points& corners, F f) {
     constexpr int cells = 64;

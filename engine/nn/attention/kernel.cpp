@@ -7,9 +7,9 @@
 //                 With gate=true, each key reduces the weights of the keys before it.  Peng et al. 2021
 //     linear      phi(x) = elu(x) + 1                                                  Katharopoulos et al. 2020
 //
-// If features are stored as logarithms, the sums over the keys are kept relative to a running maximum for each feature,
-// to avoid overflow. The maxima cancel in y. Therefore y needs no epsilon, and no maximum over keys that the query does
-// not see.
+// If features are stored as logarithms, each feature has a running maximum over the keys, and the sums over the keys
+// are kept relative to it, to avoid overflow. The query adds the maximum back inside a softmax over the features
+// (engine/math/state.h). Therefore y needs no epsilon, and no maximum over keys that the query does not see.
 #include <algorithm>
 
 #include "engine/math/features.h"

@@ -167,7 +167,7 @@ class Part {
     // width_, depth_: columns and rows of a slab (packed part) of B. height_: number of rows of C that are computed
     // with one slab before the next slab is packed.
     std::int64_t width_, depth_, height_;
-    std::int64_t part_;  // depth of the parts into which a slab (packed part of B) is cut
+    std::int64_t part_;  // number of rows of a slab that are multiplied at once; at most left_depth, for the cache
     std::uint16_t *left_, *right_;
     float *block_[2], *waiting_, *sums_;
     Bf16Finish finish_[2];

@@ -16,8 +16,8 @@ namespace masquerade::DEVICE {
 constexpr int warps_a_block = 8;
 constexpr int threads_a_block = 32 * warps_a_block;
 
-// Launch bounds of kernels that compute rows. From sm_120 on, the second bound requests registers for 3 blocks per
-// multiprocessor. Without it, ptxas gives these kernels so few registers that some of them spill.
+// Launch bounds of kernels that compute rows. From sm_120 on, the second bound lets ptxas give each thread as many
+// registers as fit if 3 blocks share a multiprocessor. Without this bound, ptxas gives so few that some kernels spill.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
 #define ROWS_BOUNDS __launch_bounds__(threads_a_block, 3)
 #else
