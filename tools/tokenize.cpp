@@ -15,6 +15,7 @@ void add_options(Options& app, TokenizeSettings& s) {
     auto count = [&](const char* name, int& value, const char* text) {
         return app.number(name, value, 1, 1'000'000'000, text);
     };
+    // An input even with --train, which writes this file: --train refuses to overwrite an existing file.
     app.input("--vocab", s.vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder").required();
 
     app.heading("How text is read");
@@ -49,7 +50,7 @@ void add_options(Options& app, TokenizeSettings& s) {
     const Option train =
         app.number("--train", s.train, 6, 10'000'000, "learn SIZE tokens from the text, write --vocab", "SIZE");
     count("--min-count", s.min_count, "minimum count of a token in the text (2)").needs(train);
-    app.heading("Options");
+    app.heading("Options");  // for the options of all programs, which run_program() declares
 }
 
 // Throws BadUsage if the user combined options that exclude each other.
@@ -77,7 +78,7 @@ void run(const TokenizeSettings& s) {
 
 int main(int argc, char** argv) {
     TokenizeSettings settings;
-    Options given;
+    Options given;  // a handle on the options, which later knows what the user gave
     auto setup = [&](Options& app) { add_options(given = app, settings); };
     auto body = [&](const Common&) {
         check(given, settings);

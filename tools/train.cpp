@@ -62,6 +62,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     Training& t = *made;
     t.options.steps = a.steps;
     t.options.minutes = a.minutes >= 0 ? a.minutes : a.steps > 0 ? 0 : 10;
+    // Without a limit, a resumed run continues to the end of its schedule.
     t.options.to_schedule_end = t.resumed() && a.minutes < 0 && a.steps == 0;
     const std::string lines = t.text.train.empty()
                                   ? ""
@@ -70,6 +71,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     say("text    {}\n        {}vocabulary {}\n", t.text.origin.name, lines, t.run->tokenizer.vocabulary().size());
     say("model   {}: {}\n        {:.2f} M parameters, {}, {}\n", t.kind->name, t.run->description(),
         double(t.run->parameters.count()) / 1e6, name_of(t.run->common().precision), shown(common.device));
+    // was_given: a text that lists which weights were copied (Start::give_weights)
     if (!t.initial.empty()) say("init    {}\n        {}\n", t.initial, t.was_given);
     std::fflush(stdout);
     if (!t.resumed())
@@ -79,7 +81,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
         if (make_folder) make_folder();
         say("run     {}\n", t.folder.path());
     };
-    trainer.saved = stop_at_once;
+    trainer.saved = stop_at_once;  // after the last checkpoint is saved, Ctrl-C may end the program at once
     NanTrace nan_trace;
     if (a.trace == "nan") trainer.observe(&nan_trace);
     trainer.terminal = is_terminal(stdout);
@@ -89,7 +91,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     StopReason reason = trainer.run(stop_requested);
     say_when_stopped(nullptr);
     const std::string run = shell_word(t.folder.path());
-    if (reason == StopReason::unheard)
+    if (reason == StopReason::unheard)  // standard output is closed
         throw BadInput(text("standard output cannot be written: was it closed, is the disk full? Stopped after ",
                             trainer.step(), " steps, saved: continue with --resume ", run));
     const char* why = reason == StopReason::asked ? "stopped as asked" : "done";

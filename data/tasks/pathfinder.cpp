@@ -10,6 +10,8 @@
 namespace masquerade {
 namespace {
 
+// side: width and height of the picture, in pixels. turns: number of angles at which the next dash of a curve may turn.
+// attempts: how often the second long curve, or each distractor on average, is tried at another place.
 constexpr int side = 32, distractors = 5, turns = 12, attempts = 20;
 // Lengths in pixels. length: length of a dash. gap: distance between neighbouring dashes where a curve is straight; the
 // curve turns in the middle of a gap, which makes the distance smaller. apart: smallest distance between two dashes
@@ -107,11 +109,13 @@ Solved pathfinder(const TaskOptions& o, Sequence& random) {
     const std::size_t from = random.below(2);
     const bool joined = random.below(2) == 1;
     const Point discs[] = {all[from].front().tail(), all[joined ? from : 1 - from].back().tip()};
-    Solved s{{cls_id}, {0}, {first_word + joined}};
+    Solved s{{cls_id}, {0}, {first_word + joined}};  // tokens, rows, answers
     for (int i = 0; i < side * side; i++) {
         const int column = i % side, row = i / side;
         const Point pixel = {column + 0.5, row + 0.5};
-        double bright = 0;  // brightness from 0 to 1; a dash is half a pixel thick and 3/4 as bright as a disc
+        // Brightness from 0 to 1. A dash is half a pixel thick, and 3/4 as bright as a disc. At an edge, the brightness
+        // falls to 0 over one pixel, so a dash ends 0.25 + 1 pixels from its middle line.
+        double bright = 0;
         for (const Curve& c : all)
             for (const Dash& d : c)
                 if (distance(d.middle, pixel) < length / 2 + 1.25)

@@ -11,6 +11,7 @@
 namespace masquerade {
 namespace {
 
+// Returns the checksum of a file, in hexadecimal digits.
 std::string digits_of(const std::string& file) {
     const std::string bytes = read_file(file);
     return hexadecimal(checksum(bytes.data(), bytes.size(), 0));
@@ -29,6 +30,7 @@ std::string said_by(const TensorFile& file, const char* key) {
     return found == file.metadata().end() ? "" : found->second;
 }
 
+// Whether two entries differ. "" means that an entry is missing, which is no difference.
 bool differ(const std::string& a, const std::string& b) { return !a.empty() && !b.empty() && a != b; }
 
 }  // namespace
@@ -64,6 +66,7 @@ TensorFile open_model(const RunFolder& folder, std::int64_t step) {
         throw BadInput(
             config,
             " is not the file that was saved with the weights beside it: restore that file, or use another step");
+    // The salt is a text that identifies a run.
     const std::string ours = std::filesystem::exists(record) ? said_by(read_json(record), "salt", record) : "",
                       saved_in = said_by(read_json(config), "salt", config);
     if (differ(ours, saved_in))

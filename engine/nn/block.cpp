@@ -46,12 +46,12 @@ Block::Block(Parameters& p, const std::string& block_path, const BlockShape& s)
     if (!s.target_kind.empty() && s.target_kind != s.kind) {
         const AttentionKind& kind = find_attention(s.target_kind);
         const bool same = same_parameters(kind, find_attention(s.kind), s);
-        const Parameters::Shared shared(p, same);
+        const Parameters::Shared shared(p, same);  // if `same`, make() returns the parameters of attention_
         target_ = kind.make(p, path, same ? "attention" : "target_attention", s);
     }
     if (!s.cross) return;
     AttentionShape cross = s;
-    cross.rotary_value = false;
+    cross.rotary_value = false;  // cross-attention never rotates values
     cross_ = cross_attention(s.kind).make(p, path, "cross", cross);
     norm_cross_ = find_norm(s.norm).make(p, path + ".norm_cross", s.width, s.eps);
 }
@@ -64,7 +64,7 @@ Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
     Queries queries{h, pass.query_rows};
     const bool all = !pass.query_rows.data;
     const RowNames& names = all ? pass.rows : pass.query_names;
-    Tensor* a = attend(tape, queries, keys, pass, names);  // (Nq,C): Nq query rows
+    Tensor* a = attend(tape, queries, keys, pass, names);  // (Nq,C): Nq query rows; sets queries.x to these rows of h
     if (!all) x = shape.pre_norm ? gather_rows(tape, x, pass.query_rows, "chosen.residual") : queries.x;
     x = join(tape, x, a, names, pass.dropout, *norm1_, {"attention.dropout", "residual1", "norm1"});
     if (cross_) x = attend_encoder(tape, x, pass, names);
@@ -91,7 +91,7 @@ Tensor* Block::attend(Tape& tape, Queries& queries, const Keys& keys, const Pass
         return attention(pass.part)(tape, queries, keys, own);
     }
     if (pass.state) throw Error(path, ": token by token, rows of a pass belong to one part");
-    const Queries given = queries;
+    const Queries given = queries;  // attention() may replace queries.x, so each part starts from these queries
     Tensor* found[2];
     for (int part : {0, 1}) {
         const SegmentGraph& graph = tape.hold(graph_of_part(*pass.graph, *pass.parts, part));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Ops of discrete latents: nearest_code (the nearest row of a codebook), nearest_level (the nearest of equally spaced
-// numbers), straight_through (the code, with the gradient of the latent), distance (from latent to code), and
-// learn_codes (the moving-average update of codebooks). All tensors have the arithmetic type.
+// numbers), straight_through (the code, with the gradient of the latent), distance (the weighted squared distance from
+// latent to code), and learn_codes (the moving-average update of codebooks). All tensors have the arithmetic type.
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
 
@@ -23,6 +23,7 @@ HD void nearest_code_row(Lanes lanes, const A* y, const A* codes, A* code, A* q,
             }
             return -distance;
         };
+        // m becomes the smallest index of a nearest row, or M if the distances are NaN; row 0 is then taken.
         const auto best = top(lanes, M, nearness);
         const int m = -int(top(lanes, M, [&](int k) { return nearness(k) == best ? -real_of(A(k)) : -real_of(A(M)); }));
         const A* row = part + (m < M ? m : 0) * D;
@@ -60,7 +61,8 @@ HD void distance_row_grad(Lanes lanes, A ddistance, const A* y, const A* q, A we
 
 // Updates row r of `codes`, the tensor that contains the rows of all codebooks, and the moving averages of this row:
 // the number of latents for which row r is the nearest row (`counts`), and the sum of these latents (`sums`). Latents
-// are summed in the order of the documents.
+// are summed in the order of the documents. A dead row, whose count is small (CodeRule), becomes the latent part of a
+// random document. `there` is the number of documents with a weight above 0; they come before the other documents.
 template <class A>
 struct LearnCodes {
     const A *y, *code, *weights;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
+// The op scale_columns: y = x w, where column c of x(N,C) is multiplied by w[c].
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
 namespace {
 
+// x is number i of the tensor, counted row by row. Number() in the call stands for i (calls.h).
 template <class A>
 HD A scale_point(A x, const A* w, int C, std::int64_t i) {
     return x * w[i % C];

@@ -2,6 +2,7 @@
 // Gaussian latents whose prior is a normalising flow f: if z is a sample of the prior, f(z) is a sample of N(0, 1).
 // y holds the means mu of q(z | y), then the log variances l:
 //   z = mu + exp(l/2) e,   log p(z) = log N(f(z); 0, 1) + log |det df/dz|       e: normal noise
+// In these formulas, l is clamped to [-8, 8]. latent.h describes the functions.
 #include <algorithm>
 #include <cmath>
 
@@ -32,6 +33,7 @@ class Flow : public Latent {
         for (double u : steps_.forward({z, z + options.size}, log_det)) log_p -= u * u / 2;
         return log_posterior(z, y) - log_p - log_det;
     }
+    // Returns log q(z | y) + Z/2 log(2 pi). log_ratio() leaves out the same constant in log p(z), so it cancels.
     double log_posterior(const double* z, const double* y) const override {
         double sum = 0;
         for (int i = 0; i < options.size; i++) {
@@ -40,10 +42,12 @@ class Flow : public Latent {
         }
         return sum;
     }
+    // Replaces the normal numbers in z by f^-1 of them.
     void draw(double* z) const override {
         const Numbers u = steps_.inverse({z, z + options.size});
         std::copy(u.begin(), u.end(), z);
     }
+    // Only with ActNorm: the initial scales and shifts are computed from the samples z of the first batch.
     bool waits_for_data() const override { return steps_.waits_for_data(); }
     void start(std::vector<Numbers> z) const override { steps_.start(std::move(z)); }
 

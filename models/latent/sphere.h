@@ -49,7 +49,7 @@ class SphereDistribution {
     struct Sample {
         double w, by_log_kappa;
     };
-    Sample at_share(double u) const;
+    Sample at_share(double u) const;  // u is the share of the distribution of w that lies below the quantile
 
   private:
     struct Knot {

@@ -34,6 +34,7 @@ SegmentGraph decoded(const Documents& documents, Details) {
 }  // namespace
 
 const std::vector<NamedMask>& named_masks() {
+    // "split form": the encoder half and the decoder half of UniVAE as two passes (models/nets/univae.h).
     using Rows = MaskRows;
     static const std::vector<NamedMask> masks = {
         {"bert", "every token sees every token", Rows::tokens, "AB full"},
@@ -100,12 +101,13 @@ MaskDetails example_details(const Documents& documents) {
             // content row and has the rank of this content row. With n query rows, the last n content rows are
             // predicted.
             more.stream_rank.push_back(rank_of(t < 0 ? t + d.target : t));
-            // branch and entity: the target consists of branches of two tokens each. Branch k is a fact about entity k,
-            // which is the source token 1 + k.
+            // branch and entity: the target consists of branches of two tokens each (the last one may have one token).
+            // Branch k is a fact about entity k, which is the source token 1 + k.
             more.branch.push_back(t < 0 ? -1 : t / 2);
             more.entity.push_back(t < 0 ? (i > 0 && i <= (d.target + 1) / 2 ? i - 1 : -1) : t / 2);
             // weight: the source is context. The target consists of true tokens, each of which is a span of its own,
-            // and then of one [MASK] for each of these spans.
+            // and then of one [MASK] for each of these spans. If the target has an odd length, the last span has no
+            // [MASK].
             int spans = (d.target + 1) / 2;
             more.weight.push_back(t < 0 ? 0 : t < spans ? t + 1 : -(t - spans + 1));
         }

@@ -14,6 +14,7 @@ namespace {
 // Width of the whole picture, and width of the label at the start of each line, in characters.
 constexpr int page = 80, row_label = 11;
 
+// Returns `marks` times the mark, then spaces up to the width.
 std::string cell(const std::string& mark, int marks, int width) {
     std::string s;
     for (int i = 0; i < width; i++) s += i < marks ? mark : " ";
@@ -24,16 +25,16 @@ std::string trimmed(const std::string& line) { return line.substr(0, line.find_l
 
 // Returns the two lines above the columns: for labels a1 and b2, the letters a and b, then the numbers 1 and 2.
 std::string header(const std::vector<std::string>& labels, int width) {
-    std::string capitals(row_label, ' '), numbers(row_label, ' ');
+    std::string initials(row_label, ' '), numbers(row_label, ' ');
     for (const std::string& label : labels) {
         std::string letter = label == "[CLS]" ? "C" : label.substr(0, 1);
         std::string number = label == "[CLS]" ? "" : label.substr(1, 3);
         std::size_t most = std::min(2, width);
         if (number.size() > most) number.erase(0, number.size() - most);
-        capitals += letter + std::string(width - letter.size(), ' ');
+        initials += letter + std::string(width - letter.size(), ' ');
         numbers += number + std::string(width - number.size(), ' ');
     }
-    return trimmed(capitals) + trimmed(numbers);
+    return trimmed(initials) + trimmed(numbers);
 }
 
 std::vector<std::string> labels(const char* kind, int count) {
@@ -120,6 +121,7 @@ std::string as_svg(const Picture& p) {
 }
 
 Picture mask_picture(const std::string& name, int source, int target) {
+    // stands for every mask that is given in words: queries and keys are all tokens
     static const NamedMask by_words = {"in words", "", MaskRows::tokens, ""};
     const NamedMask& mask = mask_in_words(name) ? by_words : find_mask(name);
     if (source < 1 || target < 0)
@@ -176,6 +178,7 @@ const char* draw_document(const SegmentGraph& graph, int document) {
             for (int row = key.begin; row < key.end; row++) keys.emplace(key.source, row);
         }
     }
+    // k, l, m and n stand for the key tensors 0, 1, 2 and 3.
     for (const auto& [source, row] : keys) p.keys.push_back("klmn"[source] + std::to_string(row));
     for (int row : rows) {
         p.queries.push_back("q" + std::to_string(row));

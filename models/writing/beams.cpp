@@ -83,7 +83,9 @@ void Beams::advance() {
     length_++;
     const bool last = length_ == std::size_t(rules_.maximum());
     std::vector<Beam> best;  // the beams of the next step
-    if (all.empty()) {       // no token is allowed, so the beams are finished without an end token
+    // If no token is allowed after any beam, the beams are finished without an end token. (If some beams can continue,
+    // the others are dropped.)
+    if (all.empty()) {
         for (Beam& beam : beams_) finished_.push_back(hypothesis(std::move(beam), false));
     } else if (options_.bert4keras) {
         for (std::size_t i = 0; i < std::min(width_, all.size()); i++) best.push_back(continued(all[i]));
@@ -103,7 +105,7 @@ void Beams::advance() {
 }
 
 // The search ends when the best beam ends or the maximum length is reached; the best beam is the only result. Other
-// beams that end are dropped, and width_ shrinks by their number.
+// beams that end are dropped, and width_ becomes the number of the remaining beams.
 void Beams::advance_bert4keras(std::vector<Beam> best) {
     auto ended = [&](const Beam& b) { return rules_.ends(b.written.back(), length_); };
     const bool over = ended(best[0]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes tokenizer.json, tokenizer_config.json and vocab.txt.
+// Makes the texts of tokenizer.json, tokenizer_config.json and vocab.txt.
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Throws TokenizerError if one replacement produces a character that another one replaces: tokenizer.json applies its
+// replacements one after another, WordPiece all at once.
 Json normalizer(const NormaliseOptions& options) {
     Json bert = {{"type", "BertNormalizer"},
                  {"clean_text", options.clean},
@@ -52,8 +54,10 @@ std::map<int, AddedToken> all_added(const Vocabulary& vocabulary, const std::vec
     return all;
 }
 
+// Returns the part `model` of tokenizer.json. Its vocabulary does not contain tokens with AddedToken::beyond, so these
+// must be the last tokens.
 Json model(const Vocabulary& vocabulary, const std::map<int, AddedToken>& added, int max_word) {
-    int size = vocabulary.size();
+    int size = vocabulary.size();  // becomes the number of tokens before the final ones with `beyond`
     for (auto last = added.rbegin(); last != added.rend() && last->first == size - 1 && last->second.beyond; ++last)
         size--;
     std::vector<std::pair<std::string, Json>> tokens;

@@ -38,12 +38,14 @@ std::int64_t visible_pairs(const SegmentGraph& graph);
 // The options of ./bench attention. 0 and an empty list stand for the default.
 struct AttentionCase {
     std::vector<int> lengths;
-    int tokens = 0, heads = 0, size = 64;
+    int tokens = 0, heads = 0, size = 64;  // tokens: of all documents together; size: numbers per head
     std::string precision = "both";
     // The following members are only for --kinds, which compares kinds of attention.
-    std::vector<std::string> kinds;  // names of attention_kinds(), or "all"
-    std::string mask = "bert", plot;
-    bool alone = false;  // whether to measure the first kind at the first length, in this process, and print only that
+    std::vector<std::string> kinds;   // names of attention_kinds(), or "all"
+    std::string mask = "bert", plot;  // plot: path of a picture of the curves; empty: none
+    // true: measure the first kind at the first length, and print only this. false: start a process with `alone` for
+    // each kind and length.
+    bool alone = false;
     // In seconds. If one forward and backward at some length is predicted to take longer, this length and all later
     // ones are skipped.
     double limit = 60;

@@ -37,11 +37,11 @@ struct DocumentPlan {
 
     // The keys of the document are packed into one array, one key segment after another.
     std::vector<int> key_segments;  // indices of the key segments, in the order in which the query segments list them
-    std::vector<int> first_row;     // for each key segment in key_segments: its first packed row
+    std::vector<int> first_row;     // for each entry of SegmentGraph::keys: its first packed row, if in key_segments
     int rows = 0;                   // total number of packed rows, over all key segments of the document
 
     // Scratch memory, which is all 0 between uses.
-    std::vector<char> numbered;  // for each key segment: whether it is in key_segments already
+    std::vector<char> numbered;  // for each entry of SegmentGraph::keys: whether key_segments has it already
     // toggled[p]: a bit for each lane, set if the lane begins or stops seeing keys at position p of a key segment.
     // changes: a bit for each position p, set if toggled[p] was written.
     std::vector<std::uint16_t> toggled;
