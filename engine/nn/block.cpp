@@ -36,6 +36,7 @@ bool same_parameters(const AttentionKind& a, const AttentionKind& b, const Atten
 
 }  // namespace
 
+// A layer with cross-attention (s.cross) is in a decoder, where another kind may replace s.kind (self_attention()).
 Block::Block(Parameters& p, const std::string& block_path, const BlockShape& s)
     : shape(s),
       path(block_path),
@@ -60,6 +61,7 @@ Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
     auto scope = tape.scope(path);
     Tensor* const h = before(tape, *norm1_, x, "norm1");  // (N,C): N rows of width C
     Keys keys{h, pass.rows.position};
+    // The rows of pass.memory, such as latents, are keys but not queries.
     if (pass.memory) keys.memory = before(tape, *norm1_, pass.memory, "norm1.memory");
     Queries queries{h, pass.query_rows};
     const bool all = !pass.query_rows.data;

@@ -124,7 +124,7 @@ class Call {
         if (a.number) return fits(stated.sizes[0], *a.number);
         if (a.count == 0) return true;  // an output whose shape is not known yet (outputs_of())
         const View& view = *a.views[0];
-        if (!view && (stated.optional || p.gradient)) return true;
+        if (!view && (stated.optional || p.gradient)) return true;  // absent, which is allowed for gradients and "?"
         if (stated.any_shape && !any_) any_ = view.shape;
         bool good = stated.any_shape ? view.shape == *any_ : view.shape.rank == int(stated.sizes.size());
         for (int i = 0; good && !stated.any_shape && i < view.shape.rank; i++)

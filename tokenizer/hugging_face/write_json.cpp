@@ -130,6 +130,7 @@ Json tokenizer_config(const WordPiece& tokenizer) {
                    {"strip_accents", nullptr},
                    {"tokenize_chinese_chars", options.split_ideographs}};
     if (options.strip_accents) config["strip_accents"] = *options.strip_accents;
+    // role_keys: keys such as "pad_token", in the order of special_tokens.
     for (int i = 0; i < 5; i++)
         if (tokenizer.vocabulary().id(special_tokens[i]) >= 0) config[role_keys[i]] = special_tokens[i];
     Json more = Json::array();
