@@ -32,10 +32,9 @@ void WordPiece::prepare_decoding() {
 
 std::string WordPiece::decode(const std::vector<int>& ids) const { return decode(ids, {}); }
 
-// unknown[i] is the normalised text of the i-th piece that became [UNK].
 std::string WordPiece::reading(std::string_view line) const {
     std::vector<int> ids;
-    std::vector<std::string> unknown;
+    std::vector<std::string> unknown;  // the normalised text of each part of the line that became [UNK]
     for (const Piece& piece : encode_pieces(line)) {
         ids.push_back(piece.id);
         if (piece.id != vocabulary_.unk()) continue;

@@ -49,8 +49,9 @@ struct Example {
     // reads the source and the target, the numbers of source and target rows of the decoder half. Other models with
     // two stacks do not use this field.
     Document document;
-    // For each row, the number that the mask needs. two_stream_mask(): its place in the order of prediction. k-bert:
-    // its entity or fact, as tree_of() numbers them. pseudo_mask(): its span and kind (`weight` there). Else empty.
+    // For each row, the number that the mask needs. two_stream_mask(): the place of the row in the order of prediction.
+    // k-bert: the entity or the fact of the row, as tree_of() numbers them. pseudo_mask(): the span and the kind of the
+    // row (parameter `weight`). Empty for other masks.
     std::vector<int> rank;
     Labels labels;             // labels of `rows`
     bool same_source = false;  // whether this example shares the previous example's source; if so, `source` is empty

@@ -42,7 +42,7 @@ class Flow : public Latent {
         }
         return sum;
     }
-    // Replaces the normal numbers in z by f^-1 of them.
+    // Replaces z, standard normal numbers, by f^-1(z), a sample of the prior.
     void draw(double* z) const override {
         const Numbers u = steps_.inverse({z, z + options.size});
         std::copy(u.begin(), u.end(), z);

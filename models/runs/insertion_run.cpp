@@ -118,7 +118,7 @@ void InsertionSettings::declare(Config& c) {
                "which of its missing words a slot learns: " + rules +
                    "or a file with a number for every token (small numbers first)",
                names_of(orders()));
-    // The distance of a missing word is defined at InsertionRule (objective.h): 0 for the word that is inserted first.
+    // InsertionRule (objective.h) defines the distance of a missing word. The smallest distance gets the largest share.
     c.add("tau", &how.insertion.tau, "temperature of an order: share ~ exp(-distance / tau)", 1e-3, 1e9);
     c.add("content_location", &content_location, "p(c,l): p(c|l) p(l), or one softmax over words and slots",
           {{"factorised", Location::factorised}, {"joint", Location::joint}});

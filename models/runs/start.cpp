@@ -196,7 +196,8 @@ void Start::extend(const RunSettings& settings, const std::string& task) {
     const Vocabulary& known = reader.vocabulary();
     const Strings words = settings.words(), answers = settings.answers();
     Vocabulary wanted = words.empty() ? with_more(known, answers) : Vocabulary(words);
-    // If the new vocabulary lacks a known token, the token is dropped, and the head is not copied.
+    // If the new vocabulary lacks a known token, throws or, if the settings allow it, drops the token; then the head is
+    // not copied.
     for (int id = 0; id < known.size(); id++) {
         const std::string& token = known.token(id);
         if (wanted.id(token) >= 0) continue;
