@@ -10,9 +10,9 @@
 namespace masquerade {
 
 // The heads of an attention call: H query heads and G key/value heads, all of width D. H / G consecutive query heads
-// share one key/value head. A row of q (Nq,H D) holds the queries of all H heads. A row of kv (Nk,2 G D) holds the keys
-// of all G heads, then their values. G is H in Vaswani et al. 2017, 1 in Shazeer 2019, and any divisor of H in Ainslie
-// et al. 2023.
+// share one key/value head. There are Nq query rows and Nk key rows. A row of q (Nq,H D) holds the queries of all H
+// heads. A row of kv (Nk,2 G D) holds the keys of all G heads, then their values. G is H in Vaswani et al. 2017, 1 in
+// Shazeer 2019, and any divisor of H in Ainslie et al. 2023.
 struct AttentionHeads {
     int of_queries = 0, of_keys = 0, D = 0;  // H query heads, G key/value heads, and the width of one head
     constexpr int C() const { return of_queries * D; }
@@ -33,10 +33,11 @@ inline AttentionHeads attention_heads(const View& q, const Views& kv, int heads)
 //
 // The key segments that a query segment sees (SegmentGraph::sees) get ranges of channels, one range after another. Each
 // range begins at a multiple of 8. The channel of a key is the first channel of its segment plus the index of the key
-// in the segment. A channel therefore does not depend on which other keys the row sees.
+// in the segment. Keys that the mask hides keep their channels, so a key has the same channel for all rows of a query
+// segment.
 struct AttentionDropout {
     std::uint32_t threshold = 0;  // a probability is kept if its 16 bits are at least this; 0: there is no dropout
-    double kept = 1;              // factor of a kept probability: 1 / (1 - rate), for the rate rounded to 16 bits
+    double kept = 1;              // factor of a kept probability: 65536 / (65536 - threshold), about 1 / (1 - rate)
     AttentionDropout() = default;
     explicit AttentionDropout(double rate)
         : threshold(std::uint32_t(rate * 65536 + 0.5 < 65535 ? rate * 65536 + 0.5 : 65535)),

@@ -50,9 +50,9 @@ inline std::string block_refuses(const SegmentGraph& graph) {
 }
 
 // Returns an upper bound of the number of blocks of all lists, for a batch whose documents have equally many key
-// segments: a row is in at most as many lists as its document has key segments. If a batch has more blocks than this
-// bound, block_plan_numbers() throws Error. The bound depends only on the numbers of rows, key segments and documents,
-// not on which rows have a query. Batches with equal numbers therefore need equally much memory.
+// segments: a key row is in at most as many lists as its document has key segments. If a batch has more blocks than
+// this bound, block_plan_numbers() throws Error. The bound depends only on the numbers of rows, key segments and
+// documents, not on which rows have a query. Batches with equal numbers therefore need equally much memory.
 inline std::int64_t most_blocks(const SegmentGraph& graph, std::int64_t rows, int block) {
     const int keys = int(graph.keys.size()), documents = std::max(1, graph.documents);
     return std::max(1, (keys + documents - 1) / documents) * (rows / block + keys);

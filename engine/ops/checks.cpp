@@ -25,7 +25,7 @@ struct Size {
 };
 
 // A tensor or list as ops.h states it. For example, "w?(V,C)A" states that w may be absent, and that it has the sizes
-// "V" and "C" and the type 'A'.
+// "V" and "C" and the type 'A', the type of the arithmetic (f32 if the activations are bf16).
 struct Stated {
     std::string name;
     bool optional = false, any_shape = false;

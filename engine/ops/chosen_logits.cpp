@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The op chosen_logits computes the log-sum-exp of every row of logits, and the logits of chosen pairs of a slot and a
-// token. A slot is a place at which an insertion decoder may insert a token. Each slot has K rows of logits, and those
+// token. A slot is a place at which an insertion decoder may insert a token. Each slot has K rows of logits; the rows
 // of slot m begin at row mK. Rows are processed in blocks: one matrix product computes all logits of a block, and one
 // pass over each row computes its log-sum-exp and picks the chosen logits. The backward computes the logits again,
 // replaces them by their gradients, and passes the gradients to the backward of linear.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Ops of a normalising flow, an invertible map of latents. coupling is an affine coupling layer with the log of its
-// Jacobian determinant. log_det is the log determinant of a linear layer. actnorm scales and shifts columns. lu_matrix
-// makes the matrix of a linear layer from its LU factors. flow_kl estimates the KL divergence from a normal
+// Jacobian determinant. log_det is log |det w| for the matrix w of a linear layer. actnorm scales and shifts columns.
+// lu_matrix makes the matrix of a linear layer from its LU factors. flow_kl estimates the KL divergence from a normal
 // distribution to the prior that the flow defines. The tensors may have any type but bf16.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"

@@ -133,8 +133,8 @@ template <class A, class Term>
 void add_row(const Term& term, std::int64_t n, int columns, A* __restrict parts) {
     for (int c = 0; c < columns; c++) parts[c] += term(n, c);
 }
-// Adds up the partial sums of all chunks, in order, and stores the totals in sum.to or, if sum.add is true, adds them.
-// The partial sums of a chunk are a row of `parts`; rows are `stride` numbers apart.
+// Adds up the partial sums of all chunks of rows, in order. Stores the totals in sum.to or, if sum.add is true, adds
+// them. The partial sums of a chunk are a row of `parts`; the rows of `parts` are `stride` numbers apart.
 template <class A, class Term>
 void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunks, std::int64_t stride, int columns) {
     constexpr int block = 64;

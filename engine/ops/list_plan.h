@@ -29,7 +29,9 @@ struct ListPlan {
     // For each key: the query in row[key] of q sees the keys of the same group with an index below this number; 0 if
     // the group of the key has no query in this row.
     const int* sees;
-    const int* own;           // for each row of y: the key from the same row of q as its query; -1 if it has no query
+    // For each row of y: the key that stands for the row of q from which this row of y is computed; -1 if no query
+    // segment contains this row of y.
+    const int* own;
     const int* first_of_row;  // for each row of q: index in `of_row` of its first key; one more entry: number of keys
     const int* of_row;        // all keys, sorted by row of q; a row that is in the lists of two groups has two keys
 };

@@ -121,7 +121,7 @@ struct Pairs {
     const S *q, *k, *v;
     int C, D;
     A scale;
-    const int *document, *position;  // of each row of y; dropout's random numbers depend on them
+    const int *document, *position;  // for each row of y; they select the random numbers of dropout
     Stream stream;
     std::uint32_t threshold;
     A kept;   // factor of the probabilities that dropout keeps: 1 / (1 - rate)
@@ -176,8 +176,8 @@ struct Forward {
     }
 };
 
-// Work item n = row H + head, for H heads. Computes the gradients of one head of a row, which is both a query and a
-// key. The gradient of q_i . k_j is ds_ij = p_ij dy_i . (keep_ij v_j - y_i) / sqrt(D), where p_ij is the attention
+// Work item n = row H + head, for H heads. Computes the gradients of one head of a row, as a query (dq) and as a key
+// (dk, dv). The gradient of q_i . k_j is ds_ij = p_ij dy_i . (keep_ij v_j - y_i) / sqrt(D), where p_ij is the attention
 // probability and keep_ij its dropout factor.
 template <class S, class A>
 struct Backward {

@@ -28,24 +28,25 @@
 #include "engine/ops/table.h"
 #else
 
-// y(M,O) = x(M,I) w(O,I)^T + b(O); b may be absent. x and w have the storage type S, and b has the arithmetic type A. y
-// and dy have either type; if y has type A, the result is not rounded to S.
+// y(M,O) = x(M,I) w(O,I)^T + b(O); b may be absent. x and w have the storage type S, and b has the arithmetic type A
+// (f32 if S is bf16). y and dy have either type; if y has type A, the result is not rounded to S.
 OP(linear_forward, (View x, View w, View b, View y), "x(M,I) w(O,I) b?(O)A y(M,O)E dw(O,I)A")
-// dx(M,I) = dy w,  dw(O,I) = dy^T x,  db(O) = column sums of dy. dw has the arithmetic type A.
+// dx(M,I) = dy w,  dw(O,I) = dy^T x,  db(O) = column sums of dy. dw has the arithmetic type A (f32 in a bf16 model).
 OP(linear_backward, (View dy, View x, View w, Grad dx, Grad dw, Grad db))
 
 // y(N,C) = (x - mean) rstd w + b,  rstd = 1 / sqrt(variance + eps). w, b (C), mean and rstd (N) have the arithmetic
-// type A.                                                                                         Ba et al. 2016
+// type A (f32 in a bf16 model).                                                                          Ba et al. 2016
 OP(layernorm_forward, (View x, View w, View b, double eps, View y, View mean, View rstd),
    "x y(N,C) w b(C)A mean rstd(N)A")
 OP(layernorm_backward, (View dy, View x, View w, View mean, View rstd, Grad dx, Grad dw, Grad db))
 
-// y(N,C) = x inverse w,  inverse = 1 / sqrt(mean(x^2) + eps). w (C) and inverse (N) have the arithmetic type A.
-//                                                                                             Zhang & Sennrich 2019
+// y(N,C) = x inverse w,  inverse = 1 / sqrt(mean(x^2) + eps). w (C) and inverse (N) have the arithmetic type A (f32 in
+// a bf16 model).                                                                                 Zhang & Sennrich 2019
 OP(rms_norm_forward, (View x, View w, double eps, View y, View inverse), "x y(N,C) w(C)A inverse(N)A")
 OP(rms_norm_backward, (View dy, View x, View w, View inverse, Grad dx, Grad dw))
 
-// y = x, converted to the type of y. Each of x and y has the storage type S or the arithmetic type A.
+// y = x, converted to the type of y. Each of x and y has the storage type S or the arithmetic type A (f32 if S is
+// bf16).
 OP(convert_forward, (View x, View y), "x y(*)E")
 OP(convert_backward, (View dy, Grad dx))
 
@@ -78,7 +79,8 @@ OP(linear_gelu_forward, (View x, View w, View b, GeluKind kind, View u, View a),
 OP(gelu_linear_backward, (View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db),
    "dy(M,O)E u a(M,I) w(O,I) dw(O,I)A db(O)A")
 
-// y(N,C) = x(N,C) w(C), one factor per column. x and y have the storage type S, and w has the arithmetic type A.
+// y(N,C) = x(N,C) w(C), one factor per column. x and y have the storage type S, and w has the arithmetic type A (f32 if
+// S is bf16).
 OP(scale_columns_forward, (View x, View w, View y), "x y(N,C) w(C)A")
 OP(scale_columns_backward, (View dy, View x, View w, Grad dx, Grad dw))
 
@@ -93,7 +95,7 @@ OP(dropout_forward, (View x, RowNames rows, DropoutRule rule, View y), "x y(*)")
 OP(dropout_backward, (View dy, RowNames rows, DropoutRule rule, Grad dx))
 
 // s = x + dropout(f), y = layernorm(s), as in the ops dropout and layernorm. x, f, s and y (N,C) have the storage type
-// S; w, b (C), mean and rstd (N) have the arithmetic type A.
+// S; w, b (C), mean and rstd (N) have the arithmetic type A (f32 if S is bf16).
 OP(residual_norm_forward,
    (View x, View f, RowNames rows, DropoutRule rule, View w, View b, double eps, View y, View s, View mean, View rstd),
    "x f y s(N,C) w b(C)A mean rstd(N)A")
@@ -103,14 +105,14 @@ OP(residual_norm_backward,
 // Row n of y(N,C) is row ids[n] of w(V,C).
 OP(embedding_forward, (Ints ids, View w, View y), "ids(N) w(V,C) y(N,C) dw(V,C)A")
 // Row v of dw(V,C) is the sum of those rows n of dy for which ids[n] = v, added in the order of n. dw has the
-// arithmetic type A.
+// arithmetic type A (f32 in a bf16 model).
 OP(embedding_backward, (View dy, Ints ids, Grad dw))
 
 // Rotary embedding of x(N,W). The first `columns` columns of x consist of heads of D columns, where D is the width of
-// rotary_table (P,D), which has the arithmetic type A. In each of these heads, the op rotates the pair of columns (2i,
-// 2i+1) of row n by the angle p base^(-2i/D), for i = 0 .. D/2 - 1, where p is positions[n]. It copies the other
-// columns. Row p of rotary_table contains the cosines and sines of position p: cos, sin, cos, sin ...; the code that
-// fills the table chooses `base`, usually 10000.                             Su et al. 2021, equation 34
+// rotary_table (P,D), which has the arithmetic type A (f32 in a bf16 model). In each of these heads, the op rotates the
+// pair of columns (2i, 2i+1) of row n by the angle p base^(-2i/D), for i = 0 .. D/2 - 1, where p is positions[n]. It
+// copies the other columns. Row p of rotary_table contains the cosines and sines of position p: cos, sin, cos, sin ...;
+// the code that fills the table chooses `base`, usually 10000.                             Su et al. 2021, equation 34
 OP(rotary_forward, (View x, Ints positions, View rotary_table, int columns, View y),
    "x y(N,W) positions(N) rotary_table(P,D)A")
 OP(rotary_backward, (View dy, Ints positions, View rotary_table, int columns, Grad dx))
@@ -125,8 +127,8 @@ OP(linear_rotary_backward,
 // the graph lets row i see. If row i sees no key, y_i = 0. Dropout with the rate rule.dropout acts on the p_ij. There
 // are Nq query rows and Nk key rows, H query heads and G key/value heads, all of D columns; H / G consecutive query
 // heads share one key/value head.  q, y (Nq,H D). There are up to four key/value tensors kv[s]; a row of kv[s]
-// (Nk,2 G D) holds the keys of G heads, then their values.  lse (Nq,H), of the arithmetic type A: the log of the sum
-// over j of exp(q_i . k_j / sqrt(D)), or minus infinity if row i sees no key.
+// (Nk,2 G D) holds the keys of G heads, then their values.  lse (Nq,H), of the arithmetic type A (f32 in a bf16 model):
+// the log of the sum over j of exp(q_i . k_j / sqrt(D)), or minus infinity if row i sees no key.
 //                                                       Vaswani et al. 2017, equation 1; Ainslie et al. 2023
 OP(attention_forward, (View q, Views kv, const SegmentGraph& graph, AttentionRule rule, View y, View lse),
    "q y(N,C) lse(N,H)A")
@@ -156,7 +158,8 @@ OP(state_attention_backward, (View dy, View x, Views pack, Views kv, Views gate,
 // For each head: y_i = sum_j (e_(j-i) . q_i) v_j. j runs over the keys that the graph lets row i see, that are in the
 // segment of row i, and that are at most (W-1)/2 positions away. Row d + (W-1)/2 of e is e_d, the vector for the
 // distance d. If QuerySegment::along is true, distances are counted in the whole document, and j may also be in other
-// segments. q (Nq,C) and de have the arithmetic type A; e (W,C), each v[s] (Nk,C) and y (Nq,C) have the storage type S.
+// segments. q (Nq,C) and de have the arithmetic type A (f32 if S is bf16); e (W,C), each v[s] (Nk,C) and y (Nq,C) have
+// the storage type S.
 OP(local_lambda_forward, (View q, View e, Views v, const SegmentGraph& graph, int heads, View y),
    "q(N,C)A e(W,C) y(N,C) de(W,C)A")
 OP(local_lambda_backward,
@@ -168,7 +171,7 @@ OP(local_lambda_backward,
 // and row j is in the chunk of row i or in the chunk before that chunk. j runs over the other rows that row i both sees
 // and finds. If there is no such row, j is only i itself. Nq is the number of query rows of the graph.
 // q, k, v (N,C) and y (Nq,C) have the storage type S; lse (Nq,H) and rotations (rounds * buckets / 2, C) have the
-// arithmetic type A.                                                         Kitaev et al. 2020
+// arithmetic type A (f32 if S is bf16).                                                         Kitaev et al. 2020
 OP(lsh_attention_forward,
    (View q, View k, View v, View rotations, const SegmentGraph& graph, LshRule rule, View y, View lse),
    "q k v(N,C) rotations(R,C)A y(M,C) lse(M,H)A")
@@ -187,13 +190,13 @@ OP(sinkhorn_forward, (View q, View kv, const SegmentGraph& graph, SinkhornRule r
 OP(sinkhorn_backward, (View dy, View q, View kv, const SegmentGraph& graph, SinkhornRule rule, Grad dq, Grad dkv))
 
 // Dot products of each head h with R vectors p_r: y(N,H R)[n, hR+r] = scale sum_d x(N,C)[n, hD+d] p(R,C)[r, hD+d].
-// x, p and dx have the storage type S, y has the arithmetic type A, and dp has either type.
+// x, p and dx have the storage type S, y has the arithmetic type A (f32 if S is bf16), and dp has either type.
 OP(head_scores_forward, (View x, View p, int heads, double scale, View y), "x(N,HD) p(R,HD) y(N,HR)A dp(R,HD)E")
 OP(head_scores_backward, (View dy, View x, View p, int heads, double scale, Grad dx, Grad dp))
 // For each head of x(N,C): y(N,H F) contains F features of the head or, for some kinds (is_logarithm()), the logarithms
 // of the features (engine/math/features.h). Features are computed from t(N,H R), the R projections of each head, and
 // from |scale x|. If the features of a kind do not depend on |x| (has_norm() is false), x may be absent. x has the
-// storage type S; t and y have the arithmetic type A.
+// storage type S; t and y have the arithmetic type A (f32 if S is bf16).
 OP(feature_map_forward, (View t, View x, int heads, double scale, FeatureKind kind, View y), "t(N,HR)A x?(N,HD)")
 OP(feature_map_backward, (View dy, View t, View x, int heads, double scale, FeatureKind kind, Grad dt, Grad dx))
 
@@ -219,46 +222,47 @@ OP(max_rows_backward, (View dy, View x, Ints first, Grad dx))
 OP(store_rows, (View x, Ints rows, View y), "y(N,C) x(M,C) rows(M)")
 
 // Divides each head of a row by its norm: y = x inverse,  inverse(N,H) = 1 / max(|x|, 1e-6), where x is one head of Z
-// numbers. inverse has the arithmetic type A.
+// numbers. inverse has the arithmetic type A (f32 in a bf16 model).
 OP(normalise_forward, (View x, int heads, View y, View inverse), "x y(N,HZ) inverse(N,H)A")
 OP(normalise_backward, (View dy, View y, View inverse, int heads, Grad dx))
 
 // z(B,Z) = w mu + sqrt(1 - w^2) nu, a sample of the von Mises-Fisher distribution with mean direction mu(B,Z). The
 // caller draws w(B). nu is the unit vector along e - (e.mu) mu, where e(B,Z) is normal noise, which has no gradient.
-// All tensors have the arithmetic type A.                                    Davidson et al. 2018, section 3
+// All tensors have the arithmetic type A, which is never bf16.                          Davidson et al. 2018, section 3
 OP(vmf_sample_forward, (View mu, View w, View e, View z), "mu e z(B,Z)A w(B)A")
 OP(vmf_sample_backward, (View dz, View mu, View w, View e, Grad dmu, Grad dw))
 
 // z(B,Z) = mu + exp(l / 2) e, where e(B,Z) is normal noise. A row of x(B,2Z) holds mu, then the log variance l, which
-// is clamped to [-8, 8]. All tensors have the arithmetic type A.             Kingma & Welling 2013
+// is clamped to [-8, 8]. All tensors have the arithmetic type A, which is never bf16.             Kingma & Welling 2013
 OP(gaussian_sample_forward, (View x, View e, View z), "x(B,2Z)A e z(B,Z)A")
 OP(gaussian_sample_backward, (View dz, View x, View e, Grad dx))
 // kl(B) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1), where l and p are clamped to [-8, 8]. A row of
 // x(B,2Z) holds mu, then l; a row of prior(B,2Z) holds m, then p. If prior is absent, m = p = 0. If kl is (B,Z), it
-// receives the terms of the sum, one for each column. All tensors have the arithmetic type A.
+// receives the terms of the sum, one for each column. All tensors have the arithmetic type A, which is never bf16.
 OP(gaussian_kl_forward, (View x, View prior, View kl), "x prior?(B,2Z)A")
 OP(gaussian_kl_backward, (View dkl, View x, View prior, Grad dx, Grad dprior))
-// y = max(x, least); the gradient is 0 if x <= least. All tensors have the arithmetic type A.
+// y = max(x, least); the gradient is 0 if x <= least. All tensors have the arithmetic type A, which is never bf16.
 OP(at_least_forward, (View x, double least, View y), "x y(*)A")
 OP(at_least_backward, (View dy, View x, double least, Grad dx))
 
 // Affine coupling, a block of a flow. A row of x(B,Z) holds a, then b; b is the last Z/2 numbers. A row of
 // st(B,2 (Z/2)) holds r, then t. With s = 2 tanh(r / 2), a row of y(B,Z) holds a, then b exp(s) + t, and log_det(B) is
-// the sum of s. All tensors have the arithmetic type A.
+// the sum of s. All tensors have the arithmetic type A, which is never bf16.
 //                                            Dinh et al. 2016, section 3; Kingma & Dhariwal 2018, section 3
 OP(coupling_forward, (View x, View st, View y, View log_det), "x y(B,Z)A log_det(B)A")
 OP(coupling_backward, (View dy, View dlog_det, View x, View st, Grad dx, Grad dst))
 // log_det(1) = log |det w|, w(Z,Z); inverse(Z,Z) is the inverse of w; left(Z,Z) is scratch memory.
-// dw = dlog_det inverse^T. All tensors have the arithmetic type A.
+// dw = dlog_det inverse^T. All tensors have the arithmetic type A, which is never bf16.
 OP(log_det_forward, (View w, View log_det, View left, View inverse), "w left inverse(Z,Z)A log_det(1)A")
 OP(log_det_backward, (View dlog_det, View inverse, Grad dw))
 // y(B,Z) = s x + b in each column; log_det(1) = sum log |s|, which is the same for every row. All tensors have the
-// arithmetic type A.                                              Kingma & Dhariwal 2018, section 3.1
+// arithmetic type A, which is never bf16.                                           Kingma & Dhariwal 2018, section 3.1
 OP(actnorm_forward, (View x, View s, View b, View y, View log_det), "x y(B,Z)A s b(Z)A log_det(1)A")
 OP(actnorm_backward, (View dy, View dlog_det, View x, View s, Grad dx, Grad ds, Grad db))
 // w(Z,Z) = P L (U + diag(s));  log_det(1) = sum log |s| = log |det w|. lu(Z,Z) holds L below its diagonal, s on it, and
 // U above it; the diagonal of L is 1. order(Z), the permutation P, has no gradient: row i of w is row order[i] of the
-// product L (U + diag(s)). All tensors have the arithmetic type A. Kingma & Dhariwal 2018, section 3.2
+// product L (U + diag(s)). All tensors have the arithmetic type A, which is never bf16.
+//                                                                                   Kingma & Dhariwal 2018, section 3.2
 OP(lu_matrix_forward, (View lu, View order, View w, View log_det), "lu w(Z,Z)A order(Z)A log_det(1)A")
 OP(lu_matrix_backward, (View dw, View dlog_det, View lu, View order, Grad dlu))
 // kl(B) = log q(z) - log p(z) at one sample z = mu + exp(l/2) e, an estimate of the KL divergence. A row of x(B,2Z)
@@ -266,7 +270,7 @@ OP(lu_matrix_backward, (View dw, View dlog_det, View lu, View order, Grad dlu))
 // p(z) = N(u; 0, 1) |du/dz|, where u(B,Z) is the result of the flow for z, and log |du/dz| = log_dets(B) + log_det(1):
 // log_dets is the part that differs from row to row, and log_det the part that is the same for all rows. Therefore
 //     kl = 1/2 sum(u^2 - e^2 - l) - log_dets - log_det
-// e has no gradient. All tensors have the arithmetic type A.
+// e has no gradient. All tensors have the arithmetic type A, which is never bf16.
 OP(flow_kl_forward, (View x, View e, View u, View log_dets, View log_det, View kl),
    "x(B,2Z)A e u(B,Z)A log_dets kl(B)A log_det(1)A")
 OP(flow_kl_backward, (View dkl, View x, View u, Grad dx, Grad du, Grad dlog_dets, Grad dlog_det))
@@ -274,16 +278,16 @@ OP(flow_kl_backward, (View dkl, View x, View u, Grad dx, Grad du, Grad dlog_dets
 // A row of y(B,Z) has `groups` groups of D = Z / groups numbers; codes(groups M, D) has M rows for each group. For each
 // group, q(B,Z) contains the row of codes, among the M rows of the group, that is nearest to the group's numbers of y;
 // code(B,groups) contains the number of this row, 0 to M-1. If several rows are equally near, the first one is taken.
-// No backward. All tensors have the arithmetic type A.                       van den Oord et al. 2017
+// No backward. All tensors have the arithmetic type A, which is never bf16.                    van den Oord et al. 2017
 OP(nearest_code_forward, (View y, View codes, int groups, View q, View code), "y q(B,GD)A codes(GM,D)A code(B,G)A")
 // q(B,Z): t rounded to the nearest of `levels` equally spaced numbers from -1 to 1. No backward. All tensors have the
-// arithmetic type A.                                                         Mentzer et al. 2023
+// arithmetic type A, which is never bf16.                                                         Mentzer et al. 2023
 OP(nearest_level_forward, (View t, int levels, View q), "t q(*)A")
-// z(B,Z) = q, but the backward treats z as a copy of y: dy = dz. All tensors have the arithmetic type A.
-//                                                                                      Bengio et al. 2013
+// z(B,Z) = q, but the backward treats z as a copy of y: dy = dz. All tensors have the arithmetic type A, which is never
+// bf16.                                                                                              Bengio et al. 2013
 OP(straight_through_forward, (View y, View q, View z), "y q z(*)A")
 OP(straight_through_backward, (View dz, Grad dy))
-// distance(B) = weight |y - q|^2;  q(B,Z) has no gradient. All tensors have the arithmetic type A.
+// distance(B) = weight |y - q|^2;  q(B,Z) has no gradient. All tensors have the arithmetic type A, which is never bf16.
 OP(distance_forward, (View y, View q, double weight, View distance), "y q(B,Z)A distance(B)A")
 OP(distance_backward, (View ddistance, View y, View q, double weight, Grad dy))
 // One moving-average step of codes(groups M, D), counts(groups M) and sums (in the shape of codes). The step uses only
@@ -292,7 +296,7 @@ OP(distance_backward, (View ddistance, View y, View q, double weight, Grad dy))
 // the sum of the numbers that these documents have in y for this group:
 //     count = decay count + (1-decay) n,  sum = decay sum + (1-decay) s,  row = sum / count
 // A dead row, that is, a row with a small count (CodeRule), becomes the numbers of a randomly drawn document, and its
-// count becomes (used documents) / M. All tensors have the arithmetic type A.
+// count becomes (used documents) / M. All tensors have the arithmetic type A, which is never bf16.
 //                                                                             van den Oord et al. 2017, appendix A.1
 OP(learn_codes, (View y, View code, View weights, CodeRule rule, View codes, View counts, View sums),
    "y(B,Z)A weights(B)A codes sums(K,D)A counts(K)A")
@@ -304,7 +308,8 @@ OP(learn_codes, (View y, View code, View weights, CodeRule rule, View codes, Vie
 //                                                                               Szegedy et al. 2016, section 7
 // The forward also computes h1(N,C), w1(V,C), b1(V), the gradients of total with respect to h, w and b, because the
 // logits are not kept for the backward. total, h1, w1 and b1 may each be absent; if all four are absent, weights may be
-// absent, too. h, w and h1 have the storage type S; b, weights, loss, lse, total, w1 and b1 have the arithmetic type A.
+// absent, too. h, w and h1 have the storage type S; b, weights, loss, lse, total, w1 and b1 have the arithmetic type A
+// (f32 if S is bf16).
 OP(cross_entropy_forward,
    (View h, View w, View b, Ints targets, View weights, double smoothing, View loss, View lse, View total, View h1,
     View w1, View b1),
@@ -322,19 +327,19 @@ OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Gra
 // Pair j consists of slot slots(J)_j and token tokens(J)_j. Pair j has K logits:
 // z(J,K)_jk = logits[slots_j K + k, tokens_j]. groups and slots ascend; a pair may occur more than once. b and bias may
 // be absent; groups is read only if there is a bias. h and w have the storage type S; b, bias, z and lse have the
-// arithmetic type A.                                                                  Stern et al. 2019, equations 2-8
+// arithmetic type A (f32 if S is bf16).                                                Stern et al. 2019, equations 2-8
 OP(chosen_logits_forward, (View h, View w, View b, View bias, Ints groups, Ints slots, Ints tokens, View z, View lse),
    "w(V,E) h(M,KE) b?(V)A bias?(B,V)A slots tokens(J) z(J,K)A lse(M,K)A dw(V,E)A")
 // dlogits[r,c] = dlse_r exp(logits[r,c] - lse_r) + sum_j dz_jk, over the pairs j of token c and the slot m of vector r,
 // where r = m K + k. dh, dw and db then follow as in linear_backward; row g of dbias is the sum of dlogits over the
-// vectors of all slots m with groups_m = g. dw, db and dbias have the arithmetic type A.
+// vectors of all slots m with groups_m = g. dw, db and dbias have the arithmetic type A (f32 in a bf16 model).
 OP(chosen_logits_backward, (View dz, View dlse, View h, View w, View b, View bias, View lse, Ints groups, Ints slots,
                             Ints tokens, Grad dh, Grad dw, Grad db, Grad dbias))
 
 // The loss of an insertion decoder for each document: loss(B) = -sum_j shares(J)_j log p_j over the choices j of the
 // document. A choice is a pair of a slot and a target token. Slot m has the choices [begin[m], begin[m+1]), and
 // document g has the slots [first[g], first[g+1]). begin (M+1) ascends from 0 to J, and first (B+1) from 0 to M.
-// shares, the weights of the choices, have no gradient. All tensors have the arithmetic type A.
+// shares, the weights of the choices, have no gradient. All tensors have the arithmetic type A, which is never bf16.
 //     log p_j = log sum_k exp(base_k + z_jk) + place_m - log sum exp place,  base_k = log softmax(mix)_k - n_k
 // z(J,K) are the logits of the choices (op chosen_logits), mix the logits of K mixture components, and place a logit
 // for each slot. m is the slot of choice j. The sum of exp place runs over the slots of the document.
@@ -350,12 +355,12 @@ OP(slot_loss_backward, (View dloss, View z, View lse, View mix, View place, Ints
                         bool joint, View base, View inner, Grad dz, Grad dlse, Grad dmix, Grad dplace))
 
 // y(1) = sum_i weight_i x_i, summed in a fixed order. The weights have no gradient. All tensors have the arithmetic
-// type A.
+// type A, which is never bf16.
 OP(weighted_sum_forward, (View x, View weights, View y), "x weights(*)A y(1)A")
 OP(weighted_sum_backward, (View dy, View weights, Grad dx))
 
 // norm(1) = sqrt(sum g_i^2) over a whole gradient buffer g(n), summed in chunks of fixed size and in order, so that the
-// sum does not depend on the number of threads. Both tensors have the arithmetic type A.
+// sum does not depend on the number of threads. Both tensors have the arithmetic type A, which is never bf16.
 OP(global_norm, (View g, View norm), "g(*)A norm(1)A")
 // One AdamW step over a slice of the parameters. If rule.clip > 0, g is first scaled by min(1, clip / norm). Then
 //     m = beta1 m + (1-beta1) g,  v = beta2 v + (1-beta2) g^2,  p -= rate (m c1 / (sqrt(v c2) + eps) + decay p)
@@ -365,11 +370,13 @@ OP(global_norm, (View g, View norm), "g(*)A norm(1)A")
 //                                                                            Loshchilov & Hutter 2017
 OP(adamw, (View p, View g, View m, View v, View norm, View control, OptimiserRule rule, View rounded),
    "p g m v(*)A norm(1)A control(3)A")
-// One Apollo step of one parameter tensor. g is scaled as in adamw, then decay p is added to g.
-// First, den and change are computed from the old m, B and d; then B, m, d and p are updated, in this order.
+// One Apollo step of one parameter tensor. If rule.clip > 0, g is first scaled by min(1, clip / norm). Then decay p is
+// added to g. Next, den and change are computed from the old m, B and d; at last, B, m, d and p are updated, in this
+// order.
 //     den = (sum d^4)^(1/4) + eps / 0.01,  change = -(alpha sum (g - m) d + sum B d^2) / den^4
 //     B += change d^2,  m += alpha (g - m),  d = m / max(|B|, 0.01),  p -= rate d
-// B is the parameter b. control(2) contains the learning rate and alpha = (1-beta1) / (1 - beta1^t) of step t.  Ma 2020
+// B is the parameter b. control(2) contains the learning rate and alpha = (1-beta1) / (1 - beta1^t) of step t.
+// `rounded`, if present, receives p rounded to bf16.                                                            Ma 2020
 OP(apollo, (View p, View g, View m, View b, View d, View norm, View control, OptimiserRule rule, View rounded),
    "p g m b d(*)A norm(1)A control(2)A")
 

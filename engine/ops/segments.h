@@ -31,7 +31,7 @@ struct KeySegment {
 };
 
 struct QuerySegment {
-    int begin = 0, end = 0;            // rows of the query tensor
+    int begin = 0, end = 0;            // the rows [begin, end) of the query tensor
     int document = 0;                  // index of the document in the batch; query segments of a document are adjacent
     int sees_begin = 0, sees_end = 0;  // SegmentGraph::sees[sees_begin, sees_end) lists the key segments that it sees
     int self = -1;                     // index of the key segment with the keys of the same rows; -1 if there is none

@@ -96,8 +96,8 @@ struct Backward {
         });
     }
     // Computes the gradients of the gates of group g. A key has a gate, a number between 0 and 1. For every query that
-    // sees the key, the weights of all earlier keys are multiplied by the gate, and the weights of the key itself by 1
-    // - gate.
+    // sees the key, the weights of all earlier keys are multiplied by the gate, and the weights of the key itself by
+    // 1 - gate.
     HD void gates(Lanes lanes, std::int64_t i) const {
         const StatePlan& plan = chains.plan;
         const int g = int(i / chains.heads), head = int(i % chains.heads);
@@ -165,9 +165,8 @@ void state_attention_backward(View dy, View x, Views pack, Views kv, Views gate,
         for_each_long_row(plan.pieces * H, At<Stage::queries, B>{f, 0});
         if (plan.pieces > plan.groups) for_each_long_row(plan.pieces * H, At<Stage::totals, B>{f, 0});
         for_each_long_row(plan.groups * H, At<Stage::starts, B>{f, 0});
-        // Two groups of queries of one document may share keys, and would then add to the same gradients. Groups that
-        // are processed at the same time form a wave. Therefore each wave has at most one group of each document, and
-        // the waves run one after another.
+        // Two groups of queries of one document may share keys, and would then add to the same gradients. The groups
+        // are therefore processed in waves, one wave after another. A wave has at most one group of each document.
         const int* first_group = numbers.data() + 5;
         const int* first_piece = first_group + plan.waves + 1 + plan.groups;
         for (int wave = 0; wave < plan.waves; wave++) {

@@ -23,8 +23,9 @@ struct Keys {
     const A* gate[4];
 };
 
-// The arguments and the working memory of a call of state_attention. For each head, `states` has one state before every
-// piece and one at the end of every group; `scratches` has scratch memory for every piece.
+// The arguments and the working memory of a call of state_attention. A group is cut into pieces, that is, stretches of
+// its keys and queries. For each head, `states` has one state before every piece and one at the end of every group;
+// `scratches` has scratch memory for every piece.
 template <class S, class X, class A>
 struct Chains {
     StatePlan plan;
@@ -173,7 +174,8 @@ Chains<S, X, A> chains_of(const View& x, const Views& pack, const Views& kv, con
     return c;
 }
 
-// Computes the state before every piece: first the totals of the pieces (Totals), then the states (Starts).
+// Computes the state before every piece, that is, before every stretch of keys and queries that one thread or warp
+// processes: first the totals of the pieces (Totals), then the states (Starts).
 template <class S, class X, class A>
 void start_pieces(const Chains<S, X, A>& chains, const A* before) {
     const StatePlan& plan = chains.plan;

@@ -78,7 +78,8 @@ void sum_tile_over_keys(const KeyRun* run, const KeyRun* end, int i, int P, cons
 }
 
 // Computes one tile of the result of add_to_keys(): the packed rows of `Keys` consecutive keys that the query block
-// visits, and as many columns as fit in `Vectors` SIMD vectors. `from` and `to` point to the first of these columns.
+// visits, and as many columns as fit in `Vectors` SIMD vectors. `from` and `to` point to the first of these columns,
+// `from` in the block's first query row, and `to` in the first of these keys.
 template <int Keys, int Vectors>
 void add_tile_to_keys(const std::uint16_t* seen_by, unsigned everyone, int count, int P, const float* weights,
                       const float* from, float* to) {
@@ -107,8 +108,8 @@ void add_tile_to_keys(const std::uint16_t* seen_by, unsigned everyone, int count
 }
 
 // each_tile() calls f(Rows, Vectors, row, column) for tiles that cover a matrix of `count` rows and P columns. A tile
-// has `Rows` rows of `Vectors` vectors; both numbers are compile-time constants. It has up to 16 vectors of sums if
-// the CPU has 32 vector registers, and up to 8 if it has 16. each_tile_of_rows() covers one strip of columns.
+// has `Rows` rows of `Vectors` vectors; both numbers are compile-time constants. A tile has up to 16 vectors of sums on
+// a CPU with 32 vector registers, and up to 8 on a CPU with 16. each_tile_of_rows() covers one strip of columns.
 template <int Vectors, int Rows, class F>
 inline void each_tile_of_rows(int row, int count, int column, F f) {
     for (; row + Rows <= count; row += Rows)

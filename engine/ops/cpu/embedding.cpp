@@ -39,7 +39,7 @@ void embedding_backward(View dy, Ints ids, Grad dw) {
     expect_rows("embedding backward", "id", ids, dw.view);
     std::int64_t V = dw.view.rows(), C = dw.view.columns();
 
-    // Stable counting sort: the entries [starts[v], starts[v + 1]) of `order` are the rows of id v, in row order.
+    // Stable counting sort: the entries [starts[v], starts[v + 1]) of `order` are the rows whose id is v, in row order.
     int* starts = workspace<Starts, int>(V + 2);
     int* order = workspace<Order, int>(ids.count);
     std::fill_n(starts, V + 2, 0);

@@ -12,8 +12,9 @@
 
 namespace masquerade {
 
-// The sum over K is always cut into blocks of this depth; the last block may be shorter. Within a block, every
-// element of C has one running sum. The sums of the blocks are added in order.
+// If a product is computed in float, the sum over K is cut into blocks of this depth; the last block may be shorter.
+// Within a block, every element of C has one running sum. The sums of the blocks are added in order. Products with bf16
+// instructions (gemm_bf16.h) and products of f64 or c128 do not use these blocks.
 constexpr std::int64_t gemm_depth = 320;
 
 // A matrix to read, f32 or bf16: element (i, j) is at data[i * row + j * column].
@@ -57,15 +58,16 @@ struct Product {
     DType dtype;
     std::int64_t row;
     bool add = false;            // add the product to the old C instead of replacing it
-    const void* bias = nullptr;  // N numbers of the arithmetic type, added to every row
+    const void* bias = nullptr;  // N numbers, added to every row; f32 if C is bf16, else of C's type
     Epilogue then = {};
 };
 
 inline Product product(const View& v, bool add = false) { return {v.data, v.dtype, v.columns(), add, nullptr, {}}; }
 
-// Computes C(M,N) = A(M,K) B(K,N). Adds the old C if c.add is set, and c.bias if it is not null. Then calls the
-// epilogue, c.then. A thread allocates memory only if its part of the product needs more scratch memory than any
-// earlier part that this thread computed. f64 and c128 are computed by the definition (engine/math/matrix.h).
+// Computes C(M,N) = A(M,K) B(K,N). Adds the old C if c.add is set, and c.bias if it is not null. Calls the epilogue
+// c.then for each part of C. A thread allocates memory only if its part of the product needs more scratch memory than
+// any earlier part that this thread computed. f64 and c128 are computed by the definition (engine/math/matrix.h); for
+// these types, gemm() does not call the epilogue.
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c);
 
 // The instruction set of matrix products: "avx512", "avx2" or "generic". The default is the best that the machine

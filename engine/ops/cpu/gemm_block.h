@@ -87,7 +87,8 @@ Tile tile_of(std::int64_t rows, std::int64_t columns, std::integer_sequence<int,
     return table[(rows - 1) * vectors + (columns - 1) / lanes];
 }
 
-// fetch() converts rows of C, in f32 or bf16, to floats; deliver() converts floats to the type of C.
+// fetch() copies rows of f32 or bf16 numbers to the rows of a tile of floats; deliver() copies them back, and rounds to
+// bf16 if S is bf16.
 template <class S>
 void fetch(float* to, const S* from, std::int64_t row, std::int64_t rows, std::int64_t columns) {
     for (std::int64_t i = 0; i < rows; i++)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A pool of threads for many short calls. A worker thread without work spins for some microseconds, then sleeps. The
-// calling thread works too, and also runs the pieces that a delayed worker has not begun.
+// calling thread works too. The work of a call is cut into pieces. Each thread claims one piece after another, so that
+// the call need not wait for a worker that has not begun.
 #include "engine/ops/cpu/parallel.h"
 
 #include <sched.h>

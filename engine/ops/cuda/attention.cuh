@@ -42,8 +42,8 @@ struct Tables {
     int query_tile_count, key_tile_count;
 };
 
-// The arguments of an attention kernel. q is (Nq,H D), with H query heads of D columns. kv[s] is (Nk,2 G D): the keys
-// of G heads, then the values of G heads. AttentionHeads describes this layout.
+// The arguments of an attention kernel. q is (Nq,H D): Nq query rows with H heads of D columns. kv[s] is (Nk,2 G D): Nk
+// key rows with the keys of G heads, then the values of G heads. AttentionHeads describes this layout.
 template <class S>
 struct AttentionInput {
     Tables tables;

@@ -56,7 +56,7 @@ struct Pairs {
         multiply_rows<W>(dp, dy.at(warp_row, 0), dy.stride, v, groups, columns);
     }
     // Replaces q.k by the probability p, without dropout, and dy.v by the gradient dp of p. Both are 0 if the row does
-    // not see the key. Calls f(n, s, kept) for each pair p[n][s], where `kept` says whether dropout keeps the
+    // not see the key. Calls f(n, s, keep) for each element p[n][s], where `keep` says whether dropout keeps this
     // probability.
     template <class F>
     __device__ void finish(const AttentionInput<S>& input, const TwoRows<S>& rows, int channel, int head, F f) {
@@ -270,7 +270,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
     const bool add = gradients.add >> keys.source() & 1;
     if (!to) return;  // all threads of the block return, so no barrier waits for them
     const bool ahead = Sizes::stages == 2 && place.chunks == 1;
-    // The first row (slot of a key) and the first column of the pieces of dk and dv that this warp computes.
+    // The first row (slot of a key) and the first column of the part of dk and dv that this warp computes.
     const int slot = warp / beside * down * 16, part = warp % beside * across * 8;
     float dk[down][across][4], dv[down][across][4];
 #pragma unroll
@@ -401,8 +401,8 @@ void attention_backward(View dy, View q, Views kv, View y, View lse, const Segme
                 aligned = aligned && (!dkv[s] || is_aligned(dkv[s].view.data, 16));
             }
             const Tables& tables = input.forward.tables;
-            // Even if dq is absent, attention_dq_kernel must compute delta, which attention_dkv_kernel reads. One chunk
-            // of columns is then enough.
+            // Even if dq is absent, attention_dq_kernel must compute delta, which attention_dkv_kernel reads. For delta
+            // alone, one chunk of columns is enough.
             launch_tiles<attention_dq_kernel<Sizes>, Sizes, QueryTiles<Sizes>>(tables.query_tile_count, rule.heads,
                                                                                dq ? D : std::min(D, Sizes::W), input,
                                                                                dq.view.as<S>(), dq.add);

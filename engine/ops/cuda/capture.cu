@@ -3,11 +3,12 @@
 // and fills of the stream in order, instead of running them. Afterwards, one launch runs the whole graph, and the GPU
 // does not wait for the host between two kernels.
 //
-// Steps of similar size have the same name and could use the same graph, but every step is captured anew. The reason
-// is that many kernel arguments differ between such steps: the streams of random numbers, the number of tiles of a
-// mask, the weight of a loss term. A capture takes as long as launching the kernels one by one. Instantiating the
-// captured graph would take longer. Therefore the instantiated graph of the previous step with this name is updated. If
-// the new graph has other nodes than the previous one, the update fails, and the new graph is instantiated.
+// Steps of similar size have the same name (launch_graph()) and could use one graph, but every step is captured anew.
+// The reason is that many kernel arguments differ between such steps: the streams of random numbers, the number of
+// tiles of a mask, the weight of a loss term. A capture takes as long as launching the kernels one by one.
+// Instantiating the captured graph would take longer. Therefore the instantiated graph of the previous step with this
+// name is updated. If the new graph has other nodes than the previous one, the update fails, and the new graph is
+// instantiated.
 #include "engine/ops/cuda/capture.h"
 
 #include <map>

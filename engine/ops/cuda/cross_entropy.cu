@@ -62,9 +62,9 @@ __global__ void __launch_bounds__(1024)
 constexpr int rows_at_once = 32, gradient_threads = 128;
 
 // Computes the gradients of the logits: (exp(logit - lse) - q) weight, where q is the probability that the smoothed
-// label gives to the token. They are 0 if the weight is 0, even if a logit is NaN. If S is float, dlogits may be the
-// same memory as `logits`. If `parts` is not null, row k of `parts` receives column sums of the gradients, before they
-// are rounded to S: the sums over the rows_at_once rows from row k * rows_at_once on.
+// label gives to the token. If the weight is 0, the gradients are 0, even if a logit is NaN. If S is float, dlogits may
+// be the same memory as `logits`. If `parts` is not null, row k of `parts` receives column sums of the gradients,
+// before they are rounded to S: the sums over the rows_at_once rows from row k * rows_at_once on.
 template <class S>
 __global__ void __launch_bounds__(gradient_threads)
     gradient_kernel(const float* logits, int rows, int step, const int* targets, const float* weights, Label label,
@@ -109,8 +109,8 @@ void run_block(const Block& block) {
     gemm(rows, V, C, factor(block.h), transposed(factor(block.w)), {logits, DType::f32, false, step},
          block.b.as<float>());
 
-    // A row gets one warp for every 256 groups of logits, so that a thread reads at most eight groups, but at most 32
-    // warps.
+    // A row gets one warp for every 256 groups of 8 logits, so that a thread reads at most eight groups. A row gets at
+    // most 32 warps; in longer rows, a thread reads more groups.
     const std::int64_t warps = std::min<std::int64_t>(32, (step / group + 255) / 256);
     if (rows > 0)
         launch<loss_kernel>(unsigned(rows), unsigned(32 * warps), 0, logits, int(V), int(step), block.targets,

@@ -153,7 +153,7 @@ __device__ inline void wait_for_copies() {
 #endif
 }
 
-// Returns 2^x, with a relative error of at most 2^-22; 0 if the result is smaller than 2^-126.
+// Returns 2^x, with a relative error of at most 2^-22. On a GPU, returns 0 if 2^x is smaller than 2^-126.
 __device__ inline float power_of_2(float x) {
 #if defined(__CUDA_ARCH__)
     float y;

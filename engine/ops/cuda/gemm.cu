@@ -78,7 +78,8 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, Device
     if (m <= 0 || n <= 0) return;
     if (k <= 0) return copy(m, n, nullptr, bias, c);
     if (a.dtype != b.dtype) a = widened<WideA>(a, m, k), b = widened<WideB>(b, k, n);
-    // Multiplication (multiply.h) does not allow this bf16 C. Therefore C is computed in f32 and then rounded.
+    // Multiplication (multiply.h) does not allow a bf16 C with a bias or with f32 factors. The product is therefore
+    // computed in f32, and then rounded.
     if (c.dtype == DType::bf16 && (bias || a.dtype == DType::f32)) {
         float* wide = workspace<WideC>(m * n);
         run_product({m, n, k, a, b, {wide, DType::f32, false}, nullptr});
