@@ -60,7 +60,7 @@ struct AttentionDropout {
     }
 };
 
-// Checks the rule of a call with `queries` query rows, and the shape of lse.
+// Checks the number of heads and the dropout of a call with `queries` query rows, and the shape of lse.
 inline void check_attention_rule(const char* op, const View& q, const AttentionRule& rule, std::int64_t queries,
                                  const View& lse) {
     if (rule.heads < 1 || q.columns() % rule.heads != 0)

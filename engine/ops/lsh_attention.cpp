@@ -77,7 +77,7 @@ struct Hash {
     HD void operator()(Lanes lanes, std::int64_t i) const {
         const int each_row = to.heads * to.rounds, row = int(i / each_row), head = int(i % each_row) / to.rounds,
                   round = int(i % to.rounds);
-        // The row is in no list of keys, so it needs no bucket.
+        // If the row is in no list of keys, it needs no bucket.
         if (to.plan.first_of_row[row] == to.plan.first_of_row[row + 1]) return;
         const int half = to.buckets / 2;
         const S* x = q + std::int64_t(row) * C + head * D;

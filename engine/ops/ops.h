@@ -292,8 +292,8 @@ OP(distance_forward, (View y, View q, double weight, View distance), "y q(B,Z)A 
 OP(distance_backward, (View ddistance, View y, View q, double weight, Grad dy))
 // One moving-average step of codes(groups M, D), counts(groups M) and sums (in the shape of codes). The step uses only
 // the documents with weights(B) > 0, which must come first. y(B,Z) is the input of nearest_code, and code(B,groups) its
-// output. For each row of codes, n is the number of documents whose code in the group of the row is this row, and s is
-// the sum of the numbers that these documents have in y for this group:
+// output. For each row r of codes, in group g, n is the number of documents whose code for group g is row r, and s is
+// the sum of the numbers that these documents have in y for group g:
 //     count = decay count + (1-decay) n,  sum = decay sum + (1-decay) s,  row = sum / count
 // A dead row, that is, a row with a small count (CodeRule), becomes the numbers of a randomly drawn document, and its
 // count becomes (used documents) / M. All tensors have the arithmetic type A, which is never bf16.

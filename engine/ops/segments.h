@@ -26,7 +26,7 @@ enum class Rule : int {
 struct KeySegment {
     int source = 0;          // index of the key/value tensor with the keys of the segment
     int begin = 0, end = 0;  // the rows [begin, end) of key/value tensor `source`
-    int place = 0;           // position of the first row in the document; used by window_all and along
+    int place = 0;           // position in the document of the segment's first row; used by window_all and along
     int before = 0;          // number of rows before the segment in its part (source or target) of the document
 };
 
@@ -35,15 +35,15 @@ struct QuerySegment {
     int document = 0;                  // index of the document in the batch; query segments of a document are adjacent
     int sees_begin = 0, sees_end = 0;  // SegmentGraph::sees[sees_begin, sees_end) lists the key segments that it sees
     int self = -1;                     // index of the key segment with the keys of the same rows; -1 if there is none
-    int offset = 0;                    // position of the first query row in `self`; in decoding, number of cached rows
+    int offset = 0;                    // position in `self` of the first query row; in decoding, number of cached rows
     Rule rule = Rule::full;            // says which keys of `self` a query row sees
     // The fields from `window` to `block_last` form the pattern, which exists if window >= 0 or block > 0. A query at
     // position i then sees a key of `self` only if the rule and at least one of these fields let the query see the key.
     int window = -1;          // position i sees the positions j with |i - j| <= window * dilation; -1: no window
     int dilation = 1;         // only distances i - j that are multiples of dilation are in the window
-    int stride = 0;           // besides the window, i sees all j where i - j is a multiple of stride; 0: no stride
+    int stride = 0;           // with a window, i also sees all j where i - j is a multiple of stride; 0: no stride
     int globals = 0;          // the first `globals` positions see all positions and are seen by all positions
-    int block = 0;            // positions are cut into blocks of this size; a query sees its own block; 0: no blocks
+    int block = 0;            // positions are cut into blocks of this size, for the next two fields; 0: no blocks
     int block_before = 0;     // position i sees its own block and this many blocks before it; -1: not even its own
     int block_last = 0;       // a query also sees the last `block_last` positions of every block
     bool window_all = false;  // true if the pattern also limits which keys are seen in key segments other than `self`

@@ -18,8 +18,8 @@ struct Backward {
     // (queries,H,4R): for each query and each of H heads, a QueryTrace (4 R numbers for R slots), which read_grad()
     // computes for the backward of the keys.
     A* traces;
-    // (keys,H), only used if there are gates: for each key and head, the derivative of the loss by the log of a common
-    // factor of all weights of the key. key_grad() returns this derivative.
+    // (keys,H), only used if there are gates: for each key and head, the derivative of the loss with respect to log f,
+    // where f is a factor that multiplies all weights of the key. key_grad() returns this derivative.
     A* growths;
     X* dx;
     bool add;

@@ -57,7 +57,7 @@ struct StateRule {
 // Parameters of lsh_attention. In each of `rounds` rounds, the rows of a list of keys (list_plan.h) are hashed into
 // `buckets` buckets; `buckets` is even. The rows are sorted by bucket and cut into chunks of `chunk` rows.
 struct LshRule {
-    AttentionRule attention;  // dropout's random number for a key depends on the key's index in the list of keys
+    AttentionRule attention;  // heads and dropout; the channel of a key is the index of the key in its list of keys
     int rounds = 1, buckets = 2, chunk = 1;
 };
 
@@ -69,9 +69,9 @@ struct SinkhornRule {
 };
 
 // Parameters of learn_codes. Codebook rows are moving averages with this `decay`. The count of a row is the moving
-// average of the number of latents for which it is the nearest row. A row is dead if its count is below `dead` times
-// (number of latents in this batch) / (number of rows). A dead row is replaced by a latent of the batch, which is drawn
-// at random from `stream`.
+// average of the number of latents for which it is the nearest row. Latents with weight 0 do not count. A row is dead
+// if its count is below `dead` times (number of latents in this batch) / (rows of one codebook). A dead row is replaced
+// by a latent of the batch, which is drawn at random from `stream`.
 struct CodeRule {
     int groups = 1;
     double decay = 0.99, dead = 0.1;

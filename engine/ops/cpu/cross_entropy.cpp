@@ -105,8 +105,8 @@ struct Shares {
     explicit operator bool() const { return h1 || w1 || b1; }
 };
 
-// Computes one block of rows. The first block stores the gradients of w and b in shares.w1 and shares.b1; later blocks
-// add to shares.w1 and shares.b1.
+// Computes the losses and the gradients for one block of rows. The first block stores the gradients of w and b in
+// shares.w1 and shares.b1; later blocks add to shares.w1 and shares.b1.
 template <class S>
 void run_block(const View& h, const View& w, const View& b, const int* targets, const float* weights,
                const Label& label, float* loss, float* lse, const Shares& shares, bool first) {

@@ -82,9 +82,9 @@ class Pool {
 
   private:
     // Claims the next piece of the job (one call of run()) and runs the piece; returns false if there is none. The
-    // upper half of the ticket is the generation, which changes with each job; the lower half is the next piece. A
-    // claim succeeds only if the ticket has not changed since it was read, so that a piece never runs with the function
-    // of another job.
+    // upper half of the ticket is the generation, which changes with each job; the lower half is the number of the next
+    // piece. A claim succeeds only if the ticket has not changed since it was read, so that a piece never runs with the
+    // function of another job.
     bool claim_and_run() {
         std::uint64_t ticket = ticket_.load();
         for (;;) {

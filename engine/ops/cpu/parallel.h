@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs the work of CPU ops on several threads. Work is cut into pieces. The result of a piece must not depend on the
-// thread that runs it.
+// Runs the work of CPU ops on several threads. The work is cut into pieces, and a free thread runs the next piece. The
+// result of a piece must not depend on the thread that runs it.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -29,7 +29,7 @@ struct alignas(16) AttentionTile {
 struct alignas(16) Visit {
     int row, rows_and_source;
     int channel;  // channel of the key tile's first key, which selects the random bits of dropout (AttentionDropout)
-    int mask;     // index in TilePlan::seen of the word of the first query row; -1: every query row sees every key
+    int mask;     // index in TilePlan::seen of the bits of the first query row; -1: every query row sees every key
     HD int rows() const { return rows_and_source & 0xffff; }
     HD int source() const { return rows_and_source >> 16; }
 };

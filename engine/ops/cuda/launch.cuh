@@ -51,7 +51,8 @@ HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int posit
     });
 }
 
-// Returns the number of blocks for `items` items if a block computes `each` items. CUDA allows 2^31 - 1 blocks.
+// Returns the number of blocks for `items` items if a block computes `each` items. The number must not exceed
+// 2^31 - 1, CUDA's limit; this is not checked.
 inline unsigned blocks_for(std::int64_t items, int each) { return unsigned((items + each - 1) / each); }
 
 template <class... Stages>
