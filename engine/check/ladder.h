@@ -33,7 +33,7 @@ enum class Role {
     statistic,  // an output that has no cotangent; the backward may read its value
     updated,    // an output that the op changes in place: the op reads or keeps some old numbers
 };
-enum class Kind { storage, arithmetic };  // the storage type S and the arithmetic type A of ops.h
+enum class Kind { storage, arithmetic };  // storage type S and arithmetic type A of ops.h (A is f32 if S is bf16)
 
 // Fills an operand with random numbers.
 using Draw = std::function<void(std::vector<double>&, Sequence&)>;
@@ -50,13 +50,13 @@ struct Operand {
     Kind kind = Kind::storage;
     Draw draw;
     std::vector<double> numbers;
-    bool weight = false;     // the gradient has the arithmetic type A, even if the value has the storage type S
+    bool weight = false;     // the gradient has type A (f32 in a bf16 model), even if the value has type S
     bool rounded = false;    // the op rounds an intermediate value to the storage type, which adds one rounding error
     bool of_row = false;     // row n of the tensor belongs to row n of the batch; its bits depend on no other row
     bool any_rows = false;   // the op cannot detect a surplus row, so the ladder does not try one
     bool any_shape = false;  // the op cannot detect a wrong shape, so the ladder does not try one
     double length = 1;       // number of terms in the sum that gives one number of an output or of a gradient
-    double factor = 2;       // number of roundings for each term of the sum that gives one number
+    double factor = 2;       // number of roundings for each term of the sum that gives one number of the tensor
     double floor = 0;        // errors are divided by at least this number; needed if large terms of a sum can cancel
 
     Operand& as_weight() {

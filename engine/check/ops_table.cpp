@@ -161,7 +161,8 @@ Case same_shape(Sizes n, Kind of_x = Kind::storage, Kind of_y = Kind::storage) {
     return c;
 }
 
-// Converts from storage type to arithmetic type or the reverse. Between equal types, the op is a copy.
+// Converts from the storage type to the arithmetic type (such as bf16 to f32) or the reverse. Between equal types, the
+// op is a copy.
 Case convert_case(Sizes n, Kind from, Kind to) {
     Case c = same_shape(n, from, to);
     c.forward = by_names(convert_forward);
@@ -300,7 +301,7 @@ Case scale_columns_case(Sizes n) {
 }
 
 // x has two heads of `columns` columns each; p has `other` rows. If `weight` is true, p is a parameter, whose gradient
-// has the arithmetic type; otherwise, p is an activation.
+// has the arithmetic type (f32 if p is bf16); otherwise, p is an activation.
 Case head_scores_case(Sizes n, bool weight) {
     const int C = 2 * n.columns;
     Case c;
