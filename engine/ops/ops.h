@@ -331,8 +331,9 @@ OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Gra
 OP(chosen_logits_forward, (View h, View w, View b, View bias, Ints groups, Ints slots, Ints tokens, View z, View lse),
    "w(V,E) h(M,KE) b?(V)A bias?(B,V)A slots tokens(J) z(J,K)A lse(M,K)A dw(V,E)A")
 // dlogits[r,c] = dlse_r exp(logits[r,c] - lse_r) + sum_j dz_jk, over the pairs j of token c and the slot m of vector r,
-// where r = m K + k. dh, dw and db then follow as in linear_backward; row g of dbias is the sum of dlogits over the
-// vectors of all slots m with groups_m = g. dw, db and dbias have the arithmetic type A (f32 in a bf16 model).
+// where r = m K + k. dh_r = dlogits_r w, dw = sum_r dlogits_r^T h_r, db = sum_r dlogits_r; row g of dbias is the sum of
+// dlogits_r over the vectors r of all slots m with groups_m = g. dw, db and dbias have the arithmetic type A (f32 in a
+// bf16 model).
 OP(chosen_logits_backward, (View dz, View dlse, View h, View w, View b, View bias, View lse, Ints groups, Ints slots,
                             Ints tokens, Grad dh, Grad dw, Grad db, Grad dbias))
 
@@ -371,11 +372,11 @@ OP(global_norm, (View g, View norm), "g(*)A norm(1)A")
 OP(adamw, (View p, View g, View m, View v, View norm, View control, OptimiserRule rule, View rounded),
    "p g m v(*)A norm(1)A control(3)A")
 // One Apollo step of one parameter tensor. If rule.clip > 0, g is first scaled by min(1, clip / norm). Then decay p is
-// added to g. Next, den and change are computed from the old m, B and d; at last, B, m, d and p are updated, in this
+// added to g. Next, den and change are computed from the old m, B and d; last, B, m, d and p are updated, in this
 // order.
 //     den = (sum d^4)^(1/4) + eps / 0.01,  change = -(alpha sum (g - m) d + sum B d^2) / den^4
 //     B += change d^2,  m += alpha (g - m),  d = m / max(|B|, 0.01),  p -= rate d
-// B is the parameter b. control(2) contains the learning rate and alpha = (1-beta1) / (1 - beta1^t) of step t.
+// B is the tensor b. control(2) contains the learning rate and alpha = (1-beta1) / (1 - beta1^t) of step t.
 // `rounded`, if present, receives p rounded to bf16.                                                            Ma 2020
 OP(apollo, (View p, View g, View m, View b, View d, View norm, View control, OptimiserRule rule, View rounded),
    "p g m b d(*)A norm(1)A control(2)A")

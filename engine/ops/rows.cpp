@@ -61,8 +61,8 @@ HD int top_row(const S* x, int begin, int end, std::int64_t C) {
     }
     return best;
 }
-// The op max_rows for one row of y. max_row stores the maximum, in each column, of the rows [first[0], first[1]) of x.
-// max_row_grad computes the gradient of these rows.
+// The op max_rows for one row of y. max_row stores the maximum, in each column, of the rows [first[0], first[1]) of x,
+// or 0 if there is no row. max_row_grad computes the gradient of these rows.
 template <class S, class A>
 HD void max_row(Lanes lanes, const S* x, const int* first, S* y, int C) {
     each(lanes, C, [&](int c) {

@@ -110,7 +110,7 @@ void pack_keys(const AttentionCall& call, const DocumentPlan& plan, int head, fl
 }
 
 // Packs one head of the `count` rows of a block, multiplied by `factor`, into rows(lanes,P), and the transpose into
-// columns(P,lanes). Rows beyond `count` become 0. For each row, the numbers at offset `next` are prefetched.
+// columns(P,lanes). Rows beyond `count` become 0. Prefetches, for each row, the numbers at offset `next` from it.
 template <class S>
 void pack_block(const S* from, int C, int count, float factor, int D, std::ptrdiff_t next, float* rows,
                 float* columns) {

@@ -19,7 +19,8 @@ namespace masquerade::cpu {
 namespace {
 
 // Number of rows of a chunk. One thread computes a chunk. For b1, the gradient of the bias, the gradients of the
-// logits are summed for each chunk first; then the sums of the chunks are added in order.
+// logits are summed for each chunk first; then the sums of the chunks are added in order, so that the bits of b1 do not
+// depend on the number of threads.
 constexpr std::int64_t chunk_rows = 16;
 
 using Label = SmoothLabel<float>;
