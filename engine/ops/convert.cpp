@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Converts between a storage type and its arithmetic type. f32 is rounded to the nearest bf16, ties to even. All other
-// conversions are exact.
+// Converts between bf16 and f32, or copies without a change of type. f32 is rounded to the nearest bf16, ties to even.
+// All other conversions are exact.
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {

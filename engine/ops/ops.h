@@ -54,7 +54,8 @@ OP(convert_backward, (View dy, Grad dx))
 OP(tanh_forward, (View x, View y), "x y(*)")
 OP(tanh_backward, (View dy, View y, Grad dx))
 
-// y = x Phi(x), where Phi is the normal distribution function, or its tanh approximation.   Hendrycks & Gimpel 2016
+// y = x Phi(x). Phi is the normal distribution function or, if kind is tanh, an approximation of it by tanh.
+//                                                                                               Hendrycks & Gimpel 2016
 OP(gelu_forward, (View x, GeluKind kind, View y), "x y(*)")
 OP(gelu_backward, (View dy, View x, GeluKind kind, Grad dx))
 
@@ -180,7 +181,7 @@ OP(lsh_attention_backward, (View dy, View q, View k, View v, View rotations, Vie
 
 // Sinkhorn sorting, for each head. A list of keys (list_plan.h) is cut into blocks of `block` keys. Row t of block u of
 // y is the weighted mean, over the blocks v of the list, of row t of block v: sum_v w_uv kv[v, t]. The weights are
-// w_uv = S_uv / sum_v' S_uv'. All sums run over the blocks v that have a row t; if no block has it, the row of y is 0.
+// w_uv = S_uv / sum_v' S_uv'. Both sums run over the blocks v that have a row t; if no block has it, the row of y is 0.
 // S starts as exp(q_u . k_v / (sqrt(D) temperature)), where q_u is the mean of block u of q (N,C), and k_v the mean of
 // the keys of block v of kv (N,2C). Then the columns and the rows of S are normalised to sum 1, `iterations` times. If
 // rows of a list see different keys, S is causal: only blocks v < u are mixed into block u (sinkhorn.cpp). y is
@@ -245,9 +246,9 @@ OP(gaussian_kl_backward, (View dkl, View x, View prior, Grad dx, Grad dprior))
 OP(at_least_forward, (View x, double least, View y), "x y(*)A")
 OP(at_least_backward, (View dy, View x, double least, Grad dx))
 
-// Affine coupling, a block of a flow. A row of x(B,Z) holds a, then b; b is the last Z/2 numbers. A row of
-// st(B,2 (Z/2)) holds r, then t. With s = 2 tanh(r / 2), a row of y(B,Z) holds a, then b exp(s) + t, and log_det(B) is
-// the sum of s. All tensors have the arithmetic type A, which is never bf16.
+// Affine coupling, a block of a flow. A row of x(B,Z) holds a, then b; b is the last Z/2 numbers (rounded down). A row
+// of st(B,2 (Z/2)) holds r, then t. With s = 2 tanh(r / 2), a row of y(B,Z) holds a, then b exp(s) + t, and log_det(B)
+// is the sum of s. All tensors have the arithmetic type A, which is never bf16.
 //                                            Dinh et al. 2016, section 3; Kingma & Dhariwal 2018, section 3
 OP(coupling_forward, (View x, View st, View y, View log_det), "x y(B,Z)A log_det(B)A")
 OP(coupling_backward, (View dy, View dlog_det, View x, View st, Grad dx, Grad dst))

@@ -4,7 +4,7 @@
 // Each query row of a block occupies one lane of a vector, and every sum over keys adds one key after another, in the
 // order in which the plan lists the keys. The bits of a row's results therefore depend only on the row itself and the
 // keys that it sees. The bits do not depend on the other rows of the block, on keys that only other rows see (the lane
-// skips these keys), on where the block begins, or on the thread.
+// skips these keys), on where the block begins, or on which thread computes it.
 #pragma once
 #include "engine/ops/cpu/attention_plan.h"
 #include "engine/ops/cpu/parallel.h"

@@ -3,8 +3,8 @@
 //
 // Every element of C = A B is computed by the same chain of multiply-adds over k = 0, 1, ... This chain does not depend
 // on M, N, the number of threads or the position of the element. The bits of an element therefore depend only on its
-// row of A, its column of B and the instruction set. Two bf16 factors are multiplied with bf16 instructions if the
-// machine has them (see bf16_form()).
+// row of A, its column of B, the instruction set and, if both factors are bf16, on bf16_form(). Two bf16 factors are
+// multiplied with bf16 instructions if the machine has them.
 #pragma once
 #include "engine/tensor/view.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Packs the factors of a matrix product. gemm_block.h includes this file, and says what must be defined before.
+// Packs the factors of a matrix product. gemm_block.h includes this file, and lists the names (lanes, Vector ...) that
+// must be defined before.
 
 typedef float LooseVector __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
 typedef std::int32_t Indices __attribute__((vector_size(4 * lanes)));
