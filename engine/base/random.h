@@ -32,7 +32,7 @@ constexpr Four philox(Four c, std::uint32_t key0, std::uint32_t key1) {
 struct Stream {
     std::uint32_t key0 = 0, key1 = 0;
     std::uint32_t step = 0;
-    // Returns four random words of 32 bits, one for each of the channels 4*block to 4*block + 3.
+    // Returns four random words of 32 bits, one for each of the channels (columns) 4*block to 4*block + 3.
     constexpr Four at(std::uint32_t document, std::uint32_t position, std::uint32_t block) const {
         return philox(Four{{block, position, document, step}}, key0, key1);
     }

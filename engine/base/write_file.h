@@ -48,16 +48,16 @@ class PrivateFolder {
 // finds the complete old or the complete new file, even after a crash. If `path` is a symbolic link, its target is
 // replaced. If `path` is a device or a pipe, the bytes are written to it directly.
 void replace_file(const std::string& path, const std::string& bytes);
-// Like replace_file(path, bytes), but calls write(place) to write the new file. Error messages name `path`, not
-// `place`.
+// Like replace_file(path, bytes), but calls write(place) to write the new file, where `place` is the path of the
+// temporary file. Error messages name `path`, not `place`.
 void replace_file(const std::string& path, const std::function<void(const std::string& place)>& write);
 
 // Creates a folder and its missing parents, and flushes the name of each new folder to disk. Returns false if the
 // folder exists already.
 bool make_folder(const std::string& path);
 // Adds several files to `folder`, which is created if it does not exist. write(place) writes the files into a
-// temporary folder; then they are moved into `folder`, config.json last, so that a new folder with a config.json is
-// complete. If write() throws an exception, none of the files remain.
+// temporary folder with the path `place`. Then the files are moved into `folder`, config.json last, so that a new
+// folder with a config.json is complete. If write() throws an exception, none of the files remain.
 void fill_folder(const std::string& folder, const std::function<void(const std::string& place)>& write);
 // Calls write(fresh), where `fresh` is a temporary path that the user should not see. If write() throws an exception
 // whose message contains `fresh`, throws BadInput with the same message, in which `path` replaces `fresh`.

@@ -77,7 +77,7 @@ class Config {
         // Stores the value as a JSON number or boolean. If `put` is null, text() is stored instead.
         std::function<void(nlohmann::json&)> put;
         std::string start = text();         // the default value, as text
-        std::function<void()> follow = {};  // the function given to follows(); null if there is none, and after set()
+        std::function<void()> follow = {};  // the function given to follows(), until the key is set; else null
     };
 
     void declare(Entry entry);

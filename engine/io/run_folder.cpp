@@ -110,7 +110,8 @@ bool same_step(const std::string& a, const std::string& b) {
                    "step-NNNNNN, after the step that its model.safetensors names");
 }
 
-// Throws BadInput for the first file of a step folder that is missing or incomplete.
+// Throws BadInput for the first file of a step folder that is missing or incomplete. state.safetensors is checked only
+// if `with_state` is true.
 void check_step(const std::string& folder, bool with_state) {
     nlohmann::json config = read_json(folder + "/config.json");
     if (!config.is_object()) throw BadInput(folder, "/config.json is ", in_words(config), "; an object is expected");
@@ -247,8 +248,8 @@ RunFolder::~RunFolder() {
     if (lock_ >= 0) ::close(lock_);
 }
 
-// Locks the folder. The lock is released when the process ends, for whatever reason. On a file system without locks,
-// the folder is not locked.
+// Locks the folder until the RunFolder is destroyed or the process ends, for whatever reason. On a file system without
+// locks, the folder is not locked.
 void RunFolder::lock() {
     lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock_ < 0) fail_to("open", path_);

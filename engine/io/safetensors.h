@@ -62,9 +62,9 @@ class TensorFile {
 
     // Returns the tensor. Throws BadInput if it does not exist with this shape and type.
     const StoredTensor& expect(const std::string& name, const Shape& shape, DType dtype) const;
-    // Copies the tensor bit by bit, to any device. The shape and the element type must match.
+    // Copies the tensor unchanged, to any device. The shape and the element type must match.
     void copy_to(const std::string& name, const View& to) const;
-    // Converts F16, BF16, F32 or F64 into any View of real numbers, for weights from other programs.
+    // Converts F16, BF16, F32 or F64 into a View of real numbers with the same shape, for weights from other programs.
     void convert_to(const std::string& name, const View& to) const;
     // Throws BadInput if a number is NaN, or if it is infinite after conversion to `type`, the type in which the model
     // computes. The message names the index of the number.

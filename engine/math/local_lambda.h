@@ -50,9 +50,9 @@ struct LocalRows {
             return s;
         });
     }
-    // Computes asked_o = dy . v_o, the gradient of weights_o (0 if the row sees no key at this distance), and, unless
-    // dq is null, dq = sum_o asked_o e_o. v_o and e_o are the value and the learned vector for distance o - reach. From
-    // `asked`, the caller computes de_o, the sum of asked_o q over all query rows.
+    // Computes asked_o = dy . v_o, the gradient of weights_o; 0 if the row sees no key at this distance. If dq is not
+    // null, also computes dq = sum_o asked_o e_o. v_o and e_o are the value and the learned vector for distance
+    // o - reach. From `asked`, the caller computes de_o, the sum of asked_o q over all query rows.
     template <class Lanes>
     HD void read_grad(Lanes lanes, std::int64_t row, const S* dy, A* asked, A* dq, bool add) const {
         for (int o = 0; o < W; o++) {

@@ -169,7 +169,8 @@ HD void sine_and_cosine_of_quarters(std::uint32_t n, float f, float& sine, float
     sine = float_of(bits_of(choose(odd, c, s)) ^ (n & 2u) << 30);
     cosine = float_of(bits_of(choose(odd, s, c)) ^ ((n + 1u) & 2u) << 30);
 }
-// Computes sin and cos of 2 pi u, u in [0, 1], each with a relative error below 2^-23. The split u = n/4 + f is exact.
+// Computes sin and cos of 2 pi u, u in [0, 1], each with a relative error below 2^-23. u is split exactly into n/4 + f,
+// with an integer n and |f| <= 1/8.
 HD void sine_and_cosine_of_turns(float u, float& sine, float& cosine) {
     float shifted = mul_add(u, 4.0f, 12582912.0f);
     sine_and_cosine_of_quarters(bits_of(shifted) & 3u, mul_add(shifted - 12582912.0f, -0.25f, u), sine, cosine);

@@ -58,7 +58,7 @@ struct SlotDocuments {
 //     base_k = log pi_k - n_k,   inner_j = log sum_k exp(base_k + z_jk),
 //     loss = -sum_j share_j (inner_j + place_m - log sum exp place)
 // m is the slot of target token j, and pi = softmax(mix) are the weights of the K softmaxes. n_k is lse_mk or, if
-// joint, log sum_m exp(lse_mk).
+// joint, log sum_m exp(lse_mk). If d.place is null, the two terms with `place` are 0.
 template <class A, class Lanes>
 HD A slot_loss_row(Lanes lanes, const SlotDocuments<A>& d, std::int64_t g) {
     const std::int64_t from = d.first[g];

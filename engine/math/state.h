@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Attention through a state of bounded size, for one head. R slots absorb the visible keys k_j (D) and their values v_j
 // (D) one by one, and a query x reads the slots. Each key comes with a pack: R numbers that say how much of the key
-// each slot absorbs. If s_j (R) is the pack of key j times `scale`, the weight of the key in slot r is
+// each slot absorbs. s_j (R) is the pack of key j times `scale`. One of three rules gives the weight w_jr of key j in
+// slot r, and n_r, by which the sums of slot r are divided:
 //
 //     w_jr = s_jr                          n_r = number of keys           sum
 //     w_jr = s_jr (1 - g_j) prod_i g_i     n_r = sum_j w_jr           gated: keys i come after j; g = sigmoid(gate)
@@ -29,7 +30,7 @@ struct StateShape {
     bool exponential, gated, attends, kernel, paired;
     double scale;  // multiplies the packs, which say how much of a key each slot absorbs
     // Only if `kernel` is set and `exponential` is not: lower bound of the absolute value of sum_r x_r n_r, by which y
-    // is divided. Without gates, the bound is this number times the number of keys.
+    // is divided. If the state has no gates, the bound is `floor` times the number of keys.
     double floor;
     HD int packs() const { return paired ? 2 * slots : slots; }  // length of the pack or packs of a key
     // Returns how many numbers a state has: the number of keys (1), running maxima or products of gates (R), sums of
@@ -38,7 +39,8 @@ struct StateShape {
 };
 
 // Pointers to the parts of a state of R slots, which begins at `at`. count: number of keys. top (R): running maxima or
-// products of gates. total (R): sums of weights. values and keys (R,D): weighted sums.
+// products of gates. total (R): sums of weights. values and keys (R,D): weighted sums. If the packs are exponential,
+// all sums of slot r are stored divided by exp(top_r), so that they do not overflow.
 template <class A>
 struct State {
     A *count, *top, *total, *values, *keys;
@@ -46,8 +48,8 @@ struct State {
         : count(at), top(at + 1), total(top + n.slots), values(total + n.slots), keys(values + n.slots * n.columns) {}
 };
 
-// Clears a State, or the adjoint (the state of the backward): sets all numbers to 0 except `top`, which becomes `far`
-// if n.exponential is true, and 1 if n.gated is true.
+// Clears a State, or the adjoint (the state of the backward): sets all numbers to 0 except `top`. If n.exponential is
+// true, `top` becomes `far`: minus infinity for a State, infinity for an adjoint. If n.gated is true, `top` becomes 1.
 template <class Lanes, class A>
 HD void clear_numbers(Lanes lanes, const StateShape& n, A* at, double far) {
     const A top = A(n.exponential ? far : n.gated ? 1.0 : 0.0);
@@ -65,8 +67,8 @@ HD A gate_of(const A* logit) {
     return A(1) / (A(1) + exp_of(-*logit));
 }
 
-// Returns the larger of the running maximum and x. If x is complex, its imaginary part is dropped, because the maxima
-// cancel in y and need no derivative.
+// Returns the larger of the running maximum and x. All sums of a slot are stored divided by exp(maximum). This factor
+// cancels in y, so it needs no derivative, and the imaginary part of a complex x is dropped.
 HD float larger(float most, float x) { return choose(x > most, x, most); }
 HD double larger(double most, double x) { return x > most ? x : most; }
 inline Complex larger(const Complex& most, const Complex& x) { return x.real() > most.real() ? x.real() : most; }

@@ -113,8 +113,8 @@ void Block::expect_support(const AttentionKind& kind, const SegmentGraph& graph)
                        " does not support this mask: ", why);
 }
 
-// Returns x with the result of cross-attention added. The encoder's rows are not normalised here, because the encoder
-// ends with a norm.
+// Returns the residual x joined with the result of cross-attention, as join() does. The encoder's rows are not
+// normalised here, because the encoder ends with a norm.
 Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const RowNames& names) const {
     if (!pass.cross_graph || !(pass.state ? pass.state->cross->has_memory() : pass.encoder != nullptr))
         throw Error(path, ": a layer with cross-attention, but the pass brings no encoder or no cross_graph");

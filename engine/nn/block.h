@@ -57,9 +57,9 @@ struct BlockShape : AttentionShape {
     bool cross = false;            // the layer has cross-attention to an encoder
     std::string kind = "softmax";  // the name of an entry of attention_kinds()
     std::string ffn = "gelu";      // the name of an entry of feed_forward_kinds()
-    std::string target_kind = "";  // the kind of self-attention for rows of the target B; empty: `kind`
-    // True if the user chose the kinds of attention for layers or parts (A, B) separately. Error messages then name the
-    // layer.
+    std::string target_kind = "";  // kind of self-attention for rows of the target, a document's part B; "": `kind`
+    // True if the user chose the kinds of attention separately for layers or for the parts of a document (A, B). Error
+    // messages then name the layer.
     bool in_words = false;
 };
 

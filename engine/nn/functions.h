@@ -96,12 +96,12 @@ Tensor* rows_of_parts(Tape& tape, Tensor* a, Tensor* b, const std::vector<char>&
 Tensor* side_by_side(Tape& tape, Tensor* x, std::vector<int> first, std::vector<int> second, const std::string& name);
 // Returns [x x] (N,2C): each row of x followed by a copy of the row. Used if x serves as both keys and values.
 Tensor* twice(Tape& tape, Tensor* x, const std::string& name);
-// Row b of the result (B,C) is, in each column, the maximum of the rows first[b] to first[b+1] - 1 of x. first[0] is 0,
-// and first[B] is the number of rows of x.
+// Row b of the result (B,C) is, in each column, the maximum of the rows first[b] to first[b+1] - 1 of x; 0 if there is
+// no such row. first[0] is 0, and first[B] is the number of rows of x.
 Tensor* max_rows(Tape& tape, Tensor* x, Ints first, const std::string& name);
 Tensor* normalise(Tape& tape, Tensor* x, const std::string& name, int heads = 1);
-// Returns the dot products of each head of each row of x with R vectors for that head, times `scale`: (N,heads R), in
-// the arithmetic type. Row r of p (R,C) holds vector r of every head.
+// Returns the dot products of each head of each row of x with R vectors for that head, times `scale`: (N,heads R). The
+// result is f32 if x is bf16. Row r of p (R,C) holds vector r of every head.
 Tensor* head_scores(Tape& tape, Tensor* x, Tensor* p, int heads, double scale, const std::string& name);
 // Returns the features (engine/math/features.h) that are computed from t (N,heads R), R dot products for each head.
 // Usually, t is the result of head_scores() for x. If the features of this kind depend on |x|, x must be given, and
@@ -134,7 +134,9 @@ struct WithLogDet {
 WithLogDet actnorm(Tape& tape, Tensor* x, Tensor* s, Tensor* b, const std::string& name);
 WithLogDet lu_matrix(Tape& tape, Tensor* lu, Tensor* order, const std::string& name);
 // Returns an estimate of the KL divergence between a Gaussian posterior and its prior, a normalising flow, for each
-// document (B) (formula: flow_kl_forward in ops.h).
+// document (B) (formula: flow_kl_forward in ops.h). A row of x (B,2Z) holds the means, then the log variances. e (B,Z)
+// is the noise of a sample, and u (B,Z) the result of the flow for this sample. The log determinant of row b is
+// log_dets[b] (B) plus log_det (1), which is the same for all rows.
 Tensor* flow_kl(Tape& tape, Tensor* x, Tensor* e, Tensor* u, Tensor* log_dets, Tensor* log_det,
                 const std::string& name);
 // Vector quantisation. The columns of y (B,Z) are cut into `groups` groups. For each group, q (B,Z) holds the nearest

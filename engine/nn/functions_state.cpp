@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Functions on the tape for attention other than softmax over all visible keys: attention through a bounded state, the
-// local lambda, and attention that sorts rows by content.
+// local positional lambda (engine/math/local_lambda.h), and attention that sorts rows by content (LSH and Sinkhorn).
 #include "engine/nn/functions.h"
 #include "engine/ops/block_plan.h"
 #include "engine/tape/op_record.h"

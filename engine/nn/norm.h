@@ -25,7 +25,7 @@ class Norm {
 
 struct NormKind {
     const char *name, *what;
-    // Declares the parameters, whose paths are `path` followed by .weight and, for "layer", .bias.
+    // Declares the parameters, whose paths are `path` followed by .weight and, for the kind "layer", also by .bias.
     std::unique_ptr<const Norm> (*make)(Parameters& parameters, const std::string& path, int width, double eps);
 };
 const std::vector<NormKind>& norm_kinds();

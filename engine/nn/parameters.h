@@ -4,7 +4,7 @@
 //
 // If the storage type is bf16, both buffers are still f32, and the first buffer holds the master weights. The ops read
 // matrices from a copy in bf16, which the optimiser renews at every update. An update often changes a weight by less
-// than a 256th. The master weights accumulate such changes, whereas bf16 would lose most of them.
+// than a 256th of its value. The master weights accumulate such changes; in bf16, rounding would undo most of them.
 //                                                            Micikevicius et al. 2018, section 3.1
 #pragma once
 #include <deque>

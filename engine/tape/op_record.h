@@ -60,8 +60,8 @@ struct Forward<Op, std::tuple<T...>> {
         (look(holds_tensors<T> == tensor), ...);
         return found;
     }
-    // The tensors of the forward are the record's inputs, then its outputs. Returns the index of the first output in
-    // this list.
+    // Returns the index of the first output among the tensor parameters of the forward: the inputs come first, then the
+    // outputs. A Views parameter counts as one, however many inputs it receives.
     static int first_output(const Record& r) { return tensors - int(r.out.size()); }
     static void expect_tensors(const Record& r) {
         const int inputs = first_output(r), given = int(r.in.size());
@@ -174,7 +174,8 @@ Record::Tensors declare_outputs(Tape& tape, OpNumber op, const std::string& name
                                 const std::vector<Argument>& attributes);
 
 // Returns the record of an op with forward f and backward b. Declares the outputs as ops.h states them, and sets the
-// inputs and the attributes. The first output has the path `name`, and any other output y the path name.y.
+// inputs and the attributes. The path of the first output is Tape::prefix() plus `name`; for any other output, with the
+// name y in ops.h, ".y" is added.
 template <class F, class B, class... Attributes>
 Record op_record(Tape& tape, const std::string& name, F f, B b, Record::Tensors in, Attributes... a) {
     Record r(base_name(F::op));

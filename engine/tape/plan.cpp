@@ -42,7 +42,7 @@ std::size_t place_blocks(std::vector<ArenaBlock>& blocks) {
 }
 
 void Arena::begin_step(const std::string& bucket, bool rehearsal) {
-    log_.clear();  // the log is incomplete if the previous step was not ended
+    log_.clear();  // the log still lists the blocks of the previous step if that step was not ended
     loose_.clear();
     auto found = plans_.find(bucket);
     plan_ = blocks_ == Blocks::planned && found != plans_.end() ? &found->second : nullptr;

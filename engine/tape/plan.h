@@ -2,9 +2,9 @@
 // The memory for the tensors of one step of a tape. All steps with the same tensor sizes form a bucket, which has a
 // name. During training, the first step of a bucket either allocates every block separately or is rehearsed, that is,
 // first run without computing anything (tape/rehearsal.h). The first step, or its rehearsal, records when each block is
-// first and last used. From these times, an offset for each block is planned. Later steps of the bucket place their
-// blocks at the planned offsets in one buffer. The unit of time is the tick: one tick for each forward and each
-// backward of an op.
+// first and last used. From these times, an offset for each block is planned. From then on, all steps of the bucket,
+// and also the rehearsed step itself, place their blocks at the planned offsets in one buffer. The unit of time is the
+// tick: one tick for each forward and each backward of an op.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -33,7 +33,7 @@ class CapturedStep {
     CapturedStep(const Tape& tape, bool wanted);
     ~CapturedStep();  // discards the recorded ops if run() has not been called
     CapturedStep(const CapturedStep&) = delete;
-    // Launches the graph, if ops were captured. After this call, the results can be read.
+    // Launches the graph under the name `bucket`, if ops were captured. After this call, the results can be read.
     void run(const std::string& bucket);
 
   private:

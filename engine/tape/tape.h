@@ -107,8 +107,8 @@ class Tape {
         std::string name;
         std::size_t begin, end;  // the records [begin, end)
     };
-    // While a Scope exists, the paths of new tensors begin with its name and a dot. The records that are appended in
-    // this time become a segment.
+    // While a Scope exists, its name and a dot are added to prefix(), with which the paths of new tensors begin. The
+    // records that are appended in this time become a segment. Scopes can be nested.
     class Scope {
       public:
         Scope(Tape& tape, const std::string& name);
@@ -213,7 +213,7 @@ class Tape {
     bool training_ = false;
 };
 
-// True if the name matches a pattern such as "decoder.layer.*", where * stands for any characters.
+// True if the name matches a shell pattern such as "decoder.layer.*" (fnmatch). * stands for any characters.
 bool matches(const std::string& pattern, const std::string& name);
 
 }  // namespace masquerade

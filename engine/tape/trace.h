@@ -32,8 +32,8 @@ class Dump : public Observer {
     std::string folder_;
 };
 
-// Adds up the seconds that each op takes in forward and backward. For exact times, the clock waits for the device
-// before and after every op.
+// Adds up the seconds that all calls of an op, such as "linear", take in forward and backward. For exact times, the
+// clock waits for the device before and after every op.
 class Clock : public Observer {
   public:
     void before(const Record& record, bool backward) override;

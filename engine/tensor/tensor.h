@@ -16,7 +16,7 @@ struct Tensor {
     Device device = Device::cpu;
     void* value = nullptr;
     void* grad = nullptr;
-    bool needs_grad = false;    // true for trained parameters and for values through which gradients reach them
+    bool needs_grad = false;    // true for a trained parameter and for a value that passes a gradient on to one
     bool grad_written = false;  // true if a backward of this step has stored the gradient; the next backward adds
     bool parameter = false;
     bool retained = false;                  // true if the value is kept until the step ends

@@ -41,9 +41,9 @@ void Optimiser::start_average(double decay) {
 
 View Optimiser::average_of(Part part) const { return (parameters_.*part)(state(states_.size() - 1)); }
 
-// average += share (p - average), where p are the newest weights and share = (1 - decay) / (1 - decay^t). For t = 1,
-// the share is 1, so the initial weights are forgotten. The first call of weighted_sum_backward() adds
-// -share * average to the average, and the second call adds share * p.
+// average += share (p - average), where p are the weights after update t and share = (1 - decay) / (1 - decay^t). After
+// the first update, t = 1, the share is 1, so the initial weights are forgotten. The first call of
+// weighted_sum_backward() adds -share * average to the average, and the second call adds share * p.
 void Optimiser::average(std::int64_t t) {
     if (decay_ == 0) return;
     const double share = (1 - decay_) / (1 - std::pow(decay_, double(t)));

@@ -115,7 +115,7 @@ class Trainer {
     // folder.
     std::function<void()> begin;
     std::function<void()> saved;  // called when the last checkpoint is on disk; from then on, Ctrl-C loses no training
-    bool quiet = false;           // print nothing; the files of the run folder are written nevertheless
+    bool quiet = false;           // print nothing to standard output; the run folder is written nevertheless
     bool terminal = false;        // redraw the progress line in place; otherwise print lines
     std::function<int()> columns = [] { return 80; };  // width of the terminal, read before each print
     double seconds_before = 0;  // seconds from program start to run(); they count towards `minutes`

@@ -81,11 +81,11 @@ class Companion {
 struct AttentionContext {
     RowNames rows;                                // document and position of each query row
     const SegmentGraph* graph = nullptr;          // mask: which keys each query row sees
-    Tensor* rotary_table = nullptr;               // (P,D): cosines and sines of P positions; null: nothing is rotated
+    Tensor* rotary_table = nullptr;               // (P,D) for P positions, heads of width D; null: nothing is rotated
     float dropout = 0;                            // dropout rate of attention probabilities
     float hidden_dropout = 0;                     // dropout rate of the rows of the second stream
     Companion* companion = nullptr;               // second stream of rows, which the call reads and changes; or null
-    const std::vector<int>* documents = nullptr;  // a number that identifies each document; dropout depends on it
+    const std::vector<int>* documents = nullptr;  // numbers that identify documents, for dropout in the second stream
     // `state` and `step` are only for decoding. If both are given, the call adds the new tokens' keys to the state. If
     // only `state` is given, the keys of the call become the memory, which later steps read.
     AttentionState* state = nullptr;
@@ -114,7 +114,8 @@ class Attention {
     // returns null.
     virtual Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys,
                                const AttentionContext& context) const = 0;
-    // Returns an empty decoding state for the texts in these slots. Throws BadUsage if this kind has no decoding state.
+    // Returns an empty decoding state for the texts in these slots. A kind that cannot generate token by token throws
+    // BadUsage, here or in the first decoding step.
     virtual std::unique_ptr<AttentionState> state(const Slots& slots) const = 0;
 };
 

@@ -165,8 +165,8 @@ class ByHeadAttention : public SoftmaxAttention {
         int readers = 0;  // number of heads in `queries` for each key/value head
     };
 
-    // One attention op needs the same number of query heads for each key/value head. Heads with the same pattern form
-    // several groups if their number differs between the key/value heads.
+    // One attention op needs the same number of query heads for each key/value head. If the number of heads with a
+    // pattern differs between the key/value heads, the heads with this pattern form several groups.
     void add_groups(const std::vector<QuerySegment>& patterns) {
         const int G = shape_.key_width() / (shape_.width / shape_.heads), readers = shape_.heads / G;
         for (int g = 0; g < G; g++)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Attention with sorted blocks (Sinkhorn Transformer; Tay et al. 2020, section 3). The rows of a segment are cut into
 // blocks. A row of block u attends to the rows of block u and to the rows of sorted block u, which is a weighted mean
-// of all blocks v: row t of sorted block u has the key sum_v S_uv K_v[t] and the value sum_v S_uv V_v[t]. S_uv is
-// computed from the score between the mean query of block u and the mean key of block v. S is normalised by Sinkhorn
-// iterations, without the Gumbel noise of the paper. A segment that consists of one block has no sorted block.
+// of all blocks v: row t of sorted block u has the key sum_v S_uv K_v[t] and the value sum_v S_uv V_v[t], both divided
+// by sum_v S_uv, where v runs over the blocks that have a row t. S_uv is computed from the score between the mean query
+// of block u and the mean key of block v. S is normalised by Sinkhorn iterations, without the Gumbel noise of the
+// paper. A segment that consists of one block has no sorted block.
 //
 // If the rows of a segment see different keys, as under a causal mask, sorted block u is a sum of the blocks before
 // block u only, and S_uv depends only on rows up to the first row of block u. The paper masks S, but normalises the
