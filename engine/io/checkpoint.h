@@ -29,8 +29,9 @@ TensorFile open_model(const RunFolder& folder, std::int64_t step);
 // Opens state.safetensors of a step. Throws BadInput if it was saved with other weights than those in `parameters`.
 TensorFile open_state(const RunFolder& folder, std::int64_t step, const Parameters& parameters);
 
-// Throws BadInput if the file does not contain every parameter with its shape and type. Call this before the memory of
-// the parameters is allocated, because a wrong config.json could request any amount of memory.
+// Throws BadInput if the file does not contain every parameter with its shape, in the type of the master weights
+// (Parameters::dtype()). Call this before the memory of the parameters is allocated, because a wrong config.json could
+// request any amount of memory.
 void expect_shapes(const TensorFile& file, const Parameters& parameters);
 // Reads every parameter from the file. Throws BadInput if a parameter is missing, or if one of its numbers is NaN or
 // infinite.

@@ -90,7 +90,8 @@ HD float exp_of(float x) {
     std::uint32_t n;
     float p = exp_reduced(clamp_of(x, -104.0f, 89.0f), n);
     std::uint32_t half = std::uint32_t(std::int32_t(n) >> 1);
-    return p * power_of_two(half) * power_of_two(n - half);  // 2^n may be out of range; the first product is exact
+    // 2^n may be outside the range of float, so p is multiplied by two powers. The first product is exact.
+    return p * power_of_two(half) * power_of_two(n - half);
 }
 
 // With x = 2^k m, m in [sqrt(1/2), sqrt 2), f = m - 1 and a polynomial P:   log x = k ln 2 + f - f^2/2 + f^3 P(f)

@@ -116,8 +116,8 @@ HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const Met<
     }
 }
 
-// Merges the states of two consecutive ranges of keys: `state` becomes the state that has absorbed the keys of
-// `earlier`, then its own keys. `scratch` is (2R).
+// Merges the states of two consecutive ranges of keys: `state` becomes the state that has absorbed first the keys of
+// `earlier`, then the keys that it had absorbed before. `scratch` is (2R).
 template <class Lanes, class A>
 HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, const State<A>& state, A* scratch) {
     const int R = n.slots, D = n.columns;

@@ -40,7 +40,7 @@ enum class Way : int { to_device, from_device, within_device };
 struct DeviceEvent;  // a point in the stream's sequence of work, used to measure time
 
 struct DeviceRuntime {
-    Answer (*answer)() = nullptr;      // says which devices can be used; never throws
+    Answer (*answer)() = nullptr;      // counts the devices that can be used; never throws
     DeviceFacts (*facts)() = nullptr;  // describes the first device; no other device is used
     // Allocates device memory. Returns null if the device has too little memory.
     void* (*allocate)(std::size_t bytes) = nullptr;

@@ -56,7 +56,7 @@ struct Branches {
 
 // The decoding state of one Attention, such as a KV cache. It stores what later steps need to know of the rows that were
 // read before the first step (a source text, Keys::memory, or the encoder's rows) and of the tokens generated so far.
-// Each kind of attention derives its own class.
+// The kinds of attention derive classes from this one.
 class AttentionState {
   public:
     virtual ~AttentionState() = default;

@@ -8,8 +8,8 @@
 // Where all rows see the same keys, the sorted rows are cut into chunks across buckets, as in the paper. Under any
 // other mask, such as a causal one, these chunks would depend on later rows, so later rows would change what a row
 // sees. Under such a mask, each bucket is cut into chunks by itself, so that the chunk of a row depends only on earlier
-// rows (engine/ops/list_plan.h). Generating a text token by token therefore gives the same bits as one pass over the
-// whole text. The keys of a memory, such as latents, are hashed, sorted and cut like all other keys.
+// rows (engine/ops/list_plan.h). In generation token by token, a row therefore sees the same keys as in one pass over
+// the whole text. The keys of a memory, such as latents, are hashed, sorted and cut like all other keys.
 #include "engine/nn/attention/kept_rows.h"
 #include "engine/nn/attention/kinds.h"
 #include "engine/ops/list_plan.h"

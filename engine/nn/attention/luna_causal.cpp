@@ -3,7 +3,7 @@
 // query sees into l slots, and the query attends to the slots. For each head:
 //
 //     s_jr = p_r . k'_j / sqrt(D)             score of key j in slot r; p_r = P_r W_pq, k'_j = x_j W_pk
-//     w_jr = softplus(s_jr)                   divided by the number of keys           pack=softplus
+//     w_jr = log2(1 + 2^s_jr)                 divided by the number of keys           pack=softplus
 //     w_jr = elu(s_jr) + 1                    divided by the number of keys           pack=elu
 //     w_jr = exp(s_jr)                        divided by the sum over the keys j      pack=softmax
 //     K_r = sum_j w_jr k_j,  V_r = sum_j w_jr v_j
