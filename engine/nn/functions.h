@@ -64,7 +64,7 @@ Tensor* attention(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv, const S
 //   pack[s]   how much of each key of key source s the state absorbs
 //   kv[s]     the values, or the keys and values, of key source s
 //   gate[s]   the gates of the keys of key source s; if rule.pack is not gated, `gate` is empty
-//   before    null, or row b is the state before the first row of document b
+//   before    null, or row b is the state before the first row of document b; the backward then throws Error
 //   after     null, or *after becomes a tensor whose row b is the state after the last row of document b
 // StateAttention::Taken (engine/nn/attention/state.h) lists the shapes of pack, kv and gate. The shape of before
 // and after is (documents, state_numbers()).
@@ -155,7 +155,7 @@ Tensor* distance(Tape& tape, Tensor* y, Tensor* q, double weight, const std::str
 // gradients and is therefore three times cheaper.
 Tensor* cross_entropy(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, Tensor* weights,
                       const std::string& name, Tensor** losses = nullptr, double smoothing = 0);
-// Returns the loss of every row (N), without smoothing and without a gradient.
+// Returns the cross-entropy loss of every row of h (N), without label smoothing and without a gradient.
 Tensor* token_losses(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, const std::string& name);
 // The logits of J choices in an insertion decoder. Choice j is to insert the token tokens[j] into the slot slots[j], a
 // place between two words. Each of the M slots has K vectors, and vector v of slot m gives V logits:

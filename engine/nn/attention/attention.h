@@ -65,8 +65,8 @@ class AttentionState {
 };
 
 // A second stream of rows, which passes from layer to layer beside x. Only Luna has one: a few rows that summarise the
-// keys. A model has one Companion, which declares the parameters of the stream. For each pass through the layers,
-// start() returns a new Companion, which holds the rows of this pass.
+// keys. A model with Luna has one Companion, which declares the parameters of the stream. For each pass through the
+// layers, start() returns a new Companion, which holds the rows of this pass.
 class Companion {
   public:
     virtual ~Companion() = default;
