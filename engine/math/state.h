@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Attention through a state of bounded size, for one head. R slots absorb the visible keys k_j (D) and their values v_j
 // (D) one by one, and a query x reads the slots. Each key comes with a pack: R numbers that say how much of the key
-// each slot absorbs. s_j (R) is the pack of key j times `scale`. One of three rules gives the weight w_jr of key j in
-// slot r, and n_r, by which the sums of slot r are divided:
+// each slot absorbs. s_j (R) is the pack of key j times `scale`. One of three rules, whose names stand on the right,
+// gives the weight w_jr of key j in slot r, and n_r, by which the sums of slot r are divided:
 //
 //     w_jr = s_jr                          n_r = number of keys           sum
 //     w_jr = s_jr (1 - g_j) prod_i g_i     n_r = sum_j w_jr           gated: keys i come after j; g = sigmoid(gate)
@@ -152,10 +152,10 @@ HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, c
 // The result of read_state() for a query x and a state of R slots: the divisor of y.
 template <class A>
 struct Reading {
-    // With `kernel`: the divisor sum_r x_r n_r, where x_r are the features of the query and n_r the sums of weights of
-    // the slots. If the packs are exponential, the x_r are log features, and this is sum_r exp(x_r) n_r / exp(s), where
-    // s is the maximum over all slots r of x_r + (the running maximum of slot r). With `attends`: the divisor of the
-    // softmax over the slots, sum_r exp(score_r - largest score). Otherwise 1.
+    // If StateShape::kernel is set: sum_r x_r n_r, where x_r are the features of the query and n_r the sums of weights
+    // of the slots. If the packs are exponential, too, the x_r are log features, and `sum` is sum_r exp(x_r - s) n_r,
+    // where s is the maximum over all slots r of x_r + (the running maximum of slot r). If StateShape::attends is set:
+    // the divisor of the softmax over the slots, sum_r exp(score_r - largest score). Otherwise 1.
     A sum;
     bool held;  // true if the divisor was set to its lower bound, StateShape::floor
 };

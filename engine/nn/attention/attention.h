@@ -144,10 +144,11 @@ struct AttentionKind {
 const std::vector<AttentionKind>& attention_kinds();
 // Throws BadUsage if no kind has this name; the message lists all names.
 const AttentionKind& find_attention(const std::string& name);
-// Returns the kind with this name or, if `decoder` is true and the kind has one, its replacement in decoders
-// (in_decoder).
+// Returns the kind with this name. If `decoder` is true and the kind has a replacement in decoders (in_decoder),
+// returns the replacement.
 const AttentionKind& self_attention(const std::string& name, bool decoder);
-// Returns the kind with this name or, if the kind has one, the kind that replaces it in cross-attention (in_cross).
+// Returns the kind with this name. If the kind has a replacement in cross-attention (in_cross), returns the
+// replacement.
 const AttentionKind& cross_attention(const std::string& name);
 
 }  // namespace masquerade

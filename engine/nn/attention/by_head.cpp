@@ -157,8 +157,8 @@ class ByHeadAttention : public SoftmaxAttention {
     }
 
   private:
-    // Heads that one attention op computes together. `queries` lists the query heads. A row of kv consists of G keys,
-    // then G values, for G key/value heads; `keys` lists which of these 2 G parts the query heads use.
+    // Heads that one attention op computes together. `queries` lists the query heads. A row of keys and values consists
+    // of G keys, then G values, for G key/value heads; `keys` lists which of these 2 G parts the query heads use.
     struct Group {
         QuerySegment pattern;  // only the fields `window` to `block_last` are used
         std::vector<int> queries, keys;
