@@ -281,7 +281,7 @@ std::int64_t RunFolder::led_to(const std::string& name) const {
     return -1;
 }
 
-// If the run was copied and `latest` and `best` became folders, replaces these folders by links.
+// If the run was copied and the link `latest` or `best` became a folder, replaces the folder by a link.
 void RunFolder::mend_links() const {
     for (const char* name : links) {
         if (!is_folder(file(name))) continue;

@@ -39,7 +39,7 @@ struct Pass {
     // The decoding step that the pass computes. If `step` is null but `state` is not, the pass precedes the first step:
     // the layers store the keys of the pass in `state` as the memory, which later steps read.
     const Step* step = nullptr;
-    // For cross-attention: the output of the encoder (Ne,C), and the mask from the query rows to the encoder's rows.
+    // For cross-attention: the output of the encoder (Ne,C), and the mask: which of these rows each query row sees.
     Tensor* encoder = nullptr;
     const SegmentGraph* cross_graph = nullptr;
     Ints encoder_positions;                // positions of the encoder's rows

@@ -39,8 +39,8 @@ const AttributesOf<Op>& attributes_of(const Record& r, Op) {
 
 namespace detail {
 
-// Facts about the parameters of Op, the op that computes the outputs of a record from its inputs (the record's forward).
-// Each parameter is either a tensor (View or Views) or an attribute.
+// Facts about the parameters of Op, the forward of a record, that is, the op that computes the outputs of the record
+// from its inputs. Each parameter is either a tensor (View or Views) or an attribute.
 template <class Op, class Parameters = typename Op::Parameters>
 struct Forward;
 template <class Op, class... T>

@@ -54,9 +54,9 @@ struct Branches {
     Ints from_slots, to_slots, from_rows, to_rows;
 };
 
-// The decoding state of one Attention, such as a KV cache. It stores what later steps need to know of the rows that were
-// read before the first step (a source text, Keys::memory, or the encoder's rows) and of the tokens generated so far.
-// The kinds of attention derive classes from this one.
+// The decoding state of one Attention, such as a KV cache. It stores what later steps need to know of the rows that
+// were read before the first step (a source text, Keys::memory, or the encoder's rows) and of the tokens generated so
+// far. The kinds of attention derive classes from this one.
 class AttentionState {
   public:
     virtual ~AttentionState() = default;

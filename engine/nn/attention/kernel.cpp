@@ -55,7 +55,7 @@ struct LinearOptions : KernelOptions {
 StateRule rule_of(const AttentionShape& s, const KernelOptions& o) {
     const FeatureKind map = o.map;
     const int R = map == FeatureKind::elu ? s.width / s.heads : features_of(map, o.features);
-    // `floor` is a lower bound of the divisor's absolute value (divided by the number of keys if there are no gates).
+    // `floor` is a lower bound of the divisor's absolute value; without gates, `floor` times the number of keys is.
     // Features that are positive and negative may cancel in the divisor, and division by nearly 0 amplifies their
     // noise. The bound is larger for rfa, because rfa did not train with 1e-3: its learned scale s can make the
     // weights smaller than the noise of the features.

@@ -14,8 +14,8 @@ class SoftmaxAttention : public ProjectedAttention {
     std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 
   protected:
-    // Returns the results of all heads, side by side (Nq,C). A kind that sees only a fixed pattern of positions overrides
-    // this function and narrows the mask.
+    // Returns the results of all heads, side by side (Nq,C). A kind that sees only a fixed pattern of positions
+    // overrides this function and narrows the mask.
     virtual Tensor* attend(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv,
                            const AttentionContext& context) const;
     // Returns the keys and values of the Nk rows of x for G heads of width D, (Nk,2 G D). The path of this tensor ends
