@@ -24,7 +24,7 @@ struct Catalogue {
 };
 
 // Parses the contents of Packages files; packages without a synopsis are skipped. The Translation files provide the
-// German description of a package and, if the Packages file lacks it, the English description. Both are found
+// German description of a package, and the English description if the Packages file lacks it. Both are found
 // by the field Description-md5, a checksum of the English text. The result is sorted by name.
 std::vector<Package> parse_packages(const std::vector<std::string>& packages_files,
                                     const std::vector<std::string>& translation_files);

@@ -49,7 +49,8 @@ inline bool only_pairs(TextKind wanted) { return wanted == TextKind::pairs || wa
 // task generates further pairs; of any other text, a hash of the line holds out one line in fifty. If `wanted` is
 // sentences, only the sources of pairs are used. For pairs, translations and any, a `file` without targets is allowed.
 // If `wanted` is none and `made` names no task, the text has no lines, and no path may be given.
-// Throws BadInput or BadUsage if there is no such text.
+// Throws BadUsage if a path is given that may not be given. Throws BadInput if a file cannot be read, or if pairs are
+// needed and there are none.
 TrainingText find_training_text(const std::string& file, const std::string& held_out_file,
                                 TextKind wanted = TextKind::sentences, const PairOptions& made = {});
 // Reads the text of a run again. Throws BadInput if a file, or the task that generates the pairs, has changed.

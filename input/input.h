@@ -19,12 +19,13 @@ constexpr std::size_t most_json = 2'000'000;       // maximum number of JSON val
 inline std::function<void(const std::string& path)> before_reading = [](const std::string&) {};
 
 // Reads a file, a pipe or a terminal to its end, into `bytes`. Returns "", or one line that says why reading failed.
-// Reading fails, too, if there are more than `largest` bytes. Never waits for another program to open a pipe.
+// Reading fails, too, if there are more than `largest` bytes. Never waits for another program to open a pipe: an
+// empty pipe is a failure.
 std::string read_whole(const std::string& path, std::string& bytes, std::size_t largest);
 
 // Parses JSON. All code of the engine and the programs parses JSON with this function. Returns "" or the problem, as
 // words that follow the file's name in a message: the text is not JSON, is nested too deeply, has more than `most`
-// values, or has a key twice in one object. `offset` is the position of the text in its file, for messages.
+// values, or has a key twice in one object. `offset` is the byte at which the text begins in its file, for messages.
 std::string parse_bounded(std::string_view text, nlohmann::json& value, std::size_t offset = 0,
                           std::size_t most = most_json);
 

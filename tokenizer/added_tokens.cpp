@@ -72,9 +72,9 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Characters& chara
     normalised_ = make_set(forms, true);
 }
 
-// Builds the set of the tokens whose flag `normalised` has the given value; forms[i] is the text to search for to find
-// token i. If several tokens have equal forms, the first token wins: a trie keeps the last of equal entries, so the
-// tokens are added in reverse order. (In Hugging Face's library, any of the tokens may win.)
+// Builds the set of the tokens whose flag `normalised` has the given value; forms[i] is the text by which
+// token i is found. If several tokens have equal forms, the first token wins: a trie keeps the last of equal entries,
+// so the tokens are added in reverse order. (In Hugging Face's library, any of the tokens may win.)
 AddedTokens::Set AddedTokens::make_set(const std::vector<std::string>& forms, bool normalised) const {
     Set set;
     std::vector<Trie::Entry> entries;

@@ -44,8 +44,8 @@ class AddedTokens {
     bool empty() const { return exact_.firsts.empty() && normalised_.firsts.empty(); }
 
     // A fast test: false means that the line contains no token; true means that the line may contain one. The test only
-    // searches for the first byte of each token. If some token has `normalised`, the result is true for every line that
-    // is not empty.
+    // searches for the first byte of each token. If a token with `normalised` can be found at all, the result is true
+    // for every line that is not empty.
     bool may_hold(std::string_view line) const;
 
     // Splits a line into parts, in order, without gaps or overlaps. The longest token at each position wins. Tokens

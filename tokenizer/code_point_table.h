@@ -39,8 +39,8 @@ class CodePointTable {
   private:
     static constexpr unsigned block = 256;
 
-    // Blocks of 256 entries. The entry of code point c is in block block_of_[c / 256]. Block 0 belongs to code points
-    // whose entries were never changed.
+    // Blocks of 256 entries. The entry of code point c is in block block_of_[c / 256]. Block 0 is shared
+    // by all ranges of 256 code points for which at() was never called.
     std::vector<T> entries_ = std::vector<T>(block);
     std::vector<std::uint16_t> block_of_ = std::vector<std::uint16_t>(0x110000 / block);
 };

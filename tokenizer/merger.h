@@ -52,7 +52,7 @@ class Merger {
     };
     struct Pair {
         int left, right;
-        Count count = 0, queued = 0;  // queued: count in the pair's latest queue entry; 0: not in the queue
+        Count count = 0, queued = 0;  // queued: count in the pair's latest queue entry; 0: no valid entry
         std::vector<int> words = {};  // words in which the pair occurs; may have outdated or repeated entries
     };
     struct Queued {

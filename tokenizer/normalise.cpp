@@ -24,7 +24,7 @@ bool Words::next() {
     text_.clear();
     spans_.clear();
     length_ = 0;
-    bool alone = false;  // whether the word is a character to which nothing but marks can be added, such as a comma
+    bool alone = false;  // whether the word is one character that is always a word by itself, such as a comma
     while (at_ < line_.size()) {
         if (!alone && take_letters()) continue;
         CodePoint c = decode_utf8(line_, at_);

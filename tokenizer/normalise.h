@@ -72,7 +72,7 @@ class Words {
     bool with_spans_;
     std::string_view line_;
     std::string replaced_;       // the line after replacements, if the options have any; line_ is then a view of it
-    std::vector<Span> sources_;  // original position of each byte of replaced_; empty if nothing is replaced
+    std::vector<Span> sources_;  // original position of each byte of replaced_; empty without replacements
     std::size_t at_ = 0;         // offset of the next byte of line_
     bool after_cased_ = false;
     std::string text_;

@@ -96,7 +96,8 @@ class WordPiece {
     std::vector<bool> beyond_;  // beyond_[id]: the token has AddedToken::beyond, so words are never split into it
     Trie first_, later_;        // first_: pieces that begin a word; later_: pieces that continue a word, without "##"
     AddedTokens in_text_;
-    // silent_: ids of the tokens that decode() does not write. guarded_: ids of the added tokens with single_word.
+    // silent_: ids of the tokens that decode() does not write. guarded_: ids of the added tokens with single_word
+    // that are recognised in text.
     std::set<int> silent_, guarded_;
     bool joins_digits_ = false;              // whether decode() joins single digits to numbers
     std::vector<std::string> never_joined_;  // texts of added tokens, which must not arise when decode() joins words

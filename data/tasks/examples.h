@@ -32,7 +32,8 @@ struct TaskOptions {
     bool reads_words() const { return tokens == "words"; }
 };
 
-// The vocabulary of every task begins with the five special tokens; its other tokens have ids from first_word on.
+// The vocabulary begins with the five special tokens; the other tokens have ids from first_word on. If
+// TaskOptions::tokens is "words", however, all ids are those of the tokenizer's vocabulary.
 constexpr int cls_id = 2, sep_id = 3, first_word = 5;
 
 using WordList = std::vector<std::string>;

@@ -43,7 +43,7 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
     } else {
         add_embedding(p, attention);
     }
-    bool has_companion = false;  // whether some self-attention keeps a second stream of rows beside x (class Companion)
+    bool has_companion = false;  // whether a layer has a second stream of rows beside x (class Companion)
     for (int i = 0; i < o.layers; i++) {
         const AttentionKind &source = kinds_.of(i, first_part), &target = kinds_.of(i, last_part);
         layers.emplace_back(p, prefix_ + "layer." + std::to_string(i),

@@ -22,12 +22,13 @@ struct BackboneOptions {
     // Number of hidden states that are concatenated to one input of the head (2 in insertion models); 0: the head has
     // no dense layer and no norm.
     int head_rows = 1;
-    int types = 2;                      // number of segment ids, which are 0 .. types-1
-    int positions = 512;                // P, number of positions, which are 0 .. P-1
-    bool rotary = true;                 // RoPE: queries and keys are rotated; false: learned position embeddings
-    bool rotary_value = false;          // whether the rotary positions also rotate the values of attention
-    double rotary_base = 10000;         // position p rotates pair i of a head of width D by the angle p / base^(2i/D)
-    std::string attention = "softmax";  // name of a kind (attention_kinds()), or a text with several (AttentionWords)
+    int types = 2;               // number of segment ids, which are 0 .. types-1
+    int positions = 512;         // P, number of positions, which are 0 .. P-1
+    bool rotary = true;          // RoPE: queries and keys are rotated; false: learned position embeddings
+    bool rotary_value = false;   // whether the rotary positions also rotate the values of attention
+    double rotary_base = 10000;  // position p rotates pair i of a head of width D by the angle p / base^(2i/D)
+    // Name of a kind of attention (attention_kinds()), or a text that gives layers different kinds (AttentionWords).
+    std::string attention = "softmax";
     AttentionOptions attention_options = {};  // values of the settings in attention_settings()
     bool pre_norm = false;
     std::string norm = "layer";  // name of a norm (norm_kinds())
@@ -92,10 +93,10 @@ class Backbone {
     Tensor* loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights, const std::string& name,
                  Tensor** losses = nullptr, double smoothing = 0) const;
     // mean_loss() returns the mean loss of the `count` rows with a label. weights[i] is 1 if row i has a label, and 0
-    // if row i is padding. Both tensors stay readable until the end of the training step.
+    // if row i is padding. Both returned tensors stay readable until the end of the training step.
     struct MeanLoss {
         Tensor* total;   // (1) mean loss in nats per label
-        Tensor* losses;  // (N) loss of each row
+        Tensor* losses;  // (N) unweighted loss of each row, in nats
     };
     MeanLoss mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, std::vector<double> weights, int count,
                        double smoothing) const;
@@ -125,12 +126,13 @@ class Backbone {
 
     std::string prefix_;
     AttentionWords kinds_;
-    Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // embeddings, E wide: (V,E), (types,E), (P,E)
-    std::shared_ptr<Companion> companion_;  // second stream of rows through the layers; null if no attention has one
+    // Embeddings of width E: (vocabulary,E), (types,E), (positions,E). position_ is null if positions are rotary.
+    Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;
+    std::shared_ptr<Companion> companion_;  // second stream of rows beside x (only Luna has one); null: none
     std::shared_ptr<const Norm> embedding_norm_, final_norm_, head_norm_;
     Linear embedding_project_, head_dense_;
     Tensor* head_bias_ = nullptr;       // (V), the biases of the logits; null: none
-    std::vector<double> rotary_table_;  // (P,D): cosines and sines of P positions, D the width of a head
+    std::vector<double> rotary_table_;  // (P,D): cosines and sines of P positions, D: width of a head; empty: no rotary
 };
 
 }  // namespace masquerade

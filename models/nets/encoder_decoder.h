@@ -10,9 +10,9 @@ namespace masquerade {
 struct EncoderDecoderOptions {
     BackboneOptions stack;  // options of the encoder, and of the decoder except for its number of layers
     int decoder_layers = 6;
-    // Whether cross-attention uses rotary positions if self-attention does (BackboneOptions::rotary). If self-attention
-    // does, the objective `mass` needs rotary_cross: otherwise, the decoder cannot tell where in the sentence the
-    // hidden span is.
+    // Whether cross-attention uses rotary positions if self-attention uses them (BackboneOptions::rotary). If
+    // self-attention uses them, the objective `mass` needs rotary_cross = true: otherwise, the decoder cannot tell
+    // where in the sentence the hidden span is.
     bool rotary_cross = true;
 };
 

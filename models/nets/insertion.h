@@ -6,9 +6,10 @@
 // slot l, and z_l are the logits of all words in slot l. b, q, P_k, M, W and the matrix V are parameters:
 //
 //   h_l = head([o_l o_{l+1}])                         z_l = h_l W + b     W: the word embedding
-//   joint          p(c,l) = softmax of z over all slots and words
-//   factorised     p(c,l) = softmax_c(z_l) softmax_l(q . h_l)      softmax_c: over all words; softmax_l: over all slots
-//   contextual     adds g V to every z_l, where g = max_l h_l                                        equations 5 to 8
+//   joint          p(c,l) = softmax of z over all slots and words                                          equation 2
+//   factorised     p(c,l) = softmax_c(z_l) softmax_l(q . h_l)                                        equations 3 and 4
+//                  softmax_c: over all words; softmax_l: over all slots
+//   contextual     adds g V to every z_l, where g = max_l h_l, elementwise                           equations 5 to 8
 //   mixture of K   softmax_c(z_l) = sum_k pi_k softmax_c(tanh(P_k h_l) W + b),  pi = softmax(M h_l)    Yang et al. 2018
 //                  if joint, pi = softmax(M g), so that p(c,l) sums to 1
 #pragma once
@@ -90,7 +91,7 @@ class InsertionTransformer : public TargetNet {
         Tensor* h = side_by_side(tape, x, batch.labels.rows, std::move(right), "slots");  // (M,2C), one row per slot
         if (options.projection) h = head_stack().head(tape, h);                           // (M,E): E numbers per slot
         auto scope = tape.scope("slots");
-        Tensor* g = nullptr;  // (documents,E), the maximum over the slots of each document
+        Tensor* g = nullptr;  // (documents,E), the elementwise maximum over the slots of each document
         if (options.contextual_bias || (options.joint && K > 1)) g = max_rows(tape, h, tape.ints(*s.first), "pooled");
         if (options.contextual_bias) s.bias = linear_unrounded(tape, g, contextual_, nullptr, "contextual");
         if (!options.joint)
@@ -98,7 +99,7 @@ class InsertionTransformer : public TargetNet {
         s.h = h;
         if (K == 1) return s;
         s.mix = linear_unrounded(tape, options.joint ? g : h, weights_.weight, weights_.bias, "weights");
-        s.h = tanh(tape, mixture_(tape, h, "mixture"), "tanh");  // (M,K E), K rows per slot
+        s.h = tanh(tape, mixture_(tape, h, "mixture"), "tanh");  // (M,K E): K times E numbers per slot
         return s;
     }
     // Choice j of J is the word words[j] in the slot of[j]. Returns, for each of the K components of the mixture, the
@@ -116,8 +117,8 @@ class InsertionTransformer : public TargetNet {
 
     Tensor* hidden(Tape& tape, const Batch& batch) const override { return slots(tape, rows(tape, batch), batch).h; }
     const Backbone& head_stack() const override { return one_ ? *one_ : two_->decoder; }
-    // Returns the mean loss per canvas (equations 9, 12 and 13 of Stern et al. 2019). batch.labels.choices contains the
-    // words to insert into each slot.
+    // Returns the mean loss per canvas, that is, per document (equations 9, 12 and 13 of Stern et al. 2019).
+    // batch.labels.choices contains the words to insert into each slot.
     Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double /*smoothing*/ = 0) const override {
         const Choices& choices = batch.labels.choices;
         std::vector<int> of;  // the slot of each target

@@ -15,7 +15,8 @@ class TargetNet {
     virtual Tensor* hidden(Tape& tape, const Batch& batch) const = 0;
     virtual const Backbone& head_stack() const = 0;  // the stack whose head predicts the labels
 
-    // Returns the mean loss over the labels, with label smoothing.
+    // Returns the mean loss over the labels, with label smoothing. An insertion model returns the mean over the
+    // canvases (documents), and ignores `smoothing`.
     virtual Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double smoothing = 0) const {
         return head_stack().mean_loss(tape, hidden(tape, batch), batch.labels.tokens, batch.labels.weights,
                                       batch.labels.count, smoothing);

@@ -181,7 +181,7 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
     loss.latents = encode(tape, batch, noise);
     std::vector<Tensor*> z;
     for (const LatentSample& s : loss.latents) z.push_back(s.z);
-    Tensor* h = backbone.head(tape, decode(tape, batch, z));  // (N,E): a row per decoder row
+    Tensor* h = backbone.head(tape, decode(tape, batch, z));  // (M,E): a row per label
     for (const LatentSample& s : loss.latents)
         for (Tensor* t : {s.z, s.y, s.kl, s.loss, s.prior, s.code})
             if (t) tape.retain(t);

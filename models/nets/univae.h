@@ -33,16 +33,16 @@ namespace masquerade {
 struct UniVaeOptions {
     BackboneOptions backbone;
     LatentOptions latent;
-    int latent_layers = 4;  // K, number of layers with a latent
+    int latent_layers = 4;  // K, number of layers with a latent; if latent_at is not empty, its size counts instead
     // Layers with a latent at their input, ascending; empty: the upper latent_layers layers.
     std::vector<int> latent_at;
-    std::vector<int> latent_sizes;         // size Z of each latent; empty: latent.size for all
+    std::vector<int> latent_sizes;         // size Z of each latent; one number: for all; empty: latent.size for all
     std::vector<LatentKind> latent_kinds;  // the kind of each latent; empty: latent.kind for all
     int max_length = 32;                   // maximum number of tokens of a sentence, with [CLS] and [SEP]
-    // Position of the decoder's first row. false: max_length; true: the number of tokens of the sentence, so that the
-    // decoder knows the length of the sentence.
+    // Position of the decoder half's first row (conditional: of its first target row). false: max_length; true: the
+    // number of tokens of the sentence, so that the decoder knows the length of the sentence.
     bool free_length = false;
-    bool conditional = false;  // whether the decoder half of a pair also reads its source
+    bool conditional = false;  // whether the model reads pairs, and the decoder half also reads the source
     std::string mask;          // a text (LayerMasks) with masks that replace the usual masks; empty: the usual masks
 };
 
@@ -95,7 +95,7 @@ class UniVae {
 
   private:
     // Runs the encoder half. At the input of the layer with latent l, Out(z) replaces the rows x(B,C) of [CLS], where
-    // z = latent(l, x).
+    // z = latent(l, x). For the last latent, only latent(l, x) is called: the encoder half needs no layer above it.
     void read(Tape& tape, const Batch& batch, const std::function<Tensor*(int, Tensor*)>& latent) const;
 };
 

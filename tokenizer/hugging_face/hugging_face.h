@@ -25,9 +25,9 @@ struct HuggingFace {
 // Reads a tokenizer.json with these parts:
 //   normalizer      none, or BertNormalizer; before BertNormalizer, there may be Replace of single characters
 //   pre_tokenizer   BertPreTokenizer
-//   model           WordPiece with "[UNK]" and "##". The n tokens have the ids 0 to n - 1. Exception: if a vocab.txt in
-//                   the same folder repeats a token, the JSON has only the last id of this token; the earlier ids are
-//                   read from vocab.txt.
+//   model           WordPiece with "[UNK]" and "##". The n tokens have the ids 0 to n - 1. If a token is repeated in
+//                   vocab.txt, the JSON has only the last id of this token; the missing ids are read from the vocab.txt
+//                   in the same folder.
 //   added_tokens    a list; tokens that are not in `model` must have the ids n, n + 1, ...
 //   post_processor  [CLS] A [SEP] B [SEP] (BertProcessing or TemplateProcessing); if it is missing, a note says so
 //   decoder         WordPiece or none; not used, because WordPiece::decode() has its own rules

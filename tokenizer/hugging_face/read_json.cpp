@@ -66,7 +66,7 @@ void read_pre_tokenizer(const TokenizerField& given, Notes& notes) {
 }
 
 // If vocab.txt has equal lines, tokenizer.json contains only the id of the last of these lines. Reads the missing ids
-// from vocab.txt (the file `plain`), if it exists and agrees with tokenizer.json otherwise.
+// from vocab.txt (the file `plain`), if it exists and agrees with tokenizer.json on all other ids.
 void fill_missing_ids(const TokenizerField& vocabulary, const std::string& plain,
                       std::vector<const std::string*>& token_of, Vocabulary& lines) {
     std::error_code ignored;

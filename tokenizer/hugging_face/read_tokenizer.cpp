@@ -41,7 +41,7 @@ constexpr Expected expected_words[] = {{"word_tokenizer_type", "basic", ": MeCab
 constexpr const char* expected_true[] = {"do_basic_tokenize", "do_word_tokenize", "do_subword_tokenize"};
 
 // The tokenizer classes of transformers that split text as BertTokenizer does. Each name is written without its
-// ending: "Bert" stands for BertTokenizer and BertTokenizerFast. PreTrainedTokenizerFast follows tokenizer.json.
+// ending: "Bert" stands for BertTokenizer and BertTokenizerFast. PreTrainedTokenizerFast does what tokenizer.json says.
 constexpr const char* classes_like_bert[] = {"Bert",     "PreTrained", "DistilBert",  "Electra",   "ConvBert",
                                              "LayoutLM", "MobileBert", "SqueezeBert", "Retribert", "Lxmert"};
 
