@@ -10,12 +10,12 @@
 
 namespace masquerade {
 
-constexpr std::size_t largest_text = 100'000'000;  // maximum size in bytes of JSON, settings and safetensors headers
+constexpr std::size_t largest_text = 100'000'000;  // maximum bytes of a safetensors header and, by default, of a file
 constexpr int deepest_json = 64;                   // maximum depth of nested lists and objects
-constexpr std::size_t most_json = 2'000'000;       // maximum number of JSON values; each takes about 100 bytes
+constexpr std::size_t most_json = 2'000'000;       // default maximum number of JSON values; each takes about 100 bytes
 
-// Called with the path of every file, and of every folder of a training run, before it is read. A program can set this
-// function to one that throws if the program will also overwrite the file (tools/outputs.h).
+// Called with the path of every file, and of every folder of a training run, before the file or folder is read. A
+// program can set this function to one that throws if the program will also overwrite the file (tools/outputs.h).
 inline std::function<void(const std::string& path)> before_reading = [](const std::string&) {};
 
 // Reads a file, a pipe or a terminal to its end, into `bytes`. Returns "", or one line that says why reading failed.

@@ -87,8 +87,8 @@ struct Rule {
 };
 constexpr Hold none{}, left{true, false}, right{false, true}, both{true, true};
 
-// The first matching row decides: a sign that the row lists gets the row's Hold if the row's condition is true. A sign
-// without a matching row has a space on both sides.
+// The first matching row decides: a sign that the row lists gets the row's Hold (the sides without a space) if the
+// row's condition is true. A sign without a matching row has a space on both sides.
 constexpr Rule rules[] = {
     {U"#$%&'()*+,-./:;<=>@[\\^_`{|}", in_chinese, both},
     {U"\"~", single_in_chinese, both},  // if two quotes follow each other, the space between them stays: 好," "真

@@ -11,7 +11,7 @@ int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 // Returns the lengths of the inert (padding) documents, which follow the real documents of a batch. `rows` and
 // `documents` are the numbers of real rows and documents. With the inert ones, the number of rows is a multiple of
 // pad_to, and the number of documents a multiple of 8. Each inert document has one row, except the last, which has at
-// least `at_least` rows.
+// least `at_least` rows, for the padding labels.
 std::vector<int> fillers(int rows, int documents, int at_least, int pad_to) {
     std::vector<int> lengths(rounded_up(documents + 1, 8) - documents, 1);
     rows += int(lengths.size()) - 1;

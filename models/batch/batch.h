@@ -61,7 +61,8 @@ struct Batch;
 
 // The fields that only UniVAE uses; in batches of other models, they are empty. UniVAE's encoder half reads a sentence,
 // and its decoder half reconstructs it. Batch::source and Batch::source_graph belong to the encoder half, and
-// Batch::rows to the decoder half. Batch::graph is the mask of the decoder layers without a latent.
+// Batch::rows to the decoder half. Batch::graph is the mask of the decoder layers without a latent or, in a conditional
+// UniVAE, of all decoder layers.
 struct Halves {
     TokenRows cls;  // the row [CLS] of each document: the first row of its encoder half
     // cls_rows: for each document, the index of its row [CLS] in `source`. which: for each row of `source`, the index
@@ -69,7 +70,7 @@ struct Halves {
     std::vector<int> cls_rows, which;
     std::vector<double> document_weights;  // for each document, 1, or 0 for inert (padding) documents
     // cls_graph: the mask of the last encoder layer, whose only queries are the rows [CLS]. latent_graph: the mask of
-    // decoder layers with a latent, in which every row also sees the latent of its document.
+    // decoder layers with a latent, in which every row also sees the latent of its document; empty if conditional.
     SegmentGraph cls_graph, latent_graph;
     // Only in a conditional UniVAE, else empty. read: for each document, the numbers of source and target rows that its
     // decoder half has in Batch::rows. read_which: for each row of Batch::rows, the index of its document if the row is
@@ -129,7 +130,8 @@ struct Batch : Halves {
 // documents: the numbers of rows and labels become multiples of pad_to, the number of documents a multiple of 8.
 Batch pack(const std::vector<Example>& examples, int pad_to);
 
-// The name of the first inert document. The other inert documents are named first_filler - 1, first_filler - 2, ...
+// The number that names the first inert document (TokenRows::document). The other inert documents have the numbers
+// first_filler - 1, first_filler - 2, ...
 constexpr int first_filler = 0x7fffffff;
 
 }  // namespace masquerade

@@ -27,7 +27,7 @@ class FlowNet {
         Tensor* e = tape.constant("e", x->shape, x->dtype, zeros.data());
         return flow_kl(tape, q, e, f.u, f.log_dets, f.log_det, "losses");
     }
-    double constant() const { return options.columns * 0.91893853320467274178; }  // D/2 log 2 pi
+    double constant() const { return options.columns * 0.91893853320467274178; }  // D/2 log 2 pi, D = columns
 
     const FlowNetOptions options;
     FlowSteps steps;

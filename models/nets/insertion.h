@@ -88,7 +88,7 @@ class InsertionTransformer : public TargetNet {
         Slots s;
         s.first = &tape.hold(std::move(first));
         s.documents = &tape.hold(std::move(documents));
-        Tensor* h = side_by_side(tape, x, batch.labels.rows, std::move(right), "slots");  // (M,2C), one row per slot
+        Tensor* h = side_by_side(tape, x, batch.labels.rows, std::move(right), "slots");  // (M,2C), for M slots
         if (options.projection) h = head_stack().head(tape, h);                           // (M,E): E numbers per slot
         auto scope = tape.scope("slots");
         Tensor* g = nullptr;  // (documents,E), the elementwise maximum over the slots of each document

@@ -92,7 +92,7 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
         pass.graph = &batch.joint_masks.at(i, l < 0 ? batch.joint_lower_graph : batch.joint_upper_graph);
         if (l < 0) return;
         const LatentLayer& latent = latents[l];
-        // (B,C): a row per document.
+        // (B,C): a row of width C per document.
         Tensor* cls = gather_rows(tape, x, tape.ints(batch.joint_cls_rows), text("cls.", l));
         below.push_back(latent.sample(tape, cls, noise, l, below));
         Tensor* u = latent.out(tape, below.back().z);  // (B,C), the new rows of [CLS]
@@ -105,14 +105,14 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
 }
 
 // The encoder half of the split form, in which the halves run one after the other. The encoder half gives the same
-// values as in the joint form, because it sees only itself there, too. It runs the layers below the last layer with a
-// latent: by default, all layers but the top one. The last of these layers runs only for the row of [CLS], because the
-// last latent is drawn from this row, and no other row is used.
+// values as in the joint form, because there, too, the encoder half sees only itself. It runs the layers
+// below the last layer with a latent: by default, all layers but the top one. The last of these layers runs only for
+// the row of [CLS], because the last latent is drawn from this row, and no other row is used.
 void UniVae::read(Tape& tape, const Batch& batch, const std::function<Tensor*(int, Tensor*)>& latent) const {
     const int end = options.latent_at.back();
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
         if (const int l = latent_of(i); l >= 0) {
-            // (B,C): a row per document.
+            // (B,C): a row of width C per document.
             Tensor* cls = gather_rows(tape, x, tape.ints(batch.cls_rows), text("cls.", l));
             Tensor* u = latents[l].out(tape, latent(l, cls));  // (B,C), the new rows of [CLS]
             x = replace_rows(tape, x, tape.ints(batch.which), u, text("replaced.", l));
@@ -173,7 +173,7 @@ Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*
         pass.memory = l < 0 ? nullptr : latents[l].out(tape, z[l]);  // (B,C), one key per document
     };
     const Pass pass = backbone.pass(tape, batch.rows, batch.graph);
-    return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C): a row per decoder row
+    return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C): each decoder row has a label
 }
 
 UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const {
@@ -181,7 +181,7 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
     loss.latents = encode(tape, batch, noise);
     std::vector<Tensor*> z;
     for (const LatentSample& s : loss.latents) z.push_back(s.z);
-    Tensor* h = backbone.head(tape, decode(tape, batch, z));  // (M,E): a row per label
+    Tensor* h = backbone.head(tape, decode(tape, batch, z));  // (M,E): a row per label, as wide as the embedding
     for (const LatentSample& s : loss.latents)
         for (Tensor* t : {s.z, s.y, s.kl, s.loss, s.prior, s.code})
             if (t) tape.retain(t);

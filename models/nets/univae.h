@@ -9,10 +9,10 @@
 // distribution that In(x) determines, where x is the row of [CLS] at the input of layer k + l and In is a linear map.
 // The K layers with latents can also be chosen freely; in all other layers, the halves do not see each other.
 //
-// Training uses the split form: an encoder pass through layer L-2, and a decoder pass that has one extra key and value
-// per document in each layer with a latent. The joint form, both halves as one sequence under one mask per layer, is
-// the definition. Tests require that both forms are equal with == in double. With K = 0, the model is a plain language
-// model.
+// Training uses the split form: an encoder pass through the layers below the last latent (by default, through layer
+// L-2), and a decoder pass that has one extra key and value per document in each layer with a latent. The joint form,
+// both halves as one sequence under one mask per layer, is the definition. Tests require that both forms are equal with
+// == in double. With K = 0, the model is a plain language model.
 //
 // A conditional model (Sohn, Lee & Yan 2015) reads pairs of a source and a target. Its encoder half reads both, so that
 // z ~ q(z | source, target). Its decoder half has UniLM's mask on the pair: the target sees the whole source. At the
@@ -34,7 +34,7 @@ struct UniVaeOptions {
     BackboneOptions backbone;
     LatentOptions latent;
     int latent_layers = 4;  // K, number of layers with a latent; if latent_at is not empty, its size counts instead
-    // Layers with a latent at their input, ascending; empty: the upper latent_layers layers.
+    // Indices of the layers with a latent at their input, ascending; empty: the upper latent_layers layers.
     std::vector<int> latent_at;
     std::vector<int> latent_sizes;         // size Z of each latent; one number: for all; empty: latent.size for all
     std::vector<LatentKind> latent_kinds;  // the kind of each latent; empty: latent.kind for all
@@ -71,7 +71,7 @@ class UniVae {
         Tensor* total;   // (1) reconstruction loss + kl_weight * KL + LatentSample::loss, in nats per label
         Tensor* losses;  // (M) reconstruction loss of every label
         std::vector<LatentSample> latents;
-        Tensor* documents = nullptr;  // (B) weights: 1, or 0 for padding; null if no latent has a codebook (vq)
+        Tensor* documents = nullptr;  // (B) weight of each document: 1, 0 for padding; null: no latent has a codebook
     };
     Loss loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const;
 
