@@ -41,7 +41,7 @@ std::vector<std::pair<std::string, std::string>> aligned_sentences(const std::st
 Catalogue read_catalogue(const std::string& folder);
 
 // Writes synopses.{train,dev,test}.txt and SOURCE.json. If there are long descriptions, also writes
-// titles.{train,dev,test}.tsv (long description and synopsis). If there are German descriptions, also writes
+// titles.{train,dev,test}.tsv (long description and synopsis). If sentences have a German translation, also writes
 // translations.{train,dev,test}.tsv. All packages built from one source package are in the same split. Returns a table
 // that lists the files.
 std::string write_catalogue_corpus(const Catalogue& catalogue, const std::string& folder);

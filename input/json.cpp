@@ -108,7 +108,7 @@ class Builder : public nlohmann::json_sax<json> {
     TextBuffer buffer_;
     json& root_;
     const std::size_t offset_, most_;
-    std::size_t count_ = 0;    // number of values so far
+    std::size_t count_ = 0;    // number of JSON values read so far
     std::vector<json*> open_;  // lists and objects that have not ended, the innermost last
     json* slot_ = nullptr;     // key() sets it to the place for the key's value; put() sets it to the stored value
     std::string problem_;

@@ -80,7 +80,7 @@ std::u32string decomposed(const std::u32string& text) {
     for (std::size_t begin = 0; begin < all.size();) {  // sorts the marks by combining class
         std::size_t end = begin + 1;
         while (end < all.size() && combining_class(all[end]) > 0) end++;
-        const std::size_t marks = begin + (combining_class(all[begin]) == 0);  // a character of class 0 is not sorted
+        const std::size_t marks = begin + (combining_class(all[begin]) == 0);  // skips the starter (class 0), if any
         sort_by_class(&all[marks], &all[end]);
         begin = end;
     }

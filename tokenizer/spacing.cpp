@@ -201,7 +201,7 @@ class Writer {
     const std::vector<std::string>& never_;
     std::size_t longest_never_ = 0;
     Written written_;
-    std::string tail_;  // the last bytes of the text since its last space, in which a text of never_ may begin
+    std::string tail_;  // end of the text after its last space; an occurrence of a text of never_ may begin in it
 };
 
 }  // namespace

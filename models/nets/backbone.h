@@ -58,7 +58,7 @@ class Backbone {
     // its segment id and, if options.rotary is false, its position. A norm and dropout follow, and then a linear map to
     // the width C if the embeddings have another width.
     Tensor* embed(Tape& tape, const TokenRows& rows) const;
-    // Returns what the layers need to know about these rows (struct Pass). The mask `graph` must outlive the pass.
+    // Returns what the layers need to know about `rows` (struct Pass). The mask `graph` must outlive the pass.
     Pass pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const;
     // A function that run() calls before layer i. x is the input of the layer. The function may change x, the mask and
     // everything else in the pass.

@@ -24,8 +24,8 @@ class EncoderDecoder : public TargetNet {
           decoder(Backbone::decoder(p, decoder_stack(o), encoder)) {}
 
     // The output of the encoder, to which the decoder attends. x: the last hidden state, (Ne,C), Ne encoder rows of
-    // width C. companion: the second stream that some kinds of attention pass from layer to layer beside x (class
-    // Companion), or null.
+    // width C. companion: the second stream of rows that the attention kind Luna passes from layer to layer beside x
+    // (class Companion); null without Luna.
     struct Encoded {
         Tensor* x;
         std::shared_ptr<Companion> companion;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads and writes tokenizers in Hugging Face's formats: tokenizer.json and model folders. Supports BERT's WordPiece.
-// No setting is ignored silently: an unsupported setting causes a note or a TokenizerError, which names the file, the
+// A setting in tokenizer.json that is not supported causes a note or a TokenizerError. The error names the file, the
 // field, the value found and the value expected. "The library" means Hugging Face's tokenizers library; transformers
 // has its own rules.
 #pragma once
