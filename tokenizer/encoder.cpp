@@ -206,7 +206,7 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
                [&](int first, int last) { return words.source(at + first, at + last); });
     };
     auto single = [&](char32_t c, std::size_t begin, std::size_t end) {
-        // Leaves non-ASCII characters to general(), which includes the marks that follow a character in its piece.
+        // Leaves non-ASCII characters to general(), because the marks that follow a character belong to its piece.
         int id = c < 0x80 ? of_.singles_[c] - 1 : -1;
         if (id < 0) return false;
         const Span from = words.source(begin, end);
