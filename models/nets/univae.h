@@ -71,7 +71,7 @@ class UniVae {
         Tensor* total;   // (1) reconstruction loss + kl_weight * KL + LatentSample::loss, in nats per label
         Tensor* losses;  // (M) reconstruction loss of every label
         std::vector<LatentSample> latents;
-        Tensor* documents = nullptr;  // (B) weight of each document: 1, 0 for padding; null: no latent has a codebook
+        Tensor* documents = nullptr;  // (B) document weights: 1, or 0 for padding; null: no latent has a codebook
     };
     Loss loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const;
 
