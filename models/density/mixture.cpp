@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Mixtures of Gaussians: their draws, their fit to rows, and the densities of rows. Distances are measured between
 // whitened rows and whitened means: directions with a small variance then count as much as directions with a large one,
-// and float is precise enough. The distances of a chunk of rows are computed as one matrix product with the means.
+// and all numbers have similar sizes, so float is precise enough. The distances of a chunk of rows are computed as one
+// matrix product with the means.
 #include "models/density/mixture.h"
 
 #include <algorithm>
@@ -128,8 +129,8 @@ namespace {
 
 constexpr std::int64_t chunk = 1024;  // number of rows per matrix product
 constexpr double least_variance = 1e-6, most_widening = 100;
-// Weight of the covariance of all rows around their common mean in the covariance that fit() returns. The covariance of
-// the N rows around the means of their components has the weight N.
+// fit() averages two covariances: that of the N rows around the means of their components, with the weight N, and that
+// of all rows around their common mean, with this weight.
 constexpr double strength = 10;
 
 // Returns the whitened rows (n,D) of x(n,D): row i is (x_i - m) L^-T, where m = w.middle is the mean of the mixture and
@@ -243,7 +244,7 @@ GaussianMixture GaussianMixture::widened(const View& x) const {
         for (double& l : factor) l *= std::exp(0.5 * log_factor);
         return GaussianMixture(weights_, means_, std::move(factor));
     };
-    auto likelihood = [&](double log_factor) {  // of all rows in nats, if S is multiplied by exp(log_factor)
+    auto likelihood = [&](double log_factor) {  // log p of all rows in nats, with S multiplied by exp(log_factor)
         const Numbers log_p = wider(log_factor).log_densities(x);
         return std::accumulate(log_p.begin(), log_p.end(), 0.0);
     };

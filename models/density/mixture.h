@@ -33,10 +33,10 @@ class GaussianMixture {
     // met.
     GaussianMixture(Numbers weights, Numbers means, Numbers factor);
 
-    // Fits a mixture of min(components, N) Gaussians to the rows x(N,D), f32. The covariance S is a weighted average of
-    // two estimates, which the comment at the definition describes. In one of them, `floor` times the mean variance,
-    // but at least 1e-6, is added to each variance. Throws BadInput if x has no rows or has numbers that are not
-    // finite.
+    // Fits a mixture of min(components, N) Gaussians to the rows x(N,D), f32. The covariance S is the weighted average
+    // of two covariances: of the rows around the means of their components (weight N), and of the rows around their
+    // common mean (weight 10). To each variance of the second one, `floor` times the mean variance, but at least 1e-6,
+    // is added. Throws BadInput if x has no rows or has numbers that are not finite.
     static GaussianMixture fit(const View& x, int components, double floor, std::uint64_t seed);
 
     // Returns this mixture with its covariance S multiplied by a factor from 1 to 100, chosen to maximise the
@@ -67,7 +67,7 @@ class GaussianMixture {
         std::vector<float> inverse;    // (D,D) inverse of L, the Cholesky factor of the covariance
         std::vector<float> means;      // (M,D) the means m_k, whitened
         std::vector<float> constants;  // (M) log w_k - |m_k|^2 / 2, for the weight w_k and the whitened mean m_k
-        // Log of the normaliser of a Gaussian: -log det L - D/2 log 2 pi, where L is the Cholesky factor.
+        // Log of the constant factor of a Gaussian density: -log det L - D/2 log 2 pi, with the Cholesky factor L.
         double constant = 0;
     };
     const Whitened& whitened() const { return whitened_; }

@@ -13,13 +13,13 @@
 namespace masquerade {
 namespace {
 
-// Number of codes per component of the prior. Ten times fewer components would give a higher held-out likelihood. But
-// then samples near the means would all be alike, and samples far from the means would be word salad
-// (docs/results/univae-default.md).
+// Number of codes (latent vectors of training sentences) per component of the prior. Ten times fewer components would
+// give a higher held-out likelihood. But then samples near the means would all be alike, and samples far from the means
+// would be word salad (docs/results/univae-default.md).
 constexpr int rows_a_component = 4;
 constexpr double least_floor = 1e-4;
 constexpr int held_out_share = 20;            // one code in 20 is held out, for GaussianMixture::widened()
-constexpr std::int64_t most_held_out = 2000;  // maximum of held-out codes; enough to fit the one factor of widened()
+constexpr std::int64_t most_held_out = 2000;  // maximum number held out; enough to fit the one factor of widened()
 
 // Parses a list such as "3 0 12". Entry n, counted from 0, is the number of training sentences with n tokens.
 std::vector<std::uint32_t> numbers_in(const std::string& lengths) {

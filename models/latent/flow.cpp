@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Gaussian latents whose prior is a normalising flow f: if z is a sample of the prior, f(z) is a sample of N(0, 1).
-// y holds the means mu of q(z | y), then the log variances l:
+// y holds the means mu of q(z | y), then the log variances l, clamped to [-8, 8]:
 //   z = mu + exp(l/2) e,   log p(z) = log N(f(z); 0, 1) + log |det df/dz|       e: normal noise
 // In these formulas, l is clamped to [-8, 8]. latent.h describes the functions.
 #include <algorithm>

@@ -19,8 +19,8 @@ using Numbers = std::vector<double>;
 struct FlowOptions {
     int steps = 3, width = 64;  // width: number of hidden units of the net in each coupling layer
     bool actnorm = false;
-    // The linear map W of each step. "full": any matrix. "lu": W = P L (U + diag(s)), where P is a fixed permutation,
-    // and L and U are triangular matrices.
+    // The linear map W of each step. "full": any matrix. "lu": W = P L (U + diag(s)), where P is a fixed permutation, L
+    // is lower triangular with ones on its diagonal, and U is triangular with zeros on and below its diagonal.
     std::string linear = "full";
 };
 

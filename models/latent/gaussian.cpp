@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Gaussian latents with a fixed prior, or with a learned prior per layer. y holds the means mu, then the log variances
-// l, and e is normal noise.
+// l. All log variances are clamped to [-8, 8]. e is normal noise.
 //   gaussian        z = mu + exp(l/2) e, with the prior N(0, 1)                                Kingma & Welling 2013
 //                   or, with source_prior, a prior that depends on the source of a pair           Sohn et al. 2015
 //   gaussian_chain  like gaussian, but each layer's prior depends on the samples of the latent layers below
@@ -25,7 +25,7 @@ class Gaussian : public Latent {
         s.prior = prior;
         s.kl = gaussian_kl(tape, s.y, prior, "kl");  // (B): a number per document
         if (options.free_bits > 0 && options.free_bits_of == "number")
-            s.kls = gaussian_kl(tape, s.y, prior, "kls", true);  // (B,Z)
+            s.kls = gaussian_kl(tape, s.y, prior, "kls", true);  // (B,Z): a number per number of z
     }
     double log_ratio(const double* z, const double* y, const double* prior) const override {
         double sum = 0;

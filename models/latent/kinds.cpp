@@ -5,7 +5,7 @@
 //   power_spherical  like vmf, but the density of z is proportional to (1 + mu.z)^kappa
 //   gaussian         y holds mu, then log variances l; z = mu + exp(l/2) e with normal noise e; the prior is N(0, 1)
 //   gaussian_chain   like gaussian, with a learned prior that depends on the samples of the latent layers below
-//   flow             like gaussian, with a learned prior: N(0, 1) mapped by a normalising flow
+//   flow             like gaussian, with a learned prior: N(0, 1) mapped by the inverse of a normalising flow
 //   fsq              z = tanh y, with each number rounded to one of `levels` values; uniform prior, constant KL
 //   vq               each group of numbers of y is replaced by its codebook's nearest row; uniform prior, constant KL
 //   none             z = y: a plain auto-encoder without a prior
@@ -42,9 +42,10 @@ class OnSphere : public Latent {
         s.y = y;
         s.z = normalise(tape, y, "mean");  // (B,Z) the mean direction mu of each document
         const std::int64_t B = y->rows();
-        // The KL and the cosines w are computed outside the tape, which therefore cannot differentiate them. They enter
-        // the tape as linear functions of `zero` with the slopes d KL / d log kappa and dw / d log kappa. `zero` is log
-        // kappa minus its current value, so its value is 0, and its gradient is the gradient of log kappa.
+        // The KL and the cosines w between samples and their means are computed outside the tape, which therefore
+        // cannot differentiate them. They enter the tape as linear functions of `zero` with the slopes d KL / d log
+        // kappa and dw / d log kappa. `zero` is log kappa minus its current value, so its value is 0, and its gradient
+        // is the gradient of log kappa.
         Tensor* zero = nullptr;
         if (change_) {
             const double now = -number_of(change_);
@@ -74,7 +75,7 @@ class OnSphere : public Latent {
         const double scale = 1 / std::max(std::sqrt(square), 1e-6);
         for (int i = 0; i < options.size; i++) z[i] *= scale;
     }
-    // Interpolates along the great circle through a and b.
+    // Interpolates along the great circle through a and b; if a and b are parallel, along a straight line.
     void between(const double* a, const double* b, double t, double* z) const override {
         double dot = 0;
         for (int i = 0; i < options.size; i++) dot += a[i] * b[i];

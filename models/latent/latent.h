@@ -51,7 +51,7 @@ struct LatentNoise {
 
 // The result of one latent layer for B documents.
 struct LatentSample {
-    Tensor* z = nullptr;     // (B,Z) the latent vectors; f32 even if activations are stored as bf16
+    Tensor* z = nullptr;     // (B,Z) the latent vectors; if activations are stored as bf16, z is f32
     Tensor* y = nullptr;     // (B,inputs()) the output of the linear map In, on which q(z | y) depends
     Tensor* kl = nullptr;    // (B) KL of each document in nats; null if it is constant (Latent::constant_kl)
     Tensor* kls = nullptr;   // (B,Z) the KL of each number of z; null unless free bits apply to each number of z
@@ -146,7 +146,9 @@ const std::vector<LatentKindRow>& latent_kinds();
 const LatentKindRow& row_of(LatentKind kind);
 // Returns the kind with this name. Throws BadUsage with a list of all names if there is none.
 const LatentKindRow& find_latent(const std::string& name);
-// Throws BadUsage if an option suits none of the kinds in `kinds`, which are the kinds of the layers with a latent.
+// Throws BadUsage if an option does not suit `kinds`, the kinds of the layers with a latent. learn_kappa and free_bits
+// must have an effect in at least one of these layers. source_prior must be possible in all of them, and
+// free_bits_of=number in those whose KL is in the loss. learn_kappa also requires kappa above 0.
 void expect_fitting(const LatentOptions& options, const std::vector<LatentKind>& kinds);
 inline void expect_fitting(const LatentOptions& options) { expect_fitting(options, {options.kind}); }
 // Returns the constant weights (n) counted[i] * weight / targets for n losses in nats. counted[i] says how often loss i
@@ -173,7 +175,8 @@ class LatentLayer {
     Tensor* out(Tape& tape, Tensor* z) const;
     // Returns one number, the loss in nats per target token: `total` + kl_weight * max(KL, free bits) +
     // LatentSample::loss. The last two terms are summed over the documents and divided by `targets`, the number of
-    // target tokens. A constant KL is left out. documents (B) are 1, or 0 for padding documents.
+    // target tokens. LatentOptions::free_bits_of says to which KL the maximum applies. A constant KL is left out.
+    // documents (B) are 1, or 0 for padding documents.
     Tensor* add_costs(Tape& tape, Tensor* total, const LatentSample& sample, int layer, const Numbers& documents,
                       int targets, double kl_weight) const;
 

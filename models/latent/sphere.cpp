@@ -74,11 +74,12 @@ struct Distribution {
     Density density;
     double start, width;   // panel j is [start + j width, start + (j+1) width]
     double mass = 0;       // the integral of `density`, whose maximum is 1
-    double fallen = 0;     // the mean of density.fallen(t), which is called s(t) below
+    double fallen = 0;     // the mean of density.fallen(t)
     double spread = 0;     // the variance of density.fallen(t)
     double distance = 0;   // the mean of 1 - tanh t, that is, of 1 - w
     Numbers below, above;  // the probabilities that t is below and above each panel end
-    // Integrals of (s(t) - the mean of s) times the normalised density, below and above each panel end.
+    // Integrals of (s(t) - the mean of s) times the normalised density, below and above each panel end, where s(t) =
+    // density.fallen(t).
     Numbers moved_below, moved_above;
 
     Distribution(const Density& f, int panels)
@@ -160,7 +161,8 @@ SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind 
     // over w. log_mass is log I.
     double log_mass = std::log(distribution.mass) + density.peak;
     log_normaliser_ = -log_weight(1) - log_mass - log_sphere_surface(dimensions - 1);
-    // KL = log C + E[log h(w)] + log of the surface of the unit sphere in R^d. The term log h(1) cancels.
+    // KL = log C + E[log h(w)] + log of the surface of the unit sphere in R^d. log h(w) = log h(1) - kappa s(t), where
+    // s(t) = density.fallen(t); log C contains -log h(1), so log h(1) cancels.
     kl_ = std::max(0.0, log_surface_ - log_sphere_surface(dimensions - 1) - log_mass - kappa * distribution.fallen);
     kl_by_log_kappa_ = kappa * kappa * distribution.spread;
 

@@ -35,9 +35,10 @@ class SegmentBuilder {
     // Skips the next `count` rows of the key tensor that the constructor chose: no query sees these rows.
     void skip(int count) { row_ += count; }
     // Adds a query segment with the rows [begin, end). The rows see the key segments whose indices are in `sees`, in
-    // this order; empty key segments are left out. `self` is the index of the key segment with the keys of the query
-    // rows themselves, or -1 if there is none. In this key segment, the rule decides which keys a row sees; in all
-    // others, a row sees all keys. The second look() uses the rows of the key segment `self` as query rows.
+    // this order; empty key segments are left out. `self` is the index of the key segment to which the rule applies, or
+    // -1 if there is none; usually it has the keys of the query rows themselves. A row sees the keys of `self` that the
+    // rule allows, and all keys of the other key segments. The second look() uses the rows of the key segment `self` as
+    // query rows.
     QuerySegment& look(int begin, int end, Rule rule, int self, const std::vector<int>& sees) {
         QuerySegment q;
         q.begin = begin;

@@ -54,15 +54,16 @@ SegmentGraph latent_mask(const Documents& documents);
 SegmentGraph conditional_mask(const Documents& halves, const Documents& decoders);
 
 // A document in a decoding step with a KV cache. The rows of this step are called fresh, and the rows of earlier steps
-// are called cached. The queries are the fresh rows of all documents, one document after another.
+// are called cached. The queries are the fresh rows of all documents, one document after another. The keys of fresh and
+// cached rows are in one key tensor, whose index is the argument token_source of the functions below.
 struct CachedDocument {
     // Every fresh row sees the rows [seen_begin, seen_end) of key tensor 0. This tensor holds latents, a prefix of the
     // text, or the output of an encoder.
     int seen_begin = 0, seen_end = 0;
-    int begin = 0;   // first row of the document in the key tensor token_source (cached_mask())
+    int begin = 0;   // first row of the document in the key tensor of the fresh and cached rows
     int cached = 0;  // number of cached rows
     int fresh = 1;   // number of fresh rows
-    // Whether the rows of key tensor 0 and the rows of token_source are parts of one text. A sliding window then also
+    // Whether the rows of key tensor 0 and the fresh and cached rows are parts of one text. A sliding window then also
     // restricts which rows of key tensor 0 are seen, by their distance in this text. Only cached_mask() reads this
     // field: cached_before_mask() always assumes one text.
     bool one_text = false;

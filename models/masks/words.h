@@ -10,7 +10,8 @@
 //          (A[1:3]), indexed as in Python
 //   KEY    restrictions of RULE: window=3 (rows at most 3 away), dilation=2 (every second row, so that window=3 reaches
 //          6 rows), stride=4 (also every fourth row at any distance), globals=1 (the first row sees all rows and is
-//          seen by all rows of the part), over=all (the restrictions also hold for rows of the other part)
+//          seen by all rows of the part), over=all (the restrictions also hold for rows of the other part).
+//          Without window, the other keys have no effect
 #pragma once
 #include <string>
 #include <vector>
@@ -33,23 +34,25 @@ class MaskWords {
     SegmentGraph cross(const Documents& documents) const;
     // Whether the words name part 0 (the source A, or AB, the whole document) or part 1 (the target B).
     bool names(int part) const { return parts_[part].named; }
-    // Throws BadUsage if the mask is impossible for an encoder, whose rows are A, and a decoder, whose rows are B.
+    // Throws BadUsage if an encoder, whose rows are A, and a decoder, whose rows are B, cannot have this mask: if it
+    // has the part AB, if A sees B, or if B has over=all.
     void expect_two_stacks() const;
     // Throws BadUsage unless the mask suits a layer of UniVAE. The encoder half A must see nothing of the decoder half
     // B, and B must be causal. If `latent` is true, the layer has a latent, and B must see exactly the row [CLS] of A;
     // otherwise B must see nothing of A.
     void expect_bottleneck(bool latent) const;
-    // Returns which rows a new row sees in token-by-token generation after a source of `source` rows: the rows
-    // [from, to) of the source, and the earlier rows of B within the window. If goes_on is true, the new rows continue
-    // A and see all earlier rows. Throws BadUsage if the mask does not permit such generation, for example because
-    // rows see later rows, or because B sees several separate ranges of rows of the source.
+    // Returns which rows a new row sees in token-by-token generation after a source of `source` rows: the rows [from,
+    // to) of the source, and the earlier new rows within `window`. If goes_on is true, or if the mask has the single
+    // part AB, the new rows continue the source and see all earlier rows. Throws BadUsage if the mask does not permit
+    // such generation, for example because rows see later rows, or because B sees several separate ranges of rows of
+    // the source.
     struct Written {
         int from, to;
         Window window;
     };
     Written written(int source, bool goes_on) const;
-    // Throws BadUsage unless the mask permits generation from right to left. The generated text is the part A, and each
-    // row of A must see exactly itself and all later rows.
+    // Throws BadUsage unless the mask permits generation from right to left. The generated text is the part A or AB,
+    // and each row of this part must see exactly itself and all later rows.
     void expect_backward() const;
 
     const std::string words;

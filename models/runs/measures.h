@@ -13,7 +13,7 @@ struct Measure {
     std::string key;
     double value;
     std::string unit, meaning;
-    Numbers beside = {};    // values of this measure for further texts, such as held-out text; one column per text
+    Numbers beside = {};    // values of this measure for further texts, such as held-out text; one per text
     Numbers interval = {};  // ends of a 95 % confidence interval, or lowest and highest of several draws; may be empty
 };
 

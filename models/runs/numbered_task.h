@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The base class of the training tasks whose examples are not sentences, but for example vectors. The examples are
-// numbered. Checkpoints store the number of the next example.
+// The base class of the training tasks whose examples are something other than sentences, such as vectors. The examples
+// are numbered. Checkpoints store the number of the next example.
 #pragma once
 #include <fmt/format.h>
 

@@ -34,8 +34,8 @@ struct Stacks {
     bool none() const { return first.layers == 0; }  // whether the model is no Transformer
 };
 
-// The maximum number of tokens of a line; longer lines are truncated. `setting` is the name of the setting that has
-// this number; null if the family reads no lines.
+// The maximum number of tokens of a line, including special tokens; longer lines are truncated. `setting` is the name
+// of the setting that has this number; null if the family reads no lines.
 struct LineLimit {
     const char* setting = nullptr;
     int tokens = 0;
@@ -47,7 +47,7 @@ struct RunSettings {
     bool keep_tokens = false;      // with --init: keep only tokens that the text contains; false: keep all tokens
     DType precision = DType::f32;  // storage of activations and matrices in training; master weights are f32
     int batch_tokens = 360;
-    std::string mask;  // attention masks, written as rules; empty: the masks that the family or objective defines
+    std::string mask;  // attention masks in words (models/masks/words.h); empty: those of the family or objective
     PairOptions made;  // if made.any(): a task that generates training pairs, which replace a training text
     TrainOptions train;
 
@@ -110,7 +110,7 @@ class Run {
     // Returns a generator of lines or samples (models/runs/writer.h). Throws BadUsage if the run cannot generate.
     virtual RunWriter writer(const Writing& how);
     // Fits a prior to the latents of the training sentences and saves it in the step folder. Returns a message for the
-    // user. Throws BadInput if the family has no latents.
+    // user. Throws BadInput if the family has no latents, and BadUsage if the model learns its prior (source_prior).
     virtual std::string fit_prior(const TrainingText& text);
     // Returns the stack that can be saved as a Hugging Face checkpoint, or null if there is none.
     virtual const Backbone* bert() const { return nullptr; }
@@ -119,8 +119,8 @@ class Run {
     // Reads the weights of a checkpoint from `weights`. Also reads run.json and, if there is one, tokenizer.json from
     // the run folder.
     void load_checkpoint(const RunFolder& folder, std::int64_t at_step, const TensorFile& weights);
-    // Replaces the weights of a loaded checkpoint by their moving average. Does nothing if the checkpoint has no moving
-    // average (the setting ema).
+    // Replaces the weights of a loaded checkpoint by their moving average. Does nothing if the setting ema is 0. If the
+    // file with the moving average is missing, logs a warning and leaves the weights as they are.
     void use_moving_average();
     // Replaces the weights by the mean of the weights of `count` checkpoints: the loaded checkpoint and the latest ones
     // before it. Throws BadUsage if there are not enough checkpoints.

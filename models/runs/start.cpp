@@ -28,7 +28,8 @@ class FromRun : public Start {
 
     void adopt(RunSettings& s) const override {
         Stacks sizes = stacks();
-        sizes.first.head_rows = BackboneOptions().head_rows;  // the default: insertion models have another value
+        // The head of an insertion model reads another number of rows. Other models must not adopt that number.
+        sizes.first.head_rows = BackboneOptions().head_rows;
         s.adopt(sizes);
         s.adopt_reading(run_->settings_to_change());
     }

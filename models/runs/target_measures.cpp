@@ -18,8 +18,8 @@ Strings as_read(Strings lines, const WordPiece& tokenizer) {
 
 namespace {
 
-// Returns the outputs of two baselines for the sources. The first baseline's output is the beginning of the source; the
-// second baseline's output is the target of the most similar training source.
+// Returns the outputs of two baselines for the sources. The first baseline's output is the first 9 words (or
+// characters) of the source; the second baseline's output is the target of the most similar training source.
 std::vector<Strings> baselines(const Strings& sources, const TrainingText& t, bool characters) {
     Strings first, nearest;
     NearestSource finder(t.train);
@@ -98,7 +98,7 @@ Measures TargetRun::measures(const Measuring& how) {
         rows.push_back({name + ".loss", loss.per_token, "nats/token", "cross-entropy"});
         rows.push_back({name + ".perplexity", std::exp(loss.per_token), "a token", "its exponential"});
     }
-    if (rows.size() == 1)  // no loss was added, because every objective needs targets
+    if (rows.size() == 1)  // no loss was added: every objective needs targets, and there are none
         refuse_sentences(how.data.empty() ? t.origin.name : how.data);
     if (!pairs || !writes()) {
         if (!how.outputs.empty())

@@ -28,8 +28,8 @@ struct TargetSettings : RunSettings {
     std::string objective;
     int max_length = 64;  // maximum number of tokens of a source, including [CLS] and [SEP]
     int max_target = 24;  // maximum number of tokens of a target, including its [SEP]
-    // The options of the training objectives that are settings of the run. TargetRun::objective_options() adds the
-    // others.
+    // The options of the training objectives, as far as the user sets them. TargetRun::objective_options() adds the
+    // options that the run determines, such as the size of the vocabulary.
     ObjectiveOptions how;
     double label_smoothing = 0;  // only in the training loss
     // Used only by models with one stack. true: the positions of a target start at max_length; false: they start
@@ -108,7 +108,7 @@ class TargetRun : public Run {
     std::vector<PartLoss> losses(const Sentences& sentences, bool targets) const;
 
     // Encodes texts that will be continued, with [CLS] but without [SEP]. If a line has more than 3/4 of max_length
-    // tokens, the first tokens after [CLS] are dropped, so that there is room for the continuation.
+    // tokens, including [CLS], the first tokens after [CLS] are dropped, so that there is room for the continuation.
     std::vector<Sentence> beginnings(const Strings& lines) const;
     // Encodes texts whose beginning will be generated, with [SEP] but without [CLS]. If a line is too long, its first
     // tokens are dropped until max_length - 1 tokens remain.
@@ -124,8 +124,8 @@ class TargetRun : public Run {
     // Returns an example whose source has a row for each token of the sentence, including [CLS] and [SEP].
     Example source_of(const Sentence& s) const;
     // Returns the hidden state of each line, averaged over the line's tokens. `example` makes the rows of a line,
-    // give_masks() sets the masks of a batch, and read() returns the hidden states of the N rows of the batch, (N,C).
-    // `stack` is the stack that computes these states.
+    // give_masks() sets the masks of a batch, and read() returns the hidden states of the N rows of the batch, (N,C),
+    // where C is the model width. `stack` is the stack that computes these states.
     std::vector<Numbers> mean_states(const Strings& lines, const Backbone& stack,
                                      const std::function<Example(const Sentence&)>& example,
                                      const std::function<void(Batch&)>& give_masks,

@@ -58,9 +58,9 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     //   uniform   uses the prior of training; throws BadUsage if there is also a temperature
     //   ""        if there is a temperature, like fitted; else loads the fitted prior if there is one, and logs a note
     //             if there is none
-    // If the model has no latents, a word or a temperature is refused with BadUsage, and otherwise nothing is done. If
-    // the prior of the model depends on the source, a word is refused with BadUsage, and a temperature scales the
-    // deviation from the mean of this prior.
+    // The mean of several checkpoints (Run::averaged) has no fitted prior. If the model has no latents, a word or a
+    // temperature is refused with BadUsage, and otherwise nothing is done. If the prior of the model depends on the
+    // source, a word is refused with BadUsage, and a temperature scales the deviation from the mean of this prior.
     void choose_prior(const std::string& word, std::optional<double> temperature);
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
     // Draws the latents of a sample from the fitted prior or, if `prior` is null, from the prior of training
@@ -81,8 +81,8 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     std::vector<DecodeRequest> target_requests(const std::vector<Sentence>& sources, int count, std::uint64_t seed,
                                                std::uint32_t first) const;
 
-    // Draws the number of tokens of a sample: the length of a random training sentence if the fitted prior has stored
-    // these lengths, otherwise `some_length`. The number matters only if free_length is true.
+    // Draws the number of tokens of a sample: the length of a random training sentence (at most max_length) if the
+    // fitted prior has stored these lengths, otherwise `some_length`. The number matters only if free_length is true.
     int draw_length(std::uint64_t seed, std::uint32_t line) const;
     static constexpr int some_length = 12;
 

@@ -87,7 +87,8 @@ class FromLatents {
         if (conditional_) expect_sources();
         if (!a.from_vectors.empty()) open_vectors();
         options_ = a.options_for(run, language_model);
-        // A language model has no latents that make samples differ, so its tokens are sampled by default.
+        // A language model has no latents that make samples differ, so its tokens are sampled unless --temperature or
+        // --beam says otherwise.
         if (language_model && !a.temperature && options_.beams == 1) options_.samples = std::max(1, options_.samples);
         if (!a.has_maximum) options_.maximum = longest;
         const bool draws = (!a.rewrites() && a.from_vectors.empty()) || !a.resample.empty();
@@ -194,7 +195,8 @@ class FromLatents {
         return written(Strings(count, "no empty line"), std::move(requests), a_.sampling.refine);
     }
 
-    // Returns one line of results for each of `lines`; `first` is the number of the first line.
+    // Computes the latents of each line, changes them as the options say, and decodes them. Returns one line of results
+    // for each of `lines`; `first` is the number of the first line.
     std::string rewrite(const Strings& lines, std::uint32_t first) {
         const Split split = at_tabs(lines);
         const bool two = a_.interpolate || !a_.swap.empty();

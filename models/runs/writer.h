@@ -14,14 +14,14 @@ struct Searching {
     std::string run;  // path of the run, for messages
     std::uint64_t seed = 1;
     int count = 0;                      // number of samples; 0: not given
-    std::optional<double> temperature;  // 0: greedy search; empty: not given
+    std::optional<double> temperature;  // 0: no sampling; empty: not given
     SearchOptions search;
     Strings forbidden;
     bool scores = false;
     bool has_maximum = false;  // whether the user set search.maximum
 
-    // Returns the search options for this run. If `count_draws` is true, a `count` above 0 also means that tokens are
-    // sampled. Throws BadUsage if options exclude each other.
+    // Returns the search options for this run. If `count_draws` is true and no temperature is given, a `count` above 0
+    // also means that tokens are sampled. Throws BadUsage if options exclude each other.
     SearchOptions options_for(const Run& run, bool count_draws) const;
     // Returns the texts of the hypotheses of one source, separated by tabs. If `scores` is true, each text is followed
     // by a tab and the score of the hypothesis.
@@ -51,8 +51,8 @@ struct Writing : Searching {
     bool from_canvas = false, show_rounds = false;
 
     // For finding neighbours instead of generating text (models/runs/neighbours.cpp). nearest: the file whose sentences
-    // are searched. vectors: the file for the vectors of the input lines. Empty: not given. neighbours: how many to
-    // find for each line.
+    // are searched. vectors: the file for the vectors of the input lines (of a flow: of the samples). Empty: not given.
+    // neighbours: how many to find for each line.
     std::string nearest, vectors;
     int neighbours = 1;
 
@@ -63,8 +63,9 @@ struct Writing : Searching {
 
 struct RunWriter {
     int samples = 0;  // number of samples to generate without input lines; 0: input lines are read
-    // Returns one result for each line; each result ends with '\n'. If `samples` is above 0, the results are samples,
-    // and `lines` has an empty string for each sample. `first` is the number of the first line or sample.
+    // Returns one result for each line; each result ends with '\n'. Returns "" if only vectors are saved
+    // (Writing::vectors). If `samples` is above 0, the results are samples, and `lines` has an empty string for each
+    // sample. `first` is the number of the first line or sample.
     std::function<std::string(Strings lines, std::uint32_t first)> write;
     std::function<void()> finish = [] {};  // called after the last line
 };

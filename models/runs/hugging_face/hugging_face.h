@@ -20,8 +20,8 @@ struct HuggingFaceConfig {
 };
 
 // Reads config.json. Old files may lack keys. For a missing key, a default is used: layer_norm_eps 1e-12, pad_token_id
-// 0, and so on. The keys model_type, vocab_size, hidden_size, intermediate_size and the numbers of layers and
-// heads are required.
+// 0, and so on. The keys model_type, vocab_size, hidden_size, intermediate_size and the numbers of layers and heads are
+// required; a file with the keys of nomic-ai's own code (n_embd, n_layer ...) must have most of these keys.
 HuggingFaceConfig read_hugging_face_config(const std::string& folder);
 
 struct HuggingFaceTensor {
@@ -35,8 +35,8 @@ struct HuggingFaceTensor {
 struct HuggingFaceWeights {
     std::vector<HuggingFaceTensor> tensors;  // all tensors of the folder, file by file
     Strings unused;                          // names of tensors from which nothing was read, such as the pooler
-    // Whether the folder has a head. If it has none (a BertModel), the parameters of the head keep their initial
-    // values.
+    // Whether the folder has the head of a masked language model. If it has none (a BertModel), the parameters of the
+    // head keep their initial values.
     bool head = true;
 };
 

@@ -213,7 +213,7 @@ class Loader {
     static bool by_token(const HuggingFaceName& name) { return name.name == word_embeddings || name.name == head_bias; }
 
     // Reads the tensor `name` into the rows of its parameter; if the files lack the tensor, the rows are set to 0. If
-    // the tensor has a row for each token, choose_rows() first makes the rows of the tokens in choice_.
+    // the tensor has a row for each token, choose_rows() first computes the rows of the new model's tokens.
     void take(const HuggingFaceName& name) const {
         const auto [found, rows] = find(name);
         const View to = name.rows.of(parameters_.master(parameter_of(name)));
@@ -235,7 +235,8 @@ class Loader {
     }
 
     // Throws BadInput if the output matrix differs from the word embeddings, because a Backbone has a single matrix for
-    // both. Also throws BadInput if the tensors under the two names of the output bias differ.
+    // both, or if tie_word_embeddings is false and the files have a head without an output matrix. Also throws BadInput
+    // if the tensors under the two names of the output bias differ.
     void check_tied(bool head) {
         if (!config_.tied && head && !files_.has(tied_matrix))
             throw BadInput(text(config_path_, ": tie_word_embeddings is false, and ", files_.path(), " has no ",

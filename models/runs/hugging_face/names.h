@@ -10,8 +10,8 @@
 
 namespace masquerade {
 
-// A range of the rows of a tensor: the rows are divided into `parts` equally large ranges, and `part` is the index of
-// this range, from 0.
+// A range of the rows of a tensor: the rows are divided into `parts` equally large ranges, of which this is the one
+// with the index `part`, counted from 0.
 struct RowPart {
     int part = 0, parts = 1;
     const char* what = "";  // name of the part in messages, for example "keys"; may be empty
@@ -26,7 +26,7 @@ struct HuggingFaceName {
     std::string old_name = {};  // another name under which some files have the tensor; empty: none
     RowPart old_rows = {};      // which rows of the tensor `old_name` hold the values of the parameter
     bool half_split = false;    // whether files have the rows of a head in the half-split order of reorder_heads()
-    int zeros = 0;              // if > 0: length of a bias that files or the stack may lack; it is then all zeros
+    int zeros = 0;              // if > 0: length of a bias that files or the stack may lack; a missing bias is 0
 
     bool of_head() const { return name.compare(0, 4, "cls.") == 0; }
     // Returns the path, followed by the name of the rows if they have one: "layer.0.attention.key_value.weight, keys".
@@ -53,8 +53,8 @@ struct FamilyTensors {
 
 // A family of Hugging Face models, and the options by which its stacks differ from those of other families.
 struct HuggingFaceFamily {
-    // type: model_type in config.json; names of tensors begin with the type and a dot. title: the name in messages.
-    // architecture: the entry of `architectures` in config.json.
+    // type: model_type in config.json; the names of tensors outside the head begin with the type and a dot. title: the
+    // name in messages. architecture: the entry of `architectures` in config.json.
     const char *type, *title, *architecture;
     bool rotary;
     bool gated;      // feed-forward parts have a gate, and linear layers outside the head have no biases

@@ -13,8 +13,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the table of position embeddings that RoFormer's files contain, (P,D): each row has the sines of the rotary
-// table, then the cosines.
+// Returns the table of position embeddings that RoFormer's files contain, (P,D), for P positions and heads of D
+// numbers: each row has the sines of the rotary table, then the cosines.
 std::vector<float> sines_and_cosines(int P, int D) {
     const Numbers rotary_table = make_rotary_table(P, D);
     std::vector<float> table(rotary_table.size());

@@ -28,8 +28,8 @@ struct TokenChoice {
     void check(int rows, int told) const;
 };
 
-// Returns the embedding of the new model, (V,E), computed from the embedding `from` of the old model, (rows,E). Rows of
-// kept tokens are copied unchanged. Also works for a bias with one number per token, E = 1.
+// Returns the embedding of the new model, a row for each token, computed from the embedding `from` of the old model,
+// which has `rows` rows. Rows of kept tokens are copied unchanged. Also works for a bias with one number per token.
 Numbers choose_rows(const TokenChoice& choice, const Numbers& from, int rows);
 
 struct ChosenTokens {
