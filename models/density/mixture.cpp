@@ -204,9 +204,10 @@ Numbers factor_of(Numbers covariance, std::size_t D) {
 }  // namespace
 
 // Draws one row per component, and assigns every row to the nearest drawn row. The mean of a component is the mean of
-// its rows, and its weight is proportional to the number of its rows plus one (add-one smoothing). S is the weighted
-// average of two covariances. The covariance of the N rows around the means of their components has the weight N. The
-// covariance of the rows around their common mean, with the floor added, has the weight `strength`.
+// its rows (or the drawn row, if there are none), and its weight is proportional to the number of its rows plus one
+// (add-one smoothing). S is the weighted average of two covariances. The covariance of the N rows around the means of
+// their components has the weight N. The covariance of the rows around their common mean, with the floor added, has the
+// weight `strength`.
 GaussianMixture GaussianMixture::fit(const View& x, int components, double floor, std::uint64_t seed) {
     if (!x || x.count() == 0) throw BadInput("a mixture needs at least one row to be fitted to");
     if (components < 1 || !(floor >= 0))

@@ -25,7 +25,7 @@ class Gaussian : public Latent {
         s.prior = prior;
         s.kl = gaussian_kl(tape, s.y, prior, "kl");  // (B): a number per document
         if (options.free_bits > 0 && options.free_bits_of == "number")
-            s.kls = gaussian_kl(tape, s.y, prior, "kls", true);  // (B,Z): a number per number of z
+            s.kls = gaussian_kl(tape, s.y, prior, "kls", true);  // (B,Z): the KL of each number of z
     }
     double log_ratio(const double* z, const double* y, const double* prior) const override {
         double sum = 0;

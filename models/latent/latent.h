@@ -100,7 +100,7 @@ class Latent {
     // Replaces z, which holds Z standard normal numbers, by a sample of the prior. If the prior depends on the samples
     // of the layers below, these samples must lie just before z in memory.
     virtual void draw(double* z) const { project(z); }
-    // Interpolates: z = a if t = 0, and z = b if t = 1.
+    // Interpolates: z = a if t = 0, and z = b if t = 1. Here, z is a + t (b - a), projected onto the latent space.
     virtual void between(const double* a, const double* b, double t, double* z) const;
     // The KL in nats, if it is the same for all documents and no parameter can change it; else 0.
     virtual double constant_kl() const { return 0; }

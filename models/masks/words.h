@@ -38,8 +38,8 @@ class MaskWords {
     // has the part AB, if A sees B, or if B has over=all.
     void expect_two_stacks() const;
     // Throws BadUsage unless the mask suits a layer of UniVAE. The encoder half A must see nothing of the decoder half
-    // B, and B must be causal. If `latent` is true, the layer has a latent, and B must see exactly the row [CLS] of A;
-    // otherwise B must see nothing of A.
+    // B, and B must be causal, without over=all. If `latent` is true, the layer has a latent, and B must see exactly
+    // the row [CLS] of A; otherwise B must see nothing of A.
     void expect_bottleneck(bool latent) const;
     // Returns which rows a new row sees in token-by-token generation after a source of `source` rows: the rows [from,
     // to) of the source, and the earlier new rows within `window`. If goes_on is true, or if the mask has the single

@@ -122,7 +122,7 @@ struct Addition {
 constexpr Addition additions[] = {{"cross.", "cross-attention"},
                                   {"slots.", "slots"},
                                   {"order.", "slots"},
-                                  {"head.dense.weight", "head.dense"},  // wider in insertion models: reads two rows
+                                  {"head.dense.weight", "head.dense"},  // an insertion model's head reads two rows
                                   {"embedding.position.", "embedding.position"},
                                   {"latent.", "latents"}};
 
@@ -169,7 +169,7 @@ void Start::expect_same_sizes(const Stacks& ours) const {
         RunSettings::declare_foreign(*config, *stack);
     }
     // If the kind of attention of the new model does not support rotary positions, the new model has a position table.
-    // If the weights have rotary positions, this table is initialised at random.
+    // If the weights have rotary positions, this table is initialised at random, and rotary settings are not compared.
     const AttentionWords kinds(b.attention, 0);
     const auto rotates = [](const AttentionKind* kind) { return kind->rotates; };
     const bool unrotated = a.rotary && !b.rotary && !std::all_of(kinds.named().begin(), kinds.named().end(), rotates);

@@ -19,7 +19,7 @@ namespace masquerade {
 struct NewTraining {
     Strings words;               // the family or one of its objectives, then settings as key=value
     std::string config;          // path of a file of settings, which settings in `words` override
-    std::string data, held_out;  // paths of the training text and the held-out text
+    std::string data, held_out;  // paths of the training text and the held-out text; empty: see find_training_text()
     std::string vocabulary;      // path of vocab.txt, tokenizer.json or their folder; empty: none is given
     std::string initial;         // folder of the weights and the vocabulary to start from; empty: none
     std::string out;             // path of the new run folder; empty: the next free number in the folder runs

@@ -51,7 +51,7 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     // least one objective lets tokens of a source see the whole source in training.
     bool reads_causally() const { return !mixture.has(Objective::whole_source); }
 
-    mutable std::shared_ptr<const std::vector<bool>> continues_;  // (V) whether a token continues a word; null at first
+    mutable std::shared_ptr<const std::vector<bool>> continues_;  // per token: whether it continues a word; or null
     bool pairs_ = reads_pairs();  // whether the training text has targets (possible even if no objective needs them)
 };
 
