@@ -169,7 +169,7 @@ const char* draw_document(const SegmentGraph& graph, int document) {
     static std::string drawn;  // static, because a debugger reads the characters after the call
     Picture p;
     std::vector<int> rows;
-    std::set<std::pair<int, int>> keys;  // (key tensor, row) of all keys that the document sees
+    std::set<std::pair<int, int>> keys;  // (key tensor, row) of all keys that the document's queries see
     for (const QuerySegment& q : graph.queries) {
         if (q.document != document) continue;
         for (int row = q.begin; row < q.end; row++) rows.push_back(row);

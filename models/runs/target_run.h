@@ -31,7 +31,7 @@ struct TargetSettings : RunSettings {
     // The options of the training objectives, as far as the user sets them. TargetRun::objective_options() adds the
     // options that the run determines, such as the size of the vocabulary.
     ObjectiveOptions how;
-    double label_smoothing = 0;  // only in the training loss
+    double label_smoothing = 0;  // share of the target probability that is spread over all tokens in training
     // Used only by models with one stack. true: the positions of a target start at max_length; false: they start
     // directly after the positions of its source.
     bool fixed_target_start = false;
@@ -55,8 +55,8 @@ struct TargetSettings : RunSettings {
     LineLimit target_limit() const override { return {"max_target", max_target}; }
 
   protected:
-    // Sets the defaults that all families with TargetSettings share: sizes of the stack, batch size,
-    // learning rate and standard deviation of the initial weights.
+    // Sets the defaults that all families with TargetSettings share: sizes of the stack, batch size, learning rate and
+    // standard deviation of the initial weights.
     void start_with(BackboneOptions& stack, int layers);
     // Throws BadUsage if source_type or target_type is not below the number of segment ids of the stack.
     void expect_types(const BackboneOptions& stack) const;
