@@ -12,9 +12,12 @@ namespace masquerade {
 
 struct TextOrigin {
     std::string name;  // name of the text in messages to the user
-    // file: absolute path of the training text or of a task's folder of examples, or the path of a flow's .npy file; ""
-    // if the built-in grammar, a task or a toy distribution generates the data. held_out_file: absolute path of the
-    // held-out text; "" if the held-out lines do not come from a file of their own.
+    // file: where the training data were read from:
+    //   text                                    the absolute path of the file
+    //   examples from files (classify)          the absolute path of their folder
+    //   vectors for a normalising flow          the path of the .npy file, as the user gave it
+    //   data that the program generates itself  ""
+    // held_out_file: absolute path of the held-out text; "" if the held-out lines do not come from a file of their own.
     std::string file, held_out_file;
     // Number of lines and hash of the training data. lines is 0 if the model is trained on examples or vectors, not on
     // text; read_again() then reads nothing. hash is 0 for the built-in grammar.

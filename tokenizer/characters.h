@@ -78,8 +78,9 @@ class Characters {
     bool lowers() const { return lower_; }
     bool digits_alone() const { return digits_alone_; }
 
-    // replaces(): whether the options have replacements. replace() sets `text` to the line after these replacements;
-    // sources[i] is the range of the line from which byte i of `text` comes.
+    // replaces(): whether the options have replacements. replace() sets `text` to the line after these replacements,
+    // without the bytes of the line that are not UTF-8. Byte i of `text` comes from one character of the line, whose
+    // range of bytes is sources[i].
     bool replaces() const { return !replaced_.empty(); }
     void replace(std::string_view line, std::string& text, std::vector<Span>& sources) const;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Turns each line of standard input into one line of standard output, on all CPU threads. An output line is written as
-// soon as its input line is complete. Therefore, another program can write a line and wait for the answer.
+// Functions for programs that turn each line of standard input into one line of standard output. each_block() collects
+// all complete lines that have arrived. write_lines() processes them in parallel, and writes the results when all of
+// them are done, without waiting for further input. Therefore, another program can write a line and wait for the
+// answer.
 #pragma once
 #include <poll.h>
 #include <unistd.h>

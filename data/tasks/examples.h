@@ -106,8 +106,10 @@ std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_
                                         const WordPiece* reader = nullptr);
 std::unique_ptr<Examples> open_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader);
 
-// Returns the accuracy of a baseline on the examples `asked`. The baseline answers each example with the most frequent
-// answer among the examples of `known` that have the same clue. If `clue` is null, all examples have the same clue.
+// Returns the share of the answers of `asked` that a baseline gives correctly. The baseline answers each example with
+// the most frequent answer among the examples of `known` with the same clue, a number that `clue` computes from an
+// example (TaskKind::Clue). If no example of `known` has this clue, the answer counts as wrong. If `clue` is null, the
+// baseline always gives the most frequent answer of `known`.
 double right_by_clue(const std::vector<Solved>& known, const std::vector<Solved>& asked, ClueOf* clue);
 
 }  // namespace masquerade

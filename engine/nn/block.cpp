@@ -84,8 +84,9 @@ Tensor* Block::attend(Tape& tape, Queries& queries, const Keys& keys, const Pass
         if (pass.graph) expect_support(kind(pass.part), *pass.graph);
         if (target_ && pass.state && !pass.step && pass.state->part != pass.part) {
             // The rows of this pass belong to one part of the document, and the rows to generate belong to the other
-            // part. The attention of the other part stores the keys of this pass for later steps. This call computes no
-            // result, because `none` contains no queries.
+            // part, pass.state->part. The generated rows will need the keys of this pass. Therefore, the attention
+            // module of the generated rows stores these keys in the decoding state here. It computes no result, because
+            // `none` contains no queries.
             Queries none;
             attention(pass.state->part)(tape, none, keys, own);
             own.state = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The feed-forward part of a layer: it maps each row to a row of the same width, independently of the other rows. Each
-// kind is a class and an entry in feed_forward_kinds(). Layers and models use only the interface FeedForward.
+// kind is a class and an entry in feed_forward_kinds(). A layer finds its kind by name (find_feed_forward()), and uses
+// only the interface FeedForward. The output head of a model uses only FeedForwardKind::activate.
 #pragma once
 #include <memory>
 #include <string>
@@ -28,7 +29,7 @@ struct FeedForwardKind {
     // Declares the parameters, whose paths are `path` followed by .up.* and .down.*.
     std::unique_ptr<const FeedForward> (*make)(Parameters& parameters, const std::string& path,
                                                const FeedForwardShape& shape);
-    // Applies only the activation, without the linear layers. The output head of a model uses this function.
+    // Applies only the activation, without the linear layers.
     Tensor* (*activate)(Tape& tape, Tensor* x, GeluKind gelu);
 };
 const std::vector<FeedForwardKind>& feed_forward_kinds();

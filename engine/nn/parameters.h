@@ -75,8 +75,9 @@ class Parameters {
     // function after any other change of the weights. Does nothing if the storage type is not bf16.
     void round();
 
-    // Flat views, for the optimiser: the values or gradients of all parameters and states as one vector. flat() returns
-    // a flat view of another buffer of the same length, such as the optimiser's moments.
+    // Flat views: the values or gradients of all parameters and states (add_state()) as one vector of length() numbers.
+    // The alignment gaps between the tensors stay 0. A state has no gradient, so its part of gradients() is not used.
+    // flat() returns a flat view of another buffer of length() numbers, such as the optimiser's moments.
     View values() const { return flat(values_, "parameters"); }
     View gradients() const { return flat(gradients_, "gradients"); }
     View flat(const Buffer& buffer, const char* path) const;

@@ -66,7 +66,9 @@ class Task {
     // Returns lines for the user about text that training skips or truncates: "warning: ..." or "note: ...". Called
     // before the first step.
     virtual std::vector<std::string> warnings() const { return {}; }
-    virtual std::int64_t batch_tokens() const = 0;  // tokens of the chosen batch, as counted for tokens per second
+    // Returns the number of tokens of the chosen batch, from which tokens per second are computed. Each task decides
+    // what it counts as a token: a label, a row, or a vector of numbers.
+    virtual std::int64_t batch_tokens() const = 0;
     // Returns further numbers of the step, such as parts of its loss. Called before the tensors of the step are
     // released.
     virtual std::vector<Metric> metrics() { return {}; }

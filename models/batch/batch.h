@@ -107,8 +107,8 @@ struct Batch : Halves {
     // number of rows that each document has in `source` (0 if it shares the source of the previous document), and the
     // number of rows that it has in `rows`.
     Documents parts;
-    // Two stacks: for each source, the number of its rows, and the number of all decoder rows that attend to it.
-    // Several documents can share a source (Example::same_source).
+    // Models with cross-attention: for each source, the number of its rows, and the number of all decoder rows that
+    // attend to it. Several documents can share a source (Example::same_source). Other models do not need this field.
     Documents shared;
     // For each row, the number that the mask needs (Example::rank); -1 for padding rows. Empty if the mask needs none.
     std::vector<int> rank;
@@ -119,8 +119,10 @@ struct Batch : Halves {
     // The mask of the last layer if this layer runs only for the rows with a label. If scored_graph is empty, the last
     // layer runs for all rows.
     SegmentGraph scored_graph;
-    int documents = 0;   // number of real documents
-    std::string bucket;  // all sizes, as text, that determine the memory of a step; equal buckets share a memory plan
+    int documents = 0;  // number of real documents
+    // Text with everything that determines the memory of a step: the sizes, which pack() sets, and further information
+    // such as the name of the objective. Batches with equal buckets share a memory plan.
+    std::string bucket;
 
     const SegmentGraph& graph_at(int layer) const { return masks.at(layer, graph); }
     const SegmentGraph& last_graph() const { return graph_at(int(masks.of_layer.size()) - 1); }

@@ -33,10 +33,11 @@ class GaussianMixture {
     // met.
     GaussianMixture(Numbers weights, Numbers means, Numbers factor);
 
-    // Fits a mixture of min(components, N) Gaussians to the rows x(N,D), f32. The covariance S is the weighted average
-    // of two covariances: of the rows around the means of their components (weight N), and of the rows around their
-    // common mean (weight 10). To each variance of the second one, `floor` times the mean variance, but at least 1e-6,
-    // is added. Throws BadInput if x has no rows or has numbers that are not finite.
+    // Fits a mixture of min(components, N) Gaussians to the rows x(N,D), f32. The covariance of all components is
+    //     S = (N S1 + 10 S2) / (N + 10)
+    // S1 is the covariance of the rows around the means of their components. S2 is the covariance of the rows around
+    // the mean of all rows, with max(floor * v, 1e-6) added to its diagonal, where v is the mean of this diagonal.
+    // Throws BadInput if x has no rows or has numbers that are not finite.
     static GaussianMixture fit(const View& x, int components, double floor, std::uint64_t seed);
 
     // Returns this mixture with its covariance S multiplied by a factor from 1 to 100, chosen to maximise the

@@ -27,7 +27,7 @@ struct LatentOptions {
     double out_deviation = 0;  // standard deviation of Out's initial weights; 0: Latent::out_deviation()
     double kappa = 110;        // vmf, power_spherical: the concentration, or its initial value if it is learned
     bool learn_kappa = false;
-    double free_bits = 0;  // in nats per latent layer: the loss contains max(KL, free_bits) instead of the KL
+    double free_bits = 0;  // in nats per latent layer; if above 0, the loss has max(KL, free_bits) instead of the KL
     // Which KL is meant in max(KL, free_bits). "sentence": the KL of each sentence; "number": the KL of each number of
     // z, with the limit free_bits / Z; "batch": the mean KL of a batch.
     std::string free_bits_of = "sentence";
@@ -106,8 +106,8 @@ class Latent {
     virtual double constant_kl() const { return 0; }
     // Returns log q(z | y) - log p(z). `prior` is a row of LatentSample::prior, or null if that tensor is null.
     virtual double log_ratio(const double* /*z*/, const double* /*y*/, const double* /*prior*/) const { return 0; }
-    // Returns log q(z | y) plus some function of z alone. The function cancels if the results for the same z and two
-    // different y are compared.
+    // For continuous latents with a density: returns log q(z | y) plus a term that depends only on z. The term cancels
+    // if the y of two documents (LatentSample::y) are compared at the same z.
     virtual double log_posterior(const double* z, const double* y) const { return log_ratio(z, y, nullptr); }
     virtual bool has_density() const { return true; }  // whether log_ratio() is defined; false for an auto-encoder
     // Discrete latents: z is given by a code, a list of code_parts() numbers from 0 to code_choices() - 1. If the
@@ -173,10 +173,10 @@ class LatentLayer {
     // Returns u(B,C), the result of the linear map Out for z(B,Z), after a layer norm if options.norm is set. u
     // replaces the row of [CLS], and the decoder attends to u.
     Tensor* out(Tape& tape, Tensor* z) const;
-    // Returns one number, the loss in nats per target token: `total` + kl_weight * max(KL, free bits) +
-    // LatentSample::loss. The last two terms are summed over the documents and divided by `targets`, the number of
-    // target tokens. LatentOptions::free_bits_of says to which KL the maximum applies. A constant KL is left out.
-    // documents (B) are 1, or 0 for padding documents.
+    // Returns one number, the loss in nats per target token: `total` + kl_weight * KL + LatentSample::loss. The last
+    // two terms are summed over the documents and divided by `targets`, the number of target tokens. If
+    // LatentOptions::free_bits is above 0, max(KL, free_bits) replaces the KL, and free_bits_of says which KL this is.
+    // A constant KL is left out. documents (B) are 1, or 0 for padding documents.
     Tensor* add_costs(Tape& tape, Tensor* total, const LatentSample& sample, int layer, const Numbers& documents,
                       int targets, double kl_weight) const;
 

@@ -69,13 +69,15 @@ struct CachedDocument {
     bool one_text = false;
 };
 // The mask for generation from left to right. In the key tensor token_source, the fresh rows follow the cached rows. A
-// fresh row sees the rows [seen_begin, seen_end) of key tensor 0 (fewer if a window applies to them), then the cached
-// rows, then the earlier fresh rows and itself. The results are bit-identical to the results of the same row in a pass
-// over the whole text.
+// fresh row sees the rows [seen_begin, seen_end) of key tensor 0, then the cached rows, then the earlier fresh rows and
+// itself. If a window is added (with_window()), it limits which cached and fresh rows are seen. It limits the rows of
+// key tensor 0 only if one_text or Window::all is true. The results are bit-identical to the results of the same row in
+// a pass over the whole text.
 SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source);
 // The mask for generation from right to left. In the key tensor token_source, the fresh rows precede the cached rows. A
 // fresh row sees itself and later fresh rows, then the cached rows, then the rows [seen_begin, seen_end) of key tensor
-// 0 (fewer with a window). In the text, the tokens of these rows stand in this order: fresh, cached, key tensor 0.
+// 0. In the text, the tokens of these rows stand in this order: fresh, cached, key tensor 0. If a window is added
+// (with_window()), it limits which of all these rows are seen.
 SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, int token_source);
 
 // The masks of a permutation language model (Yang et al. 2019). rank[i] says when packed row i is predicted: 0 first, 1
@@ -171,7 +173,7 @@ std::string draw_mask(const std::string& name, int source, int target);
 // Returns the picture of draw_mask() as SVG, which may have any width.
 std::string mask_svg(const std::string& name, int source, int target);
 // Returns a picture, as text, of any graph. queries[i] is the label of query row i; keys[t][j] is the label of row j of
-// key tensor t.
+// key tensor t. Throws BadUsage if the picture would be wider than 80 columns.
 std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>& queries,
                        const std::vector<std::vector<std::string>>& keys);
 // Returns a picture of one document of a graph, for debuggers. In gdb, type `mask graph`; in lldb,

@@ -103,7 +103,7 @@ class LayerMasks {
     // Returns the masks of self-attention. If the stack is an encoder (StackRows), the documents must have no rows of
     // B. If the stack is a decoder, the documents must have no rows of A.
     LayerGraphs graphs(const Documents& documents) const;
-    // Returns the masks of cross-attention: the queries are rows of B, the keys are rows of A.
+    // Returns the masks of cross-attention: the queries are rows of the target B, the keys are rows of the source A.
     LayerGraphs cross(const Documents& documents) const;
     // Returns why these masks do not permit token-by-token generation, or "" if they do. If `backward` is false,
     // generation is from left to right; if it is true, from right to left. MaskWords::written() explains `goes_on`.

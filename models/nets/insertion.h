@@ -102,11 +102,13 @@ class InsertionTransformer : public TargetNet {
         s.h = tanh(tape, mixture_(tape, h, "mixture"), "tanh");  // (M,K E): K times E numbers per slot
         return s;
     }
-    // Choice j of J is the word words[j] in the slot of[j]. Returns, for each of the K components of the mixture, the
-    // logits of all choices, (J,K), and the log-sum-exp of the logits of all words in each of M slots, (M,K).
-    ChosenLogits chosen(Tape& tape, const Slots& s, const std::vector<int>& of, const std::vector<int>& words) const {
+    // Choice j of J means that word words[j] is inserted into slot slots_of[j]. Returns, for each of the K components
+    // of the mixture, the logits of all choices, (J,K), and the log-sum-exp of the logits of all words in each of M
+    // slots, (M,K).
+    ChosenLogits chosen(Tape& tape, const Slots& s, const std::vector<int>& slots_of,
+                        const std::vector<int>& words) const {
         return chosen_logits(tape, s.h, words_, head_stack().word_bias(), s.bias, tape.ints(*s.documents),
-                             tape.ints(of), tape.ints(words), "slots.logits");
+                             tape.ints(slots_of), tape.ints(words), "slots.logits");
     }
     // Returns the logits of all words without the contextual bias, for generation: (M K, V), for M slots, K components
     // of the mixture and V words.

@@ -85,8 +85,8 @@ class UniVae {
     // Position of the first decoder token for a sentence of n tokens.
     int start_position(int n) const { return options.free_length ? n : options.max_length; }
 
-    // The options as given, but with the final latent_layers, and with one entry per latent in latent_at, latent_sizes
-    // and latent_kinds.
+    // The options as given, with these changes: latent_layers is K, the number of latents, even if latent_at was given
+    // instead; latent_at, latent_sizes and latent_kinds have one entry for each latent.
     const UniVaeOptions options;
     const std::shared_ptr<const LayerMasks> masks;  // the masks that options.mask describes
     Backbone backbone;

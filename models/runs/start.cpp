@@ -43,8 +43,8 @@ class FromRun : public Start {
     const std::unique_ptr<Run> run_;
 };
 
-// Logs a warning about the unused tensors of a checkpoint. Parts of BERT that none of our models needs, such as the
-// pooler, cause no warning.
+// Logs a warning about the unused tensors of a checkpoint. Parts of BERT and RoFormer checkpoints that none of our
+// models needs, such as the pooler, cause no warning.
 void warn_of_unknown(const std::string& path, Strings names) {
     const auto known = [](const std::string& name) {
         for (const char* part :

@@ -77,7 +77,8 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     //   from the prior of training                given the latents of the layers below (only gaussian_chain uses them)
     void redraw(std::vector<DecodeRequest>& requests, int from, int to, std::uint64_t seed) const;
     // For conditional models: returns requests for `count` targets of each source. The latents of the requests are
-    // drawn from the prior. The first source has the line number `first`.
+    // drawn from the prior. The draws depend on `seed`, on the line number of the source (first + i for sources[i]),
+    // and on the index of the target (0 to count - 1).
     std::vector<DecodeRequest> target_requests(const std::vector<Sentence>& sources, int count, std::uint64_t seed,
                                                std::uint32_t first) const;
 

@@ -66,8 +66,8 @@ namespace masquerade {
 // words. Each missing word has a share of the loss proportional to exp(-distance / tau). A slot without missing words
 // must predict the end token.
 struct InsertionRule {
-    // true: a canvas consists of the first words of the target, and only the last slot is trained: to predict the next
-    // word.
+    // true: a canvas consists of the first words of the target, and only the slot after these words is trained. This
+    // slot must predict the next word of the target or, if the canvas has all words, the end token.
     bool left_to_right = false;
     // true: word u = 0 .. n-1 of the n missing words of a slot has the distance |u - (n-1) / 2|, its distance to the
     // middle of these words. false: all missing words have the distance 0.

@@ -46,7 +46,7 @@ void UniLmDecoder::read(const Sentences& sources, int most_rows, const Backbone:
         layer.query_rows = tape.ints(edge_rows_);
         layer.query_names = edge_.names(tape);
         layer.graph = &edge_graph_;
-    });  // for each source, the hidden state that predicts the first generated token
+    });  // x has one row for each source: the hidden state of its row in edge_rows_
     if (options_.mask >= 0) return tape.end();
     // (sources, V): V logits for each source.
     const OnHost logits(stack_.logits(tape, stack_.head(tape, stack_.finish(tape, x)))->view());

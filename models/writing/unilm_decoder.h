@@ -41,7 +41,8 @@ class UniLmDecoder : public SourceReader {
     TokenRows rows_, edge_;
     SegmentGraph graph_, edge_graph_;
     LayerGraphs masks_;
-    // For each source, the row that predicts the first generated token: the last row or, if backward, the first row.
+    // For each source, the index in rows_ of the row next to the first generated token: the last row of the source or,
+    // if backward, its first row. If ReadingOptions::mask is -1, this row predicts that token.
     std::vector<int> edge_rows_;
 };
 

@@ -108,8 +108,9 @@ void run(Bench& bench, CaseOptions o) {
 
 }  // namespace
 
-// This engine's first steps run before the peer (PyTorch) starts. The reason: in the first step, memory is not planned
-// yet, so this step needs more memory than later steps. When the peer runs, so much memory may not be free.
+// This engine's first steps run before the peer (PyTorch) starts. The reason: if the first step is not rehearsed
+// (engine/tape/rehearsal.h), its memory is not planned, so it needs more memory than later steps. When the peer runs,
+// so much memory may not be free.
 void measure_training(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way) {
     const Device device = bench.common.device;
     const std::string precision = name_of(storage), name = mark.name + ", " + precision;
@@ -131,8 +132,8 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
     Trainer& trainer = training.trainer;
     bench.progress(name + ": the first steps");
     trainer.train_step();
-    malloc_trim(0);        // returns memory to the system: later steps need less than the first, which plans memory
-    trainer.train_step();  // the first step that uses the memory plan
+    malloc_trim(0);        // returns memory to the system: a first step without rehearsal needs more than later steps
+    trainer.train_step();  // this step uses the memory plan, even if the first step was not rehearsed
     bench.progress(name + ": where the time goes");
     const double products = profile(training, 1.5 * run_seconds, row, parts);
     const std::int64_t peak = memory_taken(device) - before;

@@ -76,8 +76,9 @@ struct CheckpointSettings {
     std::string save, tokens, logits;
 };
 
-// Lists the tensors of the checkpoint, or does what the settings request. If the checkpoint lacks a
-// masked-language-model head, a new one is initialised at random from `seed`.
+// Lists the tensors of the checkpoint, or does what the settings request. If a Hugging Face folder has no
+// masked-language-model head, `save` adds a head that is initialised at random from `seed`, and a request for logits
+// throws BadInput.
 void inspect_checkpoint(const CheckpointSettings& settings, std::uint64_t seed);
 
 }  // namespace masquerade

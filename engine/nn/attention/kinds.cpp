@@ -30,11 +30,6 @@ const AttentionKind& cross_attention(const std::string& name) {
     return kind.in_cross ? find_attention(kind.in_cross) : kind;
 }
 
-void cannot_write(const AttentionKind& kind) {
-    throw BadUsage("attention ", kind.name,
-                   " cannot write token by token: the keys that a row sees depend on later rows");
-}
-
 std::string of_kinds(const std::vector<std::string>& names) { return joined(names) + ": "; }
 
 std::vector<AttentionSetting> attention_settings() {

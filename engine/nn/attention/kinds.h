@@ -35,10 +35,6 @@ class ProjectedAttention : public Attention {
     AttentionShape shape_;
 };
 
-// Throws BadUsage with the message that this kind cannot generate token by token, because the keys that a row sees
-// depend on later rows.
-[[noreturn]] void cannot_write(const AttentionKind& kind);
-
 // Returns the kind with softmax attention as its replacement in cross-attention. Used by kinds that are only defined
 // for queries and keys of the same text, and therefore cannot attend to an encoder.
 constexpr AttentionKind with_softmax_cross(AttentionKind kind) {

@@ -149,7 +149,8 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
     Tensor* kv = state ? state->memory.tensor() : pack(tape, keys, context, slots);
     SegmentGraph unpack;
     unpack.documents = context.graph->documents;
-    std::vector<int> read(slots.groups.size(), -1);  // index of each slot group's key segment in unpack; -1: none yet
+    // For each slot group, the index in unpack.keys of the key segment made for this group; -1 if none is made yet.
+    std::vector<int> read(slots.groups.size(), -1);
     for (std::size_t i = 0; i < slots.of.size(); i++) {
         const QuerySegment& q = context.graph->queries[i];
         const int g = slots.of[i];

@@ -41,9 +41,9 @@ SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_
                 q.self = int(blocks.keys.size());
                 blocks.see({0, low, high + 1, 0});
             };
-            // Adds the rows of the block that belong to other segments, in the order of the text: one key segment for
-            // each run of consecutive rows. If the text runs from right to left, these rows come after the segment's
-            // own rows.
+            // Adds the rows of the block that belong to other key segments than all.self, one new key segment for each
+            // run of consecutive rows. The new key segments are in the order of the text. Rows of other segments stand
+            // before the rows of all.self or, if `reversed` is true, after them.
             if (reversed) see_own();
             for (int k = from, step; k < own; k += step) {
                 const auto key = [&](int n) { return plan.row[reversed ? own - 1 - (n - from) : n]; };

@@ -8,8 +8,9 @@
 
 namespace masquerade::cpu {
 
-// Computes the norm of g. Sums the squares of each chunk of 4096 numbers in the type of the numbers, then adds the
-// sums of the chunks in double, both in the order of sum(OneLane). The bits do not depend on the number of threads.
+// Computes the norm of g. First sums the squares of each chunk of 4096 numbers, in the type of the numbers, and then
+// sums the results of all chunks in double. In both cases, sum(OneLane) (math/lanes.h) fixes the order of the
+// additions, so the bits do not depend on the number of threads.
 void global_norm(View g, View norm) {
     constexpr std::int64_t chunk = 4096;
     static thread_local std::vector<double> sums;

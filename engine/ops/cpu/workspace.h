@@ -32,8 +32,8 @@ class Workspace {
 };
 
 // Returns memory of the calling thread for `count` objects of type T, 64-byte aligned. Contents from an earlier call
-// may be lost. Each use passes its own Tag, a type that only its file declares; uses with the same Tag share their
-// memory.
+// may be lost. Each use passes its own Tag, a type that only its file declares. Uses with the same Tag and the same T
+// share their memory.
 template <class Tag, class T = float>
 T* workspace(std::size_t count) {
     thread_local Workspace memory;

@@ -57,7 +57,8 @@ struct Pairs {
     }
     // Replaces q.k by the probability p, without dropout, and dy.v by the gradient dp of p. Both are 0 if the row does
     // not see the key. Calls f(n, s, keep) for each element p[n][s], where `keep` says whether dropout keeps this
-    // probability.
+    // probability. Skips the groups of 32 keys in which no query row of the warp sees a key: there, p and dp stay 0,
+    // and f is not called.
     template <class F>
     __device__ void finish(const AttentionInput<S>& input, const TwoRows<S>& rows, int channel, int head, F f) {
         const auto kept = float(input.dropout.kept);

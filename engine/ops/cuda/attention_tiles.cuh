@@ -90,7 +90,9 @@ struct TilePlanner {
         plan.query_tiles.push_back({row, rows, first, first});
         if (segment < 0) return;
         const QuerySegment& q = graph.queries[segment];
-        int first_channel = 0;  // channel of the first key of key segment k
+        // The channel of the first key of key segment k. The channel of a key selects its random bits of dropout
+        // (AttentionDropout). The channels of a key segment begin at a multiple of 8.
+        int first_channel = 0;
         for (int v = q.sees_begin; v < q.sees_end; v++) {
             const int k = graph.sees[v];
             const KeySegment& key = graph.keys[k];
