@@ -230,7 +230,7 @@ Ints Call::ints(const std::string& name) const {
         if (op.indices[i].name != name) continue;
         const std::vector<int>& numbers = op.indices[i].numbers;
         const void* data = lists_.empty() ? numbers.data() : lists_[i].data();
-        return Ints{static_cast<const int*>(data), std::int64_t(numbers.size())};
+        return Ints{static_cast<const int*>(data), std::int64_t(numbers.size()), numbers.data()};
     }
     throw Error("the table names no indices ", name);
 }

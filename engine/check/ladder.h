@@ -4,8 +4,8 @@
 //   check_calculus   the f64 backward equals the complex step of the c128 forward, up to 1e-12
 //   check_precision  f32 and bf16 agree with f64, forward and every gradient, on every instruction set
 //   check_contract   the op keeps the contract of ops.h: gradients are stored or added, outputs are fully written, no
-//                    other memory is changed, wrong sizes are refused. The results for a row do not depend on which
-//                    gradients are requested, on the number of threads, or on the other rows of the batch
+//                    other memory is changed, wrong sizes and indices are refused. The results for a row do not depend
+//                    on which gradients are requested, on the number of threads, or on the other rows of the batch
 // The ladder uses no test framework, because the command `inspect gradients` of the program runs it, too.
 #pragma once
 #include "engine/base/random.h"

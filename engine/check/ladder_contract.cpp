@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace masquerade::ladder {
 namespace {
@@ -169,20 +170,38 @@ struct Contract : Check {
         }
     }
 
-    void expect_refused(const Call& wrong, bool backward, const std::string& tensor, const std::string& how) const {
-        std::string said, where = (backward ? "in the backward" : "in the forward") + how;
+    // Returns what a call is refused with; "" if it is not refused.
+    static std::string refusal(const Call& wrong, bool backward) {
         try {
             backward ? wrong.backward() : wrong.forward();
         } catch (const Error& e) {
-            said = e.what();
+            return e.what();
         }
+        return "";
+    }
+    void expect_refused(const Call& wrong, bool backward, const std::string& tensor, const std::string& how) const {
+        const std::string said = refusal(wrong, backward),
+                          where = (backward ? "in the backward" : "in the forward") + how;
         expect(!said.empty(), tensor, where + " is not refused");
         bool named = said.find("path.of.") != std::string::npos || said.find(" expected ") != std::string::npos;
         expect(said.empty() || named, tensor, where + " is refused without saying what is wrong (" + said + ")");
     }
 
-    // Checks that wrong sizes are refused. In each call, one tensor has one row or column too many, or one list is one
-    // number too short.
+    // Checks that a list that ends with a number out of range is refused, on every device with the CPU's words. A backward
+    // need not refuse it if the CPU does not: it may have no use for the number.
+    void expect_in_range(std::size_t list, bool backward) const {
+        Case wrong = c;
+        wrong.indices[list].numbers.back() = std::numeric_limits<int>::max();
+        const std::string said = refusal(call_of(wrong), backward), on_cpu = refusal(Call(wrong, type, type), backward);
+        const std::string named = said.empty() ? "is not refused" : text("is refused with \"", said, "\"");
+        expect(said == on_cpu && (backward || said.find(text(wrong.indices[list].numbers.back())) != std::string::npos),
+               wrong.indices[list].name,
+               text("out of range ", backward ? "in the backward " : "in the forward ", named, ", on the CPU with \"",
+                    on_cpu, "\""));
+    }
+
+    // Checks that wrong sizes and numbers are refused. In each call, one tensor has one row or column too many, or one list
+    // is one number too short or ends with a number out of range.
     void check_refusals() const {
         Call good = call_of(c);
         good.forward();
@@ -215,6 +234,9 @@ struct Contract : Check {
             Case shorter = c;
             shorter.indices[i].numbers.pop_back();
             expect_both(call_of(shorter), c.indices[i].name, " with one number less");
+            if (c.indices[i].name == "document" || c.indices[i].name == "position") continue;  // names: any numbers
+            if (forward.count(c.indices[i].name)) expect_in_range(i, false);
+            if (backward.count(c.indices[i].name)) expect_in_range(i, true);
         }
     }
 };

@@ -29,21 +29,30 @@ inline void expect_count(const char* op, const char* role, const Ints& ints, std
     if (ints.count != count) throw Error(op, ": ", ints.count, " ", role, ", expected ", count);
 }
 
+// Returns the entries of `ints`, which is on the device of the tensor `of`, where the host can read them: `ints` itself on
+// the CPU, otherwise its copy on the host. Returns an empty list if there is no such copy. The checks below read these
+// entries, so that a device refuses what the CPU refuses.
+inline Ints entries_on_host(const Ints& ints, const View& of) {
+    const int* entries = of.device == Device::cpu ? ints.data : ints.on_host;
+    return {entries, entries ? ints.count : 0};
+}
+
 // Each entry of `rows` must be the index of a row of the tensor `of`. If `or_none` is true, negative entries are
-// allowed, too. Entries on CUDA are not checked, because the host cannot read them.
+// allowed, too.
 inline void expect_rows(const char* op, const char* role, const Ints& rows, const View& of, bool or_none = false) {
-    if (of.device != Device::cpu) return;
-    for (std::int64_t i = 0; i < rows.count; i++)
-        if (rows[i] >= of.rows() || (rows[i] < 0 && !or_none))
-            throw Error(op, ": ", role, " ", rows[i], " at place ", i, ", expected in [0, ", of.rows(),
+    const Ints entries = entries_on_host(rows, of);
+    for (std::int64_t i = 0; i < entries.count; i++)
+        if (entries[i] >= of.rows() || (entries[i] < 0 && !or_none))
+            throw Error(op, ": ", role, " ", entries[i], " at place ", i, ", expected in [0, ", of.rows(),
                         "), the rows of ", of.path);
 }
 
-// The entries of `ints` must never decrease. Entries on CUDA are not checked, because the host cannot read them.
+// The entries of `ints` must never decrease.
 inline void expect_ascending(const char* op, const char* role, const Ints& ints, const View& of) {
-    for (std::int64_t i = 1; i < ints.count && of.device == Device::cpu; i++)
-        if (ints[i] < ints[i - 1])
-            throw Error(op, ": ", role, " ", ints[i], " at place ", i, " after ", ints[i - 1],
+    const Ints entries = entries_on_host(ints, of);
+    for (std::int64_t i = 1; i < entries.count; i++)
+        if (entries[i] < entries[i - 1])
+            throw Error(op, ": ", role, " ", entries[i], " at place ", i, " after ", entries[i - 1],
                         ", expected them ascending");
 }
 // `ints` divides the range [0, end) into parts: part i is [ints[i], ints[i+1]). It must have parts + 1 entries, which
@@ -52,8 +61,9 @@ inline void expect_parts(const char* op, const char* role, const Ints& ints, std
                          const View& of) {
     expect_count(op, role, ints, parts + 1);
     expect_ascending(op, role, ints, of);
-    if (of.device == Device::cpu && (ints[0] != 0 || ints[parts] != end))
-        throw Error(op, ": ", role, " from ", ints[0], " to ", ints[parts], ", expected from 0 to ", end);
+    const Ints entries = entries_on_host(ints, of);
+    if (entries.count && (entries[0] != 0 || entries[parts] != end))
+        throw Error(op, ": ", role, " from ", entries[0], " to ", entries[parts], ", expected from 0 to ", end);
 }
 
 }  // namespace masquerade

@@ -19,9 +19,10 @@ inline void check_rotary(const View& x, const Ints& positions, const View& rotar
 inline void check_cross_entropy(const View& h, const View& w, const Ints& targets, const View& weights,
                                 double smoothing, bool weighted) {
     const char* op = "cross_entropy";
-    for (std::int64_t n = 0; n < targets.count && h.device == Device::cpu; n++)
-        if (targets[n] < 0 || targets[n] >= w.rows())
-            throw Error(op, ": the target of row ", n, " of ", h.path, " is ", targets[n], ", expected in [0, ",
+    const Ints entries = entries_on_host(targets, h);
+    for (std::int64_t n = 0; n < entries.count; n++)
+        if (entries[n] < 0 || entries[n] >= w.rows())
+            throw Error(op, ": the target of row ", n, " of ", h.path, " is ", entries[n], ", expected in [0, ",
                         w.rows(), "), the rows of w ", w.path);
     if (!(smoothing >= 0 && smoothing < 1))
         throw Error(op, " of ", h.path, ": the label smoothing is ", smoothing, ", expected in [0, 1)");

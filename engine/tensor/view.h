@@ -49,10 +49,12 @@ struct Grad {
     explicit operator bool() const { return view.data != nullptr; }
 };
 
-// Integers that accompany tensors (token ids, positions, rows), on the device of the tensors.
+// Integers that accompany tensors (token ids, positions, rows), on the device of the tensors. `on_host` is the list of
+// which `data` is a copy, if `data` is not in the host's memory; ops check its numbers. Null: the host has no such list.
 struct Ints {
     const int* data = nullptr;
     std::int64_t count = 0;
+    const int* on_host = nullptr;
     int operator[](std::int64_t i) const { return data[i]; }
 };
 
