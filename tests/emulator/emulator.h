@@ -14,10 +14,19 @@ namespace masquerade::emulator {
 // Who goes first between two barriers, of blocks, warps and lanes alike. A right kernel gives the same bits in all.
 enum class Order { forward, reversed, shuffled };
 
+// How the tensor cores add 16 products to a number. `rounded` is the simplest way. The others follow measurements on
+// these GPUs (Khattak and Mikaitis, Accurate models of NVIDIA tensor cores, 2025).
+enum class TensorSums {
+    rounded,  // in the order of the depth, each sum rounded to the nearest float
+    as_a100,  // 8 at once: the terms are cut behind bit 25 of the largest, and the sum behind bit 24
+    as_h100   // 16 at once, behind bit 26
+};
+
 struct Settings {
     Order order = Order::forward;
     std::uint32_t seed = 1;    // of a shuffled order
     bool watch_memory = true;  // races, shared memory that nobody wrote, another thread's stack
+    TensorSums tensor_sums = TensorSums::rounded;
 };
 Settings& settings();
 

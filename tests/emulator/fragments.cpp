@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The tensor cores' instruction mma.sync.m16n8k16 on bf16: every number is fetched from the lane and the register that
-// PTX says holds it. Products are exact, sums in float in the order of the depth; a GPU may add in another order.
+// PTX says holds it. Products are exact; TensorSums says how they are added.
+#include <algorithm>
+#include <cmath>
+
 #include "tests/emulator/block.h"
 
 namespace masquerade::emulator {
@@ -20,6 +23,20 @@ float half_of(std::uint32_t pair, int half) {
     return x;
 }
 
+// Adds `count` products to d as a tensor core does that truncates: every term is cut behind bit `bits` of the largest, and
+// their sum behind bit 24. In double nothing is rounded before that.
+float truncated_sum(float d, const double* products, int count, int bits) {
+    double largest = std::fabs(double(d)), sum = d;
+    for (int k = 0; k < count; k++) largest = std::max(largest, std::fabs(products[k])), sum += products[k];
+    if (largest == 0 || !std::isfinite(sum)) return float(sum);
+    const double scale = std::ldexp(1.0, bits - 1 - std::ilogb(largest));  // makes what is kept of a term whole
+    sum = std::trunc(d * scale);
+    for (int k = 0; k < count; k++) sum += std::trunc(products[k] * scale);
+    sum /= scale;
+    const float nearest = float(sum);
+    return std::fabs(double(nearest)) > std::fabs(sum) ? std::nextafter(nearest, 0.0f) : nearest;
+}
+
 // d += a b for all lanes of a warp: a is 16 x 16, b 16 x 8 and d 16 x 8.
 void multiply(Fragments* lanes) {
     float a[16][16], b[16][8], d[16][8];
@@ -32,9 +49,17 @@ void multiply(Fragments* lanes) {
             for (int r = 0; r < 2; r++) d[row + r * 8][column + half] = f.d[2 * r + half];
         }
     }
-    for (int m = 0; m < 16; m++)
-        for (int k = 0; k < 16; k++)
+    const TensorSums sums = settings().tensor_sums;
+    const int at_once = sums == TensorSums::as_a100 ? 8 : 16, bits = sums == TensorSums::as_a100 ? 25 : 26;
+    for (int m = 0; m < 16; m++) {
+        for (int k = 0; k < 16 && sums == TensorSums::rounded; k++)
             for (int n = 0; n < 8; n++) d[m][n] += a[m][k] * b[k][n];
+        for (int n = 0; n < 8 && sums != TensorSums::rounded; n++) {
+            double products[16];
+            for (int k = 0; k < 16; k++) products[k] = double(a[m][k]) * double(b[k][n]);
+            for (int k = 0; k < 16; k += at_once) d[m][n] = truncated_sum(d[m][n], products + k, at_once, bits);
+        }
+    }
     for (int lane = 0; lane < 32; lane++)
         for (int s = 0; s < 4; s++) lanes[lane].d[s] = d[lane / 4 + s / 2 * 8][lane % 4 * 2 + s % 2];
 }

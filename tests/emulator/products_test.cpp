@@ -15,6 +15,7 @@ using namespace masquerade::ladder;
 using emulator::AsCuda;
 using emulator::Order;
 using emulator::Settings;
+using emulator::TensorSums;
 
 namespace {
 
@@ -182,5 +183,41 @@ TEST_CASE("products: ops climb the ladder with the engine's own product") {
         check_cuda_contract(op, findings);
         for (const std::string& fault : findings.faults) FAIL_CHECK(fault);
         CHECK(findings.checks > 100);
+    }
+}
+
+// The product of (1, x, x ...) and 16 times 1.
+double one_and_15(double x) {
+    const Product p({DType::bf16, DType::f32}, 1, 1, 16);
+    for (std::int64_t k = 0; k < 16; k++) p.a.set(k, k ? x : 1), p.b.set(k, 1);
+    p.run();
+    return p.c[0];
+}
+
+TEST_CASE("products: the bounds hold for tensor cores that truncate, too") {
+    CHECK(one_and_15(0x1p-24) == 1);
+    for (TensorSums sums : {TensorSums::as_a100, TensorSums::as_h100}) {
+        CAPTURE(int(sums));
+        Settings settings;
+        settings.tensor_sums = sums;
+        AsCuda emulated(settings);
+        CHECK(one_and_15(0x1p-24) == 1 + 7 * 0x1p-23);
+        CHECK(one_and_15(0x1p-25) == (sums == TensorSums::as_h100 ? 1 + 3 * 0x1p-23 : 1));
+        CHECK(one_and_15(-0x1p-25) == (sums == TensorSums::as_h100 ? 1 - 8 * 0x1p-24 : 1));
+        std::size_t turn = 0;
+        for (const Form& form : all_forms()) {
+            const std::vector<std::int64_t>& size = sizes[turn++ % sizes.size()];
+            CAPTURE(form.name());
+            CHECK(Product(form, size[0], size[1], size[2]).run_and_compare(TileSize::fitting) == "");
+        }
+        const WithRule rule({false, true});
+        Findings findings;
+        for (const char* name : {"linear", "gelu_linear, tanh", "cross_entropy", "attention, anticausal",
+                                 "attention, prefix", "attention, window"}) {
+            findings.op = name;
+            const Op& op = row_of(name);
+            for (Sizes s : {Sizes{33, 32, 2}, {3, 259, 2}}) check_precision_on(Device::cuda, op, s, findings);
+        }
+        for (const std::string& fault : findings.faults) FAIL_CHECK(fault);
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Runs translated kernels on the fibers of tests/emulator. PTX_ORDER=reversed or shuffled: in another order of blocks,
-// warps and lanes. PTX_WATCH=0: without the search for races. PTX_COUNTS=FILE: when the program ends, a line for each
-// kernel that ran, with the numbers of Counts in their order, is written there.
+// warps and lanes. PTX_WATCH=0: without the search for races. PTX_SUMS=a100 or h100: with the sums of their tensor
+// cores. PTX_COUNTS=FILE: when the program ends, a line for each kernel that ran, with the numbers of Counts in their
+// order, is written there.
 #include "tests/ptx/kernels.h"
 
 #include <cstdio>
@@ -35,6 +36,8 @@ void choose_settings() {
     s.watch_memory = said("PTX_WATCH") != "0";
     if (said("PTX_ORDER") == "reversed") s.order = emulator::Order::reversed;
     if (said("PTX_ORDER") == "shuffled") s.order = emulator::Order::shuffled;
+    if (said("PTX_SUMS") == "a100") s.tensor_sums = emulator::TensorSums::as_a100;
+    if (said("PTX_SUMS") == "h100") s.tensor_sums = emulator::TensorSums::as_h100;
 }
 
 struct AtEnd {

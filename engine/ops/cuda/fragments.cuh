@@ -121,15 +121,24 @@ __device__ Matrices<S> matrices_at(const S* corner, int stride) {
 // Computes d += a B, for a (16,16) and B (16,8). The four matrices of `a` are its quarters, in the order upper left,
 // lower left, upper right, lower right. `b` contains two matrices B, and `half` (0 or 1) selects one of them. Matrix
 // 2 * half of `b` is the transpose of the upper 8 rows of B, and the next matrix the transpose of the lower 8 rows.
+//
+// Tensor cores truncate their sums instead of rounding them. If each product of float parts was added to d there, d would
+// be truncated six times, always towards 0. Instead, the product of floats is complete before d is added.
 template <class S>
 __device__ void multiply_matrices(float (&d)[4], const Matrices<S>& a, const Matrices<S>& b, int half) {
+    float product[4] = {};
+    float(&to)[4] = parts<S> == 1 ? d : product;
 #pragma unroll
     for (int sum = parts<S> - 1; sum >= 0; sum--)  // adds small products before large ones
 #pragma unroll
         for (int p = 0; p <= sum; p++) {
             const std::uint32_t of_b[2] = {b.words[sum - p][2 * half], b.words[sum - p][2 * half + 1]};
-            multiply_fragments(d, a.words[p], of_b);
+            multiply_fragments(to, a.words[p], of_b);
         }
+    if constexpr (parts<S> != 1) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) d[i] += product[i];
+    }
 }
 
 // If `there` is set, begins to copy 16 bytes from global memory (`from`) to shared memory (`to`). Otherwise sets the 16
