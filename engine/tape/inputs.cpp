@@ -41,7 +41,7 @@ Ints Inputs::ints(const std::vector<int>& numbers) {
     for (const UploadedInts& known : ints_)
         if (known.host == on_host.data && known.device.count == on_host.count) return known.device;
     const char* on_device = upload(on_host.data, numbers.size() * sizeof(int));
-    ints_.push_back({on_host.data, {reinterpret_cast<const int*>(on_device), on_host.count}});
+    ints_.push_back({on_host.data, {reinterpret_cast<const int*>(on_device), on_host.count, on_host.data}});
     return ints_.back().device;
 }
 

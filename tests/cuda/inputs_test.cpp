@@ -6,6 +6,7 @@
 #include "engine/tape/plan.h"
 #include "engine/tensor/numbers.h"
 #include "tests/cuda/fake_device.h"
+#include "tests/train/files.h"
 
 using namespace masquerade;
 
@@ -49,6 +50,22 @@ TEST_CASE("cuda inputs: numbers arrive, each list once a step") {
         CHECK(there.count == 1000);
         CHECK(read_back(there.data, 1000) == numbers);
     }
+}
+
+TEST_CASE("cuda inputs: a device refuses an id out of range in the words of the CPU") {
+    FakeDevice fake;
+    const std::vector<int> ids = {1, 0, 2};
+    std::string said[2];
+    for (Device device : {Device::cpu, Device::cuda}) {
+        Inputs inputs(device);
+        const Buffer w(2 * 4 * sizeof(float), device), y(3 * 4 * sizeof(float), device);
+        said[int(device)] = message_of<Error>([&] {
+            embedding_forward(inputs.ints(ids), {w.data(), DType::f32, device, {2, 4}, "w"},
+                              {y.data(), DType::f32, device, {3, 4}, "y"});
+        });
+    }
+    CHECK(said[0] == "embedding: id 2 at place 2, expected in [0, 2), the rows of w");
+    CHECK(said[1] == said[0]);
 }
 
 TEST_CASE("cuda inputs: a step no larger than an earlier one allocates nothing") {
