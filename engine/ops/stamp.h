@@ -77,10 +77,10 @@ inline auto members_of(const SegmentGraph& graph) {
     return MarkOfAll(keys, queries, sees, query_rank, key_rank, bits, documents);
 }
 inline auto members_of(const DeviceRuntime& runtime) {
-    const auto& [answer, facts, allocate, release, copy, fill, synchronise, note, between, forget, begin, launch,
-                 abandon, products, cublas] = runtime;
-    return MarkOfAll(answer, facts, allocate, release, copy, fill, synchronise, note, between, forget, begin, launch,
-                     abandon, products, cublas);
+    const auto& [answer, facts, allocate, release, copy, fill, begin_read, finish_read, synchronise, note, between,
+                 forget, begin, launch, send, abandon, products, cublas] = runtime;
+    return MarkOfAll(answer, facts, allocate, release, copy, fill, begin_read, finish_read, synchronise, note, between,
+                     forget, begin, launch, send, abandon, products, cublas);
 }
 
 }  // namespace detail

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/tensor/copy.h"
+#include "engine/tensor/runtime.h"
 
 namespace masquerade {
 namespace {
@@ -25,6 +26,7 @@ void Inputs::begin_step() {
 }
 
 const char* Inputs::upload(const void* data, std::size_t bytes) {
+    if (const void* sent = cuda_runtime().send_with_graph(data, bytes)) return static_cast<const char*>(sent);
     if (blocks_.empty() || used_ + bytes > blocks_.back().bytes()) {
         blocks_.emplace_back(std::max(smallest_block, rounded_up(bytes)), device_);
         used_ = 0;

@@ -19,11 +19,13 @@ const OpTable silent_ops = {
 #undef OP
 };
 
-void drop_copy(void*, const void*, std::size_t, Way way) {
-    if (way == Way::from_device)
-        throw Error(
-            "a training step reads numbers from the device before the whole step is requested; read them after the "
-            "step, or set graph=false");
+DeviceRead* refuse_to_read(const void*, std::size_t) {
+    throw Error(
+        "a training step reads numbers from the device before the whole step is requested; read them after the step, "
+        "or set graph=false");
+}
+void drop_copy(void*, const void* from, std::size_t bytes, Way way) {
+    if (way == Way::from_device) refuse_to_read(from, bytes);
 }
 
 // While this object is alive, ops, fills and copies to or within the device do nothing, and copies from the device
@@ -32,6 +34,7 @@ class SilentDevice {
   public:
     SilentDevice() : runtime_(&cuda_runtime()), silent_runtime_(*runtime_), ops_(set_cuda_ops(&silent_ops)) {
         silent_runtime_.copy = drop_copy;
+        silent_runtime_.begin_read = refuse_to_read;
         silent_runtime_.fill = [](void*, int, std::size_t) {};
         set_cuda_runtime(&silent_runtime_);
     }

@@ -26,6 +26,19 @@ void OnHost::store() const {
     if (tensor_.device != Device::cpu) copy(here_, tensor_);
 }
 
+ReadLater::ReadLater(const View& tensor)
+    : copy_(tensor.bytes()), here_{copy_.data(), tensor.dtype, Device::cpu, tensor.shape, "read later"} {
+    if (tensor.device == Device::cpu)
+        copy_bytes(tensor.data, Device::cpu, copy_.data(), Device::cpu, tensor.bytes());
+    else
+        read_.reset(cuda_runtime().begin_read(tensor.data, tensor.bytes()));
+}
+
+double ReadLater::operator[](std::int64_t i) {
+    if (read_) cuda_runtime().finish_read(read_.release(), copy_.data());
+    return number_at(here_, i);
+}
+
 namespace {
 
 template <class N>

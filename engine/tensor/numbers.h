@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Reads and writes the numbers of a tensor from the host, for any type and any device.
 #pragma once
+#include <memory>
 #include <vector>
 
 #include "engine/tensor/buffer.h"
+#include "engine/tensor/runtime.h"
 #include "engine/tensor/view.h"
 
 namespace masquerade {
@@ -41,6 +43,23 @@ class OnHost {
     OnHost(const View& tensor, bool read);
     View tensor_, here_;
     Buffer copy_;
+};
+
+// The numbers that a tensor has at this point of the work on its device, for a host that reads them later. The
+// constructor requests a copy and does not wait. Reading waits until the copy has arrived, but not for work that was
+// requested after it.
+class ReadLater {
+  public:
+    explicit ReadLater(const View& tensor);
+    double operator[](std::int64_t i);
+
+  private:
+    struct Forget {
+        void operator()(DeviceRead* read) const { cuda_runtime().finish_read(read, nullptr); }
+    };
+    Buffer copy_;
+    View here_;                                 // the numbers in copy_
+    std::unique_ptr<DeviceRead, Forget> read_;  // null if the copy has arrived
 };
 
 // Returns all numbers of a tensor on any device, converted to double; of complex numbers, returns the real parts.

@@ -38,6 +38,7 @@ struct ProductRule {
 enum class Way : int { to_device, from_device, within_device };
 
 struct DeviceEvent;  // a point in the stream's sequence of work, used to measure time
+struct DeviceRead;   // a copy from the device that was requested and may still be under way
 
 struct DeviceRuntime {
     Answer (*answer)() = nullptr;      // counts the devices that can be used; never throws
@@ -49,6 +50,11 @@ struct DeviceRuntime {
     // copy to the device may still be under way.
     void (*copy)(void* to, const void* from, std::size_t bytes, Way way) = nullptr;
     void (*fill)(void* to, int byte, std::size_t bytes) = nullptr;
+    // begin_read() requests a copy from the device and does not wait. finish_read() waits until this copy has arrived,
+    // but not for work that was requested later, and stores the bytes at `to`. If `to` is null, it only forgets the
+    // copy: it does not wait, and does not throw.
+    DeviceRead* (*begin_read)(const void* from, std::size_t bytes) = nullptr;
+    void (*finish_read)(DeviceRead* read, void* to) = nullptr;
     // Waits until the device has finished all work requested so far.
     void (*synchronise)() = nullptr;
     // Measures time on the device: call note_moment() before and after the work. seconds_between() waits until the
@@ -56,12 +62,16 @@ struct DeviceRuntime {
     DeviceEvent* (*note_moment)() = nullptr;
     double (*seconds_between)(DeviceEvent* from, DeviceEvent* to) = nullptr;
     void (*forget_moment)(DeviceEvent* event) noexcept = nullptr;
-    // Captures a training step as one CUDA graph (engine/tape/rehearsal.h). After begin_graph(), ops, fills and copies
-    // to the device are recorded in order but not executed. Copies from the device, and waiting for the device, then
-    // throw Error. launch_graph() starts the recorded work and returns without waiting. If an earlier step had an equal
-    // `name`, its graph is updated, which is faster than making a new graph.
+    // Captures a training step as one CUDA graph (engine/tape/rehearsal.h). After begin_graph(), ops, fills and copies to the
+    // device are recorded in order but not executed. Copies from the device, and waiting for the device, then throw
+    // Error. launch_graph() sends all that the step copies to the device in one copy, starts the recorded work and
+    // returns without waiting. If an earlier step had an equal `name`, its graph is updated, which is faster than
+    // making a new graph.
     void (*begin_graph)() = nullptr;
     void (*launch_graph)(const char* name) = nullptr;
+    // Returns where on the device a copy of the bytes at `from` lies while the recorded work runs. Unlike copy(), it
+    // records no work. Returns null if no step is being captured.
+    const void* (*send_with_graph)(const void* from, std::size_t bytes) = nullptr;
     void (*abandon_graph)() noexcept = nullptr;  // ends the capture without a launch; discards the recorded work
     // Sets the ProductRule of all matrix products from now on.
     void (*choose_products)(ProductRule rule) = nullptr;

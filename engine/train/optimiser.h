@@ -38,15 +38,14 @@ class Optimiser {
     // Exchanges the weights with their average, if there is one. The model's states (Parameters::add_state) have no
     // average and do not change.
     void exchange_average();
+    View norm_view() const;  // the global norm of the gradient, on the device of the parameters
     double norm() const;
     std::size_t states() const { return states_.size(); }
     View state(std::size_t i) const { return parameters_.flat(states_[i], names_[i]); }
 
   protected:
-    // Both functions return views of memory on the device of the parameters. norm_view() is the global norm of the
-    // gradient. control() copies up to three numbers of the current step, such as the learning rate, to the device and
-    // returns a view of them.
-    View norm_view() const;
+    // Copies up to three numbers of the current step, such as the learning rate, to the device of the parameters and
+    // returns a view of them there.
     View control(const std::vector<double>& numbers) { return written(1, numbers); }
 
     Parameters& parameters_;

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "engine/base/log.h"
 #include "engine/base/named.h"
@@ -84,6 +85,11 @@ std::int64_t Trainer::last_step() const {
 }
 
 double Trainer::train_step() {
+    Results results = request_step();
+    return read(results);
+}
+
+Trainer::Results Trainer::request_step() {
     std::string bucket = task_.next_batch(step_);
     parameters_.redraw(step_);
     Tensor* loss = nullptr;
@@ -98,16 +104,21 @@ double Trainer::train_step() {
         optimiser_->average(step_ + 1);
     };
     run_step(tape_, bucket, options_.seed, std::uint32_t(step_), options_.graph, work);
-    // All ops of the step have been sent to the device. Results are copied to the host only now, because copying waits
-    // for the device.
-    const double value = OnHost(loss->view())[0];
-    norm_ = optimiser_->norm();
-    metrics_ = task_.metrics();  // called before tape_.end() releases the tensors of the step
-    tape_.end();
-    if (!std::isfinite(value) || !std::isfinite(norm_))
-        throw Error("step ", step_, ": the loss is ", value, " and the norm of the gradient ", norm_, advice());
     tokens_ += task_.batch_tokens();
     step_++;
+    // The copies of the results are requested before tape_.end() releases the tensors of the step.
+    Results results{step_, tokens_, ReadLater(loss->view()), ReadLater(optimiser_->norm_view()), task_.metrics()};
+    tape_.end();
+    return results;
+}
+
+double Trainer::read(Results& results) {
+    const double value = results.loss[0];
+    norm_ = results.norm[0];
+    metrics_ = results.metrics();
+    if (!std::isfinite(value) || !std::isfinite(norm_))
+        throw Error("step ", results.step - 1, ": the loss is ", value, " and the norm of the gradient ", norm_,
+                    advice());
     return value;
 }
 
@@ -221,8 +232,8 @@ void Trainer::resume() {
     if (options_.to_schedule_end && step_ < options_.schedule_steps) options_.minutes = 0;
 }
 
-void Trainer::log(double loss, double now) const {
-    std::string line = fmt::format("{{\"step\":{},\"tokens\":{}", step_, tokens_) + entry("loss", loss) +
+void Trainer::log(const Results& results, double loss, double now) const {
+    std::string line = fmt::format("{{\"step\":{},\"tokens\":{}", results.step, results.tokens) + entry("loss", loss) +
                        entry("seconds", now) + entry("norm", norm_);
     for (const Metric& m : metrics_) line += entry(m.name, m.value);
     folder_.append_log(line + "}");
@@ -284,13 +295,34 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
         if (output_closed_) return StopReason::unheard;
         return {};
     };
-    while (!(reason = reached())) {
-        double loss = train_step();
-        mean = step_ == first_step_ + 1 ? loss : 0.98 * mean + 0.02 * loss;
-        if (step_ == first_step_ + 1) {
+    // The results of the latest step. On a GPU, they are read when the next step has been requested, so that the GPU
+    // always has work, or earlier if something needs them.
+    std::optional<Results> unread;
+    auto read_results = [&] {
+        if (!unread) return;
+        Results results = *std::exchange(unread, {});
+        const double loss = read(results);
+        const bool first = results.step == first_step_ + 1;
+        mean = first ? loss : 0.98 * mean + 0.02 * loss;
+        if (first) {
             if (begin) begin();
             report_memory();
         }
+        if (results.step % 20 == 0) log(results, loss, seconds());
+    };
+    auto next_step = [&] {
+        try {
+            return request_step();
+        } catch (...) {
+            read_results();  // throws if the step before has failed: then its failure is the cause
+            throw;
+        }
+    };
+    while (!(reason = reached())) {
+        Results requested = next_step();
+        read_results();
+        unread = std::move(requested);
+        if (parameters_.device() == Device::cpu || step_ == first_step_ + 1) read_results();
         double now = seconds();
         if (options_.schedule_steps == 0) {
             if (measured_step < 0 && now - seconds_before > 0.25 * measuring_seconds) {
@@ -300,20 +332,23 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
                 choose_schedule(now, (now - measured_from) / double(step_ - measured_step));
             }
         }
-        if (step_ % 20 == 0) log(loss, now);
         if (now >= next_line) {
+            read_results();
             progress(mean, now);
             next_line = now + (terminal ? 0.2 : 10);
         }
         if (now >= next_show) {
+            read_results();
             show(now);
             next_show += std::min(next_show, 300.0);
         }
         if (options_.save_every > 0 ? step_ % options_.save_every == 0 : now >= next_save) {
+            read_results();
             save();
             next_save = seconds() + 60;
         }
     }
+    read_results();
     if (step_ > first_step_)
         progress(mean, seconds());
     else if (begin)

@@ -12,6 +12,7 @@
 
 #include "engine/nn/parameters.h"
 #include "engine/tape/tape.h"
+#include "engine/tensor/numbers.h"
 #include "engine/train/optimiser.h"
 #include "engine/io/config.h"
 #include "engine/io/run_folder.h"
@@ -69,9 +70,12 @@ class Task {
     // Returns the number of tokens of the chosen batch, from which tokens per second are computed. Each task decides
     // what it counts as a token: a label, a row, or a vector of numbers.
     virtual std::int64_t batch_tokens() const = 0;
-    // Returns further numbers of the step, such as parts of its loss. Called before the tensors of the step are
-    // released.
-    virtual std::vector<Metric> metrics() { return {}; }
+    // Returns a function that returns further numbers of the step, such as parts of its loss. metrics() is called before
+    // the tensors of the step are released, and requests the numbers from the device (ReadLater). The function is called
+    // once, possibly when the next step has been requested.
+    virtual std::function<std::vector<Metric>()> metrics() {
+        return [] { return std::vector<Metric>(); };
+    }
     // validate(), show() and finish() are called with the moving average of the weights, if there is one
     // (OptimiserOptions::ema). validate() returns measurements on held-out data. The first one is the loss that decides
     // which checkpoint is the best.
@@ -104,11 +108,11 @@ class Trainer {
     // returns true or standard output is closed. Then saves a checkpoint, and returns why training stopped.
     StopReason run(const std::function<bool()>& stop);
 
-    // Runs one step, waits until it is finished, and returns the loss before the update. run() calls this for every
-    // step.
+    // Runs one step, waits until it is finished, and returns the loss before the update. run() does not wait: on a GPU,
+    // it reads the results of a step when it has requested the next step.
     double train_step();
-    std::int64_t step() const { return step_; }
-    double norm() const { return norm_; }  // gradient norm of the latest step
+    std::int64_t step() const { return step_; }  // the number of steps that have been requested
+    double norm() const { return norm_; }        // gradient norm of the latest step whose results have been read
     std::size_t planned_bytes() const { return arena_.planned_bytes(); }
     void observe(Observer* observer) { tape_.observe(observer); }
     void ignore(Observer* observer) { tape_.ignore(observer); }
@@ -123,6 +127,17 @@ class Trainer {
     double seconds_before = 0;  // seconds from program start to run(); they count towards `minutes`
 
   private:
+    // The results of a step that has been requested.
+    struct Results {
+        std::int64_t step, tokens;  // steps and tokens of the whole run up to the end of this step
+        ReadLater loss, norm;
+        std::function<std::vector<Metric>()> metrics;
+    };
+    // Sends all ops of a step to the device, and does not wait for them.
+    Results request_step();
+    // Waits for the results, sets norm_ and metrics_, and returns the loss. Throws Error if the loss or the norm is not
+    // finite.
+    double read(Results& results);
     void choose_schedule(double now, double seconds_per_step);
     std::int64_t last_step() const;
     // Prints and flushes. If this fails, training stops early with StopReason::unheard.
@@ -130,7 +145,7 @@ class Trainer {
     void report_memory() const;
     std::string advice() const;
     void save();
-    void log(double loss, double now) const;
+    void log(const Results& results, double loss, double now) const;
     void progress(double loss, double now) const;
     void show(double now);
     double seconds() const;
@@ -148,7 +163,7 @@ class Trainer {
     double best_ = std::numeric_limits<double>::infinity();
     double norm_ = 0;
     std::int64_t saved_step_ = -1;
-    std::vector<Metric> metrics_;         // result of Task::metrics() in the latest step
+    std::vector<Metric> metrics_;         // Task::metrics() of the latest step whose results have been read
     mutable bool output_closed_ = false;  // true after printing to standard output has failed
 };
 

@@ -23,17 +23,16 @@ Tensor* UniVaeTask::loss(Tape& tape, std::int64_t step, std::int64_t schedule_st
     return last_.total;
 }
 
-std::vector<Metric> UniVaeTask::metrics() {
-    double kl = run_.model.space.constant_kl();
-    bool gaussian = false;
-    for (const LatentSample& s : last_.latents) {
-        if (!s.kl) continue;
-        gaussian = true;
-        const OnHost each(s.kl->view());
-        for (int b = 0; b < batch_.documents; b++) kl += each[b] / batch_.documents;
-    }
-    if (!gaussian && kl == 0) return {};
-    return {{"kl", kl}};
+std::function<std::vector<Metric>()> UniVaeTask::metrics() {
+    auto of_layers = std::make_shared<std::vector<ReadLater>>();
+    for (const LatentSample& s : last_.latents)
+        if (s.kl) of_layers->emplace_back(s.kl->view());
+    return [of_layers, kl = run_.model.space.constant_kl(), documents = batch_.documents]() mutable {
+        for (ReadLater& each : *of_layers)
+            for (int b = 0; b < documents; b++) kl += each[b] / documents;
+        if (of_layers->empty() && kl == 0) return std::vector<Metric>();
+        return std::vector<Metric>{{"kl", kl}};
+    };
 }
 
 std::vector<Metric> UniVaeTask::validate() {

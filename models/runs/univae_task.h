@@ -16,7 +16,7 @@ class UniVaeTask : public SentenceTask {
     void learn(Tape& tape) override { run_.model.learn(tape, last_); }
     std::int64_t batch_tokens() const override { return batch_.labels.count; }
     const Batch& batch() const { return batch_; }  // the batch of the current step
-    std::vector<Metric> metrics() override;
+    std::function<std::vector<Metric>()> metrics() override;
     std::vector<Metric> validate() override;
     std::string show(std::int64_t step) override;
     // Fits a prior. Does nothing if prior_sentences is 0, if the model has no latents, or if its prior depends on the

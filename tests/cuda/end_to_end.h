@@ -41,8 +41,8 @@ struct Training {
           arena(device),
           tape(arena, precision) {}
 
-    // The bits of the loss, of all gradients and of all weights after the update.
-    std::vector<char> step(std::uint32_t number, bool graph) {
+    // Requests a step, and returns its loss, which can be read until tape.end().
+    Tensor* request(std::uint32_t number, bool graph) {
         const std::string bucket = task->next_batch(number);
         buckets.insert(bucket);
         Tensor* loss = nullptr;
@@ -54,6 +54,11 @@ struct Training {
             optimiser.update(number + 1, 5e-3);
         };
         run_step(tape, bucket, 1, number, graph, work);
+        return loss;
+    }
+    // The bits of the loss, of all gradients and of all weights after the update.
+    std::vector<char> step(std::uint32_t number, bool graph) {
+        const Tensor* const loss = request(number, graph);
         last_loss = OnHost(loss->view())[0];
         std::vector<char> all = bits_of(loss->view());
         for (const View& v : {run->parameters.gradients(), run->parameters.values()}) {

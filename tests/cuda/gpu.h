@@ -4,6 +4,7 @@
 // these cases, too.
 #pragma once
 #include "tests/cuda/fake_device.h"
+#include "tests/ptx/stream.h"
 
 namespace masquerade {
 
@@ -22,6 +23,14 @@ inline const CudaLibrary* gpu() {
         }
     }();
     return found;
+}
+
+// The counts of the stand-in for CUDA's runtime (tests/ptx). Null if another library plays the GPU.
+inline const ptx::StreamCounts* stand_in_counts() {
+    const char* const path = std::getenv("MASQUERADE_CUDA");
+    void* const library = gpu() && path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
+    const auto counts = library ? reinterpret_cast<ptx::StreamCounts* (*)()>(dlsym(library, "stream_counts")) : nullptr;
+    return counts ? counts() : nullptr;
 }
 
 // Device::cuda is the GPU while this lives.

@@ -250,6 +250,44 @@ TEST_CASE("cuda training: a run leaves the files that it leaves on the CPU, byte
     }
 }
 
+TEST_CASE("cuda training: no step waits for the step under way") {
+    for (bool graph : {true, false}) {
+        FakeDevice fake;
+        UniVaeSettings s = tiny_settings(LatentKind::gaussian);
+        s.prior_sentences = 0;
+        s.train.graph = graph;
+        TemporaryFolder folder;
+        TinyRun run(s, RunFolder::create(folder.file("run")), 20, Device::cuda);
+        std::vector<int> idle;  // before each step
+        run.trainer.run([&] { return idle.push_back(fake.control->idle), false; });
+        REQUIRE(idle.size() == 20);
+        CHECK(idle[1] > idle[0]);  // the first step must have succeeded before a file is written
+        CHECK(idle[19] == idle[1]);
+        CHECK(read_bytes(run.folder.file("log.jsonl")).find("{\"step\":20,\"tokens\":") == 0);
+    }
+}
+
+TEST_CASE("cuda training: a loss that is not finite ends the run before anything is saved") {
+    for (std::int64_t poisoned : {4, 5}) {
+        FakeDevice fake;
+        UniVaeSettings s = tiny_settings(LatentKind::vmf);
+        s.train.save_every = 3;
+        TemporaryFolder folder;
+        TinyRun run(s, RunFolder::create(folder.file("run")), 9, Device::cuda);
+        auto poison = [&] {
+            if (run.trainer.step() != poisoned) return false;
+            const OnHost bias(run.model.parameters.find("layer.0.ffn.up.bias")->view());
+            bias.view().as<float>()[3] = std::nanf("");
+            bias.store();
+            return false;
+        };
+        const std::string said = message_of<Error>([&] { run.trainer.run(poison); });
+        CHECK_SAYS(said, text("step ", poisoned, ": the loss is nan"));
+        CHECK(run.folder.latest_step() == 3);
+        CHECK(run.trainer.step() <= 6);
+    }
+}
+
 TEST_CASE("cuda training: resumed on another device it continues to the same bits") {
     for (DType precision : {DType::f32, DType::bf16}) {
         FakeDevice fake;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 // A stand-in for CUDA's runtime, with the functions that engine/ops/cuda calls. The device's memory is memory of the
 // host. Launches run translated PTX on fibers, one after the other, and a captured graph is a list of the submitted
-// work. The stand-in prints a complaint if the host does something that would work here and that CUDA's manual forbids:
-// it uses the default stream, waits during a capture, or captures a copy from memory that is not pinned.
+// work. Work is done as late as CUDA allows: when the host waits for it or frees memory. Memory that the host reuses
+// before an earlier copy from it has been made therefore arrives changed. The stand-in prints a complaint if the host
+// does something that would work here and that CUDA's manual forbids: it uses the default stream, waits during a
+// capture, or captures a copy from memory that is not pinned.
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <vector>
 
@@ -21,7 +24,7 @@ using namespace masquerade::ptx;
 namespace {
 
 using Work = std::function<std::string()>;
-using Graph = std::vector<Work>;
+using Graph = std::deque<Work>;
 
 struct Function {
     std::string name;
@@ -57,22 +60,34 @@ bool holds(const std::map<const char*, std::size_t>& blocks, const void* at, std
 void expect_stream(cudaStream_t stream, const char* what) {
     if (!stream) complain(std::string(what) + " on the default stream");
 }
-double* moment_of(cudaEvent_t event) { return reinterpret_cast<double*>(event); }
-void perform(const Work& work) {
-    if (fault.empty()) fault = work();
+
+std::deque<Work> requested;  // and not yet done
+std::uint64_t done = 0;      // pieces of work so far
+StreamCounts counts;
+
+// Does all work that was requested before `count` pieces of work were requested in total.
+void wait_until(std::uint64_t count) {
+    const bool waits = done < count;
+    for (; done < count; done++) {
+        if (fault.empty()) fault = requested.front()();
+        requested.pop_front();
+    }
+    if (waits && requested.empty()) counts.idle++;
 }
+void wait_for_all() { wait_until(done + requested.size()); }
+
+struct Event {
+    double moment = 0;
+    std::uint64_t after = 0;  // the count of wait_until()
+};
+Event& event_of(cudaEvent_t event) { return *reinterpret_cast<Event*>(event); }
 
 }  // namespace
 
 namespace masquerade::ptx {
 
 void complain(const std::string& what) { std::fprintf(stderr, "complaint: %s\n", what.c_str()); }
-void submit(Work work) {
-    if (captured)
-        captured->push_back(std::move(work));
-    else
-        perform(work);
-}
+void submit(Work work) { (captured ? *captured : requested).push_back(std::move(work)); }
 
 }  // namespace masquerade::ptx
 
@@ -143,6 +158,7 @@ cudaError_t cudaMalloc(void** data, std::size_t bytes) {
     return result(cudaSuccess);
 }
 cudaError_t cudaFree(void* data) {
+    wait_for_all();
     if (!data) return result(cudaSuccess);
     const auto found = device.find(static_cast<char*>(data));
     if (found == device.end()) return result(cudaErrorInvalidValue);
@@ -158,6 +174,7 @@ cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned) {
 }
 cudaError_t cudaMallocHost(void** data, std::size_t bytes) { return cudaHostAlloc(data, bytes, 0); }
 cudaError_t cudaFreeHost(void* data) {
+    wait_for_all();
     pinned.erase(static_cast<char*>(data));
     std::free(data);
     return result(cudaSuccess);
@@ -169,6 +186,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     if ((kind != cudaMemcpyDeviceToHost && !holds(device, to, bytes)) ||
         (kind != cudaMemcpyHostToDevice && !holds(device, from, bytes)))
         return result(cudaErrorInvalidValue);
+    (kind == cudaMemcpyHostToDevice ? counts.uploads : kind == cudaMemcpyDeviceToHost ? counts.reads : counts.moves)++;
     submit([=] { return std::memmove(to, from, bytes), std::string(); });
     return result(cudaSuccess);
 }
@@ -186,7 +204,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
     return result(cudaSuccess);
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
-    if (!captured) return result(cudaSuccess);
+    if (!captured) return wait_for_all(), result(cudaSuccess);
     complain("a wait while a step is captured");
     return result(cudaErrorStreamCaptureUnsupported);
 }
@@ -212,7 +230,8 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     expect_stream(stream, "a graph");
-    for (const Work& work : *reinterpret_cast<Graph*>(executable)) perform(work);
+    for (const Work& work : *reinterpret_cast<Graph*>(executable)) requested.push_back(work);
+    counts.graphs++;
     return result(cudaSuccess);
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
@@ -224,23 +243,36 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     return result(cudaSuccess);
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
-    *event = reinterpret_cast<cudaEvent_t>(new double(0));
+    *event = reinterpret_cast<cudaEvent_t>(new Event);
     return result(cudaSuccess);
 }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    *moment_of(event) = std::chrono::duration<double>(now).count();
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    expect_stream(stream, "an event");
+    if (captured) complain("an event is recorded while a step is captured");
+    submit([event] {
+        const auto now = std::chrono::steady_clock::now().time_since_epoch();
+        event_of(event).moment = std::chrono::duration<double>(now).count();
+        return std::string();
+    });
+    event_of(event).after = done + requested.size();
     return result(cudaSuccess);
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t) { return result(cudaSuccess); }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    wait_until(event_of(event).after);
+    return result(cudaSuccess);
+}
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
-    *milliseconds = float(1e3 * (*moment_of(to) - *moment_of(from)));
+    *milliseconds = float(1e3 * (event_of(to).moment - event_of(from).moment));
     return result(cudaSuccess);
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-    delete moment_of(event);
+    wait_until(event_of(event).after);  // of what is requested, only the record names the event
+    delete &event_of(event);
     return result(cudaSuccess);
 }
+
+StreamCounts* stream_counts() { return &counts; }
 
 // ---- what is there, what went wrong ---------------------------------------------------------------------------------
 cudaError_t cudaGetLastError() {

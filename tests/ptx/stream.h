@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The one stream of the stand-ins for CUDA's runtime and cuBLASLt. Work that is submitted runs at once, or is kept for
-// the graph that is being captured.
+// The one stream of the stand-ins for CUDA's runtime and cuBLASLt. Work that is submitted runs when the host waits for
+// it, or is kept for the graph that is being captured.
 #pragma once
 #include <functional>
 #include <string>
@@ -12,5 +12,14 @@ void complain(const std::string& what);
 
 // `work` returns the fault that it ends with, or "". After a fault, every later call of the runtime fails, as on a GPU.
 void submit(std::function<std::string()> work);
+
+// Counts of all requests of the host so far, captured or not. A test finds the counts in the library, by the name of the
+// function.
+struct StreamCounts {
+    int uploads = 0, reads = 0, moves = 0;  // copies to the device, from it, within it
+    int graphs = 0;                         // launches
+    int idle = 0;                           // waits after which the device had nothing left to do
+};
+extern "C" StreamCounts* stream_counts();
 
 }  // namespace masquerade::ptx

@@ -13,28 +13,61 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "engine/ops/cuda/kernel.cuh"
+#include "engine/ops/cuda/workspace.cuh"
 
 namespace masquerade::cuda {
 namespace {
 
 std::uint64_t number = 0;  // grows when a capture begins or ends, so it is odd during a capture
 
-// Blocks of pinned host memory. stage() hands out parts of the newest block, blocks.back().
+// A block of pinned host memory, and a block of the GPU's memory to which launch_graph() copies it.
 struct Block {
-    char* data;
+    char *here, *there;
     std::size_t bytes;
+    std::size_t used;  // bytes that stage() has handed out
+    std::size_t sent;  // of them, bytes from before the capture: they have been sent
 };
-std::vector<Block> blocks;
-std::size_t used = 0;  // number of bytes of blocks.back() that stage() has handed out
+
+// Staged data lies in one of two halves. The GPU may still be copying from one half, for the step under way, while
+// the host fills the other half for the next step. stage() hands out parts of the newest block of a half.
+struct Half {
+    std::vector<Block> blocks;
+    cudaEvent_t copied = nullptr;  // after the last work that copies from this half
+};
+Half halves[2];
+Half* filled = &halves[0];
 
 void take_block(std::size_t bytes) {
-    Block block{nullptr, bytes};
-    check(cudaMallocHost(&block.data, bytes), "taking ", bytes, " bytes of pinned memory");
-    blocks.push_back(block);
-    used = 0;
+    Block block{nullptr, nullptr, bytes, 0, 0};
+    check(cudaMallocHost(&block.here, bytes), "taking ", bytes, " bytes of pinned memory");
+    check(cudaMalloc(&block.there, bytes), "taking ", bytes, " bytes of memory for what is sent");
+    filled->blocks.push_back(block);
+    bytes_of_workspaces() += bytes;
+}
+
+// Begins to fill the other half. Waits until the GPU has copied everything from that half. The host has usually waited
+// already for the results of the step that used it.
+void turn() {
+    if (!filled->copied) check(cudaEventCreateWithFlags(&filled->copied, cudaEventDisableTiming), "making an event");
+    check(cudaEventRecord(filled->copied, cuda_stream()), "recording an event");
+    filled = filled == &halves[0] ? &halves[1] : &halves[0];
+    if (filled->copied) check(cudaEventSynchronize(filled->copied), "work before what is sent");
+    std::vector<Block>& blocks = filled->blocks;
+    if (blocks.size() > 1) {
+        std::size_t all = 0;  // total size; one block of this size replaces all blocks
+        for (const Block& block : blocks) {
+            all += block.bytes;
+            check(cudaFreeHost(block.here), "releasing pinned memory");
+            check(cudaFree(block.there), "releasing memory for what was sent");
+            bytes_of_workspaces() -= block.bytes;
+        }
+        blocks.clear();
+        take_block(all);
+    }
+    for (Block& block : blocks) block.used = block.sent = 0;
 }
 
 std::map<std::string, cudaGraphExec_t>& executables() {
@@ -47,33 +80,27 @@ std::map<std::string, cudaGraphExec_t>& executables() {
 bool capturing() { return number % 2 == 1; }
 std::uint64_t capture_number() { return number; }
 
-void* stage(std::size_t bytes) {
+Staged stage(std::size_t bytes) {
     bytes = (bytes + 63) / 64 * 64;
-    if (blocks.empty() || used + bytes > blocks.back().bytes) {
+    const auto full = [&] {
+        return filled->blocks.empty() || filled->blocks.back().used + bytes > filled->blocks.back().bytes;
+    };
+    if (full() && !filled->blocks.empty() && !capturing()) turn();
+    if (full()) {
         std::size_t larger = std::size_t(1) << 20;
         while (larger < bytes) larger *= 2;
         take_block(larger);
     }
-    used += bytes;
-    return blocks.back().data + used - bytes;
-}
-
-void forget_staged() {
-    used = 0;
-    if (blocks.size() < 2) return;
-    std::size_t all = 0;  // total size; one block of this size replaces all blocks
-    for (const Block& block : blocks) {
-        all += block.bytes;
-        check(cudaFreeHost(block.data), "releasing pinned memory");
-    }
-    blocks.clear();
-    take_block(all);
+    Block& block = filled->blocks.back();
+    const std::size_t from = std::exchange(block.used, block.used + bytes);
+    return {block.here + from, capturing() ? block.there + from : nullptr};
 }
 
 // The capture mode is relaxed, because an op may allocate memory during the capture if its shape is larger than ever
 // before. The allocation does not become part of the graph.
 void begin_graph() {
     if (capturing()) throw Error("a step is captured already; launch or abandon it first");
+    for (Block& block : filled->blocks) block.sent = block.used;
     check(cudaStreamBeginCapture(cuda_stream(), cudaStreamCaptureModeRelaxed), "capturing a step");
     number++;
 }
@@ -94,13 +121,20 @@ void launch_graph(const char* name) {
     cudaGraphDestroy(graph);
     if (status != cudaSuccess) executables().erase(name);
     check(status, "making the graph of a step, ", name);
+    for (const Block& block : filled->blocks)
+        if (block.used > block.sent)
+            check(cudaMemcpyAsync(block.there + block.sent, block.here + block.sent, block.used - block.sent,
+                                  cudaMemcpyHostToDevice, cuda_stream()),
+                  "sending what a step needs");
     check(cudaGraphLaunch(executable, cuda_stream()), "launching the graph of a step, ", name);
+    turn();
 }
 
 void abandon_graph() noexcept {
     if (!capturing()) return;
     cudaGraph_t graph = nullptr;
     number++;
+    for (Block& block : filled->blocks) block.used = block.sent;
     if (cudaStreamEndCapture(cuda_stream(), &graph) == cudaSuccess) cudaGraphDestroy(graph);
     cudaGetLastError();
 }

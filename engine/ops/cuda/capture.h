@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Captures a step (forward, backward and update of one batch) as a CUDA graph and launches the graph (capture.cu). Also
-// declares two things that ops and copies need during a capture: the number of the capture, and pinned memory.
+// declares two things that ops and copies need: the number of the capture, and memory for what is sent to the GPU.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,12 +13,14 @@ bool capturing();
 // now would not contain the copy.
 std::uint64_t capture_number();
 
-// Returns `bytes` bytes of pinned (page-locked) host memory, for data that will be copied to the GPU. No other call
-// of stage() returns this memory until forget_staged() is called.
-void* stage(std::size_t bytes);
-// Lets stage() hand out all its memory again. Call this only when all work on the stream has ended, including the
-// graphs that were launched.
-void forget_staged();
+// Memory for data that is sent to the GPU. `here` is pinned (page-locked) host memory, which the caller fills. During a
+// capture, `there` is the memory of the GPU that holds the same bytes while the graph runs, because launch_graph() sends
+// everything that was staged. Otherwise `there` is null, and the caller must request a copy from `here` before the next
+// call of stage().
+struct Staged {
+    char *here = nullptr, *there = nullptr;
+};
+Staged stage(std::size_t bytes);
 
 void begin_graph();
 void launch_graph(const char* name);

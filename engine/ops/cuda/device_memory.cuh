@@ -16,23 +16,25 @@ namespace masquerade::DEVICE {
 
 #ifdef __CUDACC__
 // A table that is copied to the GPU. write() returns host memory, which the caller fills. send() then requests the
-// copy, which runs after all earlier work on the stream. Without waiting, send() returns the address of the table in
-// GPU memory.
+// copy, which runs after all earlier work on the stream; a captured graph needs no copy of its own (stage()). Without
+// waiting, send() returns the address of the table in GPU memory.
 class Upload {
   public:
     char* write(std::size_t bytes) {
         bytes_ = bytes;
-        return from_ = static_cast<char*>(stage(bytes));
+        staged_ = stage(bytes);
+        return staged_.here;
     }
     const char* send() {
+        if (staged_.there) return staged_.there;
         char* to = static_cast<char*>(memory_.reserve(bytes_));
         if (bytes_ > 0)
-            check(cudaMemcpyAsync(to, from_, bytes_, cudaMemcpyHostToDevice, cuda_stream()), "sending a table");
+            check(cudaMemcpyAsync(to, staged_.here, bytes_, cudaMemcpyHostToDevice, cuda_stream()), "sending a table");
         return to;
     }
 
   private:
-    char* from_ = nullptr;
+    Staged staged_;
     std::size_t bytes_ = 0;
     Workspace memory_;
 };

@@ -4,6 +4,8 @@
 
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <vector>
 
 #include "engine/ops/cuda/capture.h"
 #include "engine/ops/cuda/kernel.cuh"
@@ -76,18 +78,27 @@ void release(void* data) noexcept { cudaFree(data); }
 void wait(const char* for_what) {
     if (capturing()) throw Error("CUDA: ", for_what, " while a step is captured as a graph; launch it first");
     check(cudaStreamSynchronize(stream()), "work before ", for_what);
-    forget_staged();
 }
 
 // A copy to the GPU of up to this many bytes goes through pinned memory, and the host does not wait for the copy.
-// While a CUDA graph is captured, every copy to the GPU goes through pinned memory, whatever its size.
+// During a capture, every copy to the GPU goes through pinned memory, whatever its size; the graph then copies the
+// bytes from where launch_graph() has sent them.
 constexpr std::size_t most_staged = std::size_t(1) << 20;
+
+Staged staged(const void* from, std::size_t bytes) {
+    const Staged at = stage(bytes);
+    std::memcpy(at.here, from, bytes);
+    return at;
+}
 
 void copy(void* to, const void* from, std::size_t bytes, Way way) {
     if (bytes == 0) return;  // a CUDA graph must not contain an empty copy or fill
     if (way == Way::to_device && (capturing() || bytes <= most_staged)) {
-        from = std::memcpy(stage(bytes), from, bytes);
-        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream()), "copying to the GPU");
+        const Staged at = staged(from, bytes);
+        if (at.there)
+            check(cudaMemcpyAsync(to, at.there, bytes, cudaMemcpyDeviceToDevice, stream()), "copying what was sent");
+        else
+            check(cudaMemcpyAsync(to, at.here, bytes, cudaMemcpyHostToDevice, stream()), "copying to the GPU");
         return;
     }
     const cudaMemcpyKind kind = way == Way::to_device     ? cudaMemcpyHostToDevice
@@ -96,6 +107,54 @@ void copy(void* to, const void* from, std::size_t bytes, Way way) {
     if (way == Way::from_device && capturing()) wait("reading back");
     check(cudaMemcpyAsync(to, from, bytes, kind, stream()), "copying");
     if (way != Way::within_device) wait("the end of a copy");
+}
+
+const void* send_with_graph(const void* from, std::size_t bytes) {
+    return capturing() ? staged(from, bytes).there : nullptr;
+}
+
+// Copies from the GPU that the host waits for later. Those that have been read are used again: their pinned memory
+// takes long to allocate. A forgotten copy may still be under way when its memory is used again; the next copy into
+// this memory is then made after it, because both are on one stream.
+struct PinnedRead {
+    char* data = nullptr;
+    std::size_t bytes = 0, capacity = 0;
+    cudaEvent_t arrived = nullptr;
+};
+std::vector<PinnedRead*> unused_reads;
+
+PinnedRead* read_of(DeviceRead* read) { return reinterpret_cast<PinnedRead*>(read); }
+
+DeviceRead* begin_read(const void* from, std::size_t bytes) {
+    if (capturing()) wait("reading back");
+    if (unused_reads.empty()) {
+        auto made = std::make_unique<PinnedRead>();
+        check(cudaEventCreateWithFlags(&made->arrived, cudaEventDisableTiming), "making an event");
+        unused_reads.push_back(made.release());
+    }
+    PinnedRead* const read = unused_reads.back();
+    if (read->capacity < bytes) {
+        if (read->data) {
+            check(cudaEventSynchronize(read->arrived), "work before reading back");
+            check(cudaFreeHost(read->data), "releasing pinned memory");
+            read->data = nullptr, read->capacity = 0;
+        }
+        const std::size_t page = (bytes + 4095) / 4096 * 4096;
+        check(cudaMallocHost(&read->data, page), "taking ", page, " bytes of pinned memory");
+        read->capacity = page;
+    }
+    read->bytes = bytes;
+    check(cudaMemcpyAsync(read->data, from, bytes, cudaMemcpyDeviceToHost, stream()), "reading back");
+    check(cudaEventRecord(read->arrived, stream()), "recording an event");
+    unused_reads.pop_back();
+    return reinterpret_cast<DeviceRead*>(read);
+}
+
+void finish_read(DeviceRead* read, void* to) {
+    unused_reads.push_back(read_of(read));
+    if (!to) return;
+    check(cudaEventSynchronize(read_of(read)->arrived), "work before reading back");
+    std::memcpy(to, read_of(read)->data, read_of(read)->bytes);
 }
 
 void fill(void* to, int byte, std::size_t bytes) {
@@ -128,9 +187,9 @@ void forget_moment(DeviceEvent* event) noexcept { cudaEventDestroy(event_of(even
 }  // namespace
 
 DeviceRuntime runtime() {
-    return {answer,      facts,        allocate,      release,         copy,
-            fill,        synchronise,  note_moment,   seconds_between, forget_moment,
-            begin_graph, launch_graph, abandon_graph, choose_products, why_no_cublas};
+    return {answer,          facts,         allocate,        release,         copy,          fill,        begin_read,
+            finish_read,     synchronise,   note_moment,     seconds_between, forget_moment, begin_graph, launch_graph,
+            send_with_graph, abandon_graph, choose_products, why_no_cublas};
 }
 
 }  // namespace masquerade::cuda

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <new>
 #include <string>
 #include <tuple>
@@ -110,9 +111,11 @@ void release(void* data) noexcept {
 // While a step is captured, what is asked for.
 bool capturing = false;
 std::vector<std::function<void()>> kept;
+std::uint64_t done = 0;  // calls that were done, a graph being one of them
 
 void do_or_keep(std::function<void()> work) {
     if (capturing) return kept.push_back(std::move(work));
+    done++;
     Open open;
     work();
 }
@@ -127,6 +130,7 @@ void begin_graph() {
 void launch_graph(const char*) {
     capturing = false;
     control.graphs++;
+    done++;
     control.kept = int(kept.size());
     Open open;
     for (const auto& work : std::exchange(kept, {})) work();
@@ -138,7 +142,7 @@ void abandon_graph() noexcept {
 
 void copy(void* to, const void* from, std::size_t bytes, Way way) {
     control.ways[int(way)]++;
-    if (way == Way::from_device) expect_no_capture("a copy to the host");
+    if (way == Way::from_device) expect_no_capture("a copy to the host"), control.idle++;
     if (way != Way::to_device || !capturing) return do_or_keep([=] { std::memmove(to, from, bytes); });
     // The caller's memory is his own again.
     std::string numbers(static_cast<const char*>(from), bytes);
@@ -149,8 +153,27 @@ void fill(void* to, int byte, std::size_t bytes) {
     do_or_keep([=] { std::memset(to, byte, bytes); });
 }
 
+// The bytes that were read, and how much was done by then.
+struct Read {
+    std::string bytes;
+    std::uint64_t done;
+};
+DeviceRead* begin_read(const void* from, std::size_t bytes) {
+    expect_no_capture("a copy to the host");
+    control.ways[int(Way::from_device)]++;
+    Open open;
+    return reinterpret_cast<DeviceRead*>(new Read{{static_cast<const char*>(from), bytes}, done});
+}
+void finish_read(DeviceRead* begun, void* to) {
+    const std::unique_ptr<Read> read(reinterpret_cast<Read*>(begun));
+    if (!to) return;
+    std::memcpy(to, read->bytes.data(), read->bytes.size());
+    if (read->done == done) control.idle++;
+}
+
 void synchronise() {
     expect_no_capture("waiting");
+    control.idle++;
     if (control.fault == 1) throw Error("the fake device: an error");
     if (control.fault == 2) throw BadInput("the fake device: bad input");
     if (control.fault == 3) throw std::bad_alloc();
@@ -220,9 +243,11 @@ EXPORTED const masquerade::CudaLibrary* masquerade_cuda() {
     static const CudaLibrary library = {this_stamp(),
                                         &table,
                                         has,
-                                        {answer, facts, allocate, release, copy, fill, synchronise, note_moment,
-                                         seconds_between, forget_moment, begin_graph, launch_graph, abandon_graph,
-                                         [](ProductRule rule) { control.products = rule; }, [] { return ""; }}};
+                                        {answer, facts, allocate, release, copy, fill, begin_read, finish_read,
+                                         synchronise, note_moment, seconds_between, forget_moment, begin_graph,
+                                         launch_graph, [](const void*, std::size_t) -> const void* { return nullptr; },
+                                         abandon_graph, [](ProductRule rule) { control.products = rule; },
+                                         [] { return ""; }}};
     return &library;
 }
 

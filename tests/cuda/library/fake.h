@@ -18,6 +18,7 @@ struct FakeControl {
     int graphs = 0;                    // launched so far
     ProductRule products;              // as asked for last
     int kept = 0;                      // calls that the last one held
+    int idle = 0;                      // waits after which a device would have nothing left to do
     int fault = 0;                     // synchronise throws: 1 Error, 2 BadInput, 3 std::bad_alloc
 };
 using FakeEntry = FakeControl* (*)();

@@ -40,7 +40,7 @@ class Watched : public Task, public Observer {
     }
     void learn(Tape& tape) override { task_.learn(tape); }
     std::int64_t batch_tokens() const override { return task_.batch_tokens(); }
-    std::vector<Metric> metrics() override { return task_.metrics(); }
+    std::function<std::vector<Metric>()> metrics() override { return task_.metrics(); }
     std::vector<Metric> validate() override {
         const std::vector<Metric> all = validates_ ? task_.validate() : std::vector<Metric>();
         for (const Metric& m : all) held_out += text(m.name, " ", m.value, "\n");

@@ -157,7 +157,7 @@ TEST_CASE("evaluation: the KL of training is that of real documents, and has the
         tape.begin("step", 1, 0, true);
         Tensor* loss = task.loss(tape, step, 100);
         totals.push_back(number_at(loss->view(), 0));
-        kl = task.metrics().at(0).value;
+        kl = task.metrics()().at(0).value;
         tokens = double(task.batch_tokens());
         tape.end();
     }
