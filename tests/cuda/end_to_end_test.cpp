@@ -73,6 +73,21 @@ GPU_CASE("a step is sent in one copy, and the next one does not wait for it") {
     }
 }
 
+GPU_CASE("memory that cannot be released is reported by the next wait, and no tensor is allocated during a capture") {
+    Gpu used;
+    if (std::string(cuda_runtime().facts().name) == "fake GPU") return;
+    Buffer memory(64, Device::cuda);
+    int on_host = 0;
+    cuda_runtime().release(&on_host);
+    CHECK_SAYS(message_of<Error>([] { wait_for(Device::cuda); }), "CUDA: releasing memory failed");
+    wait_for(Device::cuda);
+    cuda_runtime().begin_graph();
+    CHECK_SAYS(message_of<Error>([] { Buffer(64, Device::cuda); }),
+               "a tensor of 64 bytes is allocated while a step is captured");
+    cuda_runtime().abandon_graph();
+    wait_for(Device::cuda);
+}
+
 GPU_CASE("training resumed on any device") {
     Gpu used;
     for_each_family(check_resume);

@@ -70,6 +70,11 @@ void turn() {
     for (Block& block : blocks) block.used = block.sent = 0;
 }
 
+struct {
+    int status = cudaSuccess;
+    const char* what = "";
+} not_reported;  // the first failure
+
 std::map<std::string, cudaGraphExec_t>& executables() {
     static std::map<std::string, cudaGraphExec_t> all;
     return all;
@@ -79,6 +84,13 @@ std::map<std::string, cudaGraphExec_t>& executables() {
 
 bool capturing() { return number % 2 == 1; }
 std::uint64_t capture_number() { return number; }
+
+void report_later(int status, const char* what) noexcept {
+    if (status == cudaSuccess) return;
+    cudaGetLastError();
+    if (not_reported.status == cudaSuccess) not_reported = {status, what};
+}
+void report() { check(cudaError_t(std::exchange(not_reported.status, cudaSuccess)), not_reported.what); }
 
 Staged stage(std::size_t bytes) {
     bytes = (bytes + 63) / 64 * 64;
@@ -96,8 +108,8 @@ Staged stage(std::size_t bytes) {
     return {block.here + from, capturing() ? block.there + from : nullptr};
 }
 
-// The capture mode is relaxed, because an op may allocate memory during the capture if its shape is larger than ever
-// before. The allocation does not become part of the graph.
+// The capture mode is relaxed, because a workspace of an op may grow during the capture: the sizes of some depend on the
+// mask. The allocation does not become part of the graph.
 void begin_graph() {
     if (capturing()) throw Error("a step is captured already; launch or abandon it first");
     for (Block& block : filled->blocks) block.sent = block.used;
@@ -114,13 +126,14 @@ void launch_graph(const char* name) {
     cudaGraphExecUpdateResultInfo difference;
     if (executable && cudaGraphExecUpdate(executable, graph, &difference) != cudaSuccess) {
         cudaGetLastError();
-        cudaGraphExecDestroy(executable);
+        report_later(cudaGraphExecDestroy(executable), "destroying the old graph of a step");
         executable = nullptr;
     }
     const cudaError_t status = executable ? cudaSuccess : cudaGraphInstantiate(&executable, graph, 0);
-    cudaGraphDestroy(graph);
+    report_later(cudaGraphDestroy(graph), "destroying what was captured");
     if (status != cudaSuccess) executables().erase(name);
     check(status, "making the graph of a step, ", name);
+    report();
     for (const Block& block : filled->blocks)
         if (block.used > block.sent)
             check(cudaMemcpyAsync(block.there + block.sent, block.here + block.sent, block.used - block.sent,
@@ -135,8 +148,11 @@ void abandon_graph() noexcept {
     cudaGraph_t graph = nullptr;
     number++;
     for (Block& block : filled->blocks) block.used = block.sent;
-    if (cudaStreamEndCapture(cuda_stream(), &graph) == cudaSuccess) cudaGraphDestroy(graph);
-    cudaGetLastError();
+    // If the capture has failed, the caller is handling an error already, and there is no graph.
+    if (cudaStreamEndCapture(cuda_stream(), &graph) == cudaSuccess)
+        report_later(cudaGraphDestroy(graph), "destroying what was captured");
+    else
+        cudaGetLastError();
 }
 
 }  // namespace masquerade::cuda

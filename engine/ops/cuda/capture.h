@@ -22,6 +22,11 @@ struct Staged {
 };
 Staged stage(std::size_t bytes);
 
+// Functions that must not throw pass the status of a call to report_later(). If the call has failed, report() throws
+// Error, once. It is called when the host waits for the GPU, and when a graph is launched.
+void report_later(int status, const char* what) noexcept;
+void report();
+
 void begin_graph();
 void launch_graph(const char* name);
 void abandon_graph() noexcept;

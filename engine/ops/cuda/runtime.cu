@@ -59,6 +59,9 @@ DeviceFacts facts() {
 }
 
 void* allocate(std::size_t bytes) {
+    if (capturing())
+        throw Error("CUDA: a tensor of ", bytes,
+                    " bytes is allocated while a step is captured; plan its memory before");
     stream();
     void* data = nullptr;
     cudaError_t status = cudaMalloc(&data, bytes > 0 ? bytes : 1);
@@ -70,14 +73,15 @@ void* allocate(std::size_t bytes) {
     return data;
 }
 
-// release() need not wait, because cudaFree() itself waits for work that may still use the memory.
-void release(void* data) noexcept { cudaFree(data); }
+// release() need not wait, because cudaFree() itself waits for work that may still use the memory. It must not throw.
+void release(void* data) noexcept { report_later(cudaFree(data), "releasing memory"); }
 
 // Waits for all work on the stream. Throws Error while a CUDA graph is captured, because the captured work has not been
 // launched yet, so waiting for it would be useless.
 void wait(const char* for_what) {
     if (capturing()) throw Error("CUDA: ", for_what, " while a step is captured as a graph; launch it first");
     check(cudaStreamSynchronize(stream()), "work before ", for_what);
+    report();
 }
 
 // A copy to the GPU of up to this many bytes goes through pinned memory, and the host does not wait for the copy.
