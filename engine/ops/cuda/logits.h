@@ -19,13 +19,8 @@ inline std::int64_t rows_of_next_block(std::int64_t left, std::int64_t V) {
     return std::min(left, std::max<std::int64_t>(1, std::min(most_rows, fit)));
 }
 
-// Returns exp(x) for -87 <= x <= 87, and 0 for x < -87. exp_reduced() gives exp(x) as 2^n exp(r); the product is
-// computed by adding n to the exponent bits of exp(r).
-HD float exp_or_zero(float x) {
-    std::uint32_t n;
-    const float p = exp_reduced(x, n), e = float_of(bits_of(p) + (n << 23));
-    return x < -87.0f ? 0.0f : e;
-}
+// Returns exp(x) for -87 <= x <= 87, 0 for x < -87, and NaN for NaN.
+HD float exp_or_zero(float x) { return x < -87.0f ? 0.0f : exp_inside(x); }
 
 // The state of a log-sum-exp over numbers x: `top` is the largest x so far, and `sum` is the sum of exp(x - top). If
 // there are no numbers yet, or if all are minus infinity, `top` is minus infinity and `sum` is 0. If an x is NaN, `sum`
