@@ -194,12 +194,11 @@ TEST_CASE("kernels: cross-entropy of a NaN is NaN") {
     const Case c = prepared(row_of("cross_entropy"), {4, 3, 40});
     Call all(c, DType::f32, DType::f32, Device::cuda);
     const std::uint32_t nan = 0x7fffffff;
-    std::memcpy(all("h").as<float>(), &nan, sizeof nan);
+    std::memcpy(all("b").as<float>(), &nan, sizeof nan);
     AsCuda emulated;
     all.forward();
     CHECK(std::isnan(number(all("lse"), 0).real()));
     CHECK(std::isnan(number(all("loss"), 0).real()));
-    CHECK(std::isfinite(number(all("lse"), 2).real()));
 }
 
 TEST_CASE("kernels: one result in every order of blocks, warps and lanes") {
