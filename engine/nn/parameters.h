@@ -90,8 +90,8 @@ class Parameters {
     View rounded() const;
     // The part of a flat view that belongs to one parameter.
     View slice(const View& flat_view, const Tensor& parameter) const;
-    // The values that are trained and saved in checkpoints: the tensor itself or, if the tensor is a bf16 copy, its
-    // master weights.
+    // The values of a parameter or a state that are saved in checkpoints: the tensor itself or, if the tensor is a bf16
+    // copy, its master weights.
     View master(const Tensor& parameter) const { return slice(values(), parameter); }
 
     std::deque<Tensor>& all() { return tensors_; }

@@ -61,9 +61,9 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
                         std::vector<Measure>& rows) const override;
 
   private:
-    // A copy on the host of InsertionTransformer::scores, which has a number for each of the V tokens: in a slot,
-    // missing words with small numbers are preferred. Null until objective_options() makes the copy; always null if the
-    // order needs no numbers.
+    // A copy on the host of InsertionTransformer::scores, which has a number for each of the V tokens. If several words
+    // are missing in a slot (a place between two words of the canvas), training prefers to insert those with small
+    // numbers. Null until objective_options() makes the copy; always null if the setting `order` needs no numbers.
     mutable std::shared_ptr<const Numbers> scores_;
 };
 

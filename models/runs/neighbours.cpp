@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the sentences of a corpus whose vectors have the largest cosine similarity with the vectors of the input lines.
+// Finds the sentences of a corpus whose vectors have the largest cosine similarity with the vectors of the input lines,
+// and saves the vectors of the input lines if asked.
 #include <fmt/format.h>
 
 #include <algorithm>

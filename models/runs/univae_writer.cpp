@@ -87,8 +87,8 @@ class FromLatents {
         if (conditional_) expect_sources();
         if (!a.from_vectors.empty()) open_vectors();
         options_ = a.options_for(run, language_model);
-        // A language model has no latents that make samples differ, so its tokens are sampled unless --temperature or
-        // --beam says otherwise.
+        // A language model has no latents that make samples differ, so its tokens are sampled unless --temperature is
+        // given or --beam is above 1.
         if (language_model && !a.temperature && options_.beams == 1) options_.samples = std::max(1, options_.samples);
         if (!a.has_maximum) options_.maximum = longest;
         const bool draws = (!a.rewrites() && a.from_vectors.empty()) || !a.resample.empty();
@@ -152,8 +152,8 @@ class FromLatents {
                                     "expected no option, --count, --reconstruct, --resample or --codes"));
     }
 
-    // Returns the sentences that are encoded into latents: the sentences before the tab or, in a conditional model, the
-    // pairs of source and target.
+    // Returns the sentences before the tabs or, in a conditional model, the pairs of source and target, whose latents
+    // are to be computed. Throws BadInput if a conditional model gets a source without a target.
     std::vector<Sentence> encoded(const Split& split, std::uint32_t first) const {
         for (std::size_t i = 0; conditional_ && i < split.left.size(); i++)
             if (!split.left[i].empty() && split.right[i].empty())

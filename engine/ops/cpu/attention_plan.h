@@ -37,8 +37,10 @@ struct DocumentPlan {
 
     // The keys of the document are packed into one array, one key segment after another.
     std::vector<int> key_segments;  // indices of the key segments, in the order in which the query segments list them
-    std::vector<int> first_row;     // for each entry of SegmentGraph::keys: its first packed row, if in key_segments
-    int rows = 0;                   // total number of packed rows, over all key segments of the document
+    // For each key segment in SegmentGraph::keys: the row of the packed array at which the segment begins. Only set for
+    // the segments in key_segments.
+    std::vector<int> first_row;
+    int rows = 0;  // total number of packed rows, over all key segments of the document
 
     // Scratch memory, which is all 0 between uses.
     std::vector<char> numbered;  // for each entry of SegmentGraph::keys: whether key_segments has it already
