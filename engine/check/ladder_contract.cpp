@@ -187,8 +187,8 @@ struct Contract : Check {
         expect(said.empty() || named, tensor, where + " is refused without saying what is wrong (" + said + ")");
     }
 
-    // Checks that a list that ends with a number out of range is refused, on every device with the CPU's words. A backward
-    // need not refuse it if the CPU does not: it may have no use for the number.
+    // Checks that a list that ends with a number out of range is refused, on every device with the CPU's words. A
+    // backward need not refuse it if the CPU does not: it may have no use for the number.
     void expect_in_range(std::size_t list, bool backward) const {
         Case wrong = c;
         wrong.indices[list].numbers.back() = std::numeric_limits<int>::max();
@@ -200,8 +200,8 @@ struct Contract : Check {
                     on_cpu, "\""));
     }
 
-    // Checks that wrong sizes and numbers are refused. In each call, one tensor has one row or column too many, or one list
-    // is one number too short or ends with a number out of range.
+    // Checks that wrong sizes and numbers are refused. In each call, one tensor has one row or column too many, or one
+    // list is one number too short or ends with a number out of range.
     void check_refusals() const {
         Call good = call_of(c);
         good.forward();

@@ -50,7 +50,8 @@ struct Grad {
 };
 
 // Integers that accompany tensors (token ids, positions, rows), on the device of the tensors. `on_host` is the list of
-// which `data` is a copy, if `data` is not in the host's memory; ops check its numbers. Null: the host has no such list.
+// which `data` is a copy, if `data` is not in the host's memory; ops check its numbers. Null: the host has no such
+// list.
 struct Ints {
     const int* data = nullptr;
     std::int64_t count = 0;

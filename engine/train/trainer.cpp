@@ -334,7 +334,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
         }
         if (now >= next_line) {
             read_results();
-            progress(mean, now);
+            progress(mean, seconds());
             next_line = now + (terminal ? 0.2 : 10);
         }
         if (now >= next_show) {

@@ -70,9 +70,9 @@ class Task {
     // Returns the number of tokens of the chosen batch, from which tokens per second are computed. Each task decides
     // what it counts as a token: a label, a row, or a vector of numbers.
     virtual std::int64_t batch_tokens() const = 0;
-    // Returns a function that returns further numbers of the step, such as parts of its loss. metrics() is called before
-    // the tensors of the step are released, and requests the numbers from the device (ReadLater). The function is called
-    // once, possibly when the next step has been requested.
+    // Returns a function that returns further numbers of the step, such as parts of its loss. metrics() is called
+    // before the tensors of the step are released, and requests the numbers from the device (ReadLater). The function
+    // is called once, possibly when the next step has been requested.
     virtual std::function<std::vector<Metric>()> metrics() {
         return [] { return std::vector<Metric>(); };
     }

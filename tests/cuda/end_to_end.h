@@ -15,9 +15,10 @@
 
 namespace masquerade::end_to_end {
 
-// AdamW's eps. Some gradients are nothing but rounding errors, because they would be 0 in exact arithmetic: at its start,
-// ActNorm makes the means of its outputs 0, and with them the gradients of its biases. With the usual 1e-8, AdamW makes
-// whole steps of such errors, in another direction on each device. Other gradients are far above 1e-5.
+// AdamW's eps. Some gradients are nothing but rounding errors, because they would be 0 in exact arithmetic: at its
+// start, ActNorm makes the means of its outputs 0, and with them the gradients of its biases. With the usual 1e-8,
+// AdamW makes whole steps of such errors, in another direction on each device. Gradients that matter are far above
+// 1e-5.
 constexpr double eps = 1e-5;
 
 // A model on a device and the steps of its training, as the trainer takes them.

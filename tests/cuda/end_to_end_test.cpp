@@ -42,8 +42,8 @@ GPU_CASE("training captured == op by op, and near the CPU") {
     for_each_family(check_steps);
 }
 
-// The host is a step ahead of the device, or two. The stand-in of tests/ptx does all work as late as CUDA allows, so what
-// the host overwrites too early arrives changed.
+// The host is a step ahead of the device, or two. The stand-in of tests/ptx does all work as late as CUDA allows, so
+// what the host overwrites too early arrives changed.
 GPU_CASE("a step is sent in one copy, and the next one does not wait for it") {
     Gpu used;
     const ptx::StreamCounts* const counts = stand_in_counts();

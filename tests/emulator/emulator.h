@@ -18,7 +18,7 @@ enum class Order { forward, reversed, shuffled };
 // these GPUs (Khattak and Mikaitis, Accurate models of NVIDIA tensor cores, 2025).
 enum class TensorSums {
     rounded,  // in the order of the depth, each sum rounded to the nearest float
-    as_a100,  // 8 at once: the terms are cut behind bit 25 of the largest, and the sum behind bit 24
+    as_a100,  // 8 at once: the terms are cut behind bit 25, from the largest exponent on, and the sum behind bit 24
     as_h100   // 16 at once, behind bit 26
 };
 

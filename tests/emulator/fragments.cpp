@@ -2,6 +2,7 @@
 // The tensor cores' instruction mma.sync.m16n8k16 on bf16: every number is fetched from the lane and the register that
 // PTX says holds it. Products are exact; TensorSums says how they are added.
 #include <algorithm>
+#include <climits>
 #include <cmath>
 
 #include "tests/emulator/block.h"
@@ -23,16 +24,23 @@ float half_of(std::uint32_t pair, int half) {
     return x;
 }
 
-// Adds `count` products to d as a tensor core does that truncates: every term is cut behind bit `bits` of the largest, and
-// their sum behind bit 24. In double nothing is rounded before that.
-float truncated_sum(float d, const double* products, int count, int bits) {
-    double largest = std::fabs(double(d)), sum = d;
-    for (int k = 0; k < count; k++) largest = std::max(largest, std::fabs(products[k])), sum += products[k];
-    if (largest == 0 || !std::isfinite(sum)) return float(sum);
-    const double scale = std::ldexp(1.0, bits - 1 - std::ilogb(largest));  // makes what is kept of a term whole
+// Adds `count` products to d as a tensor core does that truncates: every term is cut behind bit `bits`, counted from
+// the largest exponent, and their sum behind bit 24. The exponent of product k, exponents[k], is the sum of the
+// exponents of its factors; the product itself may be almost four times 2^exponents[k]. In double nothing is rounded
+// before that.
+float truncated_sum(float d, const double* products, const int* exponents, int count, int bits) {
+    int largest = d == 0 ? INT_MIN : std::ilogb(double(d));
+    double sum = d;
+    for (int k = 0; k < count; k++) {
+        sum += products[k];
+        if (products[k] != 0) largest = std::max(largest, exponents[k]);
+    }
+    if (largest == INT_MIN || !std::isfinite(sum)) return float(sum);
+    const double scale = std::ldexp(1.0, bits - 1 - largest);  // makes what is kept of a term whole
     sum = std::trunc(d * scale);
     for (int k = 0; k < count; k++) sum += std::trunc(products[k] * scale);
     sum /= scale;
+    if (std::fabs(sum) >= 0x1p128) return std::copysign(INFINITY, float(sum));
     const float nearest = float(sum);
     return std::fabs(double(nearest)) > std::fabs(sum) ? std::nextafter(nearest, 0.0f) : nearest;
 }
@@ -56,8 +64,13 @@ void multiply(Fragments* lanes) {
             for (int n = 0; n < 8; n++) d[m][n] += a[m][k] * b[k][n];
         for (int n = 0; n < 8 && sums != TensorSums::rounded; n++) {
             double products[16];
-            for (int k = 0; k < 16; k++) products[k] = double(a[m][k]) * double(b[k][n]);
-            for (int k = 0; k < 16; k += at_once) d[m][n] = truncated_sum(d[m][n], products + k, at_once, bits);
+            int exponents[16];
+            for (int k = 0; k < 16; k++) {
+                products[k] = double(a[m][k]) * double(b[k][n]);
+                exponents[k] = products[k] == 0 ? 0 : std::ilogb(a[m][k]) + std::ilogb(b[k][n]);
+            }
+            for (int k = 0; k < 16; k += at_once)
+                d[m][n] = truncated_sum(d[m][n], products + k, exponents + k, at_once, bits);
         }
     }
     for (int lane = 0; lane < 32; lane++)
@@ -72,7 +85,8 @@ void multiply_fragments(float* d, const std::uint32_t* a, const std::uint32_t* b
     std::copy(a, a + 4, own.a);
     std::copy(b, b + 2, own.b);
     std::copy(d, d + 4, own.d);
-    // The lane that comes last multiplies for all. If the lanes have parted, meet_warp() says so, and nobody gets the sums.
+    // The lane that comes last multiplies for all. If the lanes have parted, meet_warp() says so, and nobody gets the
+    // sums.
     if ((current_block().warps[std::size_t(running->warp)].meets | 1u << running->lane) == 0xffffffffu) multiply(lanes);
     meet_warp(Exchange::ballot, 0xffffffffu, 1, 0, 32, "mma.sync", {file, line});
     std::copy(own.d, own.d + 4, d);

@@ -13,8 +13,8 @@ void complain(const std::string& what);
 // `work` returns the fault that it ends with, or "". After a fault, every later call of the runtime fails, as on a GPU.
 void submit(std::function<std::string()> work);
 
-// Counts of all requests of the host so far, captured or not. A test finds the counts in the library, by the name of the
-// function.
+// Counts of all requests of the host so far, captured or not. A test finds the counts in the library, by the name of
+// the function.
 struct StreamCounts {
     int uploads = 0, reads = 0, moves = 0;  // copies to the device, from it, within it
     int graphs = 0;                         // launches

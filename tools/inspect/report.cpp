@@ -92,8 +92,8 @@ std::string settings(Run& run, const Family& kind) {
 }
 
 // Returns those sections of the page that only a model with latents has: two pictures of masks, statistics of the
-// latents (if they have a density), scatter plots of the latents of held-out lines, reconstructions of these lines (also
-// with one latent of another line), interpolations, samples, and a note about the text.
+// latents (if they have a density), scatter plots of the latents of held-out lines, reconstructions of these lines
+// (also with one latent of another line), interpolations, samples, and a note about the text.
 std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettings& s, std::uint64_t seed) {
     const UniVae& model = run.model;
     const LatentSpace& space = model.space;

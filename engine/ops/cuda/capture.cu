@@ -43,7 +43,9 @@ Half* filled = &halves[0];
 void take_block(std::size_t bytes) {
     Block block{nullptr, nullptr, bytes, 0, 0};
     check(cudaMallocHost(&block.here, bytes), "taking ", bytes, " bytes of pinned memory");
-    check(cudaMalloc(&block.there, bytes), "taking ", bytes, " bytes of memory for what is sent");
+    const cudaError_t status = cudaMalloc(&block.there, bytes);
+    if (status != cudaSuccess) report_later(cudaFreeHost(block.here), "releasing pinned memory");
+    check(status, "taking ", bytes, " bytes of memory for what is sent");
     filled->blocks.push_back(block);
     bytes_of_workspaces() += bytes;
 }
@@ -60,8 +62,8 @@ void turn() {
         std::size_t all = 0;  // total size; one block of this size replaces all blocks
         for (const Block& block : blocks) {
             all += block.bytes;
-            check(cudaFreeHost(block.here), "releasing pinned memory");
-            check(cudaFree(block.there), "releasing memory for what was sent");
+            report_later(cudaFreeHost(block.here), "releasing pinned memory");
+            report_later(cudaFree(block.there), "releasing memory for what was sent");
             bytes_of_workspaces() -= block.bytes;
         }
         blocks.clear();
@@ -108,8 +110,8 @@ Staged stage(std::size_t bytes) {
     return {block.here + from, capturing() ? block.there + from : nullptr};
 }
 
-// The capture mode is relaxed, because a workspace of an op may grow during the capture: the sizes of some depend on the
-// mask. The allocation does not become part of the graph.
+// The capture mode is relaxed, because a workspace of an op may grow during the capture: the sizes of some depend on
+// the mask. The allocation does not become part of the graph.
 void begin_graph() {
     if (capturing()) throw Error("a step is captured already; launch or abandon it first");
     for (Block& block : filled->blocks) block.sent = block.used;

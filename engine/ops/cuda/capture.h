@@ -14,9 +14,9 @@ bool capturing();
 std::uint64_t capture_number();
 
 // Memory for data that is sent to the GPU. `here` is pinned (page-locked) host memory, which the caller fills. During a
-// capture, `there` is the memory of the GPU that holds the same bytes while the graph runs, because launch_graph() sends
-// everything that was staged. Otherwise `there` is null, and the caller must request a copy from `here` before the next
-// call of stage().
+// capture, `there` is the memory of the GPU that holds the same bytes while the graph runs, because launch_graph()
+// sends everything that was staged. Otherwise `there` is null, and the caller must request a copy from `here` before
+// the next call of stage().
 struct Staged {
     char *here = nullptr, *there = nullptr;
 };

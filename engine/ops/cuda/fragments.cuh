@@ -5,9 +5,10 @@
 //     copies from global to shared memory that run while the threads do other work
 // Each function also has a plain C++ form, which the tests run on the CPU.
 //
-// The tensor cores multiply bf16 numbers exactly and add the products in float. To multiply two floats, each float is
-// written as a sum of three bf16 numbers, its parts. The product of the floats is the sum of the products of their
-// parts. A product of two parts is left out if it is smaller than the rounding error of the whole product.
+// The tensor cores multiply bf16 numbers exactly, add the products and truncate the sums to floats. To multiply two
+// floats, each float is written as a sum of three bf16 numbers, its parts. The product of the floats is the sum of the
+// products of their parts. A product of two parts is left out if it is smaller than the rounding error of the whole
+// product.
 #pragma once
 #include "engine/ops/cuda/packet.cuh"
 
@@ -122,8 +123,8 @@ __device__ Matrices<S> matrices_at(const S* corner, int stride) {
 // lower left, upper right, lower right. `b` contains two matrices B, and `half` (0 or 1) selects one of them. Matrix
 // 2 * half of `b` is the transpose of the upper 8 rows of B, and the next matrix the transpose of the lower 8 rows.
 //
-// Tensor cores truncate their sums instead of rounding them. If each product of float parts was added to d there, d would
-// be truncated six times, always towards 0. Instead, the product of floats is complete before d is added.
+// Tensor cores truncate their sums instead of rounding them. If each product of float parts was added to d there, d
+// would be truncated six times, always towards 0. Instead, the product of floats is complete before d is added.
 template <class S>
 __device__ void multiply_matrices(float (&d)[4], const Matrices<S>& a, const Matrices<S>& b, int half) {
     float product[4] = {};

@@ -159,6 +159,7 @@ void finish_read(DeviceRead* read, void* to) {
     if (!to) return;
     check(cudaEventSynchronize(read_of(read)->arrived), "work before reading back");
     std::memcpy(to, read_of(read)->data, read_of(read)->bytes);
+    report();
 }
 
 void fill(void* to, int byte, std::size_t bytes) {
@@ -186,7 +187,9 @@ double seconds_between(DeviceEvent* from, DeviceEvent* to) {
     return 1e-3 * double(milliseconds);
 }
 
-void forget_moment(DeviceEvent* event) noexcept { cudaEventDestroy(event_of(event)); }
+void forget_moment(DeviceEvent* event) noexcept {
+    report_later(cudaEventDestroy(event_of(event)), "destroying an event");
+}
 
 }  // namespace
 

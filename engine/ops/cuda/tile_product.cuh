@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Multiplies tiles (small matrices in shared memory) and adds the products to sums in the registers of the block's
 // 128 threads, for tiled_multiply.cu. Float tiles use the CUDA cores; bf16 tiles use the tensor cores, which multiply
-// exactly and add in float. Every sum runs in the order of the depth (the index that a product sums over), without
-// atomics, so that results are reproducible.
+// exactly and truncate sums to floats. Every sum runs in the order of the depth (the index that a product sums over),
+// without atomics, so that results are reproducible.
 #pragma once
 #include "engine/ops/cuda/fragments.cuh"
 
