@@ -18,9 +18,10 @@ void WordPiece::prepare_decoding() {
         if (!recognises(token)) continue;
         if (token.single_word) guarded_.insert(token.id);
         // If decode() wrote two words without a space between them, the text of an added token could arise, and
-        // encoding would find this token instead of the two words. never_joined_ prevents that. Spaces are removed from
-        // the text of the token, because normalise() puts spaces around ideographs. never_joined_ is no help for a
-        // token that contains a space: its text can arise from two words with a space between them.
+        // encoding would find this token instead of the two words. never_joined_ prevents that. normalise() puts spaces
+        // around ideographs, but decode() writes none there. Spaces are therefore removed from the text of the token,
+        // or it would never be found in joined words. never_joined_ is no help for a token that contains a space: its
+        // text can arise from two words with a space between them.
         std::string text = token.normalised ? normalise(token.text, characters_).text : token.text;
         text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
         if (!text.empty()) never_joined_.push_back(std::move(text));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The op table of the test ladder (engine/check/ladder.h). Each op of ops.h has one row for each way of using it. A row
-// says the sizes, the operands, the forward and backward calls, and the call that records the op on a tape. Further
-// rows are in the files ops_table_*.cpp.
+// says the sizes, the operands, the forward call and, if the op has them, the backward call and the call that records
+// the op on a tape. Further rows are in the files ops_table_*.cpp.
 #include "engine/check/ops_table.h"
 #include "engine/base/shuffle.h"
 #include "engine/math/features.h"
@@ -466,8 +466,8 @@ Case adamw_case(Sizes n, double clip) {
     return c;
 }
 
-// b, the diagonal of the approximate Hessian, is either 0, so that the step clamps |b| to 0.01, or so large that the
-// step does not bring it near 0.
+// b, the diagonal of the approximate Hessian, is either 0, so that the step leaves |b| small and clamps it to 0.01
+// where it is smaller, or so large that the step does not bring it near 0.
 Case apollo_case(Sizes n, double clip) {
     const int N = n.rows * n.columns;
     Case c;

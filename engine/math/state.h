@@ -32,7 +32,8 @@ struct StateShape {
     // Only if `kernel` is set and `exponential` is not: lower bound of the absolute value of sum_r x_r n_r, by which y
     // is divided. If the state has no gates, the bound is `floor` times the number of keys.
     double floor;
-    HD int packs() const { return paired ? 2 * slots : slots; }  // length of the pack or packs of a key
+    // Returns how many numbers a key has for the slots: R in one pack, or 2R in two packs if `paired`.
+    HD int packs() const { return paired ? 2 * slots : slots; }
     // Returns how many numbers a state has: the number of keys (1), running maxima or products of gates (R), sums of
     // weights (R), weighted sums of values (R,D) and, if `attends`, weighted sums of keys (R,D).
     HD int numbers() const { return 1 + 2 * slots + slots * columns * (attends ? 2 : 1); }

@@ -104,7 +104,9 @@ struct Sort {
         each(lanes, to.buckets, [&](int c) {
             int place = 0;
             for (int key = begin; key < end; key++) place += to.bucket_of(b, key) < c;
-            const int from = plan.whole[g] ? 0 : place;  // index in the sorted keys at which chunk 0 begins
+            // Where the chunks are counted from, as an index in the sorted keys of this group: the start of the list if
+            // all rows see the whole list, otherwise the start of bucket c.
+            const int from = plan.whole[g] ? 0 : place;
             for (int key = begin; key < end; key++) {
                 if (to.bucket_of(b, key) != c) continue;
                 to.order[b * plan.keys + begin + place] = key;

@@ -122,7 +122,9 @@ double Trainer::read(Results& results) {
     return value;
 }
 
-// Chooses the schedule from the measured speed: slightly fewer steps than fit into the remaining time.
+// Chooses the schedule from the measured speed. It starts at this step or, if later, at the end of the warm-up, and is
+// as long as 96 % of the steps that fit into the time left until last_second() or, without a limit in minutes, until
+// second 600.
 void Trainer::choose_schedule(double now, double seconds_per_step) {
     const double left = (options_.minutes > 0 ? last_second(options_.minutes) : 600) - now;
     options_.schedule_start = std::max(step_, options_.warmup);

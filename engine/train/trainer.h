@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The training loop. It is independent of the model: the model provides a Task, which chooses the batch of each step,
-// computes the loss on the tape, and generates the text that the user sees. A step is a pure function of (parameters,
-// optimiser state, step, seed, position in the data), so a resumed run is bit-identical to an uninterrupted one.
+// computes the loss on the tape, and generates the samples that are shown to the user. With the same settings, a step
+// is a pure function of (parameters, optimiser state, step, schedule, position in the data). The checkpoint stores all
+// of these, so a resumed run is bit-identical to an uninterrupted one.
 #pragma once
 #include <chrono>
 #include <cstdint>

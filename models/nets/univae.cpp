@@ -155,9 +155,10 @@ void UniVae::draw(Tape& tape, const Batch& sources, const LatentNoise* noise,
     read(tape, sources, [&](int l, Tensor* cls) { return use(l, latents[l].prior_sample(tape, cls, noise, l)); });
 }
 
-// The decoder half of the split form. In each layer with a latent, the keys have one more row per document, Out(z). The
-// decoder half sees nothing else of the encoder half. A conditional model has no such key: there, Out(z) replaces the
-// row of [CLS] of the source that the decoder half reads.
+// The decoder half of the split form, in which it runs after the encoder half, as a sequence of its own. In each layer
+// with a latent, every document has one more key, Out(z), which is all that the decoder half sees of the encoder half.
+// A conditional model has no such key: its decoder half has rows of its own for the source, and Out(z) replaces the
+// [CLS] row among them.
 Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
     if (options.conditional)

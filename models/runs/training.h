@@ -48,7 +48,7 @@ class Training {
     RunFolder folder;  // the run folder; its path is empty before the first step of a new run
     std::unique_ptr<Task> task;
     TrainOptions options;   // may be changed before the first call of trainer()
-    std::string initial;    // path of the initial weights; empty: there are none
+    std::string initial;    // path of the initial weights; empty: none, or resumed
     std::string was_given;  // the result of Start::give_weights(); empty: there are no initial weights
 
   private:

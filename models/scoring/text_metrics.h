@@ -10,9 +10,9 @@
 
 namespace masquerade {
 
-// The functions from here to rouge_words() cut lines into characters or words, exactly as the usual scoring programs
-// do, so that scores are comparable. (The measures of samples use the words of word_model.h instead.) Bytes that are
-// not UTF-8 are dropped.
+// characters_of(), words_13a(), words_of() and rouge_words() cut a line into characters or words, exactly as the usual
+// scoring programs do, so that scores are comparable. (sample_quality.h, which measures generated lines without
+// references, uses the words of word_model.h instead.) Bytes that are not UTF-8 are dropped.
 
 // Whether Python's str.split regards c as white space.
 bool is_white_space(char32_t c);
