@@ -86,7 +86,7 @@ HD Parameter argument_at(Number, std::int64_t n) {
 }
 
 // Held contains argument number `place` of a FunctionCall. A FunctionCall is what row_call() and point_call() return:
-// it holds all arguments, and calls the function for a row or a number.
+// it holds all arguments, and calls the function for row n (row_call) or for element i of the tensors (point_call).
 template <std::size_t place, class T>
 struct Held {
     T value;

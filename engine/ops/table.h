@@ -31,8 +31,8 @@ struct DropoutRule {
 struct AttentionRule {
     int heads = 1;
     // Dropout rate of the attention probabilities. The random numbers depend on the stream, the document and position
-    // of the query row, the head, and the channel of the key, a number that AttentionDropout (ops/attention.h) gives to
-    // each key.
+    // of the query row, the head, and the channel of the key, a number of each key that AttentionDropout
+    // (ops/attention.h) gives or, for lsh_attention, LshRule.
     float dropout = 0;
     Stream stream;
     RowNames rows;  // document and position of each query row; only needed for dropout

@@ -79,7 +79,8 @@ HD bool visible(const Graph& graph, const QuerySegment& q, int query_row, int ke
     return rule_allows(q.rule, q.offset + query_row - q.begin, j);
 }
 
-// True if every row of q sees all keys of the key segment, so that no pair of rows needs to be checked.
+// If true, every row of q sees all keys of the key segment, which q lists, so that no pair of rows needs to be checked.
+// False if there is a pattern or a rule that could hide a key, whether or not it hides one.
 inline bool sees_whole(const QuerySegment& q, int key_segment) {
     return !has_pattern(q, key_segment) && (key_segment != q.self || q.rule == Rule::full);
 }

@@ -97,8 +97,8 @@ class TargetRun : public Run {
     [[noreturn]] void refuse_sentences(const std::string& name) const;
     // Whether the run continues its sources, because it was trained on texts without targets.
     virtual bool continues() const { return false; }
-    // Generates the targets of sources or, if continues(), their continuations. Returns the hypotheses of each source,
-    // best first.
+    // Generates the targets of sources or, if continues(), their continuations. Returns the hypotheses of each source:
+    // best first or, if options.samples > 0, all samples in the order of their numbers.
     virtual std::vector<Hypotheses> write(const Sentences& sources, SearchOptions options,
                                           std::uint64_t seed) const = 0;
     // Generates the text before each ending, from right to left. The tokens of a hypothesis are in reading order.

@@ -10,8 +10,8 @@
 namespace masquerade {
 namespace {
 
-// The latent of a sentence in one latent layer: y, the output of the linear map In; the posterior q(z|x) is computed
-// from y. z is a sample of q(z|x), and `mean` is the mean of q(z|x).
+// The numbers of one latent layer (latent.h) for a sentence. y is the output of its linear map In, from which the
+// posterior q(z | y) is computed; z is a sample of q(z | y), and `mean` is its mean.
 struct Point {
     Numbers z, mean, y;
 };

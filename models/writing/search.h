@@ -40,8 +40,10 @@ struct SearchSource {
 struct SearchOptions {
     // Beam search; beams = 1 is greedy search.
     int beams = 1;
-    int n_best = 1;             // number of hypotheses returned per source, best first; at most `beams`
-    double length_penalty = 1;  // alpha in score = (sum of log p of the tokens) / length^alpha
+    int n_best = 1;  // number of hypotheses returned per source, best first; at most `beams`
+    // alpha in score = (sum of log p of the tokens) / length^alpha; the length includes the end token. Without effect
+    // if bert4keras is true.
+    double length_penalty = 1;
 
     // Sampling, if samples > 0. Temperature, top-k and top-p are applied in this order.
     int samples = 0;         // samples per source

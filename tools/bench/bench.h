@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The code that all cases of ./bench share. A case measures rows. A row is a piece of work with its measurements; it
-// is written as JSON and as lines of text.
+// The code that all cases of ./bench share. A case, such as `./bench train`, measures several pieces of work. The
+// result for one of them is called a row: the name and amount of the work, and its measurements. A row is written as
+// JSON and as lines of text.
 // With --turns, ./bench and other software (the peer) do the same work alternately; compare.py starts both. Standard
 // output then consists of JSON messages, one per line: "show" has text to print; "work" and "turn" are requests to the
 // peer. After each request, ./bench reads the answer, one line of JSON, from standard input.

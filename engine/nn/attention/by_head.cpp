@@ -165,8 +165,8 @@ class ByHeadAttention : public SoftmaxAttention {
         int readers = 0;  // number of heads in `queries` for each key/value head
     };
 
-    // One attention op needs the same number of query heads for each key/value head. If the number of heads with a
-    // pattern differs between the key/value heads, the heads with this pattern form several groups.
+    // One attention op needs the same number of query heads for each of its key/value heads. The heads with the same
+    // pattern therefore form one group for each number of them, above 0, that some key/value head has.
     void add_groups(const std::vector<QuerySegment>& patterns) {
         const int G = shape_.key_width() / (shape_.width / shape_.heads), readers = shape_.heads / G;
         for (int g = 0; g < G; g++)
