@@ -37,7 +37,7 @@ PY
 }
 FMT=$(sed -n 's/^FMT_LIB *:= *//p' build/config.mk)
 
-planted 'a barrier deleted' engine/ops/layernorm layernorm_backward 'of shared memory at' 'bar\.sync \t?0;' ''
+planted 'a barrier deleted' engine/ops/cuda/tiled_multiply linear_forward 'of shared memory at' 'bar\.sync \t?0;' '' 0
 planted 'a load 4 bytes further' engine/ops/layernorm layernorm_forward 'layernorm (GPU' \
     '(ld\.global\.f32 [^\[]*\[%rd\d+)\]' '\1+4]'
 planted 'a load that is not aligned' engine/ops/layernorm layernorm_forward 'bytes past a multiple' \
