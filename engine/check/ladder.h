@@ -50,8 +50,10 @@ struct Operand {
     Kind kind = Kind::storage;
     Draw draw;
     std::vector<double> numbers;
-    bool weight = false;     // the gradient has type A (f32 in a bf16 model), even if the value has type S
-    bool rounded = false;    // the op rounds an intermediate value to the storage type, which adds one rounding error
+    bool weight = false;   // the gradient has type A (f32 in a bf16 model), even if the value has type S
+    bool rounded = false;  // the op rounds an intermediate value to the storage type, which adds one rounding error
+    bool biased = false;   // the op adds a bias, which a GPU rounds to the storage type: one rounding error more there
+    bool any_order = false;  // a GPU may sum the gradient in another order if it computes other gradients, too
     bool of_row = false;     // row n of the tensor belongs to row n of the batch; its bits depend on no other row
     bool any_rows = false;   // the op cannot detect a surplus row, so the ladder does not try one
     bool any_shape = false;  // the op cannot detect a wrong shape, so the ladder does not try one
@@ -65,6 +67,14 @@ struct Operand {
     }
     Operand& from_rounded() {
         rounded = true;
+        return *this;
+    }
+    Operand& with_bias(bool has = true) {
+        biased = has;
+        return *this;
+    }
+    Operand& in_any_order() {
+        any_order = true;
         return *this;
     }
     Operand& by_row() {
@@ -255,9 +265,9 @@ void each_result(const Call& a, const Call& b, F f) {
 // Returns the largest error allowed for an output's values or an input's gradient, relative to the largest number of
 // this tensor. The arithmetic may cause an error of operand.factor * (2 + sqrt(operand.length)) times the rounding
 // error of the arithmetic type (f32 if `type` is bf16). The reason for the square root is that the errors of the terms
-// of a sum partly cancel. If `type` is bf16, one bf16 rounding error is added if the tensor is stored in bf16, and one
-// more if operand.rounded is set.
-double bound_of(const Operand& operand, DType type);
+// of a sum partly cancel. If `type` is bf16, one bf16 rounding error is added if the tensor is stored in bf16, one more
+// if operand.rounded is set, and one more on a GPU if operand.biased is set.
+double bound_of(const Operand& operand, DType type, Device device = Device::cpu);
 std::string at(Sizes sizes);  // " at 5x4x3"
 
 // The largest relative errors that the checks found in one tensor; -1 if a check does not apply to it.
@@ -286,7 +296,8 @@ void check_calculus(const Op& op, Findings& findings);
 void check_precision(const Op& op, Findings& findings);
 void check_contract(const Op& op, Findings& findings);
 // How exactly the results of an op for some rows alone must agree with its results for the same rows in a batch: in all
-// bits, or within the allowed errors. `near` is for cuBLASLt, whose algorithm may depend on the number of rows.
+// bits, or within the allowed errors. `near` is for cuBLASLt, whose algorithm may depend on the number of rows and on
+// whether it also computes the gradient of the bias (Operand::any_order).
 enum class RowsAlone { same_bits, near };
 // check_precision() and check_contract() on a device. Precision is checked in f32 and bf16 against f64 on the CPU.
 // check_contract_on() tries sets of gradients that a backward computes while the others are absent. If `far` is true,

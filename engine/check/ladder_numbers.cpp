@@ -101,7 +101,7 @@ void compare(const Call& exact, Sizes sizes, DType type, Device device, const st
     Call fast(exact.op, type, type, device);
     fast.both();
     each_result(fast, exact, [&](const Operand& o, const std::string& tensor, const Guarded& a, const Guarded& b) {
-        double error = error_of(a.view(), b.view(), o.floor), bound = bound_of(o, type);
+        double error = error_of(a.view(), b.view(), o.floor), bound = bound_of(o, type, device);
         Errors& errors = findings.of(tensor);
         keep_largest(type == DType::bf16 ? errors.bf16 : errors.f32, error);
         findings.expect(error <= bound, tensor, text(name_of(type), " on ", how),
@@ -120,10 +120,10 @@ void check_against_double(const Op& op, Sizes sizes, DType type, Findings& findi
 
 }  // namespace
 
-double bound_of(const Operand& o, DType type) {
+double bound_of(const Operand& o, DType type, Device device) {
     auto unit = [](DType t) { return t == DType::f64 ? 0x1p-53 : t == DType::bf16 ? 0x1p-8 : 0x1p-24; };
     double arithmetic = o.factor * unit(arithmetic_of(type)) * (2 + std::sqrt(o.length));
-    int roundings = (o.kind == Kind::storage && !o.weight) + o.rounded;
+    int roundings = (o.kind == Kind::storage && !o.weight) + o.rounded + (o.biased && device != Device::cpu);
     return type == DType::bf16 ? roundings * unit(type) + arithmetic : arithmetic;
 }
 

@@ -58,14 +58,18 @@ Case product_case(Sizes n, bool bias) {
     Case c;
     c.input("x", {n.rows, n.columns}).by_row().sums(n.other);
     c.input("w", {n.other, n.columns}).as_weight().sums(n.rows);
-    if (bias) c.input("b", {n.other}, arithmetic).sums(n.rows);
+    if (bias) c.input("b", {n.other}, arithmetic).sums(n.rows).in_any_order();
     return c;
 }
 
 // x may have no columns. Every sum is then 0, and y is the bias.
 Case linear_case(Sizes n, bool bias, Kind of_y) {
     Case c = product_case(n, bias);
-    c.output("y", {n.rows, n.other}, of_y).by_row().sums(n.columns).at_least(1);
+    c.output("y", {n.rows, n.other}, of_y)
+        .by_row()
+        .sums(n.columns)
+        .at_least(1)
+        .with_bias(bias && of_y == Kind::storage);
     set_calls(c, linear_forward, linear_backward, of_y == arithmetic ? linear_unrounded : linear);
     return c;
 }
@@ -120,7 +124,7 @@ Case activation_case(Sizes n, bool gated, Calls... calls) {
 Case linear_gelu_case(Sizes n, GeluKind kind, bool bias) {
     Case c = product_case(n, bias);
     c.usual.by_row().sums(n.columns).at_least(1);
-    c.output("u", {n.rows, n.other});
+    c.output("u", {n.rows, n.other}).with_bias(bias);
     c.statistic("a", {n.rows, n.other}, Kind::storage).from_rounded();
     c.forward = by_names(linear_gelu_forward, kind);
     c.backward = [bias](const Call& a) {
@@ -138,7 +142,7 @@ Case gelu_linear_case(Sizes n, GeluKind kind, bool bias) {
     Case c;
     c.input("u", {M, I}).by_row().from_rounded().sums(O).at_least(1);
     c.input("w", {O, I}).as_weight().from_rounded().sums(M);
-    if (bias) c.input("b", {O}, arithmetic).sums(M);
+    if (bias) c.input("b", {O}, arithmetic).sums(M).in_any_order();
     c.output("y", {M, O}).by_row().from_rounded().sums(I).at_least(1);
     c.statistic("a", {M, I}, Kind::storage).by_row().at_least(1);
     c.forward = [kind, bias](const Call& a) {
@@ -237,7 +241,7 @@ Case linear_rotary_case(Sizes n) {
     c.usual.from_rounded().at_least(1);
     c.input("x", {M, I}).by_row().sums(O);
     c.input("w", {O, I}).as_weight().sums(M);
-    c.input("b", {O}, arithmetic).sums(M);
+    c.input("b", {O}, arithmetic).sums(M).in_any_order();
     c.constant("rotary_table", {P, D}, arithmetic).with_any_rows().drawn(uniform(-0.7, 0.7));
     c.output("y", {M, O}).by_row().sums(I);
     c.ints("positions", some_below(M, P, 4));

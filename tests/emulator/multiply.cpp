@@ -30,15 +30,27 @@ std::vector<float> numbers(const DeviceFactor& f, std::int64_t rows, std::int64_
 }
 
 template <class S>
-void store_row(const std::vector<float>& sums, const float* bias, const DeviceProduct& c, std::int64_t row) {
+void store_row(const std::vector<float>& sums, const void* biases, const DeviceProduct& c, std::int64_t row) {
+    const S* bias = static_cast<const S*>(biases);
     const std::int64_t n = std::int64_t(sums.size());
     S* to = static_cast<S*>(c.data) + row * row_step(c, n);
     for (std::int64_t j = 0; j < n; j++) {
         float sum = sums[std::size_t(j)];
         if (c.add) sum += float(to[j]);
-        if (bias) sum += bias[j];
+        if (bias) sum += float(bias[j]);
         to[j] = S(sum);
     }
+}
+
+// In chunks of 64 numbers, then the chunks in order, as the op's own sums of columns.
+float sum_of(const float* x, std::int64_t n) {
+    float total = 0;
+    for (std::int64_t begin = 0; begin < n; begin += 64) {
+        float part = 0;
+        for (std::int64_t i = begin; i < std::min(begin + 64, n); i++) part += x[i];
+        total += part;
+    }
+    return total;
 }
 
 }  // namespace
@@ -57,6 +69,7 @@ bool multiply(const Multiplication& p) {
             store_row<float>(sums, p.bias, p.c, i);
         else
             store_row<bfloat16>(sums, p.bias, p.c, i);
+        if (p.sums) p.sums[i] = sum_of(&a[std::size_t(i * p.k)], p.k);
     }
     return true;
 }

@@ -62,7 +62,7 @@ inline std::vector<Form> all_forms() {
     std::vector<Form> all;
     for (auto [factors, result] :
          {std::pair{DType::f32, DType::f32}, {DType::bf16, DType::f32}, {DType::bf16, DType::bf16}})
-        for (int bits = 0; bits < (result == DType::f32 ? 16 : 8); bits++)
+        for (int bits = 0; bits < 16; bits++)
             all.push_back({factors, result, bool(bits & 1), bool(bits & 2), bool(bits & 4), bool(bits & 8)});
     return all;
 }
@@ -81,7 +81,7 @@ struct Product {
           a(f.factors, m * k, f.shift),
           b(f.factors, k * n, f.shift),
           c(f.result, m * n, f.shift),
-          bias(DType::f32, n, f.shift) {
+          bias(f.result, n, f.shift) {
         Sequence random(1, "product");
         for (std::int64_t j = 0; j < n; j++) bias.set(j, 2 * random.uniform_double() - 1);
         for (std::int64_t i = 0; i < m * k; i++) a.set(at_a(i / k, i % k), 2 * random.uniform_double() - 1);
@@ -98,7 +98,7 @@ struct Product {
                 {a.data(), form.factors, form.a_transposed},
                 {b.data(), form.factors, form.b_transposed},
                 {c.data(), form.result, form.add},
-                form.bias ? reinterpret_cast<const float*>(bias.data()) : nullptr};
+                form.bias ? bias.data() : nullptr};
     }
     void run(TileSize size = TileSize::fitting) const { fibers::tiled_multiply(asked(), size); }
 

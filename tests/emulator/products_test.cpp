@@ -134,10 +134,18 @@ TEST_CASE("products: a million rows, and tiles chosen by size") {
 
 TEST_CASE("products: what is no product is refused by name") {
     const Product p({DType::bf16, DType::bf16, false, false, false, true}, 2, 3, 4);
-    CHECK_THROWS_WITH_AS(p.run(),
-                         "no kernel makes a product (2,4) bf16 times (4,3) bf16 in bf16 with a bias; expected f32 "
-                         "throughout, or bf16 in f32 or, without a bias, in bf16, and sizes above 0",
+    Multiplication sums = p.asked();
+    std::vector<float> to(2);
+    sums.sums = to.data();
+    CHECK_THROWS_WITH_AS(fibers::multiply(sums),
+                         "no kernel makes a product (2,4) bf16 times (4,3) bf16 in bf16 with a bias with sums of rows; "
+                         "expected f32 throughout, or bf16 in f32 or bf16, sizes above 0, and sums of rows only in f32 "
+                         "and without a bias",
                          Error);
+    const Product q({DType::bf16, DType::f32}, 2, 3, 4);
+    Multiplication tiled = q.asked();
+    tiled.sums = to.data();
+    CHECK_THROWS_AS(fibers::tiled_multiply(tiled), Error);
     Multiplication none = Product({}, 1, 1, 1).asked();
     none.k = 0;
     CHECK_THROWS_AS(fibers::tiled_multiply(none), Error);
@@ -163,8 +171,38 @@ TEST_CASE("products: what the place of cuBLASLt refuses, the engine's own produc
         CHECK(asked == 1);
         CHECK(emulator::counts().launches - before - of_plain == of_plain + 1);
         CHECK((refused.values[3].bytes() == plain.values[3].bytes()));
-        refused.backward();  // dx sums over 5, dw over 17: neither is refused
+        refused.backward();  // dx sums over 5, dw and db over 17: neither is refused
         CHECK(asked == 3);
+    }
+}
+
+// Whole numbers again. A product that also computes db has no launches in these tests, and is asked for first; if it is
+// refused, db is summed by the two kernels of column_sums.cuh.
+TEST_CASE("products: db comes with the product of dw, or is summed apart") {
+    for (DType type : {DType::f32, DType::bf16}) {
+        const Case c = prepared(row_of("linear"), {170, 3, 5});
+        Call together(c, type, type, Device::cuda), apart(c, type, type, Device::cuda);
+        for (Call* call : {&together, &apart}) {
+            for (std::int64_t i = 0; i < (*call)("x").count(); i++) set_number((*call)("x"), i, double(i % 5 - 2));
+            for (std::int64_t i = 0; i < call->d("y").count(); i++) set_number(call->d("y"), i, double(i * 7 % 9 - 4));
+        }
+        AsCuda emulated;
+        const long before = emulator::counts().launches;
+        together.backward();
+        CHECK(emulator::counts().launches == before);
+        together.add(2), together.backward();  // db is added by a launch of its own
+        CHECK(emulator::counts().launches == before + 1);
+        const Refusal sums([](const Multiplication& p) { return p.sums != nullptr; });
+        apart.backward(), apart.add(2), apart.backward();
+        CHECK(emulator::counts().launches == before + 5);
+        for (std::size_t i = 0; i < c.operands.size(); i++)
+            if (c.has_gradient(c.operands[i])) CHECK((together.others[i]->bytes() == apart.others[i]->bytes()));
+        apart.add(2, false);
+        const WithRule own({false, true});
+        const Refusal never([](const Multiplication& p) -> bool { throw Error(p, " is asked for"); });
+        apart.backward();
+        apart.add(2), apart.backward();
+        CHECK((together.others[2]->bytes() == apart.others[2]->bytes()));
     }
 }
 

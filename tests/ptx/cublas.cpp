@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A stand-in for cuBLASLt, by its manual, with the functions that engine/ops/cuda/cublas.cu calls: column-major
-// matrices, op(A) op(B) + beta C, a bias for each row of D. Sums are made in float, in the order of the depth. What
-// cuBLASLt would refuse, or would read wrongly, is refused or a complaint.
+// matrices, op(A) op(B) + beta C, a bias for each row of D, sums of the columns of op(B). Sums are made in float, in the
+// order of the depth. What cuBLASLt would refuse, or would read wrongly, is refused or a complaint.
 #include <cublasLt.h>
 
 #include <cstring>
@@ -17,7 +17,7 @@ struct Operation {
     cublasComputeType_t sums;
     std::int32_t transpose_a = 0, transpose_b = 0, bias_type = -1;
     std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-    const void* bias = nullptr;
+    void* bias = nullptr;
 };
 struct Layout {
     cudaDataType_t type;
@@ -76,9 +76,10 @@ bool fits(const Operation& o, const Layout& a, const Layout& b, const Layout& c,
     }
     const bool f32 = a.type == CUDA_R_32F && b.type == CUDA_R_32F && c.type == CUDA_R_32F;
     const bool bf16 = a.type == CUDA_R_16BF && b.type == CUDA_R_16BF && (c.type == CUDA_R_16BF || c.type == CUDA_R_32F);
-    const bool bias = o.epilogue == CUBLASLT_EPILOGUE_BIAS && o.bias_type != c.type;
-    if ((!f32 && !bf16) || bias) complain("cuBLASLt: types of which its table has no row");
-    return (f32 || bf16) && !bias;
+    const bool bias = o.epilogue == CUBLASLT_EPILOGUE_BIAS || o.epilogue == CUBLASLT_EPILOGUE_BGRADB;
+    const bool possible = (f32 || bf16) && (!bias || (o.bias_type == c.type && o.bias));
+    if (!possible) complain("cuBLASLt: types of which its table has no row, or no bias");
+    return possible;
 }
 
 struct Product {
@@ -90,6 +91,7 @@ struct Product {
     Sizes s;
 
     std::string operator()() const {
+        masquerade::ptx::count_launch("cublasLtMatmul");
         std::vector<float> rows(s.k);  // a row of op(A), then the products of its numbers with each column of op(B)
         for (std::uint64_t i = 0; i < s.m; i++) {
             for (std::uint64_t l = 0; l < s.k; l++)
@@ -103,6 +105,12 @@ struct Product {
                 if (o.epilogue == CUBLASLT_EPILOGUE_BIAS) sum += number(o.bias, c.type, i);
                 set_number(data_d, c.type, j * c.step + i, sum);
             }
+        }
+        for (std::uint64_t j = 0; o.epilogue == CUBLASLT_EPILOGUE_BGRADB && j < s.n; j++) {
+            float sum = 0;
+            for (std::uint64_t l = 0; l < s.k; l++)
+                sum += number(data_b, b.type, o.transpose_b ? l * b.step + j : j * b.step + l);
+            set_number(o.bias, c.type, j, sum);
         }
         return "";
     }
@@ -134,7 +142,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation, cu
         case CUBLASLT_MATMUL_DESC_TRANSB: o.transpose_b = read<std::int32_t>(value, bytes); break;
         case CUBLASLT_MATMUL_DESC_EPILOGUE: o.epilogue = read<std::uint32_t>(value, bytes); break;
         case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE: o.bias_type = read<std::int32_t>(value, bytes); break;
-        case CUBLASLT_MATMUL_DESC_BIAS_POINTER: o.bias = read<const void*>(value, bytes); break;
+        case CUBLASLT_MATMUL_DESC_BIAS_POINTER: o.bias = read<void*>(value, bytes); break;
         default: return CUBLAS_STATUS_INVALID_VALUE;
     }
     return CUBLAS_STATUS_SUCCESS;

@@ -2,7 +2,7 @@
 // Runs translated kernels on the fibers of tests/emulator. PTX_ORDER=reversed or shuffled: in another order of blocks,
 // warps and lanes. PTX_WATCH=0: without the search for races. PTX_SUMS=a100 or h100: with the sums of their tensor
 // cores. PTX_COUNTS=FILE: when the program ends, a line for each kernel that ran, with the numbers of Counts in their
-// order, is written there.
+// order, is written there. Copies, fills, products of cuBLASLt, graphs and their nodes have lines with a number alone.
 #include "tests/ptx/kernels.h"
 
 #include <cstdio>
@@ -13,6 +13,7 @@
 
 #include "tests/emulator/block.h"
 #include "tests/ptx/ptx.h"
+#include "tests/ptx/stream.h"
 
 namespace masquerade::ptx {
 namespace {
@@ -68,6 +69,12 @@ Registered::Registered(std::initializer_list<Kernel> all) {
 Kernel* find_kernel(const std::string& name) {
     auto found = kernels().find(name);
     return found == kernels().end() ? nullptr : &found->second;
+}
+
+void count_launch(const char* name) {
+    Kernel& counted = kernels()[name];
+    counted.name = name;
+    counted.counts.launches++;
 }
 
 std::string run(Kernel& kernel, Size blocks, Size threads, std::size_t dynamic_shared,

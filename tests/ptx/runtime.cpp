@@ -187,13 +187,19 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
         (kind != cudaMemcpyHostToDevice && !holds(device, from, bytes)))
         return result(cudaErrorInvalidValue);
     (kind == cudaMemcpyHostToDevice ? counts.uploads : kind == cudaMemcpyDeviceToHost ? counts.reads : counts.moves)++;
-    submit([=] { return std::memmove(to, from, bytes), std::string(); });
+    submit([=] {
+        masquerade::ptx::count_launch("cudaMemcpyAsync");
+        return std::memmove(to, from, bytes), std::string();
+    });
     return result(cudaSuccess);
 }
 cudaError_t cudaMemsetAsync(void* to, int byte, std::size_t bytes, cudaStream_t stream) {
     expect_stream(stream, "a fill");
     if (!holds(device, to, bytes)) return result(cudaErrorInvalidValue);
-    submit([=] { return std::memset(to, byte, bytes), std::string(); });
+    submit([=] {
+        masquerade::ptx::count_launch("cudaMemsetAsync");
+        return std::memset(to, byte, bytes), std::string();
+    });
     return result(cudaSuccess);
 }
 
@@ -230,7 +236,11 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     expect_stream(stream, "a graph");
-    for (const Work& work : *reinterpret_cast<Graph*>(executable)) requested.push_back(work);
+    for (const Work& work : *reinterpret_cast<Graph*>(executable)) {
+        masquerade::ptx::count_launch("graph_node");
+        requested.push_back(work);
+    }
+    masquerade::ptx::count_launch("cudaGraphLaunch");
     counts.graphs++;
     return result(cudaSuccess);
 }

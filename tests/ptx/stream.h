@@ -10,6 +10,10 @@ namespace masquerade::ptx {
 // Says what CUDA's manual forbids, on standard error, and counts it: the tests expect none.
 void complain(const std::string& what);
 
+// Adds a launch to the counts that PTX_COUNTS asks for (kernels.cpp), under the name of a function that is no translated
+// kernel, such as a product of cuBLASLt.
+void count_launch(const char* name);
+
 // `work` returns the fault that it ends with, or "". After a fault, every later call of the runtime fails, as on a GPU.
 void submit(std::function<std::string()> work);
 

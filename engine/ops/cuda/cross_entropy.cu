@@ -106,8 +106,7 @@ template <class S>
 void run_block(const Block& block) {
     const std::int64_t rows = block.h.rows(), C = block.h.columns(), V = block.w.rows(), step = step_of(V);
     float* logits = workspace<Logits>(rows * step);
-    gemm(rows, V, C, factor(block.h), transposed(factor(block.w)), {logits, DType::f32, false, step},
-         block.b.as<float>());
+    gemm(rows, V, C, factor(block.h), transposed(factor(block.w)), {logits, DType::f32, false, step}, block.b);
 
     // A row gets one warp for every 256 groups of 8 logits, so that a thread reads at most eight groups. A row gets at
     // most 32 warps; in longer rows, a thread reads more groups.

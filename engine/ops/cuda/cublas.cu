@@ -8,7 +8,8 @@
 // B is the first factor and A the second, m and n are swapped, and the leading dimension of each matrix is the
 // distance between its stored rows. cuBLASLt reads the memory of each factor as the transposed matrix, and the
 // requested product needs just this matrix. cuBLASLt must transpose a factor only if `transposed` is set. The bias of
-// cuBLASLt has an element for every row of C^T, that is, for every column of C.
+// cuBLASLt has an element for every row of C^T, that is, for every column of C. Its epilogue BGRADB sums the columns of
+// its second factor A^T, that is, the rows of A.
 //
 // For each shape, the first algorithm that cuBLASLt suggests is used and remembered; if it suggests none, this is
 // remembered too. If the algorithm splits the sum over K into parts, the parts are added in float in a separate step,
@@ -97,6 +98,10 @@ struct Plan {
     cublasLtMatmulAlgo_t algorithm = {};
 };
 
+// Returns the vector that cuBLASLt's epilogue reads (the bias) or writes (the sums of the rows of A, which is the second
+// factor of cuBLASLt), or null.
+const void* vector_of(const Multiplication& p) { return p.bias ? p.bias : p.sums; }
+
 template <class T>
 void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t what, T value) {
     lt().expect(lt().set_operation(operation, what, &value, sizeof value), "describing a product");
@@ -142,10 +147,11 @@ Plan make_plan(const Multiplication& p) {
     lt().expect(lt().make_operation(&plan.operation, sums, CUDA_R_32F), "describing a product");
     set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t(p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
     set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, std::int32_t(p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
-    if (p.bias) {
-        set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t(CUBLASLT_EPILOGUE_BIAS));
-        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, std::int32_t(CUDA_R_32F));
-        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);  // affects the choice of the algorithm
+    if (const void* vector = vector_of(p)) {
+        const std::uint32_t epilogue = p.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_BGRADB;
+        set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, std::int32_t(type_of(p.c.dtype)));
+        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);  // affects the choice of the algorithm
     }
     plan.first = layout_of(p.b.dtype, p.b.transposed, p.b.row, p.k, p.n);
     plan.second = layout_of(p.a.dtype, p.a.transposed, p.a.row, p.m, p.k);
@@ -155,7 +161,7 @@ Plan make_plan(const Multiplication& p) {
 }
 
 Plan& plan_for(const Multiplication& p) {
-    using Key = std::array<std::int64_t, 17>;
+    using Key = std::array<std::int64_t, 18>;
     static std::map<Key, Plan> plans;
     const Key key{p.m,
                   p.n,
@@ -172,7 +178,8 @@ Plan& plan_for(const Multiplication& p) {
                   alignment_of(p.b.data),
                   alignment_of(p.c.data),
                   p.bias != nullptr,
-                  alignment_of(p.bias),
+                  p.sums != nullptr,
+                  alignment_of(vector_of(p)),
                   product_rule().tf32};
     auto found = plans.find(key);
     if (found == plans.end()) found = plans.emplace(key, make_plan(p)).first;
@@ -200,7 +207,7 @@ bool multiply(const Multiplication& p) {
     if (*why_no_cublas() != 0) return false;
     Plan& plan = plan_for(p);
     if (!plan.possible) return false;
-    if (p.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+    if (const void* vector = vector_of(p)) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
     const float one = 1, kept = p.c.add ? 1 : 0;
     const cublasStatus_t status =
         lt().multiply(lt().handle, plan.operation, &one, p.b.data, plan.first, p.a.data, plan.second, &kept, p.c.data,

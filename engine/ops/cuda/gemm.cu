@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // gemm(), the matrix product of the CUDA ops. It chooses between multiply() (cuBLASLt) and tiled_multiply() (the
-// engine's own kernel). It also handles what neither of them accepts: K = 0, factors of different types, and a bf16
-// result that has a bias or comes from f32 factors.
+// engine's own kernel). It also handles what neither of them accepts: K = 0, factors of different types, a bf16 result
+// of f32 factors, and an f32 bias of a bf16 result.
 #include "engine/ops/cuda/gemm.h"
 
 #include "engine/ops/cuda/workspace.cuh"
@@ -10,10 +10,13 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Types that name the workspaces (workspace.cuh) for float copies of A, B and C.
+// Types that name the workspaces (workspace.cuh) for float copies of A, B and C, for the bias rounded to bf16, and for
+// the gradient of the bias before it is added.
 struct WideA {};
 struct WideB {};
 struct WideC {};
+struct RoundedBias {};
+struct BiasGrad {};
 
 // Sets to = from or, if `add` is set, adds `from` to `to`. If the bias is not null, it is added, too. A row has n
 // numbers. The rows of `from` begin from_step numbers apart, and the rows of `to` begin to_step numbers apart. A null
@@ -65,6 +68,34 @@ void run_product(const Multiplication& p) {
     if (product_rule().deterministic || !multiply(p)) tiled_multiply(p);
 }
 
+// Returns the bias(N) of a bf16 result, rounded to bf16.
+const void* rounded(const View& bias, std::int64_t n) {
+    View to = bias;
+    to.dtype = DType::bf16, to.data = workspace<RoundedBias, bfloat16>(n);
+    convert_forward(bias, to);
+    return to.data;
+}
+
+// Computes the column sums of x(M,O) in float, in the same order as on the CPU. Stores them in sums(O) or, if sums.add
+// is set, adds them to sums(O).
+void column_sums(const View& x, const Grad& sums) {
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+        launch_column_sums(x.rows(), int(x.columns()), ElementOf<S>{x.as<S>(), x.columns()}, sums.view.as<float>(),
+                           sums.add);
+    });
+}
+
+// Lets cuBLASLt compute dw = dy^T x and db = the column sums of dy in one product. Returns false, and does nothing, if
+// it cannot.
+bool weight_gradients_at_once(const View& dy, const View& x, const Grad& dw, const Grad& db) {
+    const std::int64_t O = dy.columns(), I = x.columns(), M = x.rows();
+    if (!dw || !db || product_rule().deterministic || dy.dtype != x.dtype || O <= 0 || I <= 0 || M <= 0) return false;
+    float *to = db.view.as<float>(), *sums = db.add ? workspace<BiasGrad>(O) : to;
+    if (!multiply({O, I, M, transposed(factor(dy)), factor(x), product(dw.view, dw.add), nullptr, sums})) return false;
+    if (db.add) add_chunks(1, int(O), sums, int(O), to, true);
+    return true;
+}
+
 }  // namespace
 
 ProductRule& product_rule() {
@@ -73,26 +104,25 @@ ProductRule& product_rule() {
 }
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, DeviceFactor b, DeviceProduct c,
-          const float* bias) {
+          const View& bias) {
     for (DType type : {a.dtype, b.dtype, c.dtype}) expect_known(type);
     if (m <= 0 || n <= 0) return;
-    if (k <= 0) return copy(m, n, nullptr, bias, c);
+    if (k <= 0) return copy(m, n, nullptr, bias.as<float>(), c);
     if (a.dtype != b.dtype) a = widened<WideA>(a, m, k), b = widened<WideB>(b, k, n);
-    // Multiplication (multiply.h) does not allow a bf16 C with a bias or with f32 factors. The product is therefore
-    // computed in f32, and then rounded.
-    if (c.dtype == DType::bf16 && (bias || a.dtype == DType::f32)) {
+    // Multiplication (multiply.h) does not allow a bf16 C with f32 factors. The product is therefore computed in f32,
+    // and then rounded.
+    if (c.dtype == DType::bf16 && a.dtype == DType::f32) {
         float* wide = workspace<WideC>(m * n);
-        run_product({m, n, k, a, b, {wide, DType::f32, false}, nullptr});
-        return copy(m, n, wide, bias, c);
+        run_product({m, n, k, a, b, {wide, DType::f32, false}});
+        return copy(m, n, wide, bias.as<float>(), c);
     }
-    run_product({m, n, k, a, b, c, bias});
+    run_product({m, n, k, a, b, c, bias && c.dtype == DType::bf16 ? rounded(bias, n) : bias.data});
 }
 
-void column_sums(const View& x, const Grad& sums) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        launch_column_sums(x.rows(), int(x.columns()), ElementOf<S>{x.as<S>(), x.columns()}, sums.view.as<float>(),
-                           sums.add);
-    });
+void weight_gradients(const View& dy, const View& x, const Grad& dw, const Grad& db) {
+    if (weight_gradients_at_once(dy, x, dw, db)) return;
+    if (dw) gemm(dy.columns(), x.columns(), x.rows(), transposed(factor(dy)), factor(x), product(dw.view, dw.add));
+    if (db) column_sums(dy, db);
 }
 
 }  // namespace masquerade::DEVICE

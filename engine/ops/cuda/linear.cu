@@ -17,14 +17,12 @@ struct GeluOutputGrad {};
 }  // namespace
 
 void linear_forward(View x, View w, View b, View y) {
-    gemm(x.rows(), w.rows(), x.columns(), factor(x), transposed(factor(w)), product(y), b.as<float>());
+    gemm(x.rows(), w.rows(), x.columns(), factor(x), transposed(factor(w)), product(y), b);
 }
 
 void linear_backward(View dy, View x, View w, Grad dx, Grad dw, Grad db) {
-    const std::int64_t M = x.rows(), I = x.columns(), O = w.rows();
-    if (dx) gemm(M, I, O, factor(dy), factor(w), product(dx.view, dx.add));
-    if (dw) gemm(O, I, M, transposed(factor(dy)), factor(x), product(dw.view, dw.add));
-    if (db) column_sums(dy, db);
+    if (dx) gemm(x.rows(), x.columns(), w.rows(), factor(dy), factor(w), product(dx.view, dx.add));
+    weight_gradients(dy, x, dw, db);
 }
 
 void linear_gelu_forward(View x, View w, View b, GeluKind kind, View u, View a) {

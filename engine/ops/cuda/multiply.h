@@ -38,28 +38,34 @@ std::int64_t row_step(const Matrix& x, std::int64_t length) {
 }
 
 // C(M,N) = A(M,K) B(K,N), summed in float; M, N, K > 0. If c.add is set, the old C is added; if `bias` is not null,
-// bias(N) is added to every row. Allowed types:
+// bias(N) is added to every row. The bias has the type of C, as cuBLASLt requires. If C is bf16, it is rounded once,
+// after the bias is added. If `sums` is not null, sums(M) becomes the sums of the rows of A; then C is f32, and there is
+// no bias. Allowed types:
 //     A, B    C
 //     f32     f32            cuBLASLt rounds the factors to TF32 if ProductRule::tf32 is set
-//     bf16    f32 or bf16    with a bias, C must be f32, because cuBLASLt requires a bias of C's type
+//     bf16    f32 or bf16
 struct Multiplication {
     std::int64_t m, n, k;
     DeviceFactor a, b;
     DeviceProduct c;
-    const float* bias = nullptr;
+    const void* bias = nullptr;
+    float* sums = nullptr;
 };
 
 inline std::ostream& operator<<(std::ostream& to, const Multiplication& p) {
     return to << "a product (" << p.m << "," << p.k << ") " << name_of(p.a.dtype) << " times (" << p.k << "," << p.n
-              << ") " << name_of(p.b.dtype) << " in " << name_of(p.c.dtype) << (p.bias ? " with a bias" : "");
+              << ") " << name_of(p.b.dtype) << " in " << name_of(p.c.dtype) << (p.bias ? " with a bias" : "")
+              << (p.sums ? " with sums of rows" : "");
 }
 inline void expect_known(const Multiplication& p) {
     const bool f32 = p.a.dtype == DType::f32 && p.b.dtype == DType::f32 && p.c.dtype == DType::f32;
-    const bool bf16 = p.a.dtype == DType::bf16 && p.b.dtype == DType::bf16 &&
-                      (p.c.dtype == DType::f32 || (p.c.dtype == DType::bf16 && !p.bias));
-    if ((!f32 && !bf16) || p.m <= 0 || p.n <= 0 || p.k <= 0)
-        throw Error("no kernel makes ", p, "; expected f32 throughout, or bf16 in f32 or, without a ",
-                    "bias, in bf16, and sizes above 0");
+    const bool bf16 =
+        p.a.dtype == DType::bf16 && p.b.dtype == DType::bf16 && (p.c.dtype == DType::f32 || p.c.dtype == DType::bf16);
+    const bool sums = !p.sums || (p.c.dtype == DType::f32 && !p.bias);
+    if ((!f32 && !bf16) || !sums || p.m <= 0 || p.n <= 0 || p.k <= 0)
+        throw Error("no kernel makes ", p,
+                    "; expected f32 throughout, or bf16 in f32 or bf16, sizes above 0, and sums ",
+                    "of rows only in f32 and without a bias");
 }
 
 // The size of the tile of C that a block of tiled_multiply() computes. With `fitting`, tiled_multiply() chooses the
@@ -69,7 +75,7 @@ enum class TileSize { fitting, small, large };
 // multiply() and tiled_multiply() run on the stream of the ops and copy nothing to the host. They allocate no device
 // memory, except for a workspace at the first product. The same factors always give the same bits.
 //     multiply         returns false, and does nothing, if cuBLASLt is not available or has no kernel for this shape
-//     tiled_multiply   the bits of an element depend only on its row of A, its column of B and K
+//     tiled_multiply   the bits of an element depend only on its row of A, its column of B and K; computes no `sums`
 //     product_rule     returns the rule that choose_products() has set
 //     why_no_cublas    returns "" if cuBLASLt can be used, else the reason why not
 namespace cuda {

@@ -97,7 +97,7 @@ struct Tiles {
 // Computes one tile (M,N) of C, adding K of the `depth` terms at a time.
 template <class T, class S, int M, int N, int K>
 __global__ void __launch_bounds__(tile_threads)
-    product_kernel(Lines<T> a, Lines<T> b, S* c, std::int64_t c_step, const float* bias, std::int64_t m, std::int64_t n,
+    product_kernel(Lines<T> a, Lines<T> b, S* c, std::int64_t c_step, const S* bias, std::int64_t m, std::int64_t n,
                    std::int64_t depth, bool add) {
     Tiles<T, M, N, K>& tiles = *dynamic_shared<Tiles<T, M, N, K>>();
     const unsigned across = unsigned((n + N - 1) / N);
@@ -117,7 +117,8 @@ __global__ void __launch_bounds__(tile_threads)
         __syncthreads();
     }
     sum.each([&](int i, int j, float x) {
-        if (i < rows && j < columns) put(c[(row + i) * c_step + column + j], bias ? x + bias[column + j] : x, add);
+        if (i < rows && j < columns)
+            put(c[(row + i) * c_step + column + j], bias ? x + float(bias[column + j]) : x, add);
     });
 }
 
@@ -142,7 +143,7 @@ void launch_product(const Multiplication& p) {
     launch<product_kernel<T, S, M, N, K>>(unsigned(tiles), tile_threads, sizeof(Tiles<T, M, N, K>),
                                           lines_of<T>(p.a, p.m, p.k, !p.a.transposed),
                                           lines_of<T>(p.b, p.n, p.k, p.b.transposed), static_cast<S*>(p.c.data),
-                                          row_step(p.c, p.n), p.bias, p.m, p.n, p.k, p.c.add);
+                                          row_step(p.c, p.n), static_cast<const S*>(p.bias), p.m, p.n, p.k, p.c.add);
 }
 
 // Chooses the tile size. Large tiles read less memory. Small tiles keep all multiprocessors busy if C is small, and
@@ -162,6 +163,7 @@ void choose_tiles(const Multiplication& p, TileSize size) {
 
 void tiled_multiply(const Multiplication& p, TileSize size) {
     expect_known(p);
+    if (p.sums) throw Error("tiled_multiply: ", p, "; expected no sums of rows, which only multiply() computes");
     if (p.a.dtype == DType::f32) return choose_tiles<float, float>(p, size);
     if (p.c.dtype == DType::f32) return choose_tiles<bfloat16, float>(p, size);
     choose_tiles<bfloat16, bfloat16>(p, size);
