@@ -214,7 +214,12 @@ define nvcc_compile
 endef
 $(CUDA_BUILD)/%.o: %.cpp $(CUDA_BUILD)/flags ; $(nvcc_compile)
 $(CUDA_BUILD)/%.o: %.cu $(CUDA_BUILD)/flags ; $(nvcc_compile)
-checked := $(cuda_objects) $(patsubst %.cu,$(CUDA_BUILD)/%.o,$(wildcard tests/emulator/*.cu))
+# Kernels of tests, beside what NVIDIA's libraries compute: a library of its own where a GPU answers.
+oracle  := $(CUDA_BUILD)/tests/cuda/oracle/curand.o
+$(BUILD)/curand.so: $(oracle)
+	@echo '  link $@'
+	$(Q)$(NVCC) -shared -cudart static -nodlink $< -o $@
+checked := $(cuda_objects) $(oracle) $(patsubst %.cu,$(CUDA_BUILD)/%.o,$(wildcard tests/emulator/*.cu))
 -include $(checked:.o=.d)
 cuda-objects: $(checked)
 cuda-check:
@@ -254,7 +259,7 @@ tidy:
 	    'clang-tidy -quiet "$$@" -- -std=c++17 -I. -march=$(MARCH) -Wno-c++20-extensions 2>/dev/null' sh
 
 # Where a GPU answers: every op there, up the ladder, and under compute-sanitizer; its speed, beside PyTorch's.
-gpu-test: $(BUILD)/tests $(BUILD)/bench $(cuda_here) ; @tools/make/gpu_half_hour.sh test $(or $(GPU_OUT),build/gpu) $(BUILD)
+gpu-test: $(BUILD)/tests $(BUILD)/bench $(cuda_here) $(if $(cuda_here),$(BUILD)/curand.so) ; @tools/make/gpu_half_hour.sh test $(or $(GPU_OUT),build/gpu) $(BUILD)
 gpu-bench: $(BUILD)/bench $(cuda_here) ; @tools/make/gpu_half_hour.sh bench $(or $(GPU_OUT),build/gpu) $(BUILD)
 
 # Device libraries that need no GPU, linked as the real one is.
@@ -295,12 +300,12 @@ $(BUILD)/obj/tests/emulator/%.o: flags += $(if $(watched),-DWATCHES_MEMORY,-fno-
 # runtime and cuBLASLt. One library plays both, so a captured step has their work in its order. For one architecture.
 ifneq ($(one_arch),)
 ptx          := $(BUILDS)/ptx
-ptx_kernels  := $(cuda_objects:$(CUDA_BUILD)/%.o=$(ptx)/%.o)
+ptx_kernels  := $(patsubst $(CUDA_BUILD)/%.o,$(ptx)/%.o,$(cuda_objects) $(oracle))
 ptx_emulator := $(patsubst %,$(ptx)/tests/%.o,$(addprefix emulator/,run meet fiber memory fragments) ptx/kernels)
 ptx_stand_in := $(ptx)/tests/ptx/runtime.o $(ptx)/tests/ptx/cublas.o
 ptx-test: $(ptx)/libmasquerade_cuda.so $(BUILD)/tests
 	@MASQUERADE_CUDA=$(CURDIR)/$< MASQUERADE_CUBLAS=$(CURDIR)/$< $(BUILD)/tests --test-case='$(or $(ONLY),gpu: *)'
-$(ptx)/libmasquerade_cuda.so: $(cuda_objects) $(ptx_kernels) $(ptx_emulator) $(ptx_stand_in) tests/ptx/exports.map
+$(ptx)/libmasquerade_cuda.so: $(cuda_objects) $(oracle) $(ptx_kernels) $(ptx_emulator) $(ptx_stand_in) tests/ptx/exports.map
 	@echo '  link $@'
 	$(Q)$(CXX) -shared $(filter %.o,$^) -o $@ $(LDFLAGS) -Wl,-Bsymbolic,-z,defs,--version-script=tests/ptx/exports.map $(FMT_LIB) -ldl
 $(ptx_kernels): $(ptx)/%.o: $(CUDA_BUILD)/%.o tests/ptx/translate.py tests/ptx/ptx.h tests/ptx/kernels.h tests/emulator/block.h

@@ -25,12 +25,25 @@ inline const CudaLibrary* gpu() {
     return found;
 }
 
-// The counts of the stand-in for CUDA's runtime (tests/ptx). Null if another library plays the GPU.
-inline const ptx::StreamCounts* stand_in_counts() {
+// A function of the library that MASQUERADE_CUDA names, or null.
+template <class Function>
+Function* function_of_gpu(const char* name) {
     const char* const path = std::getenv("MASQUERADE_CUDA");
     void* const library = gpu() && path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
-    const auto counts = library ? reinterpret_cast<ptx::StreamCounts* (*)()>(dlsym(library, "stream_counts")) : nullptr;
+    return library ? reinterpret_cast<Function*>(dlsym(library, name)) : nullptr;
+}
+// The counts of the stand-in for CUDA's runtime (tests/ptx). Null if another library plays the GPU.
+inline const ptx::StreamCounts* stand_in_counts() {
+    const auto counts = function_of_gpu<ptx::StreamCounts*()>("stream_counts");
     return counts ? counts() : nullptr;
+}
+// philox_beside_curand() of tests/cuda/oracle: in the stand-in's library, or in one that lies beside the tests. Null if
+// there is none.
+inline auto philox_beside_curand() {
+    using Function = int(int count, const void* questions, void* answers);
+    Function* found = function_of_gpu<Function>("philox_beside_curand");
+    void* const library = found ? nullptr : dlopen(beside_the_tests("curand.so").c_str(), RTLD_NOW);
+    return library ? reinterpret_cast<Function*>(dlsym(library, "philox_beside_curand")) : found;
 }
 
 // Device::cuda is the GPU while this lives.

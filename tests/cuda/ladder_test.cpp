@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Rung 3: the ops of a device that has a memory of its own. On a GPU where one answers: what the CUDA library computes.
 // Everywhere: the staging of these tests, on the fake device, whose ops are the CPU's.
+#include <array>
+
 #include "tests/cuda/gpu.h"
 #include "tests/ladder_climb.h"
 #include "tests/train/files.h"
@@ -50,6 +52,30 @@ std::string fault_of_linear(void (*forward)(View, View, View, View), RowsAlone r
     }
 #include "engine/ops/ops.h"
 #undef OP
+
+TEST_CASE("gpu: Philox has the words of cuRAND" * doctest::description("runs where a GPU answers") *
+          doctest::skip(!gpu())) {
+    Gpu used;
+    if (std::string(cuda_runtime().facts().name) == "fake GPU") return;
+    const auto compute = philox_beside_curand();
+    INFO("curand.so beside the tests: make gpu-test builds it");
+    REQUIRE((compute != nullptr));
+    constexpr int count = 1000;
+    std::vector<std::array<std::uint32_t, 6>> questions(count);
+    std::vector<std::array<std::array<std::uint32_t, 4>, 2>> answers(count);
+    Sequence random(1, "questions");
+    for (auto& question : questions)
+        for (std::uint32_t& word : question) word = random.bits();
+    questions[0] = {}, questions[1].fill(UINT32_MAX);
+    REQUIRE(compute(count, questions.data(), answers.data()) == 0);
+    for (int i = 0; i < count; i++) {
+        const auto& q = questions[std::size_t(i)];
+        const Four here = philox({{q[0], q[1], q[2], q[3]}}, q[4], q[5]);
+        const auto& [ours, theirs] = answers[std::size_t(i)];
+        CHECK(ours == theirs);
+        CHECK(std::equal(theirs.begin(), theirs.end(), here.v));
+    }
+}
 
 TEST_CASE("device memory: the ladder sends what ops read and fetches what they write") {
     FakeDevice fake;

@@ -25,11 +25,11 @@ for header in fmt/format.h nlohmann/json.hpp CLI/CLI.hpp doctest/doctest.h; do
     cp -rL "$folder" "$pack/headers"
 done
 
-targets=("${files[@]/#/$builds/release/}" "$builds/cuda/libmasquerade_cuda.so")
+targets=("${files[@]/#/$builds/release/}" "$builds/cuda/libmasquerade_cuda.so" "$builds/release/curand.so")
 make BUILDS=$builds CONFIG=release MARCH=x86-64-v3 CUDA_ARCHS=90 DEPS="$PWD/$pack/headers" TEST_LIBS= \
     CPPFLAGS=-DWITHOUT_UTF8PROC "${targets[@]}"
 cp "${targets[@]}" "$pack"
-(cd "$pack" && strip libmasquerade_cuda.so "${files[@]}")
+(cd "$pack" && strip libmasquerade_cuda.so curand.so "${files[@]}")
 
 # The programs may need only the C and C++ runtime libraries, because the target machine may have no other libraries.
 foreign=$(readelf -d "$pack"/*.so "$pack"/{tests,bench,train,generate,evaluate} |

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Philox as cuRAND computes it, beside engine/base/random.h, in one kernel. A library of its own, for tests.
+#include <curand_philox4x32_x.h>
+
+#include "engine/base/random.h"
+
+namespace {
+
+struct Question {
+    std::uint32_t counter[4], key[2];
+};
+struct Answer {
+    std::uint32_t ours[4], theirs[4];
+};
+
+__global__ void philox_kernel(int count, const Question* questions, Answer* answers) {
+    const int i = int(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i >= count) return;
+    const Question q = questions[i];
+    const masquerade::Four ours =
+        masquerade::philox({{q.counter[0], q.counter[1], q.counter[2], q.counter[3]}}, q.key[0], q.key[1]);
+    const uint4 theirs = curand_Philox4x32_10(make_uint4(q.counter[0], q.counter[1], q.counter[2], q.counter[3]),
+                                              make_uint2(q.key[0], q.key[1]));
+    answers[i] = {{ours[0], ours[1], ours[2], ours[3]}, {theirs.x, theirs.y, theirs.z, theirs.w}};
+}
+
+}  // namespace
+
+// `questions` are counter and key, 6 words each; `answers` become the engine's four words, then cuRAND's. Returns an
+// error of CUDA, or 0.
+extern "C" __attribute__((visibility("default"))) int philox_beside_curand(int count, const void* questions, void* answers) {
+    cudaStream_t stream = nullptr;
+    Question* asked = nullptr;
+    Answer* found = nullptr;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaMalloc(&asked, std::size_t(count) * sizeof(Question));
+    cudaMalloc(&found, std::size_t(count) * sizeof(Answer));
+    cudaMemcpyAsync(asked, questions, std::size_t(count) * sizeof(Question), cudaMemcpyHostToDevice, stream);
+    philox_kernel<<<(count + 63) / 64, 64, 0, stream>>>(count, asked, found);
+    cudaMemcpyAsync(answers, found, std::size_t(count) * sizeof(Answer), cudaMemcpyDeviceToHost, stream);
+    cudaStreamSynchronize(stream);
+    cudaFree(asked);
+    cudaFree(found);
+    return int(cudaGetLastError());
+}
