@@ -29,14 +29,16 @@ HD A squared_relu_grad(A x) {
 
 // y (F) = g(a) b. A row x (2F) holds the gate a, then the value b; g is an activation.   Shazeer 2020
 template <class S, class A, A g(A), class Lanes>
-HD void glu_row(Lanes lanes, const S* x, S* y, int F) {
-    store(lanes, F, y, false, [&](int i) { return g(A(x[i])) * A(x[F + i]); });
+HD void glu_row(Lanes lanes, Row<Lanes, const S> x, Row<Lanes, S> y, int F) {
+    const auto b = x + F;
+    store(lanes, F, y, false, [&](auto i) { return g(A(x[i])) * A(b[i]); });
 }
 // da = dy b g'(a),  db = dy g(a)
 template <class S, class A, A g(A), A slope(A), class Lanes>
-HD void glu_row_grad(Lanes lanes, const S* dy, const S* x, S* dx, bool add, int F) {
-    store(lanes, F, dx, add, [&](int i) { return A(dy[i]) * A(x[F + i]) * slope(A(x[i])); });
-    store(lanes, F, dx + F, add, [&](int i) { return A(dy[i]) * g(A(x[i])); });
+HD void glu_row_grad(Lanes lanes, Row<Lanes, const S> dy, Row<Lanes, const S> x, Row<Lanes, S> dx, bool add, int F) {
+    const auto b = x + F;
+    store(lanes, F, dx, add, [&](auto i) { return A(dy[i]) * A(b[i]) * slope(A(x[i])); });
+    store(lanes, F, dx + F, add, [&](auto i) { return A(dy[i]) * g(A(x[i])); });
 }
 
 }  // namespace masquerade

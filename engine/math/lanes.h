@@ -44,6 +44,15 @@ HD void put(S& to, A value, bool add) {
 
 struct OneLane {};
 
+// How formulas read and write a row of numbers of type T: x[i] is number i, and x + n is the row from number n on. The
+// type is an address, unless a type of lanes has a RowType of its own.
+template <class Lanes, class T>
+struct RowType {
+    using type = T*;
+};
+template <class Lanes, class T>
+using Row = typename RowType<Lanes, T>::type;
+
 // Calls f(i) for i < n.
 template <class F>
 HD void each(OneLane, int n, F f) {

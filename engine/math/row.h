@@ -9,29 +9,35 @@ namespace masquerade {
 
 // y = (x - mean) * rstd * w + b,  rstd = 1 / sqrt(variance + eps)
 template <class S, class A, class Lanes>
-HD void layernorm_row(Lanes lanes, const S* x, const A* w, const A* b, S* y, A* mean, A* rstd, int C, double eps) {
-    A m = sum(lanes, C, [&](int i) { return A(x[i]); }) / A(C);
-    A v = sum(lanes, C, [&](int i) { return (A(x[i]) - m) * (A(x[i]) - m); }) / A(C);
+HD void layernorm_row(Lanes lanes, Row<Lanes, const S> x, Row<Lanes, const A> w, Row<Lanes, const A> b, Row<Lanes, S> y,
+                      A* mean, A* rstd, int C, double eps) {
+    A m = sum(lanes, C, [&](auto i) { return A(x[i]); }) / A(C);
+    A v = sum(lanes, C, [&](auto i) { return (A(x[i]) - m) * (A(x[i]) - m); }) / A(C);
     A r = A(1) / sqrt_of(v + A(eps));
-    store(lanes, C, y, false, [&](int i) { return (A(x[i]) - m) * r * w[i] + b[i]; });
+    store(lanes, C, y, false, [&](auto i) { return (A(x[i]) - m) * r * w[i] + b[i]; });
     if (first(lanes)) {
         *mean = m;
         *rstd = r;
     }
 }
 // dx = rstd * (g - mean(g) - xhat * mean(g * xhat)),  g = dy * w,  xhat = (x - mean) * rstd
-template <class S, class A>
+template <class S, class A, class Lanes>
 struct LayerNormGrad {
-    const S *dy, *x;
-    const A* w;
+    Row<Lanes, const S> dy, x;
+    Row<Lanes, const A> w;
     A m, r, mean_g, mean_gx;
-    HD A operator()(int i) const { return r * (A(dy[i]) * w[i] - mean_g - (A(x[i]) - m) * r * mean_gx); }
+    template <class Index>
+    HD A operator()(Index i) const {
+        return r * (A(dy[i]) * w[i] - mean_g - (A(x[i]) - m) * r * mean_gx);
+    }
 };
 // Returns the gradient dx of one row, as an object that is called with the index of a column.
 template <class S, class A, class Lanes>
-HD LayerNormGrad<S, A> layernorm_row_grad(Lanes lanes, const S* dy, const S* x, const A* w, A m, A r, int C) {
+HD LayerNormGrad<S, A, Lanes> layernorm_row_grad(Lanes lanes, Row<Lanes, const S> dy, Row<Lanes, const S> x,
+                                                 Row<Lanes, const A> w, A m, A r, int C) {
     Two<A> total = sums(
-        lanes, C, [&](int i) { return A(dy[i]) * w[i]; }, [&](int i) { return A(dy[i]) * w[i] * ((A(x[i]) - m) * r); });
+        lanes, C, [&](auto i) { return A(dy[i]) * w[i]; },
+        [&](auto i) { return A(dy[i]) * w[i] * ((A(x[i]) - m) * r); });
     A mean_g = total.first / A(C), mean_gx = total.second / A(C);
     return {dy, x, w, m, r, mean_g, mean_gx};
 }
@@ -44,25 +50,38 @@ HD auto log_sum_exp(Lanes lanes, int n, F f) {
     return from + log_of(sum(lanes, n, [&](int i) { return exp_of(f(i) - from); }));
 }
 
-// Rotates the pairs (2i, 2i+1) of one head by the angles of the token's position. For pair i, turn[2i] is the cosine of
-// the angle, and turn[2i+1] the sine. The forward has direction 1; the backward is the inverse rotation, with direction
-// -1. x and y may be the same array.
+// Sets the numbers of each pair of each head (D) to the two results of f or, if `add` is true, adds these to them. The
+// numbers i and j = i + 1 of the row are numbers k and l = k + 1 of a head, for even k. Calls f(i, j, k, l).
+template <class Lanes, class S, class F>
+HD void store_pairs(Lanes lanes, int heads, int D, S* to, bool add, F f) {
+    for (int begin = 0; begin < heads * D; begin += D)
+        each(lanes, D / 2, [&](int pair) {
+            const int k = 2 * pair, i = begin + k;
+            const auto two = f(i, i + 1, k, k + 1);
+            put(to[i], two.first, add);
+            put(to[i + 1], two.second, add);
+        });
+}
+// Rotates the pairs (2i, 2i+1) of every head by the angles of the token's position. All heads use the same cosines and
+// sines: for pair i of a head, turn[2i] is the cosine of the angle, and turn[2i+1] the sine. The forward has direction
+// 1; the backward is the inverse rotation, with direction -1. x and y may be the same array.
 //     y[2i] = x[2i] cos - x[2i+1] sin,   y[2i+1] = x[2i+1] cos + x[2i] sin
 template <class S, class A, class Lanes>
-HD void rotary_pairs(Lanes lanes, const S* x, const A* turn, A direction, S* y, bool add, int pairs) {
-    each(lanes, pairs, [&](int p) {
-        A c = turn[2 * p], s = direction * turn[2 * p + 1];
-        A a = A(x[2 * p]), b = A(x[2 * p + 1]);
-        put(y[2 * p], mul_add(a, c, -(b * s)), add);
-        put(y[2 * p + 1], mul_add(b, c, a * s), add);
+HD void rotary_pairs(Lanes lanes, Row<Lanes, const S> x, Row<Lanes, const A> turn, A direction, Row<Lanes, S> y,
+                     bool add, int heads, int D) {
+    store_pairs(lanes, heads, D, y, add, [&](auto i, auto j, auto k, auto l) {
+        A c = turn[k], s = direction * turn[l];
+        A a = A(x[i]), b = A(x[j]);
+        return Two<A>{mul_add(a, c, -(b * s)), mul_add(b, c, a * s)};
     });
 }
-// Rotates every head (D) in the first `columns` columns, and copies the other columns. All heads use the same D / 2
-// cosines and D / 2 sines in `turn`.
+// Rotates every head (D) in the first `columns` columns, and copies the other columns.
 template <class S, class A, class Lanes>
-HD void rotary_row(Lanes lanes, const S* x, const A* turn, A direction, S* y, bool add, int columns, int D, int C) {
-    for (int head = 0; head < columns; head += D) rotary_pairs(lanes, x + head, turn, direction, y + head, add, D / 2);
-    store(lanes, C - columns, y + columns, add, [&](int i) { return A(x[columns + i]); });
+HD void rotary_row(Lanes lanes, Row<Lanes, const S> x, Row<Lanes, const A> turn, A direction, Row<Lanes, S> y, bool add,
+                   int columns, int D, int C) {
+    rotary_pairs<S, A>(lanes, x, turn, direction, y, add, columns / D, D);
+    const auto rest = x + columns;
+    store(lanes, C - columns, y + columns, add, [&](auto i) { return A(rest[i]); });
 }
 
 // y = x * inverse,  inverse = 1 / max(|x|, 1e-6)

@@ -35,6 +35,17 @@ ByRow<T> by_row(const View& v) {
     return by_row<T>(v, v.shape.rank > 1 ? v.columns() : 1);
 }
 
+// An argument that passes, as row n, row rows[n] of a matrix or, if `rows` is null, row n.
+template <class T>
+struct ChosenRow {
+    ByRow<T> all;
+    const int* rows;
+};
+template <class T>
+ChosenRow<T> chosen_row(const View& v, const int* rows) {
+    return {by_row<T>(v), rows};
+}
+
 // An argument of point_call() that passes number i of a tensor. A ByPoint is also a function of i, so it can be passed
 // to store_points() without point_call().
 template <class T>
@@ -67,10 +78,14 @@ HD Parameter argument_at(const T& same_for_all, std::int64_t) {
 }
 template <class Parameter, class T>
 HD Parameter argument_at(const ByRow<T>& a, std::int64_t n) {
-    if constexpr (std::is_pointer_v<Parameter>)
+    if constexpr (std::is_convertible_v<T*, Parameter>)
         return a.data ? a.data + n * a.step : nullptr;
     else
         return Parameter(a.data[n * a.step]);
+}
+template <class Parameter, class T>
+HD Parameter argument_at(const ChosenRow<T>& a, std::int64_t n) {
+    return argument_at<Parameter>(a.all, a.rows ? a.rows[n] : n);
 }
 template <class Parameter, class T>
 HD Parameter argument_at(const ByPoint<T>& a, std::int64_t i) {
@@ -93,9 +108,9 @@ struct Held {
 };
 template <class Function, Function function, class Places, class... T>
 struct FunctionCall;
-template <class... P, void (*function)(Lanes, P...), std::size_t... I, class... T>
-struct FunctionCall<void (*)(Lanes, P...), function, std::index_sequence<I...>, T...> : Held<I, T>... {
-    HD void operator()(Lanes lanes, std::int64_t n) const { function(lanes, argument_at<P>(Held<I, T>::value, n)...); }
+template <class L, class... P, void (*function)(L, P...), std::size_t... I, class... T>
+struct FunctionCall<void (*)(L, P...), function, std::index_sequence<I...>, T...> : Held<I, T>... {
+    HD void operator()(Lanes, std::int64_t n) const { function(L(), argument_at<P>(Held<I, T>::value, n)...); }
 };
 template <class A, class... P, A (*function)(P...), std::size_t... I, class... T>
 struct FunctionCall<A (*)(P...), function, std::index_sequence<I...>, T...> : Held<I, T>... {
@@ -110,9 +125,19 @@ std::tuple<T> parts_of(const T& x) {
     return {x};
 }
 inline std::tuple<View, bool> parts_of(const Grad& grad) { return {grad.view, grad.add}; }
+template <class Parameter>
+struct ElementOfRow {
+    using type = std::remove_const_t<Parameter>;
+};
+template <class T>
+struct ElementOfRow<T*> : ElementOfRow<T> {};
+#ifdef HAS_WARPS
+template <class T>
+struct ElementOfRow<PacketRow<T>> : ElementOfRow<T> {};
+#endif
 template <class Parameter, class T>
 auto row_argument(const T& x) {
-    using Element = std::remove_const_t<std::remove_pointer_t<Parameter>>;
+    using Element = typename ElementOfRow<Parameter>::type;
     if constexpr (std::is_same_v<T, View>)
         return by_row<Element>(x);
     else if constexpr (std::is_same_v<T, Ints>)
@@ -124,8 +149,8 @@ template <class Function, Function function, class Places, class... T>
 auto function_call(T... arguments) {
     return FunctionCall<Function, function, Places, T...>{{arguments}...};
 }
-template <auto function, class Tuple, class... P, std::size_t... I>
-auto call_of_parts(const Tuple& all, void (*)(Lanes, P...), std::index_sequence<I...> places) {
+template <auto function, class Tuple, class L, class... P, std::size_t... I>
+auto call_of_parts(const Tuple& all, void (*)(L, P...), std::index_sequence<I...> places) {
     return function_call<decltype(function), function, decltype(places)>(row_argument<P>(std::get<I>(all))...);
 }
 template <auto function, class... T>

@@ -16,12 +16,12 @@ struct Drop {
     A scale;
 
     // Sets to[i] = f(i, drop, A(x[i]) ...) for each of the C columns i of row n or, if `add` is true, adds f(...) to
-    // to[i]. drop(v) returns v / (1 - rate) if dropout keeps column i of this row, else 0. If the rate is 0, no random
-    // numbers are drawn. On CUDA, a lane computes four columns, and loads four numbers of each row x at once.
-    template <class S, class Lanes, class F, class... X>
-    HD void store_row(Lanes lanes, std::int64_t n, int C, S* to, bool add, F f, const X*... x) const {
+    // to[i]. `to` and each x are of type Row. drop(v) returns v / (1 - rate) if dropout keeps column i of this row,
+    // else 0. If the rate is 0, no random numbers are drawn.
+    template <class Lanes, class To, class F, class... X>
+    HD void store_row(Lanes lanes, std::int64_t n, int C, To to, bool add, F f, X... x) const {
         if (threshold == 0)
-            return store(lanes, C, to, add, [&](int i) {
+            return store(lanes, C, to, add, [&](auto i) {
                 return f(
                     i, [](A v) { return v; }, A(x[i])...);
             });
@@ -29,20 +29,12 @@ struct Drop {
         // member again after each store.
         const std::uint32_t least = threshold;
         const A kept = scale;
-#ifdef HAS_WARPS
-        const bool aligned = is_aligned(to, 4 * sizeof(S)) && (is_aligned(x, 4 * sizeof(X)) && ...);
-#endif
         each_draw(lanes, stream, document[n], position[n], C,
-                  [&](OneLane lane, int begin, int count, const std::uint32_t* words) {
-                      const auto of = [&](int k, auto... v) {
+                  [&](auto lane, int begin, int count, const std::uint32_t* words) {
+                      store(lane, count, to + begin, add, [&](auto k) {
                           return f(
-                              begin + k, [&](A u) { return dropout(u, words[k], least, kept); }, A(v)...);
-                      };
-#ifdef HAS_WARPS
-                      if (aligned && count == 4)
-                          return store_four(to + begin, add, of, packet_at<Group<X, 4>>(x + begin)...);
-#endif
-                      store(lane, count, to + begin, add, [&](int k) { return of(k, x[begin + k]...); });
+                              begin + k, [&](A u) { return dropout(u, words[k], least, kept); }, A(x[begin + k])...);
+                      });
                   });
     }
 };

@@ -8,16 +8,19 @@
 namespace masquerade::DEVICE {
 namespace {
 
-template <class S, class A>
-HD void drop_row(Lanes lanes, const Drop<A>& drop, std::int64_t n, const S* x, S* y, bool add, int C) {
+template <class S, class A, class Lanes>
+HD void drop_row(Lanes lanes, const Drop<A>& drop, std::int64_t n, Row<Lanes, const S> x, Row<Lanes, S> y, bool add,
+                 int C) {
     drop.store_row(
-        lanes, n, C, y, add, [](int, auto dropped, A v) { return dropped(v); }, x);
+        lanes, n, C, y, add, [](auto, auto dropped, A v) { return dropped(v); }, x);
 }
 
 void drop_rows(const View& x, const RowNames& rows, const DropoutRule& rule, const Grad& y) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         Drop<A> drop = checked_drop<A>("dropout", x, rows, rule);
-        for_each_row(x.rows(), row_call<drop_row<S, A>>(drop, Number(), x, y, int(x.columns())));
+        for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
+                         return row_call<drop_row<S, A, Lanes>>(drop, Number(), x, y, int(x.columns()));
+                     }));
     });
 }
 

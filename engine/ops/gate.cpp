@@ -4,29 +4,44 @@
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
+namespace {
+
+// Runs glu with the activation g.
+template <class S, class A, A g(A)>
+void forward(const View& x, const View& y) {
+    for_each_row(y.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
+                     return row_call<glu_row<S, A, g, Lanes>>(x, y, int(y.columns()));
+                 }));
+}
+template <class S, class A, A g(A), A slope(A)>
+void backward(const View& dy, const View& x, const Grad& dx) {
+    for_each_row(dy.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
+                     return row_call<glu_row_grad<S, A, g, slope, Lanes>>(dy, x, dx, int(dy.columns()));
+                 }));
+}
+
+}  // namespace
 
 void glu_forward(View x, GateKind kind, View y) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        const int F = int(y.columns());
         if (kind == GateKind::silu)
-            for_each_row(y.rows(), row_call<glu_row<S, A, silu<A>, Lanes>>(x, y, F));
+            forward<S, A, silu<A>>(x, y);
         else if (kind == GateKind::gelu)
-            for_each_row(y.rows(), row_call<glu_row<S, A, gelu<A>, Lanes>>(x, y, F));
+            forward<S, A, gelu<A>>(x, y);
         else
-            for_each_row(y.rows(), row_call<glu_row<S, A, gelu_tanh<A>, Lanes>>(x, y, F));
+            forward<S, A, gelu_tanh<A>>(x, y);
     });
 }
 
 void glu_backward(View dy, View x, GateKind kind, Grad dx) {
     if (!dx) return;
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        const int F = int(dy.columns());
         if (kind == GateKind::silu)
-            for_each_row(dy.rows(), row_call<glu_row_grad<S, A, silu<A>, silu_grad<A>, Lanes>>(dy, x, dx, F));
+            backward<S, A, silu<A>, silu_grad<A>>(dy, x, dx);
         else if (kind == GateKind::gelu)
-            for_each_row(dy.rows(), row_call<glu_row_grad<S, A, gelu<A>, gelu_grad<A>, Lanes>>(dy, x, dx, F));
+            backward<S, A, gelu<A>, gelu_grad<A>>(dy, x, dx);
         else
-            for_each_row(dy.rows(), row_call<glu_row_grad<S, A, gelu_tanh<A>, gelu_tanh_grad<A>, Lanes>>(dy, x, dx, F));
+            backward<S, A, gelu_tanh<A>, gelu_tanh_grad<A>>(dy, x, dx);
     });
 }
 

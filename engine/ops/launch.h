@@ -45,8 +45,23 @@ namespace DEVICE {
 
 #ifdef HAS_WARPS
 using Lanes = WarpLanes;  // the 32 threads of a warp, which compute a row together
+
+// Returns make(lanes), a stage of for_each_row() that computes rows with `lanes`. On CUDA, `make` is called for two
+// types of lanes. If all rows are aligned, a lane computes several consecutive numbers of type S at a time: as many as
+// a packet of 16 bytes has (cuda/packet_rows.cuh). If for_each_row() gets several stages, all must come from here.
+template <class S, class Make>
+auto in_packets(Make make) {
+    auto packed = make(GroupLanes<per_packet<S>>{});
+    auto plain = make(Lanes{});
+    return TwoForms<decltype(packed), decltype(plain)>{packed, plain};
+}
 #else
 using Lanes = OneLane;
+
+template <class S, class Make>
+auto in_packets(Make make) {
+    return make(Lanes{});
+}
 // Returns an address at which kernels can read `numbers`. On the CPU, the address is valid while `numbers` exists. On
 // CUDA, it is valid until the next call with the same Tag; each table that an op uses has its own Tag.
 template <class Tag>

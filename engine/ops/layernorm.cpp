@@ -10,26 +10,29 @@ namespace masquerade::DEVICE {
 namespace {
 
 // Computes row n of s = x + dropout(f).
-template <class S, class A>
-HD void residual_row(Lanes lanes, const S* x, const S* f, const Drop<A>& drop, std::int64_t n, S* s, int C) {
+template <class S, class A, class Lanes>
+HD void residual_row(Lanes lanes, Row<Lanes, const S> x, Row<Lanes, const S> f, const Drop<A>& drop, std::int64_t n,
+                     Row<Lanes, S> s, int C) {
     drop.store_row(
-        lanes, n, C, s, false, [](int, auto dropped, A u, A v) { return u + dropped(v); }, x, f);
+        lanes, n, C, s, false, [](auto, auto dropped, A u, A v) { return u + dropped(v); }, x, f);
 }
 
-template <class S, class A>
-HD void store_layernorm_grad(Lanes lanes, const S* dy, const S* x, const A* w, A mean, A rstd, S* dx, bool add, int C) {
-    if (dx) store(lanes, C, dx, add, layernorm_row_grad(lanes, dy, x, w, mean, rstd, C));
+template <class S, class A, class Lanes>
+HD void store_layernorm_grad(Lanes lanes, Row<Lanes, const S> dy, Row<Lanes, const S> x, Row<Lanes, const A> w, A mean,
+                             A rstd, Row<Lanes, S> dx, bool add, int C) {
+    if (dx) store(lanes, C, dx, add, layernorm_row_grad<S>(lanes, dy, x, w, mean, rstd, C));
 }
 
 // Computes row n of dx = ds and df = ds keep / (1 - rate), where ds is the gradient of s = x + dropout(f), and keep is
 // 1 for the columns that dropout kept in this row, else 0.
-template <class S, class A>
-HD void residual_row_grad(Lanes lanes, const S* dy, const S* s, const A* w, A mean, A rstd, const Drop<A>& drop,
-                          std::int64_t n, S* dx, bool add_x, S* df, bool add_f, int C) {
-    auto ds = layernorm_row_grad(lanes, dy, s, w, mean, rstd, C);
+template <class S, class A, class Lanes>
+HD void residual_row_grad(Lanes lanes, Row<Lanes, const S> dy, Row<Lanes, const S> s, Row<Lanes, const A> w, A mean,
+                          A rstd, const Drop<A>& drop, std::int64_t n, Row<Lanes, S> dx, bool add_x, Row<Lanes, S> df,
+                          bool add_f, int C) {
+    auto ds = layernorm_row_grad<S>(lanes, dy, s, w, mean, rstd, C);
     if (dx) store(lanes, C, dx, add_x, ds);
     meet(lanes);  // df may be the same memory as dx, and another lane may write the same element of df
-    if (df) drop.store_row(lanes, n, C, df, add_f, [&](int i, auto dropped) { return dropped(ds(i)); });
+    if (df) drop.store_row(lanes, n, C, df, add_f, [&](auto i, auto dropped) { return dropped(ds(i)); });
 }
 
 // dw is the sum over all rows of dy (x - mean) rstd, and db the sum over all rows of dy. These functors return the
@@ -59,15 +62,19 @@ void run_backward(std::int64_t rows, F f, const WeightTerm<S, A>& term, const Gr
 
 void layernorm_forward(View x, View w, View b, double eps, View y, View mean, View rstd) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(x.rows(), row_call<layernorm_row<S, A, Lanes>>(x, w.as<A>(), b.as<A>(), y, mean, rstd,
-                                                                    int(x.columns()), eps));
+        for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
+                         return row_call<layernorm_row<S, A, Lanes>>(x, w.as<A>(), b.as<A>(), y, mean, rstd,
+                                                                     int(x.columns()), eps);
+                     }));
     });
 }
 
 void layernorm_backward(View dy, View x, View w, View mean, View rstd, Grad dx, Grad dw, Grad db) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         const WeightTerm<S, A> term{dy.as<S>(), x.as<S>(), mean.as<A>(), rstd.as<A>(), int(x.columns())};
-        const auto row = row_call<store_layernorm_grad<S, A>>(dy, x, w.as<A>(), mean, rstd, dx, term.C);
+        const auto row = in_packets<S>([&]<class Lanes>(Lanes) {
+            return row_call<store_layernorm_grad<S, A, Lanes>>(dy, x, w.as<A>(), mean, rstd, dx, term.C);
+        });
         run_backward(x.rows(), row, term, dw, db);
     });
 }
@@ -77,8 +84,12 @@ void residual_norm_forward(View x, View f, RowNames rows, DropoutRule rule, View
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         const int C = int(x.columns());
         const Drop<A> drop = checked_drop<A>("residual_norm", f, rows, rule);
-        for_each_row(x.rows(), row_call<residual_row<S, A>>(x, f, drop, Number(), s, C),
-                     row_call<layernorm_row<S, A, Lanes>>(s, w.as<A>(), b.as<A>(), y, mean, rstd, C, eps));
+        for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
+                         return row_call<residual_row<S, A, Lanes>>(x, f, drop, Number(), s, C);
+                     }),
+                     in_packets<S>([&]<class Lanes>(Lanes) {
+                         return row_call<layernorm_row<S, A, Lanes>>(s, w.as<A>(), b.as<A>(), y, mean, rstd, C, eps);
+                     }));
     });
 }
 
@@ -87,8 +98,10 @@ void residual_norm_backward(View dy, View s, RowNames rows, DropoutRule rule, Vi
     for_type(s.dtype, [&]<class S, class A>(Types<S, A>) {
         const WeightTerm<S, A> term{dy.as<S>(), s.as<S>(), mean.as<A>(), rstd.as<A>(), int(s.columns())};
         const Drop<A> drop = checked_drop<A>("residual_norm backward", s, rows, rule);
-        const auto row =
-            row_call<residual_row_grad<S, A>>(dy, s, w.as<A>(), mean, rstd, drop, Number(), dx, df, term.C);
+        const auto row = in_packets<S>([&]<class Lanes>(Lanes) {
+            return row_call<residual_row_grad<S, A, Lanes>>(dy, s, w.as<A>(), mean, rstd, drop, Number(), dx, df,
+                                                            term.C);
+        });
         run_backward(s.rows(), row, term, dw, db);
     });
 }

@@ -19,16 +19,19 @@ struct WeightTerm {
 
 void rms_norm_forward(View x, View w, double eps, View y, View inverse) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(x.rows(), row_call<rms_norm_row<S, A, Lanes>>(x, w.as<A>(), y, inverse, int(x.columns()), eps));
+        for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
+                         return row_call<rms_norm_row<S, A, Lanes>>(x, w.as<A>(), y, inverse, int(x.columns()), eps);
+                     }));
     });
 }
 
 void rms_norm_backward(View dy, View x, View w, View inverse, Grad dx, Grad dw) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         const WeightTerm<S, A> term{dy.as<S>(), x.as<S>(), inverse.as<A>(), int(x.columns())};
-        for_each_row_and_sums(x.rows(), term.C,
-                              row_call<rms_norm_row_grad<S, A, Lanes>>(dy, x, w.as<A>(), inverse, dx, term.C),
-                              ColumnSum(dw, term));
+        const auto row = in_packets<S>([&]<class Lanes>(Lanes) {
+            return row_call<rms_norm_row_grad<S, A, Lanes>>(dy, x, w.as<A>(), inverse, dx, term.C);
+        });
+        for_each_row_and_sums(x.rows(), term.C, row, ColumnSum(dw, term));
     });
 }
 

@@ -8,10 +8,10 @@ namespace {
 
 struct Unrotated {};
 
-template <class S, class A, bool add>
-HD void turn_row(Lanes lanes, const S* x, int position, const A* rotary_table, A direction, S* y, int columns, int D,
-                 int C) {
-    rotary_row(lanes, x, rotary_table + std::int64_t(position) * D, direction, y, add, columns, D, C);
+template <class S, class A, bool add, class Lanes>
+HD void turn_row(Lanes lanes, Row<Lanes, const S> x, Row<Lanes, const A> turn, A direction, Row<Lanes, S> y,
+                 int columns, int D, int C) {
+    rotary_row<S, A>(lanes, x, turn, direction, y, add, columns, D, C);
 }
 
 void turn(const View& x, const Ints& positions, const View& rotary_table, int columns, double direction,
@@ -21,8 +21,11 @@ void turn(const View& x, const Ints& positions, const View& rotary_table, int co
     const int D = int(rotary_table.columns()), C = in_place ? columns : int(x.columns());
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         auto run = [&](auto adds) {
-            for_each_row(x.rows(), row_call<turn_row<S, A, adds()>>(x, positions, rotary_table.as<A>(), A(direction),
-                                                                    y.view, columns, D, C));
+            for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
+                             return row_call<turn_row<S, A, adds(), Lanes>>(x,
+                                                                            chosen_row<A>(rotary_table, positions.data),
+                                                                            A(direction), y.view, columns, D, C);
+                         }));
         };
         if (y.add)
             run(std::true_type{});

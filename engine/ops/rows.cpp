@@ -7,45 +7,40 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// Stores row from[m] of x in row to[m] of y or, if `add` is set, adds the row. A null pointer `from` stands for
-// from[m] = m, and a null pointer `to` for to[m] = m. A null pointer x stands for rows of zeros.
-template <class S>
-struct Move {
-    const S* x;
-    const int *from, *to;
-    S* y;
-    bool add;
-    int C;
-    HD void operator()(Lanes lanes, std::int64_t m) const {
-        const S* source = x ? x + (from ? from[m] : m) * C : nullptr;
-        S* target = y + (to ? to[m] : m) * C;
-        if (source)
-            store(lanes, C, target, add, [&](int i) { return source[i]; });
-        else
-            store(lanes, C, target, add, [&](int) { return S(); });
-    }
-};
+// Copies the row x to y or, if `add` is set, adds it. A null x stands for a row of zeros.
+template <class S, class Lanes>
+HD void move_row(Lanes lanes, Row<Lanes, const S> x, Row<Lanes, S> y, bool add, int C) {
+    if (x)
+        store(lanes, C, y, add, [&](auto i) { return x[i]; });
+    else
+        store(lanes, C, y, add, [](auto) { return S(); });
+}
 
-// Runs Move on `count` rows. An absent view x stands for rows of zeros.
+// Calls move_row() for row from[m] of x and row to[m] of y, for m < count. A null pointer `from` stands for
+// from[m] = m, and a null pointer `to` for to[m] = m. An absent view x stands for rows of zeros.
 void move(std::int64_t count, const View& x, const int* from, const int* to, const View& y, bool add) {
     for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(count, Move<S>{x.as<S>(), from, to, y.as<S>(), add, int(y.columns())});
+        for_each_row(count, in_packets<S>([&]<class Lanes>(Lanes) {
+                         return row_call<move_row<S, Lanes>>(chosen_row<S>(x, from), chosen_row<S>(y, to), add,
+                                                             int(y.columns()));
+                     }));
     });
 }
 
 // Copies row `which` of u to the row y. If `which` is negative, copies the row x instead.
-template <class S>
-HD void replace_row(Lanes lanes, const S* x, const S* u, int which, S* y, int C) {
-    const S* source = which < 0 ? x : u + std::int64_t(which) * C;
-    store(lanes, C, y, false, [&](int i) { return source[i]; });
+template <class S, class Lanes>
+HD void replace_row(Lanes lanes, Row<Lanes, const S> x, Row<Lanes, const S> u, int which, Row<Lanes, S> y, int C) {
+    const auto source = which < 0 ? x : u + std::int64_t(which) * C;
+    store(lanes, C, y, false, [&](auto i) { return source[i]; });
 }
 
 // If row x was replaced (`which` >= 0), dy goes to row `which` of du, and dx is 0. Otherwise, dx = dy.
-template <class S>
-HD void replace_row_grad(Lanes lanes, const S* dy, int which, S* dx, bool add_x, S* du, bool add_u, int C) {
-    auto given = [&](int i) { return dy[i]; };
+template <class S, class Lanes>
+HD void replace_row_grad(Lanes lanes, Row<Lanes, const S> dy, int which, Row<Lanes, S> dx, bool add_x, Row<Lanes, S> du,
+                         bool add_u, int C) {
+    auto given = [&](auto i) { return dy[i]; };
     bool replaced = which >= 0;
-    if (dx && replaced) store(lanes, C, dx, add_x, [](int) { return S(); });
+    if (dx && replaced) store(lanes, C, dx, add_x, [](auto) { return S(); });
     if (dx && !replaced) store(lanes, C, dx, add_x, given);
     if (du && replaced) store(lanes, C, du + std::int64_t(which) * C, add_u, given);
 }
@@ -121,15 +116,19 @@ void store_rows(View x, Ints rows, View y) {
 void replace_rows_forward(View x, Ints which, View u, View y) {
     expect_rows("replace_rows", "row of u", which, u, true);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(x.rows(), row_call<replace_row<S>>(x, u.as<S>(), which, y, int(x.columns())));
+        for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
+                         return row_call<replace_row<S, Lanes>>(x, u.as<S>(), which, y, int(x.columns()));
+                     }));
     });
 }
 
 void replace_rows_backward(View dy, Ints which, Grad dx, Grad du) {
     if (du) expect_rows("replace_rows backward", "row of du", which, du.view, true);
     for_type(dy.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(dy.rows(),
-                     row_call<replace_row_grad<S>>(dy, which, dx, du.view.as<S>(), du.add, int(dy.columns())));
+        for_each_row(dy.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
+                         return row_call<replace_row_grad<S, Lanes>>(dy, which, dx, du.view.as<S>(), du.add,
+                                                                     int(dy.columns()));
+                     }));
     });
 }
 

@@ -5,16 +5,15 @@
 namespace masquerade::DEVICE {
 namespace {
 
-// x is number i of the tensor, counted row by row. Number() in the call stands for i (calls.h).
-template <class A>
-HD A scale_point(A x, const A* w, int C, std::int64_t i) {
-    return x * w[i % C];
+// Computes one row of y = x w. The backward is the same product: dx = dy w.
+template <class S, class A, class Lanes>
+HD void scale_row(Lanes lanes, Row<Lanes, const S> x, Row<Lanes, const A> w, Row<Lanes, S> y, bool add, int C) {
+    if (y) store(lanes, C, y, add, [&](auto i) { return A(x[i]) * w[i]; });
 }
-
-// dx = dy w, for one row
 template <class S, class A>
-HD void scale_row_grad(Lanes lanes, const S* dy, const A* w, S* dx, bool add, int C) {
-    if (dx) store(lanes, C, dx, add, [&](int i) { return A(dy[i]) * w[i]; });
+auto scaled(const View& x, const View& w, const Grad& y) {
+    return in_packets<S>(
+        [&]<class Lanes>(Lanes) { return row_call<scale_row<S, A, Lanes>>(x, w.as<A>(), y, int(x.columns())); });
 }
 
 // dw is the sum over all rows of dy x. operator() returns the term of row n in column i of dw.
@@ -28,15 +27,13 @@ struct WeightTerm {
 }  // namespace
 
 void scale_columns_forward(View x, View w, View y) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        store_points<S>({y}, point_call<S, scale_point<A>>(x, w.as<A>(), int(x.columns()), Number()));
-    });
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) { for_each_row(x.rows(), scaled<S, A>(x, w, {y, false})); });
 }
 
 void scale_columns_backward(View dy, View x, View w, Grad dx, Grad dw) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         const int C = int(x.columns());
-        for_each_row_and_sums(x.rows(), C, row_call<scale_row_grad<S, A>>(dy, w.as<A>(), dx, C),
+        for_each_row_and_sums(x.rows(), C, scaled<S, A>(dy, w, dx),
                               ColumnSum(dw, WeightTerm<S, A>{dy.as<S>(), x.as<S>(), C}));
     });
 }

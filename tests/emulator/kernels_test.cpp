@@ -97,6 +97,28 @@ TEST_CASE("kernels: dropout draws the words of the CPU") {
         }
 }
 
+// Heads of 10 numbers are turned one by one, heads of 600 by packets, in several rounds of the 32 lanes.
+TEST_CASE("kernels: rotated rows have the bits of the CPU") {
+    for (DType type : {DType::f32, DType::bf16})
+        for (Sizes sizes : {Sizes{3, 3, 5}, Sizes{3, 8, 300}}) {
+            CAPTURE(sizes.other);
+            CHECK(other_bits(row_of("rotary"), sizes, type, {"y", "dx"}) == "");
+        }
+}
+
+TEST_CASE("kernels: rows that do not begin at multiples of 16 bytes are not read by packets") {
+    constexpr int N = 3, C = 8;
+    std::vector<float> from(1 + N * C, 3), to(1 + N * C), scale(C, 2);
+    AsCuda emulated;
+    for (int begin : {0, 1}) {
+        const auto matrix = [&](std::vector<float>& numbers) {
+            return View{numbers.data() + begin, DType::f32, Device::cuda, {N, C}, "matrix"};
+        };
+        scale_columns_forward(matrix(from), {scale.data(), DType::f32, Device::cuda, {C}, "w"}, matrix(to));
+        CHECK(std::vector<float>(to.begin() + begin, to.end() - 1 + begin) == std::vector<float>(N * C, 6));
+    }
+}
+
 // In chunks of 64 rows, then the chunks in order; a block of 32 warps takes 2,048 rows at a time.
 TEST_CASE("kernels: sums of columns have the bits of the CPU") {
     for (DType type : {DType::f32, DType::bf16})

@@ -44,7 +44,7 @@ void turn(const View& y, const Ints& positions, const View& rotary_table, const 
         const float* turn = rotary_table.as<float>() + positions[m] * D;
         for (std::int64_t n = at.n0, next; n < at.n1; n = next) {
             next = std::min(at.n1, n / D * D + D);
-            rotary_pairs(OneLane{}, row + n, turn + n % D, 1.0f, row + n, false, int(next - n) / 2);
+            rotary_pairs<S, float>(OneLane{}, row + n, turn + n % D, 1.0f, row + n, false, 1, int(next - n));
         }
     }
 }

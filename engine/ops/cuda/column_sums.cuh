@@ -27,11 +27,11 @@ constexpr int columns_of_lane = 1;
 template <class S>
 constexpr int columns_of_lane<ElementOf<S>> = per_packet<S>;
 template <class F>
-bool in_packets(const F&) {
+bool terms_in_packets(const F&) {
     return false;
 }
 template <class S>
-bool in_packets(const ElementOf<S>& element) {
+bool terms_in_packets(const ElementOf<S>& element) {
     return rows_in_packets(element.x, element.step);
 }
 
@@ -97,7 +97,7 @@ void launch_chunk_sums(std::int64_t rows, int columns, const F& term, A* to, boo
 template <class A, class F>
 void launch_column_sums(std::int64_t rows, int columns, F term, A* to, bool add) {
     if (!to || columns <= 0) return;
-    if (in_packets(term))
+    if (terms_in_packets(term))
         launch_chunk_sums<columns_of_lane<F>>(rows, columns, term, to, add);
     else
         launch_chunk_sums<1>(rows, columns, term, to, add);

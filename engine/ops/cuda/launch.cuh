@@ -5,11 +5,10 @@
 #pragma once
 #include <cstdint>
 
-#include "engine/base/random.h"
 #include "engine/math/lanes.h"
 #include "engine/ops/cuda/column_sums.cuh"
 #include "engine/ops/cuda/device_memory.cuh"
-#include "engine/ops/cuda/points.cuh"
+#include "engine/ops/cuda/packet_rows.cuh"
 
 namespace masquerade::DEVICE {
 
@@ -59,6 +58,14 @@ template <class... Stages>
 void launch_rows(std::int64_t rows, Stages... stages) {
     if (rows <= 0) return;
     launch<rows_kernel<Stages...>>(blocks_for(rows, warps_a_block), threads_a_block, 0, rows, stages...);
+}
+
+template <class... Packed, class... Plain>
+void launch_rows(std::int64_t rows, const TwoForms<Packed, Plain>&... stages) {
+    if ((fits_packets(stages.packed) && ...))
+        launch_rows(rows, stages.packed...);
+    else
+        launch_rows(rows, stages.plain...);
 }
 
 template <class F>

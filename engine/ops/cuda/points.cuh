@@ -110,18 +110,6 @@ template <int count, class Function, Function function, std::size_t... I, class.
 bool loads_aligned(const FunctionCall<Function, function, std::index_sequence<I...>, T...>& f) {
     return (loads_aligned<count>(static_cast<const Held<I, T>&>(f).value) && ...);
 }
-// Sets to[k] = f(k, x[k] ...) for k < 4 or, if `add` is set, adds f(k, x[k] ...) to to[k].
-template <class S, class F, class... X>
-HD void store_four(S* to, bool add, F f, const Group<X, 4>&... x) {
-    float numbers[4];
-    for (int k = 0; k < 4; k++) numbers[k] = f(k, x[k]...);
-    if (add) {
-        const auto before = packet_at<Group<S, 4>>(to);
-        for (int k = 0; k < 4; k++) numbers[k] = float(before[k]) + numbers[k];
-    }
-    store_packet(to, rounded_group<S>(numbers));
-}
-
 // Sets to[i] to f(i) or, if `add` is set, adds f(i).
 template <class S, class F>
 struct StorePoint {
