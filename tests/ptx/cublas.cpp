@@ -218,7 +218,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
         complain("cuBLASLt: an address less aligned than was said");
     if (!aligned(workspace, 256) || bytes < chosen.asked.workspace)
         complain("cuBLASLt: a workspace too small or unaligned");
-    masquerade::ptx::submit(p);
+    masquerade::ptx::submit_launch(p);
     return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -88,6 +88,10 @@ namespace masquerade::ptx {
 
 void complain(const std::string& what) { std::fprintf(stderr, "complaint: %s\n", what.c_str()); }
 void submit(Work work) { (captured ? *captured : requested).push_back(std::move(work)); }
+void submit_launch(Work work) {
+    if (!captured) counts.launches++;
+    submit(std::move(work));
+}
 
 }  // namespace masquerade::ptx
 
@@ -140,7 +144,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t stub, dim3 blocks, dim3 threads, voi
         parameters.resize(std::size_t(p.offset + p.bytes));
         std::memcpy(parameters.data() + p.offset, arguments[i], std::size_t(p.bytes));
     }
-    submit([=] {
+    submit_launch([=] {
         return run(*kernel, {blocks.x, blocks.y, blocks.z}, {threads.x, threads.y, threads.z}, shared, parameters);
     });
     return result(cudaSuccess);

@@ -16,12 +16,14 @@ void count_launch(const char* name);
 
 // `work` returns the fault that it ends with, or "". After a fault, every later call of the runtime fails, as on a GPU.
 void submit(std::function<std::string()> work);
+void submit_launch(std::function<std::string()> work);  // a kernel or a product, which StreamCounts counts
 
-// Counts of all requests of the host so far, captured or not. A test finds the counts in the library, by the name of
-// the function.
+// Counts of the requests of the host so far. Copies are counted captured or not. A test finds the counts in the
+// library, by the name of the function.
 struct StreamCounts {
     int uploads = 0, reads = 0, moves = 0;  // copies to the device, from it, within it
-    int graphs = 0;                         // launches
+    int launches = 0;                       // kernels and products that are not captured
+    int graphs = 0;                         // launches of captured graphs
     int idle = 0;                           // waits after which the device had nothing left to do
 };
 extern "C" StreamCounts* stream_counts();
