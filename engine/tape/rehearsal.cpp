@@ -62,8 +62,7 @@ bool rehearse(Tape& tape, const std::string& bucket, std::uint64_t seed, std::ui
     return true;
 }
 
-CapturedStep::CapturedStep(const Tape& tape, bool wanted)
-    : capturing_(wanted && tape.device != Device::cpu && tape.planned() && !tape.observed()) {
+CapturedStep::CapturedStep(bool wanted) : capturing_(wanted) {
     if (capturing_) cuda_runtime().begin_graph();
 }
 
@@ -84,6 +83,31 @@ void run_step(Tape& tape, const std::string& bucket, std::uint64_t seed, std::ui
     CapturedStep captured(tape, graph && !first);
     work();
     captured.run(bucket);
+}
+
+namespace {
+
+// Returns false if work() cannot be captured. Nothing has then run.
+bool run_as_graph(const std::string& name, const std::function<void()>& work) {
+    CapturedStep captured(true);
+    try {
+        work();
+    } catch (const Error&) {
+        return false;
+    }
+    captured.run(name);
+    return true;
+}
+
+}  // namespace
+
+void run_pass(Tape& tape, const std::string& name, bool graph, const std::function<void()>& work) {
+    tape.begin(name);
+    if (graph && CapturedStep::can_capture(tape)) {
+        if (run_as_graph(name, work)) return;
+        tape.begin(name);
+    }
+    work();
 }
 
 }  // namespace masquerade

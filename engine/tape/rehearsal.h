@@ -2,7 +2,8 @@
 // Plans the memory of a bucket (all training steps with the same tensor sizes) on a device before the first step of
 // the bucket is computed. That step runs twice. In the first run, the rehearsal, ops and copies do nothing, tensors
 // get addresses but no memory, and the arena notes when each block is used. Without a rehearsal, the first step would
-// need much more memory than later steps, because each tensor would have a separate block.
+// need much more memory than later steps, because each tensor would have a separate block. Also runs a step, or a pass
+// without a backward, as one CUDA graph.
 #pragma once
 #include <functional>
 #include <string>
@@ -30,11 +31,16 @@ class CapturedStep {
     // Must be called after tape.begin(). Captures nothing in each of these cases: the tape is on the CPU; `wanted` is
     // false; an observer is attached to the tape; the memory of this step is not planned yet. Each op then runs when it
     // is called.
-    CapturedStep(const Tape& tape, bool wanted);
+    CapturedStep(const Tape& tape, bool wanted) : CapturedStep(wanted && tape.planned() && can_capture(tape)) {}
+    // Captures the ops if `wanted` is true. The caller must know that can_capture() is true.
+    explicit CapturedStep(bool wanted);
     ~CapturedStep();  // discards the recorded ops if run() has not been called
     CapturedStep(const CapturedStep&) = delete;
     // Launches the graph under the name `bucket`, if ops were captured. After this call, the results can be read.
     void run(const std::string& bucket);
+
+    // Returns false if every op must run when it is called: on the CPU, and if an observer is attached to the tape.
+    static bool can_capture(const Tape& tape) { return tape.device != Device::cpu && !tape.observed(); }
 
   private:
     bool capturing_;
@@ -45,5 +51,13 @@ class CapturedStep {
 // on the CPU, if an observer is attached, or if the arena makes no plans. The results can be read until tape.end().
 void run_step(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool graph,
               const std::function<void()>& work);
+
+// Runs a pass without a backward, such as a step of decoding, as one captured graph; work() calls its ops. Passes with
+// an equal `name` should call the same ops, on tensors of any size. work() must be repeatable: if the ops cannot be
+// captured, it is called again, and its ops then run one by one. The usual reason is a pass that needs more memory than
+// all earlier ones, because no tensor can be allocated during a capture. An error with another cause is thrown by the
+// second call. If `graph` is false, if the tape is on the CPU or if an observer is attached, work() is called once, and
+// its ops run one by one. The results can be read until tape.end().
+void run_pass(Tape& tape, const std::string& name, bool graph, const std::function<void()>& work);
 
 }  // namespace masquerade

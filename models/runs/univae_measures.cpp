@@ -248,7 +248,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
     const Strings& lines = reference_lines(sources, targets);
     const std::vector<Sentence> sentences = this->sentences(sources, targets);
     const Sentences all = pointers_to(sentences);
-    UniVaeDecoder decoder(model, special());
+    UniVaeDecoder decoder(model, special(), settings.train.graph);
     const bool latent = model.options.latent_layers > 0, density = model.space.has_density();
 
     const HeldOut h = held_out_losses(model, all, how.seed);

@@ -50,7 +50,7 @@ std::vector<Metric> UniVaeTask::validate() {
 std::string UniVaeTask::show(std::int64_t) {
     const int K = run_.model.options.latent_layers;
     const std::uint64_t seed = run_.settings.train.seed;
-    UniVaeDecoder decoder(run_.model, run_.special());
+    UniVaeDecoder decoder(run_.model, run_.special(), run_.settings.train.graph);
     std::string out;
     std::vector<DecodeRequest> requests;
     SearchOptions options;

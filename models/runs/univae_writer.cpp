@@ -67,7 +67,10 @@ LatentSpace::Code code_in(const std::string& line, const LatentSpace& space, std
 class FromLatents {
   public:
     FromLatents(UniVaeRun& run, const Writing& a)
-        : a_(a), run_(run), conditional_(run.model.options.conditional), decoder_(run.model, run.special()) {
+        : a_(a),
+          run_(run),
+          conditional_(run.model.options.conditional),
+          decoder_(run.model, run.special(), run.settings.train.graph) {
         const int longest = run.model.options.max_length;
         if (a.length > 0 && !run.model.options.free_length)
             throw BadUsage(text("--length needs a model with free_length=true; ", a.run,

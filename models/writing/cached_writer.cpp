@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "engine/tensor/numbers.h"
+#include "engine/tape/rehearsal.h"
+#include "engine/tensor/copy.h"
 #include "models/masks/mask.h"
 
 namespace masquerade {
@@ -90,25 +91,37 @@ Tokens ids_of(const std::vector<NextToken::Row>& rows) {
 }
 }  // namespace
 
+// The name says which ops are called: the first step reads the memory instead of states, a later one may copy states.
+void CachedWriter::pass(const char* name, const std::vector<Row>& rows, const Tokens& ids, View* logits) {
+    const char* kind = slots_.written() == 0 ? ", first" : slots_.copies() ? ", copying" : "";
+    run_pass(tape_, text(name, kind), graph, [&] {
+        slots_.copy(tape_, memory_.layers);
+        Tensor* const x = run(rows, ids);
+        if (logits) *logits = stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view();
+    });
+}
+
 View CachedWriter::feed(const std::vector<Row>& rows) {
-    slots_.follow(tape_, rows, memory_.layers);
-    Tensor* x = run(rows, ids_of(rows));
+    View logits;
+    slots_.follow(rows);
+    pass("step", rows, ids_of(rows), &logits);
     slots_.advance();
-    return logits_of(x);
+    return logits;
 }
 
 // Feeds the tokens of the rows, except in the first step, in which the prefixes are empty. Then feeds a [MASK] after
 // each prefix and returns the logits of these [MASK] rows.
 View CachedWriter::feed_masks(const std::vector<Row>& rows) {
-    slots_.follow(tape_, rows, memory_.layers);
+    View logits;
+    slots_.follow(rows);
     if (asked_) {
-        run(rows, ids_of(rows));
+        pass("feed", rows, ids_of(rows), nullptr);
         slots_.advance();
         tape_.end();
-        tape_.begin("ask");
     }
-    slots_.copy_prefixes(tape_, memory_.layers);
-    return logits_of(run(rows, Tokens(rows.size(), memory_.mask)));
+    slots_.follow_with_copies();
+    pass("ask", rows, Tokens(rows.size(), memory_.mask), &logits);
+    return logits;
 }
 
 const float* CachedWriter::step(const std::vector<Row>& rows) {
@@ -119,9 +132,8 @@ const float* CachedWriter::step(const std::vector<Row>& rows) {
         for (std::size_t i = 0; i < rows.size(); i++)
             std::copy_n(memory_.next.begin() + rows[i].source * V, V, logits_.begin() + i * V);
     } else {
-        tape_.begin("step");
-        const OnHost numbers(memory_.mask < 0 ? feed(rows) : feed_masks(rows));
-        std::copy_n(numbers.view().as<float>(), logits_.size(), logits_.begin());
+        const View logits = memory_.mask < 0 ? feed(rows) : feed_masks(rows);
+        copy_bytes(logits.data, logits.device, logits_.data(), Device::cpu, logits.bytes());
         tape_.end();
     }
     asked_ = true;

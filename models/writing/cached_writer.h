@@ -52,8 +52,11 @@ class CachedWriter : public NextToken {
     // If Memory::next is not empty, the first call after start() feeds no token and returns the logits in `next`.
     const float* step(const std::vector<Row>& rows) override;
     // Feeds the token of every row to the stack. Returns the logits of the next token, (rows.size(), vocabulary()).
-    // Call it between tape().begin() and tape().end().
+    // They can be read until tape().end().
     View feed(const std::vector<Row>& rows);
+
+    // On a GPU, whether step() runs as one CUDA graph. It always runs op by op if an observer is attached to tape().
+    bool graph = true;
 
   protected:
     const Backbone& stack_;
@@ -62,8 +65,10 @@ class CachedWriter : public NextToken {
     // Runs the stack for one more row of every prefix, with the tokens `ids`. Returns the output of the stack, one
     // hidden state per row.
     Tensor* run(const std::vector<Row>& rows, const Tokens& ids);
+    // Copies the states of prefixes that several rows continue, and then calls run(), as one CUDA graph. If `logits` is
+    // not null, also computes the logits.
+    void pass(const char* name, const std::vector<Row>& rows, const Tokens& ids, View* logits);
     View feed_masks(const std::vector<Row>& rows);
-    View logits_of(Tensor* x) { return stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view(); }
     SegmentGraph written_graph(const MaskWords& words, std::vector<CachedDocument> documents, int token_source) const;
 
     const int type_;

@@ -9,7 +9,7 @@ void PrefixSlots::start(const Slots& slots) {
     slot_of_.clear();
 }
 
-void PrefixSlots::follow(Tape& tape, const std::vector<NextToken::Row>& rows, const std::vector<LayerState>& layers) {
+void PrefixSlots::follow(const std::vector<NextToken::Row>& rows) {
     if (written_ >= slots_.longest) throw Error(text("decode: a target of more than ", slots_.longest, " tokens"));
     if (rows.size() > std::size_t(slots_.count))
         throw Error(text("decode: ", rows.size(), " prefixes, at most ", slots_.count, " were announced"));
@@ -33,19 +33,19 @@ void PrefixSlots::follow(Tape& tape, const std::vector<NextToken::Row>& rows, co
         if (written_ > 0) from_slots_.push_back(slot_of_[rows[i].parent]), to_slots_.push_back(free);
     }
     used_ = slot_of_ = slot;
-    copy(tape, layers);
+    list_rows();
 }
 
-void PrefixSlots::copy_prefixes(Tape& tape, const std::vector<LayerState>& layers) {
+void PrefixSlots::follow_with_copies() {
     from_slots_ = used_ = slot_of_;
     for (int& slot : used_) slot += slots_.count;
     to_slots_ = used_;
-    copy(tape, layers);
+    list_rows();
 }
 
-// Copies the states of the slots from_slots_ to the slots to_slots_. Sets next_rows_: for each prefix, the
-// row of the token that this step adds.
-void PrefixSlots::copy(Tape& tape, const std::vector<LayerState>& layers) {
+// Sets next_rows_: for each prefix, the row of the token that this step adds. Lists the rows of the tokens in
+// from_slots_ and to_slots_.
+void PrefixSlots::list_rows() {
     next_rows_.clear();
     for (int each : used_) next_rows_.push_back(slots_.row(each, written_));
     from_rows_.clear(), to_rows_.clear();
@@ -54,6 +54,9 @@ void PrefixSlots::copy(Tape& tape, const std::vector<LayerState>& layers) {
             from_rows_.push_back(slots_.row(from_slots_[i], t));
             to_rows_.push_back(slots_.row(to_slots_[i], t));
         }
+}
+
+void PrefixSlots::copy(Tape& tape, const std::vector<LayerState>& layers) const {
     if (from_rows_.empty()) return;
     const Branches branches{tape.ints(from_slots_), tape.ints(to_slots_), tape.ints(from_rows_), tape.ints(to_rows_)};
     for (const LayerState& layer : layers)

@@ -13,20 +13,24 @@ class PrefixSlots {
     void start(const Slots& slots);
     // Assigns the prefixes of this step to slots. A prefix gets the slot of its parent, the prefix of the previous step
     // that it continues. If several prefixes have one parent, only the first of them gets the parent's slot. Each other
-    // one gets a free slot, into which the parent's states in `layers` are copied.
-    void follow(Tape& tape, const std::vector<NextToken::Row>& rows, const std::vector<LayerState>& layers);
+    // one gets a free slot, into which copy() must copy the parent's states.
+    void follow(const std::vector<NextToken::Row>& rows);
+    // Gives every prefix an additional slot, into which copy() must copy its states; the additional slots follow the
+    // slots of start(). Until the next follow(), first_row() and step() refer to the copies. A row can be added to a
+    // copy without changing the prefix.
+    void follow_with_copies();
+    // Copies the states in `layers` that the last follow() or follow_with_copies() requires.
+    void copy(Tape& tape, const std::vector<LayerState>& layers) const;
+    bool copies() const { return !from_rows_.empty(); }  // whether copy() has anything to copy
     // Returns the row of the decoding states that holds the leftmost token of prefix i. The prefix includes the token
     // that this step adds, which is the leftmost one if generation is backward. Call this function after follow().
     int first_row(std::size_t i) const { return slots_.row(used_[i], slots_.backward ? written_ : 0); }
     Step step(Tape& tape) const { return {tape.ints(used_), tape.ints(next_rows_), written_}; }
     int written() const { return written_; }  // number of tokens of every prefix, without the one that this step adds
     void advance() { written_++; }
-    // Copies every prefix to an additional slot; the additional slots follow the slots of start(). Until the next
-    // follow(), first_row() and step() refer to the copies. A row can be added to a copy without changing the prefix.
-    void copy_prefixes(Tape& tape, const std::vector<LayerState>& layers);
 
   private:
-    void copy(Tape& tape, const std::vector<LayerState>& layers);
+    void list_rows();
 
     Slots slots_;
     int written_ = 0;

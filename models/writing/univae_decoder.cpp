@@ -17,13 +17,15 @@ std::vector<DecodeRequest> reconstructions(const UniVae& model, const Sentences&
     return requests;
 }
 
-UniVaeDecoder::UniVaeDecoder(const UniVae& model, Special special)
+UniVaeDecoder::UniVaeDecoder(const UniVae& model, Special special, bool graph)
     : model_(model), special_(std::move(special)), writer_(model.backbone, 1) {
+    writer_.graph = graph;
     if (!model.options.conditional) return;
     ReadingOptions reading;
     reading.target_start = model.options.free_length ? -1 : model.options.max_length;
     reading.longest = model.options.max_length;
     reader_ = std::make_unique<UniLmDecoder>(model.backbone, reading);
+    reader_->graph = graph;
 }
 
 Tensor* UniVaeDecoder::latents_of(const DecodeRequest* requests, std::size_t count, int l) {
@@ -129,7 +131,6 @@ std::vector<Numbers> UniVaeDecoder::forced_logits(const DecodeRequest& request, 
     std::vector<Numbers> all;
     if (reader_) all.emplace_back(next.begin(), next.end());
     for (std::size_t t = 0; t + 1 < ids.size(); t++) {
-        writer().tape().begin("step");
         const OnHost logits(writer().feed({{0, t == 0 ? -1 : 0, ids[t]}}));
         all.emplace_back();
         for (std::int64_t v = 0; v < logits.view().count(); v++) all.back().push_back(logits[v]);

@@ -30,7 +30,7 @@ class UniVaeDecoder {
         int cls = 2, sep = 3;
         Tokens forbidden = {0, 2, 4};
     };
-    UniVaeDecoder(const UniVae& model, Special special);
+    UniVaeDecoder(const UniVae& model, Special special, bool graph = true);  // `graph`: CachedWriter::graph
 
     // Returns the hypotheses of every request, without [CLS] and [SEP]; each has at most max_length - 2 tokens, and
     // at most options.maximum. The search is repeated `refinements` times. Before each repetition, the best

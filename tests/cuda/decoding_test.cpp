@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Evaluation, latents, priors and texts of a model on a device whose memory is closed to the host: the CPU's.
+#include "engine/tape/rehearsal.h"
 #include "models/tasks/univae_evaluation.h"
 #include "tests/cuda/fake_device.h"
 #include "tests/train/tiny_run.h"
@@ -30,13 +31,16 @@ struct Pair {
     }
 };
 
-std::vector<Tokens> written(const UniVaeRun& run, int sampled, int refinements) {
-    UniVaeDecoder decoder(run.model, run.special());
+enum class How { greedy, sampled, beams };
+
+std::vector<Tokens> written(const UniVaeRun& run, How how, int refinements, bool graph = true) {
+    UniVaeDecoder decoder(run.model, run.special(), graph);
     std::vector<DecodeRequest> requests;
     for (std::uint32_t i = 0; i < 70; i++)  // more than are written at a time
         requests.push_back({run.draw(3, i, 0), i, 0, run.model.start_position(12)});
     SearchOptions options;
-    options.samples = sampled;
+    options.samples = how == How::sampled;
+    options.beams = how == How::beams ? 3 : 1;
     return decoder.write(requests, options, 3, refinements);
 }
 
@@ -68,8 +72,47 @@ TEST_CASE("cuda decoding: the numbers and texts of the CPU") {
         REQUIRE(pair.there->load_prior());
         if (kind != LatentKind::none)  // which has no density
             CHECK((importance_weighted_nll(here, sentences, 2, 5) == importance_weighted_nll(there, sentences, 2, 5)));
-        for (int sampled : {0, 1}) CHECK((written(*pair.here, sampled, 1) == written(*pair.there, sampled, 1)));
+        for (How how : {How::greedy, How::sampled, How::beams}) {
+            const std::vector<Tokens> expected = written(*pair.here, how, 1);
+            const int before = fake.control->graphs;
+            CHECK((written(*pair.there, how, 1, false) == expected));
+            CHECK(fake.control->graphs == before);
+            CHECK((written(*pair.there, how, 1) == expected));
+            CHECK(fake.control->graphs > before + 10);  // a step is a graph
+        }
     }
+}
+
+TEST_CASE("cuda decoding: a pass that cannot be captured runs op by op, and its memory grows by more than it needs") {
+    FakeDevice fake;
+    Arena arena(Device::cuda, Blocks::kept);
+    Tape tape(arena, DType::f32);
+    const float numbers[16] = {1, 2};
+    Tensor* x = nullptr;
+    int calls = 0;
+    auto work = [&] {
+        x = tape.constant("x", {16}, DType::f32, numbers);
+        if (calls++ == 0) throw Error("a tensor is allocated while a step is captured");
+    };
+    run_pass(tape, "pass", true, work);
+    CHECK(calls == 2);
+    CHECK(fake.control->graphs == 0);
+    CHECK(OnHost(x->view())[1] == 2);
+    tape.end();
+    CHECK(arena.planned_bytes() == 64 + 32);
+    run_pass(tape, "pass", true, work);
+    CHECK(calls == 3);
+    CHECK(fake.control->graphs == 1);
+    CHECK(OnHost(x->view())[1] == 2);
+    tape.end();
+    CHECK_SAYS(message_of<Error>([&] { run_pass(tape, "pass", true, [] { throw Error("of another kind"); }); }),
+               "of another kind");
+    Observer sees_every_op;
+    tape.observe(&sees_every_op);
+    run_pass(tape, "pass", true, work);
+    tape.end();
+    CHECK(calls == 4);
+    CHECK(fake.control->graphs == 1);
 }
 
 TEST_CASE("cuda decoding: a prior is fitted to the same bytes") {
@@ -93,7 +136,7 @@ TEST_CASE("cuda decoding: a language model without latents writes the same") {
     s.model.backbone.pre_norm = true;
     s.model.backbone.rotary = false;
     Pair pair(s);
-    CHECK((written(*pair.here, 1, 0) == written(*pair.there, 1, 0)));
+    CHECK((written(*pair.here, How::sampled, 0) == written(*pair.there, How::sampled, 0)));
     CHECK((importance_weighted_nll(pair.here->model, pair.sentences(), 1, 5) ==
            importance_weighted_nll(pair.there->model, pair.sentences(), 1, 5)));
 }

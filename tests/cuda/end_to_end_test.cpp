@@ -3,6 +3,7 @@
 // answers;
 // everywhere on the fake device, whose ops are the CPU's, and with kernels as fibers.
 #include "engine/ops/cuda/multiply.h"
+#include "models/writing/univae_decoder.h"
 #include "tests/cuda/end_to_end.h"
 #include "tests/cuda/gpu.h"
 #include "tests/emulator/emulator.h"
@@ -70,6 +71,62 @@ GPU_CASE("a step is sent in one copy, and the next one does not wait for it") {
             CHECK(losses[i][0] == doctest::Approx(expected[i]).epsilon(1e-3));
         }
         if (counts) CHECK(graphs >= 3);
+    }
+}
+
+namespace {
+
+using Counts = ptx::StreamCounts;
+
+// Calls f, and returns the counts of what f has requested.
+template <class F>
+Counts counted(const Counts& counts, F f) {
+    const Counts before = counts;
+    f();
+    return {counts.uploads - before.uploads,   counts.reads - before.reads,   counts.moves - before.moves,
+            counts.launches - before.launches, counts.graphs - before.graphs, counts.idle - before.idle};
+}
+
+}  // namespace
+
+GPU_CASE("a token is one graph, which is sent in one copy and has the bits of op by op") {
+    Gpu used;
+    Parameters parameters(DType::f32, Device::cuda);
+    const UniVae model(parameters, tiny_model(LatentKind::vmf, false));
+    parameters.allocate(1);
+    std::vector<DecodeRequest> requests;
+    for (std::uint32_t i = 0; i < 6; i++)
+        requests.push_back({model.space.prior(1, i, 0), i, 0, model.start_position(9)});
+    SearchOptions greedy, beams, sampling;
+    beams.beams = 3;
+    sampling.samples = 2, sampling.top_k = 5;
+    for (SearchOptions how : {greedy, sampling, beams}) {
+        INFO(how.beams, " beams, ", how.samples, " samples");
+        const UniVaeDecoder::Special special{2, 3, {0, 2, 3}};  // only its length ends a text
+        UniVaeDecoder decoder(model, special), plain(model, special, false);
+        std::vector<Hypotheses> found, expected;
+        const auto write = [&](int tokens) {
+            how.maximum = tokens;
+            found = decoder.search(requests, how, 1);
+        };
+        write(10);  // takes the memory of the tensors, op by op
+        write(10);
+        expected = plain.search(requests, how, 1);
+        for (std::size_t i = 0; i < requests.size(); i++)
+            for (std::size_t k = 0; k < expected[i].size(); k++) {
+                CHECK(found[i].at(k).tokens.size() == 10);
+                CHECK(found[i][k].tokens == expected[i][k].tokens);
+                CHECK(found[i][k].score == expected[i][k].score);
+            }
+        if (!stand_in_counts()) continue;
+        const Counts ten = counted(*stand_in_counts(), [&] { write(10); });
+        const Counts six = counted(*stand_in_counts(), [&] { write(6); });
+        CHECK(ten.launches == six.launches);  // those that read the latents
+        CHECK(ten.graphs - six.graphs == 4);
+        CHECK(ten.uploads - six.uploads == 4);
+        CHECK(ten.moves - six.moves == 4);  // the table of rotations
+        CHECK(ten.reads - six.reads == 4);  // the logits
+        CHECK(ten.idle - six.idle == 4);
     }
 }
 
