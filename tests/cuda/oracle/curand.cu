@@ -28,7 +28,8 @@ __global__ void philox_kernel(int count, const Question* questions, Answer* answ
 
 // `questions` are counter and key, 6 words each; `answers` become the engine's four words, then cuRAND's. Returns an
 // error of CUDA, or 0.
-extern "C" __attribute__((visibility("default"))) int philox_beside_curand(int count, const void* questions, void* answers) {
+extern "C" __attribute__((visibility("default"))) int philox_beside_curand(int count, const void* questions,
+                                                                           void* answers) {
     cudaStream_t stream = nullptr;
     Question* asked = nullptr;
     Answer* found = nullptr;
