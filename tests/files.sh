@@ -33,9 +33,10 @@ is 'the same first weights from another folder: the same salt' "$(salt lm)" "$(s
 # ---- training is saved, whatever becomes of those who watch it ----
 # started FOLDER: waits until a run has made its first steps
 started() { for _ in $(seq 200); do [ -s "$1/log.jsonl" ] && return; sleep 0.05; done; }
-# hung_up NAME COMMAND...: its status after SIGHUP came twice, as from a terminal
+# hung_up NAME COMMAND...: its status after SIGHUP came twice, as from a terminal. Where these tests run under nohup,
+# the command would inherit that SIGHUP is ignored.
 hung_up() {
-    "${@:2}" > report 2> error & local pid=$!
+    env --default-signal=HUP "${@:2}" > report 2> error & local pid=$!
     started "$1"
     kill -HUP $pid; kill -HUP $pid 2> /dev/null
     wait $pid
