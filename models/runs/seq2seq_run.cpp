@@ -52,7 +52,6 @@ std::vector<Numbers> Seq2SeqRun::features(const Strings& lines) const {
 std::vector<Hypotheses> Seq2SeqRun::write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const {
     const ObjectiveOptions o = objective_options();
     Seq2SeqDecoder decoder(model, o.source_type, o.target_type, settings.max_target, o.encoder_masks, o.masks);
-    decoder.graph = settings.train.graph;
     return written(decoder, sources, std::move(options), seed, tokenizer.vocabulary().sep(), [&](const Sentence& s) {
         return Start{s.ids.front(), settings.max_target};
     });

@@ -253,6 +253,7 @@ std::vector<Hypotheses> TargetRun::write_before(const Sentences& endings, Search
 std::vector<Hypotheses> TargetRun::written(SourceReader& reader, const Sentences& sources, SearchOptions options,
                                            std::uint64_t seed, int end,
                                            const std::function<Start(const Sentence&)>& start) const {
+    reader.graph = common().train.graph;
     std::vector<SearchSource> about;
     for (const Sentence* s : sources) {
         const Start from = start(*s);

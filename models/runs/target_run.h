@@ -141,7 +141,7 @@ class TargetRun : public Run {
         int begin, maximum;
     };
     // Reads the sources with `reader` and searches for their targets, which end with the token `end`. Forbids all other
-    // special tokens except [UNK].
+    // special tokens except [UNK]. Sets reader.graph as the run's settings say.
     std::vector<Hypotheses> written(SourceReader& reader, const Sentences& sources, SearchOptions options,
                                     std::uint64_t seed, int end,
                                     const std::function<Start(const Sentence&)>& start) const;

@@ -104,7 +104,6 @@ ReadingOptions UniLmRun::reading_options() const {
 
 std::vector<Hypotheses> UniLmRun::write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const {
     UniLmDecoder decoder(model, reading_options());
-    decoder.graph = settings.train.graph;
     return written(decoder, sources, std::move(options), seed, tokenizer.vocabulary().sep(), [&](const Sentence& s) {
         return Start{s.ids.back(), continues() ? settings.max_length - int(s.ids.size()) : settings.max_target};
     });
@@ -135,9 +134,7 @@ std::unique_ptr<SourceReader> UniLmRun::backward_reader(int most) const {
     r.source_type = r.target_type = settings.how.source_type;
     r.longest = most;
     r.room = settings.max_length;
-    auto reader = std::make_unique<UniLmDecoder>(model, r);
-    reader->graph = settings.train.graph;
-    return reader;
+    return std::make_unique<UniLmDecoder>(model, r);
 }
 
 }  // namespace masquerade
