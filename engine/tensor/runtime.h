@@ -65,8 +65,8 @@ struct DeviceRuntime {
     // Captures a step of training or decoding as one CUDA graph (engine/tape/rehearsal.h). After begin_graph(), ops,
     // fills and copies to the device are recorded in order but not executed. Copies from the device, and waiting for
     // the device, then throw Error. launch_graph() sends all that the step copies to the device in one copy, starts the
-    // recorded work and returns without waiting. If an earlier step had an equal `name`, its graph is updated, which is faster than
-    // making a new graph.
+    // recorded work and returns without waiting. If an earlier step had an equal `name`, its graph is updated, which is
+    // faster than making a new graph.
     void (*begin_graph)() = nullptr;
     void (*launch_graph)(const char* name) = nullptr;
     // Returns where on the device a copy of the bytes at `from` lies while the recorded work runs. Unlike copy(), it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Runs a step as one CUDA graph: a step of training (forward, backward and update of one batch) or of decoding. A
-// capture records the kernels, copies and fills of the stream in order, instead of running them. Afterwards, one launch runs the
-// whole graph, and the GPU does not wait for the host between two kernels.
+// capture records the kernels, copies and fills of the stream in order, instead of running them. Afterwards, one launch
+// runs the whole graph, and the GPU does not wait for the host between two kernels.
 //
 // Steps of similar size have the same name (launch_graph()) and could use one graph, but every step is captured anew.
 // The reason is that many kernel arguments differ between such steps: the streams of random numbers, the number of

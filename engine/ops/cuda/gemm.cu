@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // gemm(), the matrix product of the CUDA ops. It chooses between multiply() (cuBLASLt) and tiled_multiply() (the
-// engine's own kernel). It also handles what neither of them accepts: K = 0, factors of different types, a bf16 result
-// of f32 factors, and an f32 bias of a bf16 result.
+// engine's own kernel). It also handles what neither of them accepts: K = 0, factors of different types, a product of
+// f32 factors that is stored in bf16, and an f32 bias that is added to a bf16 result.
 #include "engine/ops/cuda/gemm.h"
 
 #include "engine/ops/cuda/workspace.cuh"

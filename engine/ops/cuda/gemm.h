@@ -10,9 +10,10 @@ inline DeviceFactor factor(const View& v) { return {v.data, v.dtype, false, v.co
 inline DeviceFactor transposed(DeviceFactor f) { return {f.data, f.dtype, !f.transposed, f.row}; }
 inline DeviceProduct product(const View& v, bool add = false) { return {v.data, v.dtype, add, v.columns()}; }
 
-// Computes C(M,N) = A(M,K) B(K,N), summed in float. If c.add is set, the old C is added; if there is a bias,
-// bias(N), which is f32, is added to every row. If one factor is f32 and the other bf16, the bf16 factor is first converted to f32.
-// If C is bf16, the bias is first rounded to bf16, as cuBLASLt requires; C is rounded once, after the bias is added.
+// Computes C(M,N) = A(M,K) B(K,N), summed in float. If c.add is set, the old C is added; if there is a bias, bias(N),
+// which is f32, is added to every row. If one factor is f32 and the other bf16, the bf16 factor is first converted to
+// f32. If C is bf16, the bias is first rounded to bf16, as cuBLASLt requires; C is rounded once, after the bias is
+// added.
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, DeviceFactor b, DeviceProduct c,
           const View& bias = {});
 

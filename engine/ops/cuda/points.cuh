@@ -110,6 +110,7 @@ template <int count, class Function, Function function, std::size_t... I, class.
 bool loads_aligned(const FunctionCall<Function, function, std::index_sequence<I...>, T...>& f) {
     return (loads_aligned<count>(static_cast<const Held<I, T>&>(f).value) && ...);
 }
+
 // Sets to[i] to f(i) or, if `add` is set, adds f(i).
 template <class S, class F>
 struct StorePoint {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Philox as cuRAND computes it, beside engine/base/random.h, in one kernel. A library of its own, for tests.
+// A kernel that computes the random words of Philox twice for the same counters and keys: by engine/base/random.h and by
+// cuRAND. The test `gpu: Philox has the words of cuRAND` compares them. This file becomes a library of its own, which
+// only tests open.
 #include <curand_philox4x32_x.h>
 
 #include "engine/base/random.h"
