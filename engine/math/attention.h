@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The definition of attention, for one query and one head. Tests compare the fast implementations with it.
 //
-// The argument visit is a function: visit(f) calls f(key) for every key that the query sees (ops/visible.h), always in
-// the same order. key.k and key.v (D) are the key and the value. key.keep is the dropout factor of the probability: 0
-// or 1 / (1 - rate); without dropout, it is 1. The backward adds gradients to key.dk and key.dv. The number type A may
-// be complex: tests compute derivatives by the complex step, Im f(x + i h) / h with a tiny h. Complex numbers are
+// The argument `visit` is a function: visit(f) calls f(key) for every key that the query sees (ops/visible.h), always
+// in the same order. key.k and key.v (D) are the key and the value. key.keep is the dropout factor of the probability:
+// 0 or 1 / (1 - rate), or 1 without dropout. The backward adds gradients to key.dk and key.dv. The number type A may be
+// complex, because tests compute derivatives by the complex step, Im f(x + i h) / h with a tiny h. Complex numbers are
 // therefore never conjugated, and comparisons use only their real parts.
 #pragma once
 #include "engine/math/scalar.h"
@@ -41,9 +41,10 @@ void attention_row(const A* q, int D, Visit visit, A* y, A* lse) {
     *lse = sees ? A(top) + log_of(total) : A(-INFINITY);
 }
 
-// dv_j = p_j keep_j dy,  ds_j = p_j (keep_j dy.v_j - dy.y) / sqrt(D),  dq = sum_j ds_j k_j,  dk_j = ds_j q
-// p_j is recomputed from lse, ds_j is the gradient of q.k_j, and keep_j is the dropout factor key.keep (1 without
-// dropout). The gradients are added to the values in dq, key.dk and key.dv; each of these three pointers may be null.
+//     dv_j = p_j keep_j dy,  ds_j = p_j (keep_j dy.v_j - dy.y) / sqrt(D),  dq = sum_j ds_j k_j,  dk_j = ds_j q
+// p_j is the probability of key j, computed again from lse. ds_j is the gradient of q.k_j. keep_j is the dropout factor
+// key.keep (1 without dropout). The gradients are added to the values in dq, key.dk and key.dv; each of these three
+// pointers may be null.
 template <class A, class Visit>
 void attention_row_grad(const A* dy, const A* q, const A* y, A lse, int D, Visit visit, A* dq) {
     A delta(0);

@@ -35,8 +35,9 @@ template <class A>
 HD A positive_part(A t) {
     return clamp_of(t, real_of(A(0)), real_of(A(INFINITY)));
 }
-// Returns log2(1 + 2^t) and its derivative. The value is max(t, 0) + log2(1 + e) with e = 2^-|t|. log(1 + e) is
-// computed as log(u) e / (u - 1), where u is 1 + e after rounding: a small e would lose its digits in log(1 + e).
+// Returns log2(1 + 2^t) and its derivative. With e = 2^-|t|, the value is max(t, 0) + log2(1 + e). For a small e, 1 + e
+// loses digits of e when it is rounded to u. Therefore log(1 + e) is computed as log(u) e / (u - 1), which corrects
+// this rounding error.
 template <class A>
 HD Two<A> softplus2(A t) {
     A low = real_of(t) > 0 ? -t : t, e = exp2_inside(clamp_of(low, real_of(A(-126)), real_of(A(0))));
@@ -98,8 +99,8 @@ struct FeatureForward {
                   [&](int r) { return feature<kind>(t[r], part == 1, half, of.factor).first; });
     }
 };
-// y are the features of a row, computed from its R projections t and its head x; phi'_r is the derivative of feature r
-// with respect to its projection.
+// Computes dt and dx of one row from dy, the gradient of its features y. t are the R projections of the row, x is its
+// head, and phi'_r is the derivative of feature r with respect to its projection.
 //     dt_r = dy_r phi'_r or, if there are 2R features, dt_r = dy_r phi'_r + dy_(R+r) phi'_(R+r)
 //     dx = dhalf scale^2 x, with dhalf = -sum dy for log features, sum dy y for `trigonometric`, and 0 for other kinds
 // A gradient whose pointer is null is not computed.

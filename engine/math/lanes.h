@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Loops over the numbers of one row, for one CPU thread (OneLane) or for the 32 threads, or lanes, of a CUDA warp
 // (WarpLanes). The formulas in row.h are written once, in terms of seven functions: each, store, sum, sums, top, first,
-// meet. On the CPU these are simple loops that vectorise; the order of a sum depends only on the length of the row.
+// meet. On the CPU these are simple loops that vectorise. The order in which `sum` adds its terms depends only on the
+// length of the row.
 #pragma once
 #include <cmath>
 #include <complex>
@@ -35,8 +36,8 @@ HD float real_of(float x) { return x; }
 HD double real_of(double x) { return x; }
 inline double real_of(const std::complex<double>& x) { return x.real(); }
 
-// The first-writer rule: the first op that writes a gradient stores it (`add` is false), later ops add to it (`add` is
-// true).
+// Stores `value` in `to` or, if `add` is true, adds it to `to`. Gradients follow the first-writer rule: the first op
+// that writes a gradient stores it, and later ops add to it.
 template <class S, class A>
 HD void put(S& to, A value, bool add) {
     to = add ? S(A(to) + value) : S(value);
@@ -44,8 +45,8 @@ HD void put(S& to, A value, bool add) {
 
 struct OneLane {};
 
-// How formulas read and write a row of numbers of type T: x[i] is number i, and x + n is the row from number n on. The
-// type is an address, unless a type of lanes has a RowType of its own.
+// The type through which formulas access a row of numbers of type T: x[i] is number i, and x + n is the rest of the
+// row, from number n on. This type is the pointer T*, unless RowType is specialised for the type of the lanes.
 template <class Lanes, class T>
 struct RowType {
     using type = T*;
@@ -91,9 +92,9 @@ void store(OneLane, N n, bfloat16* to, bool add, F f) {
     if (i < n) store_some(i, int(n - i));
 }
 #endif
-// Adds up 16 partial sums in pairs; partial sum k contains the terms i with i mod 16 = k. This fixes the order of the
-// additions, so the bits of the result do not depend on the width of the vectors that the compiler chooses. The 16
-// partial sums are independent and can be computed at the same time.
+// Adds up 16 partial sums in pairs, and returns the total. Partial sum k contains the terms i with i mod 16 = k. The 16
+// partial sums are independent and can be computed at the same time. The order of the additions is fixed, so the bits
+// of the result do not depend on the width of the vectors that the compiler chooses.
 template <class A>
 HD A sum_of_parts(A (&part)[16]) {
     for (int half = 8; half > 0; half /= 2)
@@ -136,9 +137,9 @@ HD auto top(OneLane, int n, F f) {
     }
     return m;
 }
-// True in exactly one lane: the lane that writes the numbers of which a row has only one, such as its mean.
+// True in exactly one lane. This lane writes the results of which a row has only one, such as its mean.
 HD bool first(OneLane) { return true; }
-// Barrier: afterwards every lane sees what the other lanes have written to the row.
+// Barrier of all lanes of a row: afterwards, every lane sees what the other lanes have written.
 HD void meet(OneLane) {}
 
 #ifdef HAS_WARPS

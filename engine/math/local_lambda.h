@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Positional lambda over nearby keys (Bello 2021, equation 2, restricted to a window): e_o is a learned vector for the
-// relative distance o.
+// Attention with a positional lambda: for each query row n, a matrix lambda_n (D,D) is made of the values v of nearby
+// keys, and applied to the query q_n.                          Bello 2021, equation 2, restricted to a window
 //
 //     y_n = sum_o (e_o . q_n) v_(n+o) = lambda_n^T q_n,    lambda_n = sum_o e_o v_(n+o)^T,    |o| <= reach
 //
-// There are N query rows, H heads and C = H D columns. In this file, a row is one head of one query row n. The values
-// come from up to four tensors v[s]. For each n, `keys` has an entry for each of the W = 2 reach + 1 distances: 4 r + s
-// if the value at this distance is row r of v[s], or -1 if query row n sees no key at this distance.
+// e_o is a learned vector for the relative distance o. There are N query rows, H heads and C = H D columns. In this
+// file, `row` is n H + h for head h of query row n. The values come from up to four tensors v[s]. For each n, `keys`
+// has an entry for each of the W = 2 reach + 1 distances: 4 r + s if the value at this distance is row r of v[s], or -1
+// if query row n sees no key at this distance.
 #pragma once
 #include "engine/math/lanes.h"
 
@@ -28,8 +29,8 @@ struct LocalRows {
     }
     // Returns the learned vector e (D) for distance o - reach.
     HD const S* distance(std::int64_t row, int o) const { return e + o * C() + row % H * D; }
-    // weights_o = e_o . q, where e_o is the learned vector for distance o - reach; 0 if the row sees no key at this
-    // distance.
+    // Sets weights_o = e_o . q for each o. If the row sees no key at distance o - reach, weights_o is 0. e_o is the
+    // learned vector for this distance.
     template <class Lanes>
     HD void weigh(Lanes lanes, std::int64_t row, A* weights) const {
         for (int o = 0; o < W; o++) {
@@ -40,7 +41,7 @@ struct LocalRows {
         }
         meet(lanes);
     }
-    // y = sum_o weights_o v_o, where v_o is the value of the key at distance o - reach from the row.
+    // Computes y = sum_o weights_o v_o, where v_o is the value of the key at distance o - reach from the row.
     template <class Lanes>
     HD void read(Lanes lanes, std::int64_t row, const A* weights, S* y) const {
         store(lanes, D, y, false, [&](int i) {
@@ -50,9 +51,9 @@ struct LocalRows {
             return s;
         });
     }
-    // Computes asked_o = dy . v_o, the gradient of weights_o; 0 if the row sees no key at this distance. If dq is not
-    // null, also computes dq = sum_o asked_o e_o. v_o and e_o are the value and the learned vector for distance
-    // o - reach. From `asked`, the caller computes de_o, the sum of asked_o q over all query rows.
+    // Computes asked_o = dy . v_o, the gradient of weights_o; 0 if the row sees no key at distance o - reach. If dq is
+    // not null, also computes dq = sum_o asked_o e_o. v_o is the value, and e_o the learned vector, for this distance.
+    // From `asked`, the caller computes de_o, the sum of asked_o q over all query rows.
     template <class Lanes>
     HD void read_grad(Lanes lanes, std::int64_t row, const S* dy, A* asked, A* dq, bool add) const {
         for (int o = 0; o < W; o++) {

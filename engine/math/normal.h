@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Standard normal random numbers, computed from the 32-bit words of the Philox generator. The results of CPU and GPU
-// agree to 1e-6. A plain loop over normal_pair() vectorises only with -fno-math-errno: otherwise the square root may
-// have to set errno.
+// agree to 1e-6. A plain loop over normal_pair() vectorises only with -fno-math-errno, because without this option the
+// square root may have to set errno.
 #pragma once
 #include "engine/base/random.h"
 #include "engine/math/scalar.h"

@@ -5,7 +5,8 @@
 
 namespace masquerade {
 
-// Returns the gradient dx of a function of one number: dy times the derivative `slope` at x.
+// Returns the gradient dx = dy slope(x) of a function y of one number x, where `slope` is the derivative of the
+// function.
 template <class A, A slope(A)>
 HD A along(A dy, A x) {
     return dy * slope(x);
@@ -22,9 +23,10 @@ HD A gelu_grad(A x) {
     return normal_cdf(x) + x * normal_pdf(x);
 }
 
-// The tanh approximation of gelu: x/2 (1 + tanh u) = x / (1 + exp(-2u)), u = sqrt(2/pi) (s + 0.044715 s^3). s is x
-// clamped to [-9.9, 9.9], because tanh u already rounds to 1 or -1 at these bounds. Without the clamp, the derivative
-// at a very negative x would be computed as 0 times infinity. Returns exp(-2u) = 2^(-2 log2(e) u), and s.
+// Computes a part of the tanh approximation of gelu, x/2 (1 + tanh u) = x / (1 + exp(-2u)) with
+// u = sqrt(2/pi) (s + 0.044715 s^3). Returns exp(-2u) = 2^(-2 log2(e) u), and sets s. s is x clamped to [-9.9, 9.9],
+// because tanh u already rounds to 1 or -1 at these bounds. Without the clamp, the derivative at a very negative x
+// would be computed as 0 times infinity.
 template <class A>
 HD A gelu_tanh_inner(A x, A& s) {
     s = clamp_of(x, real_of(A(-9.9)), real_of(A(9.9)));
@@ -77,19 +79,20 @@ HD void adamw_point(const AdamWFactors<A>& f, A g, A& p, A& m, A& v) {
     p -= f.rate * (m * f.c1 / (sqrt_of(v * f.c2) + f.eps) + f.decay * p);
 }
 
-// Returns the factor `change` of apollo_point() for one parameter tensor: -s / den^4,  den = fourth^(1/4) + eps / 0.01.
-// `fourth` is sum d^4 and s is sum (alpha (g - m) + B d) d, over all numbers of the tensor. alpha, g, m, B and d are
-// explained at apollo_point(); m, B and d have their values before the step.
+// Returns the factor `change` of apollo_point() for one parameter tensor: -s / den^4 with
+// den = fourth^(1/4) + eps / 0.01. `fourth` is sum d^4, and s is sum (alpha (g - m) + B d) d; both sums run over all
+// numbers of the tensor. alpha, g, m, B and d are explained at apollo_point(); m, B and d have their values before the
+// step.
 template <class A>
 HD A apollo_change(A fourth, A s, A eps) {
     const A den = sqrt_of(sqrt_of(fourth)) + eps / A(0.01), square = den * den;
     return A(0) - s / square / square;
 }
-// One Apollo step of one number p of a parameter tensor. g is the gradient, with the weight decay added; m is the
-// moving average of g, and alpha the weight of the newest g in m; `moved` is g - m before the step; B (here b) is the
-// diagonal of the approximate Hessian, d the direction, `change` the result of apollo_change() for the tensor, `rate`
-// the learning rate.
-//     B += change d^2,  m += alpha moved,  d = m / max(|B|, 0.01),  p -= rate d             Ma 2020, algorithm 1
+// One Apollo step of one number p of a parameter tensor:                                   Ma 2020, algorithm 1
+//     B += change d^2,  m += alpha moved,  d = m / max(|B|, 0.01),  p -= rate d
+// g is the gradient plus the weight decay. m is the moving average of g, alpha is the weight of the newest g in m, and
+// `moved` is g - m before the step. B (here b) is the diagonal of the approximate Hessian. d is the direction of the
+// step, and `rate` the learning rate. `change` is the result of apollo_change() for the tensor.
 template <class A>
 HD void apollo_point(A rate, A alpha, A change, A moved, A& p, A& m, A& b, A& d) {
     b += change * d * d;

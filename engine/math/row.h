@@ -50,8 +50,9 @@ HD auto log_sum_exp(Lanes lanes, int n, F f) {
     return from + log_of(sum(lanes, n, [&](int i) { return exp_of(f(i) - from); }));
 }
 
-// Sets the numbers of each pair of each head (D) to the two results of f or, if `add` is true, adds these to them. The
-// numbers i and j = i + 1 of the row are numbers k and l = k + 1 of a head, for even k. Calls f(i, j, k, l).
+// For each pair of neighbouring numbers of each head (D), calls f(i, j, k, l), which returns two results. i and
+// j = i + 1 are the indices of the pair in the row; k and l = k + 1, with an even k, are its indices in the head.
+// Stores the two results in to[i] and to[j] or, if `add` is true, adds them.
 template <class Lanes, class S, class F>
 HD void store_pairs(Lanes lanes, int heads, int D, S* to, bool add, F f) {
     for (int begin = 0; begin < heads * D; begin += D)
@@ -101,8 +102,8 @@ HD void normalise_row_grad(Lanes lanes, const S* dy, const S* y, A inverse, S* d
     each(lanes, Z, [&](int i) { put(dx[i], inverse * (A(dy[i]) - along * A(y[i])), add); });
 }
 
-// Computes a sample z of the von Mises-Fisher distribution with mean direction mu, from w = mu.z, which the caller has
-// drawn, and standard normal noise e:
+// Computes a sample z of the von Mises-Fisher distribution with mean direction mu. e is standard normal noise. The
+// caller has drawn w, the scalar product mu.z.
 //     z = w mu + c nu,   c = sqrt(1 - w^2), at least 1e-5,   nu = u / |u|,   u = e - (e.mu) mu     Davidson et al. 2018
 template <class A, class Lanes>
 HD void vmf_sample_row(Lanes lanes, const A* mu, A w, const A* e, A* z, int Z) {
@@ -163,9 +164,10 @@ HD void gaussian_sample_row_grad(Lanes lanes, const A* dz, const A* x, const A* 
     });
 }
 
-// Three quantities of number i of the KL of two Gaussians, KL(N(mu, exp l) || N(m, exp p)) =
-// 1/2 sum_i((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1). A row x (2Z) holds mu, then l; a row `prior` (2Z) holds m,
-// then p. A null prior is the standard normal distribution, m = p = 0.
+// Three quantities of term i of the sum in the KL divergence of two Gaussians:
+//     KL(N(mu, exp l) || N(m, exp p)) = 1/2 sum_i((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1)
+// A row x (2Z) holds mu, then l; a row `prior` (2Z) holds m, then p. A null prior is the standard normal distribution,
+// m = p = 0.
 template <class A>
 struct GaussianTerm {
     A apart, narrow, ratio;  // mu - m, exp(-p), l - p, for the means mu, m and the clamped log variances l, p
@@ -176,7 +178,8 @@ struct GaussianTerm {
         ratio = clamped_log_variance(x[Z + i]) - p;
     }
 };
-// The KL of two Gaussians. If kls is Z, kl receives the Z terms, each with the factor 1/2; if kls is 1, their sum.
+// Computes the KL divergence of two Gaussians, as at GaussianTerm. If kls is 1, kl receives the sum; if kls is Z, kl
+// receives the Z terms of the sum, each with the factor 1/2.
 template <class A, class Lanes>
 HD void gaussian_kl_row(Lanes lanes, const A* x, const A* prior, A* kl, int kls, int Z) {
     const auto of = [&](int i) {

@@ -2,11 +2,11 @@
 // Functions of one number, under the same names for float, double and std::complex<double>.
 //     exp_of(x)   log_of(x)   tanh_of(x)   erf_of(x)   sqrt_of(x)   clamp_of(x, low, high)
 //     normal_cdf(x)   normal_pdf(x)   sine_and_cosine(x, sine, cosine)
-// The float functions have no branches; all but clamp_of and sqrt_of are made of polynomials. A plain loop over one of
-// them vectorises without fast-math; for sqrt_of, this needs -fno-math-errno. The bits of a result do not depend on the
-// position in the loop. The result for NaN is NaN. The double functions call std. The complex functions serve the
-// complex step: with a tiny h, Im f(x + i h) / h is the derivative of f. erf_of and normal_cdf neglect terms of order
-// h^2; the other complex functions have no such error.
+// The float functions have no branches; all but clamp_of and sqrt_of are made of polynomials. A compiler can therefore
+// vectorise a plain loop over any of them without -ffast-math; only a loop over sqrt_of needs -fno-math-errno. The bits
+// of a result do not depend on the position in the loop. The result for NaN is NaN. The double functions call the
+// standard library. The complex functions serve the complex step: with a tiny h, Im f(x + i h) / h is the derivative of
+// f. erf_of and normal_cdf neglect terms of order h^2; the other complex functions have no such error.
 //
 // Largest error in units in the last place over all 2^32 floats, with and without fused multiply-add:
 //     exp_of 1.02, 1.00     log_of 0.84, 0.84     tanh_of 1.34, 1.34     erf_of 1.12, 1.29     sqrt_of 0.5
@@ -69,9 +69,9 @@ HD float polynomial(float x, float c0, More... more) {
     return mul_add(polynomial(x, more...), x, c0);
 }
 
-// exp(x) = 2^n exp(r), |r| <= ln(2)/2: returns exp(r) and n. Adding 1.5 * 2^23 to x / ln 2 rounds it to the integer n,
-// which is then in the low bits of the float. ln 2 is split into the sum of two constants. The first has only nine
-// significant bits, so that its product with n is exact.
+// Returns exp(r) and sets n, where exp(x) = 2^n exp(r) with an integer n and |r| <= ln(2)/2. n is x / ln 2, rounded:
+// after 1.5 * 2^23 is added to x / ln 2, the low bits of the float are this integer. ln 2 is split into the sum of two
+// constants. The first constant has only nine significant bits, so that its product with n is exact.
 HD float exp_reduced(float x, std::uint32_t& n) {
     float shifted = mul_add(x, 1.44269504f, 12582912.0f);
     float whole = shifted - 12582912.0f;
@@ -145,8 +145,8 @@ HD float exp2_inside(float x) {
     return p * power_of_two(bits_of(shifted) - 0x4b400000u);
 }
 
-// The standard normal distribution function Phi(x) = (1 + erf(x / sqrt 2)) / 2. With a = |x| and a polynomial Q,
-// Phi(-a) = 2^-Q(a) and Phi(a) = 1 - Phi(-a).
+// Returns the standard normal distribution function Phi(x) = (1 + erf(x / sqrt 2)) / 2. With a = |x|, the function
+// computes Phi(-a) = 2^-Q(a), where Q is a polynomial, and Phi(a) = 1 - Phi(-a).
 HD float normal_cdf(float x) {
     float q = polynomial(magnitude(x), 1.0f, 1.15110612f, 0.459196806f, 0.0525418185f, -0.00714615965f, 0.000213760766f,
                          0.000148523977f, -3.01645377e-05f, 1.95353209e-06f);

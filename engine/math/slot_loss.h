@@ -40,8 +40,8 @@ struct SlotDocuments {
     HD A posterior(std::int64_t row, std::int64_t j, int k) const {
         return exp_of(base[row * K + k] + z[j * K + k] - inner[j]);
     }
-    // Sums over the target tokens j of slot m. weight() returns sum_j share_j. taken() returns sum_j share_j rho_jk for
-    // softmax k of the mixture, where rho_jk is posterior(row, j, k).
+    // Sums over the target tokens j of slot m. weight() returns the sum of share_j. taken() returns the sum of
+    // share_j rho_jk, where rho_jk = posterior(row, j, k) is the posterior probability of softmax k of the mixture.
     HD A weight(std::int64_t m) const {
         A s(0);
         for (int j = begin[m]; j < begin[m + 1]; j++) s += shares[j];
@@ -93,9 +93,10 @@ struct SlotGradients {
     bool add_z, add_lse, add_mix, add_place;
 };
 
-// g is dloss; pi, n_k and rho are defined at slot_loss_row() and posterior(). w = sum_j share_j and
-// t_k = sum_j share_j rho_jk are sums over the target tokens j of slot m or, if joint, of the document. w_m is the sum
-// of share_j over the target tokens of slot m, and w_document the sum over the target tokens of the document.
+// Computes the gradients of the loss of one document, multiplied by g, the gradient of the loss. pi and n_k are defined
+// at slot_loss_row(), and rho at posterior(). w_m is the sum of share_j over the target tokens j of slot m, and
+// w_document the sum over the target tokens of the document. w = sum_j share_j and t_k = sum_j share_j rho_jk are sums
+// over slot m if joint is false, and over the document if joint is true.
 //     dz_jk = -g share_j rho_jk,   dmix_k = g (w pi_k - t_k),   dlse_mk = g t_k;  if joint, g t_k exp(lse_mk - n_k)
 //     dplace_m = g (w_document softmax(place)_m - w_m)
 template <class A, class Lanes>

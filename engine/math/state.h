@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Attention through a state of bounded size, for one head. R slots absorb the visible keys k_j (D) and their values v_j
 // (D) one by one, and a query x reads the slots. Each key comes with a pack: R numbers that say how much of the key
-// each slot absorbs. s_j (R) is the pack of key j times `scale`. One of three rules, whose names stand on the right,
-// gives the weight w_jr of key j in slot r, and n_r, by which the sums of slot r are divided:
+// each slot absorbs. s_j (R) is the pack of key j times `scale`. w_jr is the weight of key j in slot r, and n_r is the
+// number by which the sums of slot r are divided. One of three rules, whose names stand on the right, computes both:
 //
 //     w_jr = s_jr                          n_r = number of keys           sum
-//     w_jr = s_jr (1 - g_j) prod_i g_i     n_r = sum_j w_jr           gated: keys i come after j; g = sigmoid(gate)
+//     w_jr = s_jr (1 - g_j) prod_i g_i     n_r = sum_j w_jr           gated: i are the keys after j; g = sigmoid(gate)
 //     w_jr = exp(s_jr)                     n_r = sum_j exp(s_jr)      exponential, with a running maximum for each slot
 //     K_r = sum_j w_jr k_j / n_r,  V_r = sum_j w_jr v_j / n_r
 //
@@ -29,12 +29,12 @@ struct StateShape {
     int slots, columns;  // R slots of D columns
     bool exponential, gated, attends, kernel, paired;
     double scale;  // multiplies the packs, which say how much of a key each slot absorbs
-    // Only if `kernel` is set and `exponential` is not: lower bound of the absolute value of sum_r x_r n_r, by which y
-    // is divided. If the state has no gates, the bound is `floor` times the number of keys.
+    // Lower bound of the absolute value of sum_r x_r n_r, by which y is divided; only used if `kernel` is set and
+    // `exponential` is not. If the state has no gates, the bound is `floor` times the number of keys.
     double floor;
-    // Returns how many numbers a key has for the slots: R in one pack, or 2R in two packs if `paired`.
+    // Returns the number of pack numbers that each key has: R in one pack or, if `paired`, 2R in two packs.
     HD int packs() const { return paired ? 2 * slots : slots; }
-    // Returns how many numbers a state has: the number of keys (1), running maxima or products of gates (R), sums of
+    // Returns the size of a state in numbers: the number of keys (1), running maxima or products of gates (R), sums of
     // weights (R), weighted sums of values (R,D) and, if `attends`, weighted sums of keys (R,D).
     HD int numbers() const { return 1 + 2 * slots + slots * columns * (attends ? 2 : 1); }
 };
@@ -49,8 +49,8 @@ struct State {
         : count(at), top(at + 1), total(top + n.slots), values(total + n.slots), keys(values + n.slots * n.columns) {}
 };
 
-// Clears a State, or the adjoint (the state of the backward): sets all numbers to 0 except `top`. If n.exponential is
-// true, `top` becomes `far`: minus infinity for a State, infinity for an adjoint. If n.gated is true, `top` becomes 1.
+// Clears a State, or the adjoint (the state of the backward). If n.exponential is true, `top` becomes `far`: minus
+// infinity for a State, infinity for an adjoint. If n.gated is true, `top` becomes 1. All other numbers become 0.
 template <class Lanes, class A>
 HD void clear_numbers(Lanes lanes, const StateShape& n, A* at, double far) {
     const A top = A(n.exponential ? far : n.gated ? 1.0 : 0.0);
@@ -68,8 +68,8 @@ HD A gate_of(const A* logit) {
     return A(1) / (A(1) + exp_of(-*logit));
 }
 
-// Returns the larger of the running maximum and x. All sums of a slot are stored divided by exp(maximum). This factor
-// cancels in y, so it needs no derivative, and the imaginary part of a complex x is dropped.
+// Returns the larger of the running maximum `most` and x. All sums of a slot are stored divided by exp(maximum). This
+// factor cancels in y and needs no derivative, so the imaginary part of a complex x is dropped.
 HD float larger(float most, float x) { return choose(x > most, x, most); }
 HD double larger(double most, double x) { return x > most ? x : most; }
 inline Complex larger(const Complex& most, const Complex& x) { return x.real() > most.real() ? x.real() : most; }
@@ -117,8 +117,8 @@ HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const Met<
     }
 }
 
-// Merges the states of two consecutive ranges of keys: `state` becomes the state that has absorbed first the keys of
-// `earlier`, then the keys that it had absorbed before. `scratch` is (2R).
+// Merges the states of two consecutive ranges of keys: `earlier` has absorbed the first range, and `state` the second.
+// Afterwards, `state` is as if it had absorbed the keys of both ranges, in order. `scratch` is (2R).
 template <class Lanes, class A>
 HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, const State<A>& state, A* scratch) {
     const int R = n.slots, D = n.columns;
@@ -153,10 +153,12 @@ HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, c
 // The result of read_state() for a query x and a state of R slots: the divisor of y.
 template <class A>
 struct Reading {
-    // If StateShape::kernel is set: sum_r x_r n_r, where x_r are the features of the query and n_r the sums of weights
-    // of the slots. If the packs are exponential, too, the x_r are log features, and `sum` is sum_r exp(x_r - s) n_r,
-    // where s is the maximum over all slots r of x_r + (the running maximum of slot r). If StateShape::attends is set:
-    // the divisor of the softmax over the slots, sum_r exp(score_r - largest score). Otherwise 1.
+    // The number by which y is divided. n_r is the sum of weights of slot r. There are four cases:
+    //     StateShape::attends         the divisor of the softmax over the slots: sum_r exp(score_r - largest score)
+    //     kernel, exponential packs   sum_r exp(x_r - s) n_r for log features x_r of the query, where s is the maximum
+    //                                 over all slots r of x_r + (running maximum of slot r)
+    //     kernel, other packs         sum_r x_r n_r for features x_r of the query or, if `held`, the lower bound
+    //     otherwise                   1
     A sum;
     bool held;  // true if the divisor was set to its lower bound, StateShape::floor
 };
@@ -167,9 +169,9 @@ HD A divisor(const StateShape& n, const State<A>& state, int r) {
 }
 
 // Reads a state of R slots for a query x. Sets `weights` (R) so that y = sum_r weights_r values_r, where values_r is
-// slot r of State::values; the weights include the division of values_r by n_r (see the formulas at the top of this
-// file). If StateShape::attends, sets `scores` (R) to x . K_r / sqrt(D), where K_r is the weighted mean of the keys in
-// slot r; otherwise `scores` is not set.
+// slot r of State::values. The weights include the division of values_r by n_r (see the top of this file). If
+// StateShape::attends is set, also sets `scores` (R) to x . K_r / sqrt(D), where K_r is the weighted mean of the keys
+// in slot r.
 template <class Lanes, class X, class A>
 HD Reading<A> read_state(Lanes lanes, const StateShape& n, const State<A>& state, const X* x, A* weights, A* scores) {
     const int R = n.slots, D = n.columns;
@@ -212,12 +214,12 @@ HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, con
     store(lanes, n.columns, y, false, [&](int d) { return row[d]; });
 }
 
-// Numbers of a query x with result y that the backward of the keys needs, for each slot r. n_r is the sum of weights or
-// the number of keys by which the sums of slot r are divided (see the top of this file):
+// The numbers of a query x with result y that the backward of the keys needs: four for each slot r. n_r is the sum of
+// weights or the number of keys by which the sums of slot r are divided (see the top of this file).
 //     value      factor of dy in the gradient of the weighted sum of values
 //     key        factor of x in the gradient of the weighted sum of keys
-//     lost       subtracted from the gradient of the weight of every key in slot r, because the divisor, n_r or the
-//                divisor of y, contains this weight, too
+//     lost       subtracted from the gradient of every weight in slot r, because a divisor (n_r or the divisor of y)
+//                contains the weight, too
 //     log_total  exponential packs: log n_r. Gated packs: the derivative of the loss with respect to the log of a
 //                factor that all weights have in common. The division cancels the factor, so the derivative is 0,
 //                unless the divisor was set to its lower bound
@@ -276,10 +278,10 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
     store(lanes, D, dx, add, [&](int d) { return dq[d]; });
 }
 
-// The adjoint is the state of the backward, which runs from the last query to the first. It holds sums over the queries
-// added so far, in the layout of a State. The gradients of a key are computed from these sums:
-//     top            exponential packs: log n_r, the log of the sum of weights in slot r that the most recently added
-//                    query has read; all sums are multiplied by this n_r. Gated packs: the product of the gates so far
+// The adjoint is the state of the backward, which runs from the last query to the first. The adjoint has the layout of
+// a State, and holds sums over the queries added so far. The gradients of a key are computed from these sums:
+//     top            exponential packs: log n_r, where n_r is the sum of weights that slot r had for the query added
+//                    last; all sums of the slot are multiplied by this n_r. Gated packs: product of the gates so far
 //     total          sum of QueryTrace::lost
 //     values, keys   weighted sums of dy and of x
 template <class Lanes, class A>
@@ -297,8 +299,8 @@ HD void fade_adjoint(Lanes lanes, const StateShape& n, const State<A>& adjoint, 
     meet(lanes);
 }
 
-// Merges the adjoints of two consecutive ranges of rows: `later` is the adjoint of the second range, and `adjoint`, the
-// adjoint of the first range, becomes the adjoint of both. `scratch` is (R).
+// Merges the adjoints of two consecutive ranges of rows: `adjoint` holds the first range, and `later` the second.
+// Afterwards, `adjoint` holds both. `scratch` is (R).
 template <class Lanes, class A>
 HD void join_adjoint(Lanes lanes, const StateShape& n, const State<A>& adjoint, const State<A>& later, A* scratch) {
     const int R = n.slots, D = n.columns;
@@ -342,9 +344,10 @@ HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const Qu
     }
 }
 
-// Adds the gradients of one key to ds (R or 2R, gradient of the unscaled pack), dk (D) and dv (D). ds may be null; if
-// dv is null, dk is not used. Returns sum_r w_r dloss/dw_r: the derivative of the loss with respect to the log of a
-// factor that all weights w_r of this key have in common. `row` (R + 2D) is scratch memory.
+// Adds the gradients of one key to ds (R or 2R, the gradient of the pack before the multiplication by `scale`), dk (D)
+// and dv (D). ds may be null; if dv is null, dk is not used. Returns sum_r w_r dloss/dw_r, where w_r are the weights of
+// this key. This is the derivative of the loss with respect to the log of a factor that all w_r have in common. `row`
+// (R + 2D) is scratch memory.
 template <class Lanes, class S, class A>
 HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& adjoint, const Met<S, A>& met, A* ds, S* dk, S* dv,
               A* row) {
