@@ -26,10 +26,10 @@ inline AttentionHeads attention_heads(const View& q, const Views& kv, int heads)
     return {H, G < 1 ? 1 : G, D};
 }
 
-// Dropout of softmax attention. 16 random bits decide whether a query row keeps its probability for a key. A key has a
-// channel, a number that selects its bits. One draw of random numbers (Stream::at()) yields four 32-bit words, which
-// contain the bits for 8 consecutive channels. The lower half of a word belongs to one channel, and the upper half to
-// the next channel.
+// Dropout of softmax attention. 16 random bits decide whether a query row keeps its probability for a key. Each key has
+// a channel, a number that says which random bits belong to the key. One draw of random numbers (Stream::at()) yields
+// four 32-bit words, which contain the bits for 8 consecutive channels. The lower half of a word belongs to one
+// channel, and the upper half to the next channel.
 //
 // The key segments that a query segment sees (SegmentGraph::sees) get ranges of channels, one range after another. Each
 // range begins at a multiple of 8. The channel of a key is the first channel of its segment plus the index of the key
@@ -48,7 +48,7 @@ struct AttentionDropout {
     static constexpr int channels_of(const KeySegment& key) {
         return (key.end - key.begin + keys_a_draw - 1) / keys_a_draw * keys_a_draw;
     }
-    // Returns the argument `block` of Stream::at() for the draw that contains the bits of this channel of a query head.
+    // Returns the argument `block` of Stream::at(), for a query head, that draws the bits of this channel.
     static constexpr std::uint32_t block_of(int head, int channel) {
         return (std::uint32_t(head) << 17) + std::uint32_t(channel / keys_a_draw);
     }

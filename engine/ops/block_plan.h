@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The plan of the op sinkhorn. list_plan.h makes a list of keys for each group of query rows, that is, for all query
-// segments of a document with the same mask rule and the same key segments. This plan cuts each list into blocks.
+// The plan of the op sinkhorn. Query segments of a document form a group if they see the same key segments by the same
+// mask rule. list_plan.h makes a list of keys for each group; this plan cuts each list into blocks.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace masquerade {
 
-// The tables of a plan, as kernels read them. The list of keys of a group is cut into blocks of `block` keys; its last
-// block may have fewer. `blocks` is an upper bound of the number of blocks of all lists together (most_blocks()); the
-// surplus blocks are unused. `most` is the number of blocks of the longest list.
+// The tables of a plan, as kernels read them. The list of keys of a group is cut into blocks of `block` keys; the last
+// block of a list may have fewer keys. `blocks` is an upper bound of the number of blocks of all lists together
+// (most_blocks()); the surplus blocks are unused. `most` is the number of blocks of the longest list.
 struct BlockPlan : ListPlan {
     int block, blocks, most;
     // For each group of queries: the first block of its list of keys. One more entry: the number of used blocks.
@@ -26,11 +26,11 @@ struct BlockPlan : ListPlan {
     // Returns the row of the key tensor that contains key t of block v, where v = 0 is the first block of the list that
     // contains block u.
     HD int row_of(int u, int v, int t) const { return row[first_key[group_of[u]] + v * block + t]; }
-    // The op replaces each block u by the sorted block u, a weighted mean of blocks of the same list. Row t of the
-    // sorted block is the weighted mean of row t of the blocks v < mixed(u, t), where v = 0 is the first block of the
-    // list. If all rows of the group see the whole list, these are all blocks that have a row t; lacks(u, t) is true if
-    // the last block, which may be shorter, has no row t. Otherwise, these are the blocks before u, because every row
-    // of block u sees all keys of these blocks.
+    // The op replaces each block u by the sorted block u. Row t of sorted block u is a weighted mean of row t of the
+    // blocks v < mixed(u, t) of the same list, where v = 0 is the first block of the list. There are two cases:
+    //     whole[g]    All rows of the group see the whole list. The mean is over all blocks that have a row t. If the
+    //                 last block of the list is shorter and has no row t, lacks(u, t) is true.
+    //     otherwise   The mean is over the blocks before u, because every row of block u sees all keys of these blocks.
     HD bool lacks(int u, int t) const {
         const int g = group_of[u];
         return g >= 0 && whole[g] && t >= keys_of(first_block[g + 1] - 1);
@@ -49,17 +49,17 @@ inline std::string block_refuses(const SegmentGraph& graph) {
     return list_refuses(graph);
 }
 
-// Returns an upper bound of the number of blocks of all lists, for a batch whose documents have equally many key
-// segments: a key row is in at most as many lists as its document has key segments. If a batch has more blocks than
-// this bound, block_plan_numbers() throws Error. The bound depends only on the numbers of rows, key segments and
-// documents, not on which rows have a query. Batches with equal numbers therefore need equally much memory.
+// Returns an upper bound of the number of blocks of all lists. A key row is in at most as many lists as its document
+// has key segments; the bound assumes that all documents have equally many. If a batch has more blocks than this bound,
+// block_plan_numbers() throws Error. The bound depends only on the numbers of rows, key segments and documents, not on
+// which rows have a query. Batches with equal numbers therefore need equally much memory.
 inline std::int64_t most_blocks(const SegmentGraph& graph, std::int64_t rows, int block) {
     const int keys = int(graph.keys.size()), documents = std::max(1, graph.documents);
     return std::max(1, (keys + documents - 1) / documents) * (rows / block + keys);
 }
 
-// Returns a BlockPlan as one list of numbers, from which block_plan() makes it: five counts, the tables of the blocks,
-// and the numbers of the ListPlan.
+// Returns the contents of a BlockPlan as one list of numbers: five counts, the tables of the blocks, and the numbers of
+// the ListPlan. block_plan() makes a BlockPlan from this list.
 inline std::vector<int> block_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
                                            std::int64_t queries, int block) {
     if (const std::string why = block_refuses(graph); !why.empty()) throw Error(op, ": ", why);

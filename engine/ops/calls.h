@@ -35,7 +35,7 @@ ByRow<T> by_row(const View& v) {
     return by_row<T>(v, v.shape.rank > 1 ? v.columns() : 1);
 }
 
-// An argument that passes, as row n, row rows[n] of a matrix or, if `rows` is null, row n.
+// An argument that passes, in the call for row n, row rows[n] of a matrix or, if `rows` is null, row n.
 template <class T>
 struct ChosenRow {
     ByRow<T> all;
@@ -118,8 +118,8 @@ struct FunctionCall<A (*)(P...), function, std::index_sequence<I...>, T...> : He
 };
 
 // parts_of() splits a Grad into two arguments of the function, its View and whether to add; it leaves any other
-// argument of row_call() as it is. row_argument() then turns a tensor or list into a ByRow, which passes the row or
-// number of each call. `Parameter` is the type of the function's parameter.
+// argument of row_call() as it is. row_argument() then turns a tensor or a list into a ByRow, which passes row n of the
+// tensor or entry n of the list to the call for row n. `Parameter` is the type of the function's parameter.
 template <class T>
 std::tuple<T> parts_of(const T& x) {
     return {x};

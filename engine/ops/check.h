@@ -29,9 +29,10 @@ inline void expect_count(const char* op, const char* role, const Ints& ints, std
     if (ints.count != count) throw Error(op, ": ", ints.count, " ", role, ", expected ", count);
 }
 
-// Returns the entries of `ints`, which is on the device of the tensor `of`, where the host can read them: `ints` itself
-// on the CPU, otherwise its copy on the host. Returns an empty list if there is no such copy. The checks below read
-// these entries, so that a device refuses what the CPU refuses.
+// Returns the entries of `ints` at an address that the host can read. `ints` is on the device of the tensor `of`. On
+// the CPU, the result is `ints` itself. On another device, the result is the copy of `ints` on the host, or an empty
+// list if there is no copy. The checks below read these entries, so that every device refuses the same lists as the
+// CPU.
 inline Ints entries_on_host(const Ints& ints, const View& of) {
     const int* entries = of.device == Device::cpu ? ints.data : ints.on_host;
     return {entries, entries ? ints.count : 0};

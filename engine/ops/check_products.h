@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Checks of the arguments of rotary and cross_entropy, beyond the shapes and types that ops.h states. The CPU and the
-// CUDA forms of these ops call them.
+// Checks of the arguments of rotary and cross_entropy, except for the shapes and types that ops.h states. These ops
+// call the checks on the CPU and on CUDA.
 #pragma once
 #include "engine/ops/check.h"
 

@@ -84,8 +84,8 @@ struct Backward {
     }
 };
 
-// Computes dbias for one group g (all slots m with groups[m] = g) and 256 columns: sums the gradients of the logits
-// over those rows of the block that belong to the group, in row order.
+// Computes 256 columns of row g of dbias: sums the gradients of the logits over those rows of the block whose slot m is
+// in group g (groups[m] = g), in row order.
 template <class A>
 struct GroupSums {
     Block<A> of;
@@ -107,7 +107,7 @@ struct GroupSums {
     }
 };
 
-// Checks the arguments beyond the shapes and types that ops.h states. Returns K, the number of rows per slot.
+// Checks the arguments, except for the shapes and types that ops.h states. Returns K, the number of rows per slot.
 int check(const char* op, const View& h, const View& w, const View& bias, const Ints& groups, const Ints& slots,
           const Ints& tokens) {
     if (w.columns() < 1 || h.columns() < 1) throw Error(op, ": ", seen("h", h), ", expected columns");
@@ -127,8 +127,8 @@ View as_rows(View h, int K) {
     return h;
 }
 
-// Calls f(types, first row, logits) for each block of rows of h (M K,E), which has K rows of E numbers for each of the
-// M slots. The logits contain b, but not `bias`, which Block::row() adds. If h has no rows, f is called for one empty
+// Calls f(types, first row, logits) for each block of rows of h (M K,E). h has K rows of E numbers for each of the M
+// slots. The logits contain b, but not `bias`, which Block::row() adds. If h has no rows, f is called for one empty
 // block, because the backward must then store gradients of 0.
 template <class F>
 void each_block(const View& h, const View& w, const View& b, F f) {

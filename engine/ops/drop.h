@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Dropout inside ops that compute a tensor row by row. A Drop contains, in a form that kernels can read, the dropout
-// rule and the document and position of each row (RowNames), on which the random numbers depend.
+// Dropout inside ops that compute a tensor row by row. A Drop contains the dropout rule, and the document and position
+// of each row (RowNames), in a form that kernels can read. The random numbers of a row depend on its document and
+// position.
 #pragma once
 #include "engine/math/point.h"
 #include "engine/ops/check.h"
@@ -25,8 +26,8 @@ struct Drop {
                 return f(
                     i, [](A v) { return v; }, A(x[i])...);
             });
-        // Local copies, because the compiler must assume that a store changes a member. It would therefore load the
-        // member again after each store.
+        // `least` and `kept` are local copies of members. The compiler must assume that a store can change a member,
+        // and would load the member again after each store.
         const std::uint32_t least = threshold;
         const A kept = scale;
         each_draw(lanes, stream, document[n], position[n], C,

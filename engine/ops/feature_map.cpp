@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The op feature_map (ops.h), for linear attention. From the projections t of the heads x and, for some kinds, the norm
-// of each head, it computes y: the features of the heads or, for some kinds, the logarithms of the features. A row of
-// t, x or y is one token, and contains the token's heads one after another. In engine/math/features.h, a row is one
-// head of one token.
+// The op feature_map (ops.h), for linear attention. y contains the features of each head of x or, for some kinds, the
+// logarithms of the features. They are computed from t, the projections of the heads, and, for some kinds, from the
+// norm of each head. A row of t, x or y is one token, and contains the token's heads one after another. In
+// engine/math/features.h, a row is one head of one token.
 #include "engine/math/features.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"

@@ -46,9 +46,10 @@ namespace DEVICE {
 #ifdef HAS_WARPS
 using Lanes = WarpLanes;  // the 32 threads of a warp, which compute a row together
 
-// Returns make(lanes), a stage of for_each_row() that computes rows with `lanes`. On CUDA, `make` is called for two
-// types of lanes. If all rows are aligned, a lane computes several consecutive numbers of type S at a time: as many as
-// a packet of 16 bytes has (cuda/packet_rows.cuh). If for_each_row() gets several stages, all must come from here.
+// Returns a stage of for_each_row(). make(lanes) returns the stage as a function object that computes rows with
+// `lanes`. On CUDA, `make` is called for two types of lanes. If all rows are aligned, the stage runs with the type
+// whose lanes compute several consecutive numbers of type S at a time: as many as a packet of 16 bytes has
+// (cuda/packet_rows.cuh). If for_each_row() gets several stages, all must come from in_packets().
 template <class S, class Make>
 auto in_packets(Make make) {
     auto packed = make(GroupLanes<per_packet<S>>{});
@@ -109,8 +110,9 @@ void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Ter
     (launch_column_sums(rows, columns, sums.term, sums.to, sums.add), ...);
 }
 #else
-// Calls each stage(lanes, row) for every row. Rows are processed eight at a time: a stage runs on all eight before the
-// next stage begins. This is allowed because a stage reads only what earlier stages have written to its own row.
+// Calls each stage(lanes, row) for every row. Rows are processed eight at a time: a stage runs on all eight rows before
+// the next stage begins. This order is allowed, because a stage reads only what earlier stages have written to the same
+// row.
 template <class... Stages>
 void for_each_row(std::int64_t rows, Stages... stages) {
     constexpr std::int64_t at_once = 8;
@@ -164,9 +166,9 @@ void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunk
 
 struct ColumnParts {};
 
-// Calls f(lanes, row) for every row and, while the row is in cache, adds the terms of the row to the column sums. Rows
-// are summed in chunks of 64, then the chunks are added, both in order, so that the sums do not depend on the number of
-// threads.
+// Calls f(lanes, row) for every row and, while the row is in cache, adds the terms of the row to the column sums. The
+// rows of each chunk of 64 are summed first, then the sums of the chunks are added, both in order. The sums therefore
+// do not depend on the number of threads.
 template <class A, class F, class... Terms>
 void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Terms>... sums) {
     constexpr std::int64_t chunk = 64;

@@ -31,7 +31,7 @@ HD void residual_row_grad(Lanes lanes, Row<Lanes, const S> dy, Row<Lanes, const 
                           bool add_f, int C) {
     auto ds = layernorm_row_grad<S>(lanes, dy, s, w, mean, rstd, C);
     if (dx) store(lanes, C, dx, add_x, ds);
-    meet(lanes);  // df may be the same memory as dx, and another lane may write the same element of df
+    meet(lanes);  // df may be the same memory as dx, so all lanes must have written dx before df is written
     if (df) drop.store_row(lanes, n, C, df, add_f, [&](auto i, auto dropped) { return dropped(ds(i)); });
 }
 

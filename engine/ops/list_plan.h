@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The plan of lsh_attention and, with blocks (block_plan.h), of sinkhorn. It says which rows are sorted together. Query
-// segments of a document that see the same keys form a group (as in state_plan.h). A group has a list of keys. Each
-// query row of the group sees the first n keys of this list; n may differ from row to row.
+// The plan of lsh_attention and, with blocks (block_plan.h), of sinkhorn. It says which rows are sorted together. As in
+// state_plan.h, adjacent query segments of a document form a group if they see the same key segments by the same rule.
+// A group has a list of keys. Each query row of the group sees the first n keys of this list; n may differ from row to
+// row.
 //
 // A row's result may depend only on rows that it sees. Therefore the sorted order used for a row must not depend on
 // later rows. If all rows of a group see the whole list, both ops sort as in their papers. Otherwise the sorting for a
@@ -72,8 +73,8 @@ inline std::vector<int> list_plan_numbers(const char* op, const SegmentGraph& gr
         const KeySegment& self = graph.keys[first.self];
         detail::StateGroup keys = detail::keys_of_group(graph, first);
         // A reversed language model reads from right to left, and the keys of other segments (such as a memory) come
-        // later in the text. The order of these keys is therefore reversed, too. The list then has the same order as
-        // if the text and its memory were one segment.
+        // later in the text. The keys of the other segments are therefore reversed, too. The list then has the same
+        // order as if the text and its memory were one segment.
         if (first.rule == Rule::anticausal) std::reverse(keys.row.begin(), keys.row.begin() + keys.whole);
         const int begin = first_key.back(), count = int(keys.row.size());
         std::vector<int> place(self.end - self.begin);  // for each row of `self`: its index in the list

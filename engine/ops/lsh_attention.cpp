@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The op lsh_attention: softmax attention of each row to those visible rows that are in the same hash bucket, and in
-// the same chunk of sorted rows or in the chunk before. The backward hashes and sorts the rows again, so that the
-// sorted order need not be kept in memory after the forward. The gradient of a key is summed over the queries that
-// attend to the key, in a fixed order.
+// The op lsh_attention: softmax attention of each row to those other visible rows that are in the same hash bucket, and
+// in the same chunk of sorted rows or in the chunk before. A row that finds no such row attends to itself. The backward
+// hashes and sorts the rows again, so that the sorted order need not be kept in memory after the forward. The gradient
+// of a key is summed over the queries that attend to the key, in a fixed order.
 #include "engine/math/scalar.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/launch.h"
@@ -15,23 +15,22 @@ struct PlanTag {};
 struct SortTag {};
 struct RoomTag {};
 
-// For each round and head: the list of keys of each group (query segments that see the same keys, list_plan.h), sorted
-// by bucket. Keys of the same bucket keep the order of the list. A chunk has `chunk` keys; the last chunk of a list or
-// bucket may be shorter. If all rows of the group see the whole list (ListPlan::whole), the sorted list is cut into
-// chunks from the start of the list. Otherwise each bucket is cut into chunks from the start of the bucket.
+// The list of keys of each group (list_plan.h), sorted by bucket for each round and head. Keys of the same bucket keep
+// the order of the list. A chunk has `chunk` keys; the last chunk of a list or bucket may be shorter. If all rows of
+// the group see the whole list (ListPlan::whole), the sorted list is cut into chunks from the start of the list.
+// Otherwise each bucket is cut into chunks from the start of the bucket.
 struct Sorted {
     ListPlan plan;
     int heads, rounds, buckets, chunk;
     int* bucket = nullptr;  // (rounds,H,rows), for H heads: the bucket of each row
-    // Both tables are (rounds,H,keys). `order` contains the indices of the keys, group by group, and sorted by bucket
-    // within a group. start[key] is the place in `order` at which the chunk of this key begins, counted from the
-    // beginning of the group of the key.
+    // Both tables are (rounds,H,keys). `order` contains the indices of the keys, group by group; within a group, the
+    // keys are sorted by bucket. start[key] is the place in `order` at which the chunk of this key begins, counted from
+    // the beginning of the group.
     int *order = nullptr, *start = nullptr;
     HD std::int64_t at(int round, int head) const { return std::int64_t(round) * heads + head; }
     HD int bucket_of(std::int64_t b, int key) const { return bucket[b * plan.rows + plan.row[key]]; }
-    // True if the query in the row of key i finds key j in a round before `round`, that is, both keys are in the same
-    // bucket, and j is in the chunk of i or in the chunk before that chunk. The caller has checked that the query sees
-    // j.
+    // True if the query in the row of key i finds key j in a round before `round`: both keys are in the same bucket,
+    // and j is in the chunk of i or in the chunk before. The caller has checked that the query sees j.
     HD bool before(int round, int head, int i, int j) const {
         for (int r = 0; r < round; r++) {
             const std::int64_t b = at(r, head);
@@ -40,10 +39,11 @@ struct Sorted {
         }
         return false;
     }
-    // If from_key is false, calls f(other) for every key `other` that the query in the row of `key` sees and finds
-    // (that is, `other` is in the same bucket, and in the same chunk or in the chunk before). If from_key is true,
-    // calls f(other) for every key `other` whose query sees and finds `key`. f is called once for a pair, even if
-    // several rounds find the pair. Returns false if f was not called.
+    // A query finds a key if, in some round, both are in the same bucket, and the key is in the chunk of the query or
+    // in the chunk before. If from_key is false, calls f(other) for every key `other` that the query in the row of
+    // `key` sees and finds. If from_key is true, calls f(other) for every key `other` whose query sees and finds `key`.
+    // `key` itself is left out. f is called once for a pair, even if several rounds find the pair. Returns false if f
+    // was not called.
     template <bool from_key, class F>
     HD bool each_found(int key, int head, F f) const {
         const int begin = plan.first_key[plan.group[key]], n = plan.first_key[plan.group[key] + 1] - begin;
@@ -104,8 +104,8 @@ struct Sort {
         each(lanes, to.buckets, [&](int c) {
             int place = 0;
             for (int key = begin; key < end; key++) place += to.bucket_of(b, key) < c;
-            // Where the chunks are counted from, as an index in the sorted keys of this group: the start of the list if
-            // all rows see the whole list, otherwise the start of bucket c.
+            // The place from which the chunks are counted, as an index in the sorted keys of this group: the start of
+            // the list if all rows see the whole list, otherwise the start of bucket c.
             const int from = plan.whole[g] ? 0 : place;
             for (int key = begin; key < end; key++) {
                 if (to.bucket_of(b, key) != c) continue;
@@ -123,7 +123,7 @@ struct Pairs {
     const S *q, *k, *v;
     int C, D;
     A scale;
-    const int *document, *position;  // for each row of y; they select the random numbers of dropout
+    const int *document, *position;  // of each row of y; the random numbers of dropout depend on them
     Stream stream;
     std::uint32_t threshold;
     A kept;   // factor of the probabilities that dropout keeps: 1 / (1 - rate)

@@ -72,7 +72,8 @@ OP(glu_forward, (View x, GateKind kind, View y), "x(N,2F) y(N,F)")
 OP(glu_backward, (View dy, View x, GateKind kind, Grad dx))
 
 // u(M,O) = x w^T + b,  a(M,O) = gelu(u);  b may be absent. The CPU computes a while u is in cache. There is no
-// linear_gelu_backward, because its work is done by gelu_linear_backward and then linear_backward, called with du.
+// linear_gelu_backward: gelu_linear_backward computes du, and linear_backward, called with du as its dy, computes the
+// rest.
 OP(linear_gelu_forward, (View x, View w, View b, GeluKind kind, View u, View a), "x(M,I) w(O,I) b?(O)A u a(M,O)")
 // The backward of a(M,I) = gelu(u) and y(M,O) = a w^T + b in one op. In the forward, linear_gelu_forward computes u and
 // a, and linear_forward computes y.
@@ -126,18 +127,21 @@ OP(linear_rotary_backward,
 
 // Softmax attention, for each head: y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)) over the keys j that
 // the graph lets row i see. If row i sees no key, y_i = 0. Dropout with the rate rule.dropout acts on the p_ij. There
-// are Nq query rows and Nk key rows, H query heads and G key/value heads, all of D columns; H / G consecutive query
-// heads share one key/value head.  q, y (Nq,H D). There are up to four key/value tensors kv[s]; a row of kv[s]
-// (Nk,2 G D) holds the keys of G heads, then their values.  lse (Nq,H), of the arithmetic type A (f32 in a bf16 model):
-// the log of the sum over j of exp(q_i . k_j / sqrt(D)), or minus infinity if row i sees no key.
+// are Nq query rows and Nk key rows, H query heads and G key/value heads, all of D columns. H / G consecutive query
+// heads share one key/value head.
+//     q, y    (Nq,H D)
+//     kv[s]   (Nk,2 G D), at most four tensors: a row holds the keys of G heads, then their values
+//     lse     (Nq,H), of the arithmetic type A (f32 in a bf16 model): log sum_j exp(q_i . k_j / sqrt(D)), or minus
+//             infinity if row i sees no key
 //                                                       Vaswani et al. 2017, equation 1; Ainslie et al. 2023
 OP(attention_forward, (View q, Views kv, const SegmentGraph& graph, AttentionRule rule, View y, View lse),
    "q y(N,C) lse(N,H)A")
 OP(attention_backward,
    (View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph, AttentionRule rule, Grad dq, Grads dkv))
 
-// Attention through a state of R slots (engine/math/state.h), for each head: the slots absorb the keys that the graph
-// lets row i see, and their values; then row i of x reads the slots. There are Nq query rows and Nk key rows.
+// Attention through a state of R slots (engine/math/state.h), for each head. The slots absorb the keys that the graph
+// lets row i see, and the values of these keys. Then row i of x reads the slots. There are Nq query rows and Nk key
+// rows.
 //     x        if rule.read is attend: the queries (Nq,C), of the storage type S; otherwise (Nq,H R), of the arithmetic
 //              type A: for each head, R numbers that say how much of each slot the row reads
 //     kv[s]    if rule.read is attend: keys, then values (Nk,2C), or rows that are both key and value (Nk,C);
@@ -157,10 +161,10 @@ OP(state_attention_backward, (View dy, View x, Views pack, Views kv, Views gate,
                               StateRule rule, Grad dx, Grads dpack, Grads dkv, Grads dgate))
 
 // For each head: y_i = sum_j (e_(j-i) . q_i) v_j. j runs over the keys that the graph lets row i see, that are in the
-// segment of row i, and that are at most (W-1)/2 positions away. Row d + (W-1)/2 of e is e_d, the vector for the
-// distance d. If QuerySegment::along is true, distances are counted in the whole document, and j may also be in other
-// segments. q (Nq,C) and de have the arithmetic type A (f32 if S is bf16); e (W,C), each v[s] (Nk,C) and y (Nq,C) have
-// the storage type S.
+// segment of row i, and that are at most (W-1)/2 positions away. If QuerySegment::along is true, distances are counted
+// in the whole document, and j may also be in other segments. e_d is the vector for the distance d, row d + (W-1)/2 of
+// e. q (Nq,C) and de have the arithmetic type A (f32 if S is bf16); e (W,C), each v[s] (Nk,C) and y (Nq,C) have the
+// storage type S.
 OP(local_lambda_forward, (View q, View e, Views v, const SegmentGraph& graph, int heads, View y),
    "q(N,C)A e(W,C) y(N,C) de(W,C)A")
 OP(local_lambda_backward,
@@ -194,10 +198,10 @@ OP(sinkhorn_backward, (View dy, View q, View kv, const SegmentGraph& graph, Sink
 // x, p and dx have the storage type S, y has the arithmetic type A (f32 if S is bf16), and dp has either type.
 OP(head_scores_forward, (View x, View p, int heads, double scale, View y), "x(N,HD) p(R,HD) y(N,HR)A dp(R,HD)E")
 OP(head_scores_backward, (View dy, View x, View p, int heads, double scale, Grad dx, Grad dp))
-// For each head of x(N,C): y(N,H F) contains F features of the head or, for some kinds (is_logarithm()), the logarithms
-// of the features (engine/math/features.h). Features are computed from t(N,H R), the R projections of each head, and
-// from |scale x|. If the features of a kind do not depend on |x| (has_norm() is false), x may be absent. x has the
-// storage type S; t and y have the arithmetic type A (f32 if S is bf16).
+// For each head of x(N,C): y(N,H F) contains F features of the head (engine/math/features.h) or, for some kinds
+// (is_logarithm()), the logarithms of the features. Features are computed from t(N,H R), the R projections of each
+// head, and from |scale x|. If the features of a kind do not depend on |x| (has_norm() is false), x may be absent. x
+// has the storage type S; t and y have the arithmetic type A (f32 if S is bf16).
 OP(feature_map_forward, (View t, View x, int heads, double scale, FeatureKind kind, View y), "t(N,HR)A x?(N,HD)")
 OP(feature_map_backward, (View dy, View t, View x, int heads, double scale, FeatureKind kind, Grad dt, Grad dx))
 
@@ -277,9 +281,10 @@ OP(flow_kl_forward, (View x, View e, View u, View log_dets, View log_det, View k
 OP(flow_kl_backward, (View dkl, View x, View u, Grad dx, Grad du, Grad dlog_dets, Grad dlog_det))
 
 // A row of y(B,Z) has `groups` groups of D = Z / groups numbers; codes(groups M, D) has M rows for each group. For each
-// group, q(B,Z) contains the row of codes, among the M rows of the group, that is nearest to the group's numbers of y;
-// code(B,groups) contains the number of this row, 0 to M-1. If several rows are equally near, the first one is taken.
-// No backward. All tensors have the arithmetic type A, which is never bf16.                    van den Oord et al. 2017
+// group, q(B,Z) contains the nearest row of codes, that is, the row that is nearest to the group's numbers of y among
+// the M rows of the group. code(B,groups) contains the number of this row, 0 to M-1. If several rows are equally near,
+// the first one is taken. No backward. All tensors have the arithmetic type A, which is never bf16.
+//                                                                                            van den Oord et al. 2017
 OP(nearest_code_forward, (View y, View codes, int groups, View q, View code), "y q(B,GD)A codes(GM,D)A code(B,G)A")
 // q(B,Z): t rounded to the nearest of `levels` equally spaced numbers from -1 to 1. No backward. All tensors have the
 // arithmetic type A, which is never bf16.                                                         Mentzer et al. 2023
@@ -296,8 +301,8 @@ OP(distance_backward, (View ddistance, View y, View q, double weight, Grad dy))
 // output. For each row r of codes, in group g, n is the number of documents whose code for group g is row r, and s is
 // the sum of the numbers that these documents have in y for group g:
 //     count = decay count + (1-decay) n,  sum = decay sum + (1-decay) s,  row = sum / count
-// A dead row, that is, a row with a small count (CodeRule), becomes the numbers of a randomly drawn document, and its
-// count becomes (used documents) / M. All tensors have the arithmetic type A, which is never bf16.
+// A dead row is a row with a small count (CodeRule). It becomes what a randomly drawn document has in y for group g,
+// and its count becomes (used documents) / M. All tensors have the arithmetic type A, which is never bf16.
 //                                                                             van den Oord et al. 2017, appendix A.1
 OP(learn_codes, (View y, View code, View weights, CodeRule rule, View codes, View counts, View sums),
    "y(B,Z)A weights(B)A codes sums(K,D)A counts(K)A")

@@ -34,7 +34,7 @@ HD void replace_row(Lanes lanes, Row<Lanes, const S> x, Row<Lanes, const S> u, i
     store(lanes, C, y, false, [&](auto i) { return source[i]; });
 }
 
-// If row x was replaced (`which` >= 0), dy goes to row `which` of du, and dx is 0. Otherwise, dx = dy.
+// If row x was replaced (`which` >= 0), dy is the gradient of row `which` of u, and dx is 0. Otherwise, dx = dy.
 template <class S, class Lanes>
 HD void replace_row_grad(Lanes lanes, Row<Lanes, const S> dy, int which, Row<Lanes, S> dx, bool add_x, Row<Lanes, S> du,
                          bool add_u, int C) {

@@ -172,9 +172,10 @@ struct Mix {
     }
 };
 
-// w_uv is the weight of block v in sorted block u (struct Sorting). Let g_v be the gradient of w_uv in row t, that is,
-// (dy of row t of sorted block u) . (row t of block v). Computes the gradient of log S_uv and stores it in `slopes`:
+// Computes the gradient of log S_uv, and stores it in `slopes`:
 //     sum_t w_uv (g_v - sum_v' w_uv' g_v')
+// w_uv is the weight of block v in sorted block u (struct Sorting). g_v is the gradient of w_uv in row t, the product
+// (dy of row t of sorted block u) . (row t of block v).
 template <class S, class A>
 struct WeightsGrad {
     Sorting<A> of;
@@ -200,10 +201,10 @@ struct WeightsGrad {
     }
 };
 
-// The backward of all normalisation steps. It begins with the gradient of log S in `slopes`, and changes it into the
-// gradient of the scores R. Iteration k subtracts c^k_v and r^k_u from R_uv (struct Sorting). Let P_uv = exp(R_uv -
-// c^k_v - r^k_u). If r^k_u has the gradient g_u, then g_u P_uv is added to the gradient of R_uv and subtracted from the
-// gradient of c^k_v. In the same way, the gradient of c^k goes to R and r^(k-1).
+// The backward of all normalisation steps: changes the gradient of log S in `slopes` into the gradient of the scores R.
+// Iteration k subtracts c^k_v and r^k_u from R_uv (struct Sorting). Let P_uv = exp(R_uv - c^k_v - r^k_u). If r^k_u has
+// the gradient g_u, then g_u P_uv is added to the gradient of R_uv and subtracted from the gradient of c^k_v. In the
+// same way, the gradient of c^k goes to R and r^(k-1).
 template <class A>
 struct NormaliseGrad {
     Sorting<A> of;
@@ -223,9 +224,9 @@ struct NormaliseGrad {
         for (int step = 2 * K; step > 0; step--) {
             const bool column = step % 2;
             meet(lanes);
-            // A step computes all c^k_v or all r^k_u. Number w of this step was computed from the score R_uv and from
-            // number `other` of the previous step. `share` returns the gradient that number w passes to R_uv; number
-            // `other` gets the same gradient with the opposite sign.
+            // A step computes all c^k_v or all r^k_u. Number w of this step depends on the score R_uv and on number
+            // `other` of the previous step. `share` returns the gradient that number w passes to R_uv. Number `other`
+            // gets the same gradient with the opposite sign.
             const auto share = [&](int w, int other) {
                 const int u = column ? other : w, v = column ? w : other;
                 return adjoint(column, w) *
@@ -262,11 +263,11 @@ struct NormaliseGrad {
             meet(lanes);
             of.causal_columns(lanes, first, U, head, k);
             meet(lanes);
-            // Iteration k subtracts r^k from the rows of the scores R, and c^k from the columns. This loop begins with
-            // the last iteration, and iteration k + 1 has left in adjoint(u, v) the gradient that c^(k+1) passes to
-            // R_uv. The gradient g of r^k_u is minus the sum of adjoint(u, v) over v, because c^(k+1) depends on
-            // R_uv - r^k_u. The lines below pass g on to R and c^k. The gradient of r^K is already part of the slopes
-            // (WeightsGrad).
+            // Iteration k subtracts r^k from the rows of the scores R, and c^k from the columns. The loop over k runs
+            // from the last iteration to the first. Iteration k + 1 has left the gradient that c^(k+1) passes to R_uv
+            // in adjoint(u, v). The gradient g of r^k_u is minus the sum of adjoint(u, v) over v, because c^(k+1)
+            // depends on R_uv - r^k_u. The lines below pass g on to R and c^k. If k is K, there is nothing to do: the
+            // gradient of r^K is already part of the slopes (WeightsGrad).
             if (k < of.K)
                 each(lanes, U, [&](int u) {
                     const A g = -sum(OneLane{}, u, [&](int v) { return adjoint(u, v); });

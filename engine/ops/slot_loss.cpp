@@ -12,8 +12,8 @@ HD void store_loss(Lanes lanes, const SlotDocuments<A>& all, std::int64_t g, A* 
     if (first(lanes)) *loss = found;
 }
 
-// Checks what the shapes and types in ops.h do not state about the arguments. Then calls f(SlotDocuments<A>), where A
-// is the type of z.
+// Checks the arguments, except for the shapes and types that ops.h states. Then calls f(SlotDocuments<A>), where A is
+// the type of z.
 template <class F>
 void for_documents(const char* op, const View& z, const View& lse, const View& mix, const View& place,
                    const Ints& first, const Ints& begin, const View& shares, bool joint, const View& loss,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The forward of state_attention. A chain consists of the keys and queries of one head and one group, that is, of
-// queries that see the same keys (state_chains.h). The keys of a chain are added to a state one by one, and the queries
-// of the chain read this state.
+// The forward of state_attention. A group consists of query segments of one document that share a list of keys. A chain
+// is one head of a group: its keys and queries (state_chains.h). The keys of a chain are added to a state one by one,
+// and the queries of the chain read this state.
 #include "engine/ops/launch.h"
 #include "engine/ops/state_chains.h"
 

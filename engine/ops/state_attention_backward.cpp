@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The backward of state_attention. A chain consists of the keys and queries of one head and one group, that is, of
-// queries that see the same keys (state_chains.h). The backward first runs forward through each chain again, to compute
-// the gradients of the queries. Then the backward runs from the last key and query of the chain to the first, to
-// compute the gradients of the keys. The state of this second run is called the adjoint (engine/math/state.h).
+// The backward of state_attention. A group consists of query segments of one document that share a list of keys. A
+// chain is one head of a group: its keys and queries (state_chains.h). The backward runs through each chain twice. The
+// first run, from the first key to the last, computes the gradients of the queries. The second run, from the last key
+// to the first, computes the gradients of the keys. The state of the second run is called the adjoint
+// (engine/math/state.h).
 #include "engine/ops/launch.h"
 #include "engine/ops/state_chains.h"
 
@@ -18,8 +19,8 @@ struct Backward {
     // (queries,H,4R): for each query and each of H heads, a QueryTrace (4 R numbers for R slots), which read_grad()
     // computes for the backward of the keys.
     A* traces;
-    // (keys,H), only used if there are gates: for each key and head, the derivative of the loss with respect to log f,
-    // where f is a factor that multiplies all weights of the key. key_grad() returns this derivative.
+    // (keys,H), only used if there are gates: key_grad() for each key and head. This is the derivative of the loss with
+    // respect to log f, where f is a factor that multiplies all weights of the key.
     A* growths;
     X* dx;
     bool add;
@@ -118,8 +119,8 @@ struct Backward {
 
 enum class Stage { queries, totals, starts, keys, gates };
 // Runs one stage of the backward for work item from + i. In the stages `starts` and `gates`, a work item is one head of
-// one group (queries that see the same keys); in the other stages, it is one head of one piece (a part of the keys and
-// queries of a group).
+// one group (query segments that share a list of keys). In the other stages, a work item is one head of one piece (a
+// part of the keys and queries of a group).
 template <Stage stage, class B>
 struct At {
     B f;

@@ -14,8 +14,8 @@ namespace masquerade::DEVICE {
 struct PlanTag {};
 struct StateTag {};
 
-// Pointers to the up to four tensors with keys and values (kv), and to the tensors with the packs and gates of the same
-// keys. The pack of a key says how much of the key each of the R slots absorbs (engine/math/state.h).
+// Pointers to the tensors with keys and values (kv; at most four), and to the tensors with the packs and gates of the
+// same keys. The pack of a key says how much of the key each of the R slots absorbs (engine/math/state.h).
 template <class S, class A>
 struct Keys {
     const A* pack[4];
@@ -80,8 +80,8 @@ struct Chains {
     }
 };
 
-// Computes the total of each piece (a stretch of a chain's keys and queries), except the last piece of a group. The
-// total is the attention state that contains only the keys of the piece.
+// Computes the total of each piece (a stretch of a chain's keys and queries), that is, the state that contains only the
+// keys of the piece. The last piece of a group is left out, because no later piece needs its total.
 template <class S, class X, class A>
 struct Totals {
     Chains<S, X, A> chains;
@@ -174,8 +174,8 @@ Chains<S, X, A> chains_of(const View& x, const Views& pack, const Views& kv, con
     return c;
 }
 
-// Computes the state before every piece, that is, before every stretch of keys and queries that one thread or warp
-// processes: first the totals of the pieces (Totals), then the states (Starts).
+// Computes the state before every piece. A piece is a stretch of keys and queries that one thread or warp processes.
+// First computes the totals of the pieces (Totals), then the states (Starts).
 template <class S, class X, class A>
 void start_pieces(const Chains<S, X, A>& chains, const A* before) {
     const StatePlan& plan = chains.plan;

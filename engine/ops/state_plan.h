@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The plan of state_attention: the order in which keys are added to a state of bounded size, and in which queries read
-// this state. Query segments of a document that see the same keys form a group. A group has a list of keys. Each query
-// of the group sees the first n keys of this list; n may differ from query to query.
+// this state. Adjacent query segments of a document form a group if they see the same key segments by the same rule. A
+// group has a list of keys. Each query of the group sees the first n keys of this list; n may differ from query to
+// query.
 #pragma once
 #include <algorithm>
 #include <numeric>
@@ -15,8 +16,8 @@ namespace masquerade {
 
 // The tables of a plan, as kernels read them. A group is cut into pieces, that is, stretches of its keys and queries.
 // Pieces run in parallel once the state before each piece is known. The groups of each document are numbered from 0.
-// Wave w consists of group number w of every document that has such a group. The backward runs wave after wave, because
-// groups of one document may share keys; their backwards then add to the same gradients. In the tables `key` and
+// Wave w consists of group number w of every document that has such a group. Groups of one document may share keys, and
+// their backwards then add to the same gradients. The backward therefore runs wave after wave. In the tables `key` and
 // `query`, entry p + g is the beginning of piece p, which belongs to group g. After the last piece of a group follows
 // one more entry, the end of the group.
 struct StatePlan {
@@ -28,7 +29,7 @@ struct StatePlan {
     const int* key;          // for each piece: its first key; for the end of each group: one past the last key
     const int* query;        // for each piece: its first query; for the end of each group: one past the last query
     const int* query_row;    // for each query: its row in x
-    const int* query_end;    // for each query: a key; the query sees the keys of its group that come before this key
+    const int* query_end;    // for each query: one past the last key of its group that the query sees
     const int* key_source;   // for each key: the index of the key/value tensor with the key
     const int* key_row;      // for each key: its row in the key/value tensor with the key
 };

@@ -31,8 +31,8 @@ struct DropoutRule {
 struct AttentionRule {
     int heads = 1;
     // Dropout rate of the attention probabilities. The random numbers depend on the stream, the document and position
-    // of the query row, the head, and the channel of the key, a number of each key that AttentionDropout
-    // (ops/attention.h) gives or, for lsh_attention, LshRule.
+    // of the query row, the head, and the channel of the key. The channel is a number that each key has; it is
+    // explained at AttentionDropout (ops/attention.h) and, for lsh_attention, at LshRule.
     float dropout = 0;
     Stream stream;
     RowNames rows;  // document and position of each query row; only needed for dropout
@@ -83,7 +83,7 @@ struct CodeRule {
 struct OptimiserRule {
     double beta1 = 0.9, beta2 = 0.98, eps = 1e-8;
     double decay = 0;  // weight decay
-    double clip = 0;   // gradients whose global norm is larger are scaled down to this norm; 0: no clipping
+    double clip = 0;   // maximum global norm of the gradients; larger gradients are scaled down to it; 0: no clipping
 };
 
 // Up to four tensors that are one argument of an op, such as the key/value tensors of an attention call.

@@ -8,8 +8,9 @@
 
 namespace masquerade {
 
-// True if the rule lets a query at position i of a segment see the key at position j of this segment. For the rules
-// rank, strict_rank and bits, the result is always true: visible() checks them with the ranks and bits of the graph.
+// True if the rule lets a query at position i of a segment see the key at position j of this segment. For rank,
+// strict_rank and bits, the result is always true: visible() checks these three rules with the ranks and bits of the
+// graph.
 HD bool rule_allows(Rule rule, int i, int j) {
     switch (rule) {
         case Rule::none: return false;
@@ -27,10 +28,12 @@ HD bool has_pattern(const QuerySegment& q, int key_segment) {
     return has_pattern(q) && (key_segment == q.self || q.window_all || q.along);
 }
 
-// The places of a query row and of a key segment, from which the pattern of a query segment (window, stride, globals,
-// blocks) is tested. `first_key` is the place of the first row of the key segment, and `middle` is the place of the
-// query row; both are counted from the same start. `query` is also a place of the query row, but counted from a start
-// that is the same for all key segments; it is compared with QuerySegment::globals.
+// The places of a query row and of a key segment, with which the pattern of a query segment (window, stride, globals,
+// blocks) is tested:
+//     query       place of the query row, counted from a start that is the same for all key segments; it is compared
+//                 with QuerySegment::globals
+//     first_key   place of the first row of the key segment
+//     middle      place of the query row, counted from the same start as first_key
 struct Places {
     int query, first_key, middle;
 };
@@ -60,7 +63,7 @@ HD bool pattern_allows(const QuerySegment& q, const Places& row, int j) {
     return (back >= 0 && back <= q.block_before) || j % q.block >= q.block - q.block_last;
 }
 
-// True if a row of query segment q sees a row of a key segment that q lists.
+// True if row query_row of query segment q sees row key_row of a key segment. q must list the key segment.
 template <class Graph>
 HD bool visible(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, int key_row) {
     const KeySegment& key = graph.keys[key_segment];
@@ -79,14 +82,14 @@ HD bool visible(const Graph& graph, const QuerySegment& q, int query_row, int ke
     return rule_allows(q.rule, q.offset + query_row - q.begin, j);
 }
 
-// If true, every row of q sees all keys of the key segment, which q lists, so that no pair of rows needs to be checked.
-// False if there is a pattern or a rule that could hide a key, whether or not it hides one.
+// True if every row of q is sure to see all keys of the key segment, so that no pair of rows needs to be checked. If a
+// pattern or a rule could hide a key, the result is false, even if no key is hidden. q must list the key segment.
 inline bool sees_whole(const QuerySegment& q, int key_segment) {
     return !has_pattern(q, key_segment) && (key_segment != q.self || q.rule == Rule::full);
 }
 
-// Calls f(begin, end), in order, for each run (range of consecutive places) in [begin, end) that the pattern of q
-// (window, stride, globals, blocks) lets a query row at place `middle` see. The query row must not be one of the first
+// Calls f(begin, end), in order, for each run (range of consecutive places) in [begin, end) that a query row at place
+// `middle` sees by the pattern of q (window, stride, globals, blocks). The query row must not be one of the first
 // q.globals places. For each part of the pattern, the function computes where the next run begins, so that it skips the
 // places between runs.
 template <class F>
@@ -120,10 +123,10 @@ void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, 
     }
 }
 
-// Calls f(begin, end), in order, for ranges of rows of a key segment; together, they are the rows that a query row
-// sees. The ranges are computed from the rule and the pattern of q, without a test of every row. There is one
-// exception: if the key segment is q.self and the rule is rank, strict_rank or bits, visible() tests every row that the
-// pattern allows, and f is called for one row at a time.
+// Calls f(begin, end), in order, for each range of rows of a key segment that a query row sees. The ranges are computed
+// from the rule and the pattern of q, without a test of every row. There is one exception: if the key segment is q.self
+// and the rule is rank, strict_rank or bits, visible() tests every row that the pattern allows, and f is called for one
+// row at a time.
 template <class Graph, class F>
 void each_run(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, F f) {
     const KeySegment& key = graph.keys[key_segment];
