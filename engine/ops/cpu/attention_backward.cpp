@@ -12,8 +12,8 @@ namespace {
 
 struct Memory;
 
-// `p` and `ds` contain a number for each lane, that is, for each query row of the block, and for each key that the
-// block visits, that is, each key that at least one of these rows sees.
+// `p` and `ds` contain a number for each key that the block visits and each lane. A lane is one query row of the block.
+// The visited keys are the keys that at least one of these rows sees.
 //     on entry:   p = q.k / sqrt(D), the score;  ds = dy.v
 //     on return:  p = e keep;  ds = e (dp - sum of e dp over the keys)
 // Here e = exp(score - lse) is the probability, keep is the dropout factor, and dp = keep dy.v is the gradient of e. On

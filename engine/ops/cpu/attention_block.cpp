@@ -78,8 +78,8 @@ void sum_tile_over_keys(const KeyRun* run, const KeyRun* end, int i, int P, cons
 }
 
 // Computes one tile of the result of add_to_keys(): the packed rows of `Keys` consecutive keys that the query block
-// visits, and as many columns as fit in `Vectors` SIMD vectors. `from` and `to` point to the first of these columns,
-// `from` in the block's first query row, and `to` in the first of these keys.
+// visits, and as many columns as fit in `Vectors` SIMD vectors. `from` points to the first of these columns in the
+// block's first query row, and `to` points to it in the first of these keys.
 template <int Keys, int Vectors>
 void add_tile_to_keys(const std::uint16_t* seen_by, unsigned everyone, int count, int P, const float* weights,
                       const float* from, float* to) {
@@ -126,9 +126,9 @@ inline void each_tile(int count, int P, F f) {
     for (; column < P; column += lanes) each_tile_of_rows<1, 8>(0, count, column, f);
 }
 
-// A query block visits the keys that at least one of its rows sees; each key is one packed row. Calls f(first packed
-// row, number of rows, number of keys visited before these rows) for each range of consecutive packed rows that the
-// block visits.
+// Calls f(first packed row, number of rows, number of keys visited before these rows) for each range of consecutive
+// packed rows that the query block visits. The block visits the keys that at least one of its query rows sees; each key
+// is one packed row.
 template <class F>
 inline void each_span(const DocumentPlan& plan, const QueryBlock& block, F f) {
     int visit = 0;

@@ -44,9 +44,9 @@ void each_document_and_head(const AttentionCall& call, F f) {
 // Returns P, the length of a packed row: D rounded up to whole vectors. The numbers past D are 0.
 inline int padded(int D) { return (D + lanes - 1) / lanes * lanes; }
 
-// Returns the offset, in numbers, from the columns of `head` in a row to the columns that should be prefetched. These
-// are the columns of the next head in the same row or, after the last head, the columns of the first head in the row
-// that is `rows` rows further, in the next document.
+// Returns the offset, in numbers, from the columns of `head` in a row to the columns that are needed next and should be
+// prefetched. These are the columns of the next head in the same row. After the last head, they are the columns of the
+// first head in the row that is `rows` rows further, in the next document.
 inline std::ptrdiff_t next_turn(int head, int heads, int D, int rows, std::ptrdiff_t stride) {
     return head + 1 < heads ? D : rows * stride - std::ptrdiff_t(head) * D;
 }
@@ -82,9 +82,9 @@ inline void put_row(S* to, const float* from, int D, float factor, bool add) {
     for (; d < D; d++) put(to[d], from[d] * factor, add);
 }
 
-// The products of a block may read and write up to this many keys past the last one. Packed rows are therefore followed
-// by `overhang` rows of zeros, and an array with one vector for each key that the block visits has room for `overhang`
-// more vectors.
+// The products of a block may read and write up to this many keys past the last one. `overhang` rows of zeros therefore
+// follow the packed rows, and an array with one vector for each key that the block visits has room for `overhang` more
+// vectors.
 constexpr int overhang = 7;
 
 // Packs one head of the document's keys and values into the arrays `keys` and `values`. Both have plan.rows + overhang
@@ -110,7 +110,7 @@ void pack_keys(const AttentionCall& call, const DocumentPlan& plan, int head, fl
 }
 
 // Packs one head of the `count` rows of a block, multiplied by `factor`, into rows(lanes,P), and the transpose into
-// columns(P,lanes). Rows beyond `count` become 0. Prefetches, for each row, the numbers at offset `next` from it.
+// columns(P,lanes). Rows beyond `count` become 0. For each row, prefetches the numbers at offset `next` from the row.
 template <class S>
 void pack_block(const S* from, int C, int count, float factor, int D, std::ptrdiff_t next, float* rows,
                 float* columns) {
@@ -130,12 +130,11 @@ void pack_block(const S* from, int C, int count, float factor, int D, std::ptrdi
     }
 }
 
-// products[v][lane] = dot product of two vectors, summed over D in order: the packed row of the block's v-th visited
-// key, and column `lane` of `columns`. The visited keys of a block are the keys that at least one of its query rows
-// sees.
+// Sets products[v][lane] to the dot product of the packed row of the block's v-th visited key and column `lane` of
+// `columns`, summed over D in order. The visited keys of a block are the keys that at least one of its query rows sees.
 void dot_keys(const DocumentPlan& plan, const QueryBlock& block, int D, const float* columns, const float* packed,
               float* products);
-// to[query][...] = sum over v of weights[v][query] * (packed row of the block's v-th visited key)[...]
+// Sets to[query][...] to the sum over v of weights[v][query] * (packed row of the block's v-th visited key)[...].
 void sum_over_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* packed,
                    float* to);
 // For each v, adds to the packed row of the block's v-th visited key the sum over the block's queries of

@@ -32,8 +32,9 @@ struct AttentionCall {
                   const View& lse);
 };
 
-// (*of[s])[row] is the index of the first key segment that contains this row of key/value tensor s and that a query
-// sees; -1 if there is none. The constructor throws Error if two documents share a row, because the row's gradients
+// For each row of key/value tensor s, (*of[s])[row] is the index of the first key segment that contains the row and
+// that a query sees; -1 if there is none. The backward stores the gradient of the row for this segment, and adds the
+// gradient for later segments. The constructor throws Error if two documents share a row, because the row's gradients
 // would be summed in an order that depends on the threads. A KeyOwners is valid until the same thread constructs
 // another one.
 struct KeyOwners {

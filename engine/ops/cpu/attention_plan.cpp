@@ -44,10 +44,10 @@ void add_run(DocumentPlan& plan, QueryBlock& block, int key, int channel, int co
 }
 
 // Adds the runs of key segment `index`, that is, its ranges of keys that the same queries of the block see. This
-// function is for the case that some query of the block does not see all keys of the segment. At each position where a
-// query begins or stops seeing keys, the bit of this query is toggled. From this position to the next such position,
-// the queries whose bits are set see the keys. The time depends mainly on the number of runs, not on the number of
-// keys, so that narrow windows are cheap.
+// function is for a segment of which some query of the block does not see all keys. At each position where a query
+// begins or stops seeing keys, the bit of this query is toggled. Between two neighbouring positions of this kind, the
+// queries whose bits are set see the keys. The time depends mainly on the number of runs, not on the number of keys, so
+// that narrow windows are cheap.
 void add_toggled_runs(const SegmentGraph& graph, const QuerySegment& segment, int index, int first_channel,
                       DocumentPlan& plan, QueryBlock& block) {
     const KeySegment& key = graph.keys[index];

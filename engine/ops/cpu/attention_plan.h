@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A block of query rows visits a key if at least one of its rows sees the key. The plan of a document lists the visited
-// keys of each block, as runs: consecutive keys that are seen by the same rows of the block. The plan is made once for
-// all heads, with the functions of engine/ops/visible.h.
+// keys of each block, as runs. A run consists of consecutive keys that the same rows of the block see. The plan is made
+// once for all heads, with the functions of engine/ops/visible.h.
 #pragma once
 #include "engine/ops/cpu/attention_call.h"
 #include "engine/ops/cpu/vector.h"
@@ -11,16 +11,16 @@
 namespace masquerade::cpu {
 
 // A run of keys that the same queries of a block see: the packed key rows [key, key + count). The channels of these
-// keys, which select the random bits of dropout (AttentionDropout), begin at `channel`. seen_by has a bit for each
-// lane, which is set if the query row in this lane sees these keys.
+// keys, which select the random bits of dropout (AttentionDropout), begin at `channel`. Bit i of seen_by is set if the
+// query row in lane i sees these keys.
 struct KeyRun {
     int key, channel, count;
     unsigned seen_by;
 };
 
-// The query rows [row, row + count) of a segment, where count <= lanes. The block visits `visits` keys in all, the keys
-// that at least one of these rows sees. The runs of these keys are the entries [first_run, last_run) of
-// DocumentPlan::runs, in the order in which the block visits them.
+// A block: the query rows [row, row + count) of a segment, where count <= lanes. `visits` is the number of keys that at
+// least one of these rows sees. The runs of these keys are the entries [first_run, last_run) of DocumentPlan::runs, in
+// the order in which the block visits them.
 struct QueryBlock {
     int row, count;
     int first_run, last_run, visits;
@@ -44,8 +44,8 @@ struct DocumentPlan {
 
     // Scratch memory, which is all 0 between uses.
     std::vector<char> numbered;  // for each entry of SegmentGraph::keys: whether key_segments has it already
-    // toggled[p]: a bit for each lane, set if the lane begins or stops seeing keys at position p of a key segment.
-    // changes: a bit for each position p, set if toggled[p] was written.
+    // toggled[p]: bit i is set if lane i begins or stops seeing keys at position p of a key segment. changes: a bit for
+    // each position p, set if toggled[p] was written.
     std::vector<std::uint16_t> toggled;
     std::vector<std::uint64_t> changes;
 };

@@ -18,9 +18,9 @@
 namespace masquerade::cpu {
 namespace {
 
-// Number of rows of a chunk. One thread computes a chunk. For b1, the gradient of the bias, the gradients of the
-// logits are summed for each chunk first; then the sums of the chunks are added in order, so that the bits of b1 do not
-// depend on the number of threads.
+// Number of rows of a chunk; one thread computes a chunk. The gradients of the logits are summed for each chunk first;
+// then the sums of the chunks are added in order. The bits of b1, the gradient of the bias, therefore do not depend on
+// the number of threads.
 constexpr std::int64_t chunk_rows = 16;
 
 using Label = SmoothLabel<float>;
@@ -47,8 +47,8 @@ inline void store(bfloat16& to, float x) { to.bits = bfloat16(x).bits; }
 
 // Computes to[i] = (exp(x[i] - lse) - q) weight, the gradients of the logits x. q is the probability that the smoothed
 // label gives to every token other than the target; the caller computes the gradient of the target's logit.
-// Exponentials below e^-87 count as 0. The same numbers are added to `columns`, before they are rounded to S. x and
-// `to` may be the same memory.
+// Exponentials below e^-87 count as 0. Also adds the gradients to `columns`, before they are rounded to S. x and `to`
+// may be the same memory.
 template <class S>
 WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, float q, float weight, S* to,
                                        float* columns) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Computes the random words of Stream::at() (base/random.h) with vector instructions. The generator is Philox, which
-// turns a counter into four random words. Each lane of a vector processes one counter.
+// turns a counter into four random words. Each 64-bit lane of a vector processes one counter.
 #pragma once
 #include "engine/base/random.h"
 #include "engine/math/lanes.h"
@@ -54,8 +54,8 @@ inline void philox(LowHalves (&c)[4], std::uint32_t key0, std::uint32_t key1) {
         key1 += 0xBB67AE85u;
     }
 }
-// Replaces each of 2 * `counters` counters by its four random words. c[k] contains word k of every counter, without
-// gaps between the words.
+// Replaces each of 2 * `counters` counters by its four random words. c[k] contains word k of every counter; the words
+// are stored one directly after another, without unused halves.
 inline void philox(Words (&c)[4], std::uint32_t key0, std::uint32_t key1) {
     LowHalves even[4], odd[4];
     for (int k = 0; k < 4; k++) even[k] = LowHalves(c[k]), odd[k] = even[k] >> 32;

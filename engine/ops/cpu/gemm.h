@@ -34,8 +34,8 @@ struct Area {
 
 // A function f(const Area&) that gemm() calls for each part of C as soon as the part is complete. The thread that has
 // written the part calls f, while the part is still in a cache. Every element of C belongs to exactly one part. f must
-// outlive the call of gemm(). If f reads or writes another matrix of C's shape, pass it as `matrix`: gemm() then
-// prefetches the same part of this matrix.
+// outlive the call of gemm(). `matrix` is another matrix of C's shape that f reads or writes, if there is one: gemm()
+// then prefetches the same part of this matrix.
 class Epilogue {
   public:
     Epilogue() = default;

@@ -20,8 +20,8 @@ constexpr std::int64_t slab_columns = 512;  // columns of a slab (packed part of
 
 std::int64_t parts(std::int64_t size, std::int64_t most) { return (size + most - 1) / most; }
 std::int64_t whole(std::int64_t size, std::int64_t unit) { return parts(size, unit) * unit; }
-// Cuts `size` into equal parts, of which the last may be smaller, and returns their size: a multiple of 32, and at
-// most `most`, which must be a multiple of 32.
+// Cuts `size` into equal parts, of which the last may be smaller, and returns the size of a part. This size is a
+// multiple of 32, and at most `most`. `most` must be a multiple of 32.
 std::int64_t even_part(std::int64_t size, std::int64_t most) { return whole(parts(size, parts(size, most)), 32); }
 
 struct Range {
@@ -178,9 +178,9 @@ class Part {
 const Bf16Form* best_form() {
 #ifdef __x86_64__
     // bf16_avx512() uses the instruction VDPBF16PS. On a core with AMX, this instruction is half as fast as float
-    // multiply-adds (measured: 109 against 217 GFLOP/s); on other cores, it is twice as fast. Therefore, if a core has
-    // AMX but the system does not permit its use, bf16_avx512() is no substitute: bf16_amx() is null, and the factors
-    // are widened to float.
+    // multiply-adds (measured: 109 against 217 GFLOP/s); on other cores, it is twice as fast. Therefore bf16_avx512()
+    // is no substitute for AMX. If a core has AMX, but the system does not permit its use, bf16_amx() returns null, and
+    // the factors are widened to float.
     if (__builtin_cpu_supports("amx-bf16")) return bf16_amx();
 #endif
     return bf16_avx512();

@@ -2,12 +2,12 @@
 // The matrix product of two bf16 factors with the CPU's bf16 instructions, which multiply pairs of bf16 numbers and
 // sum in float.
 //
-// C is computed in blocks of 32 x 32. Every element of C is one running sum over K, to which 32 products are added at
-// a time. Between two parts of K, the sums are kept in memory as float, so the bits depend neither on how K is cut nor
-// on the position of the element. If C is f32, the sum begins with the old C (if `add` is set) plus the bias. One
-// product then has the same bits as several products C += A B over consecutive parts of K, if the depth of all parts
-// except the last is a multiple of 32. If C is bf16, the sum begins with zero. The old C and the bias are added at the
-// end, before the only rounding.
+// C is computed in blocks of 32 x 32. Every element of C is one running sum over K, to which 32 products are added at a
+// time. Between two parts of K, the sums are kept in memory as float, so the bits depend neither on how K is cut nor on
+// the position of the element. If C is f32, the sum begins with the old C (if `add` is set) plus the bias. A product
+// can then be split into several products C += A B over consecutive parts of K. If the depth of all parts except the
+// last is a multiple of 32, the bits are the same. If C is bf16, the sum begins with zero. The old C and the bias are
+// added at the end, before the only rounding.
 //
 // The forms for AMX and for AVX-512 read the same packed factors, which are padded with zeros:
 //   left   up to 32 rows of A, each contiguous along K

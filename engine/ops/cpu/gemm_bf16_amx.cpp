@@ -4,8 +4,8 @@
 //
 // The instruction TDPBF16PS adds 32 products to each element of a tile of sums. It sums the 16 products with even index
 // and the 16 products with odd index separately, each from zero as a chain of fused multiply-adds. Then it adds both
-// sums to the element (Intel SDM). It always rounds to nearest, reads denormals as zeros and writes none, whatever
-// modes the program has set, and raises no floating-point exception.
+// sums to the element (Intel SDM). Whatever modes the program has set, the instruction rounds to nearest, replaces
+// denormals by zeros in what it reads and writes, and raises no floating-point exception.
 #include "engine/ops/cpu/gemm_bf16.h"
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -37,9 +37,9 @@ void configure_tiles() {
 
 void release_tiles() { _tile_release(); }
 
-// Tiles 0 to 3 contain the block's sums, tiles 4 and 5 its rows of the left factor, tile 6 columns of the right
-// factor. All blocks in the same rows of C use the same rows of the left factor, which should stay in the first-level
-// cache. The right factor is therefore loaded with a hint not to store it in that cache (tileloaddt1).
+// Tiles 0 to 3 contain the sums of the block, tiles 4 and 5 the block's rows of the left factor, and tile 6 columns of
+// the right factor. All blocks in the same rows of C use the same rows of the left factor, which should stay in the
+// first-level cache. The right factor is therefore loaded with a hint not to store it in that cache (tileloaddt1).
 template <bool two_rows, bool two_columns>
 void multiply_tiles(const Bf16Block& g) {
     constexpr std::int64_t tile_row = 64, tile = 1024;

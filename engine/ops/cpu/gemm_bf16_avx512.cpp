@@ -3,7 +3,7 @@
 //
 // The instruction VDPBF16PS multiplies two pairs of numbers. It adds the product of the second numbers of both pairs to
 // the sum, then the product of the first numbers, each as a fused multiply-add (Intel SDM). Like the AMX instruction,
-// it rounds to nearest, reads denormals as zeros and writes none.
+// it rounds to nearest, and replaces denormals by zeros in what it reads and writes.
 #include "engine/ops/cpu/gemm_bf16.h"
 
 #ifdef __x86_64__

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Writes the rows of a finished block of bf16 products to C. A file that includes this header must be compiled for
 // AVX-512 with bf16, and must include <immintrin.h> before this header. All functions of this header are local to that
-// file. Otherwise the linker could use their copies for AVX-512 in the whole program.
+// file. If they were not, the linker could use their copies for AVX-512 in the whole program.
 
 namespace masquerade {
 namespace {

@@ -8,10 +8,10 @@
 // Blocks of A and B are packed so that the innermost loop reads both contiguously.
 //   Goto & van de Geijn 2008, Anatomy of high-performance matrix multiplication
 //
-// All functions of this header are local to that namespace. They call only functions that are local to it, and members
-// of Epilogue, which gemm.h defines before the instruction set is changed. If they called a template of the standard
-// library, a copy of it would be compiled here for this instruction set, and the linker could choose this copy for the
-// whole program.
+// All functions of this header are local to that namespace. They call only functions that are also local to it, and
+// members of Epilogue, which gemm.h defines before the instruction set is changed. If they called a template of the
+// standard library, the compiler would make a copy of the template here, for this instruction set, and the linker could
+// choose this copy for the whole program.
 
 constexpr std::int64_t tile_columns = vectors * lanes;
 constexpr std::int64_t block_rows = 16 * tile_rows;  // rows of A packed together if A's columns are contiguous

@@ -12,8 +12,9 @@ struct GemmProblem {
     std::int64_t m, n, k;
     Factor a, b;
     Product c;
-    // (m,n): the sums over the blocks of K that are done so far. If C is f32, `sums` is C itself. If C is bf16 and K
-    // fits in one block, `sums` is null, because no sums need to be kept.
+    // (m,n): the sums so far. The sum over K is computed in blocks, and `sums` holds the total of the blocks that are
+    // done. If C is f32, `sums` is C itself. If C is bf16 and K fits in one block, `sums` is null, because no sums need
+    // to be kept.
     float* sums;
     std::int64_t sums_row;
     std::int64_t cache;  // size of the second-level cache, in bytes

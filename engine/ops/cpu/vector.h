@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Vectors of floats, as wide as the vector registers of the machine for which this file is compiled. An op whose sums
-// must have a fixed order computes one sum in each lane, because a lane never depends on other lanes.
+// must have a fixed order computes each sum in a lane of its own, because a lane never depends on other lanes.
 #pragma once
 #include "engine/math/scalar.h"
 #include "engine/tensor/dtype.h"
@@ -45,7 +45,7 @@ inline void narrow(bfloat16* p, Vector v) {
     *reinterpret_cast<Halves*>(p) = __builtin_convertvector(v == v ? rounded : quiet, Halves);
 }
 
-// Returns a b + c. The result is rounded only once if mul_add (math/scalar.h) rounds only once on this machine.
+// Returns a b + c. If mul_add (math/scalar.h) rounds only once on this machine, this function does, too.
 inline Vector multiply_add(Vector a, Vector b, Vector c) {
 #if defined(__AVX512F__)
     return _mm512_fmadd_ps(a, b, c);
@@ -81,7 +81,7 @@ inline Integers lanes_of(unsigned bits) {
     return (bit & std::int32_t(bits)) != 0;
 }
 
-// One step of a transpose, where N is a power of two: the elements of a whose index has bit N are exchanged with the
+// One step of a transpose, where N is a power of two. Exchanges the elements of a whose index has bit N with the
 // elements of b whose index does not have bit N.
 template <int N, int... I>
 inline void exchange(Vector& a, Vector& b, std::integer_sequence<int, I...>) {
