@@ -52,8 +52,8 @@ struct Operand {
     std::vector<double> numbers;
     bool weight = false;   // the gradient has type A (f32 in a bf16 model), even if the value has type S
     bool rounded = false;  // the op rounds an intermediate value to the storage type, which adds one rounding error
-    bool biased = false;   // the op adds a bias, which a GPU rounds to the storage type: one rounding error more there
-    bool any_order = false;  // a GPU may sum the gradient in another order if it computes other gradients, too
+    bool biased = false;   // the op adds a bias; a GPU rounds the bias to the storage type, one rounding error more
+    bool any_order = false;  // a GPU may sum the gradient in another order if it also computes other gradients
     bool of_row = false;     // row n of the tensor belongs to row n of the batch; its bits depend on no other row
     bool any_rows = false;   // the op cannot detect a surplus row, so the ladder does not try one
     bool any_shape = false;  // the op cannot detect a wrong shape, so the ladder does not try one
@@ -213,9 +213,9 @@ void keep_largest(double& worst, double error);
 // whichever is larger. Returns NaN if any error is NaN.
 double error_of(const View& found, const View& exact, double floor);
 
-// The tensors of one case, in one type. The functions of the case receive a Call. Before the op runs, all tensors that
-// the op reads contain the numbers of the case, rounded to the type `like` or, for tensors of Kind::arithmetic, to its
-// arithmetic type. All other tensors contain NaN.
+// The tensors of one case, in one type. The functions of the case receive a Call. Before the op runs, the tensors that
+// the op reads contain the numbers of the case, rounded to the type `like`. A tensor of Kind::arithmetic contains
+// numbers rounded to the arithmetic type of `like`. All other tensors contain NaN.
 class Call {
   public:
     Call(const Case& of, DType type, DType like, Device device = Device::cpu);
@@ -295,13 +295,13 @@ struct Findings {
 void check_calculus(const Op& op, Findings& findings);
 void check_precision(const Op& op, Findings& findings);
 void check_contract(const Op& op, Findings& findings);
-// How exactly the results of an op for some rows alone must agree with its results for the same rows in a batch: in all
-// bits, or within the allowed errors. `near` is for cuBLASLt, whose algorithm may depend on the number of rows and on
-// whether it also computes the gradient of the bias (Operand::any_order).
+// Says how exactly two results of an op must agree: the results for some rows alone, and the results for the same rows
+// in a batch. They must agree in all bits, or within the allowed errors. `near` is for cuBLASLt, whose algorithm may
+// depend on the number of rows and on whether it also computes the gradient of the bias (Operand::any_order).
 enum class RowsAlone { same_bits, near };
-// check_precision() and check_contract() on a device. Precision is checked in f32 and bf16 against f64 on the CPU.
-// check_contract_on() tries sets of gradients that a backward computes while the others are absent. If `far` is true,
-// which is meant for large `sizes`, it tries only two such sets, because each call takes long.
+// check_precision() and check_contract() on a device. Precision is checked in f32 and bf16 against f64 on the CPU. In
+// each backward, check_contract_on() requests one set of gradients, and the other gradients are absent. If `far` is
+// true (for large `sizes`), it tries only two such sets, because each call takes long.
 void check_precision_on(Device device, const Op& op, Sizes sizes, Findings& findings);
 void check_contract_on(Device device, const Op& op, std::vector<Sizes> sizes, const std::vector<DType>& types,
                        Findings& findings, RowsAlone rows = RowsAlone::same_bits, bool far = false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One case of an op, in one type. Used by check_contract() and by the check that the records of ops on a tape are
+// One case of an op, in one type. check_contract() uses it, and so does the check that the records of ops on a tape are
 // correct (tests/ops/records_test.cpp).
 #pragma once
 #include "engine/check/ladder.h"

@@ -37,8 +37,8 @@ struct Contract : Check {
                error_of(found.view(), expected.view(), o.floor) <= 2 * bound_of(o, type, device);
     }
 
-    // Checks that results contain no NaN, and that all other memory, including the guard bytes around each tensor, is
-    // unchanged. Returns the call with all results.
+    // Checks that results contain no NaN. Checks that all other memory is unchanged, including the guard bytes around
+    // each tensor. Returns the call with all results.
     Call check_writes() const {
         Call call = call_of(c);
         std::vector<std::string> values, others;  // the bytes of call.values and call.others at the last check
@@ -106,9 +106,10 @@ struct Contract : Check {
     enum class Sets { every, one_differs, every_second };
 
     // Checks that a gradient has the same bits if other gradients are not requested, and that gradients that are not
-    // requested are not written. Each backward requests one set of gradients. `sets` says which sets are tried. every:
-    // all sets except the full one. one_differs: the sets with at most one gradient, and those with all but one.
-    // every_second: the gradients 0, 2, 4, ..., and the gradients 1, 3, 5, ...
+    // requested are not written. Each backward requests one set of gradients. `sets` says which sets are tried:
+    //     every          all sets except the full one
+    //     one_differs    the sets with at most one gradient, and the sets with all gradients but one
+    //     every_second   the gradients 0, 2, 4, ..., and the gradients 1, 3, 5, ...
     void check_absent(const Call& all, Sets sets) const {
         std::vector<std::size_t> inputs;
         each_gradient([&](std::size_t i, const std::string&) { inputs.push_back(i); });
@@ -178,7 +179,7 @@ struct Contract : Check {
         }
     }
 
-    // Returns what a call is refused with; "" if it is not refused.
+    // Returns the message with which a call is refused; "" if it is not refused.
     static std::string refusal(const Call& wrong, bool backward) {
         try {
             backward ? wrong.backward() : wrong.forward();
@@ -195,8 +196,8 @@ struct Contract : Check {
         expect(said.empty() || named, tensor, where + " is refused without saying what is wrong (" + said + ")");
     }
 
-    // Checks that a list that ends with a number out of range is refused, on every device with the CPU's words. A
-    // backward need not refuse it if the CPU does not: it may have no use for the number.
+    // Checks that an op refuses a list whose last number is out of range, with the same message on every device. A
+    // backward may accept such a list if the CPU accepts it, too, because the backward may have no use for the number.
     void expect_in_range(std::size_t list, bool backward) const {
         Case wrong = c;
         wrong.indices[list].numbers.back() = std::numeric_limits<int>::max();
@@ -242,7 +243,7 @@ struct Contract : Check {
             Case shorter = c;
             shorter.indices[i].numbers.pop_back();
             expect_both(call_of(shorter), c.indices[i].name, " with one number less");
-            if (c.indices[i].name == "document" || c.indices[i].name == "position") continue;  // names: any numbers
+            if (c.indices[i].name == "document" || c.indices[i].name == "position") continue;  // any number is valid
             if (forward.count(c.indices[i].name)) expect_in_range(i, false);
             if (backward.count(c.indices[i].name)) expect_in_range(i, true);
         }

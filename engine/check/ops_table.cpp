@@ -119,7 +119,7 @@ Case activation_case(Sizes n, bool gated, Calls... calls) {
     return c;
 }
 
-// u = x w^T + b, a = gelu(u). There is no gradient of a here, because gelu_linear_case() checks the backward of the
+// u = x w^T + b, a = gelu(u). No gradient of a is used here, because gelu_linear_case() checks the backward of the
 // gelu.
 Case linear_gelu_case(Sizes n, GeluKind kind, bool bias) {
     Case c = product_case(n, bias);
@@ -194,7 +194,7 @@ Case dropout_case(Sizes n) {
     return c;
 }
 
-// Returns a multiple of 1/16 from -2 to 2. If all numbers of x and f are of this form, and the dropout rate is 1/2 or
+// Returns a multiple of 1/16 from -2 to 2. If all numbers of x and f are such multiples, and the dropout rate is 1/2 or
 // 0, s = x + dropout(f) is exact in bf16. All types then have the same s, and its mean and rstd can be compared.
 double sixteenth(Sequence& random) { return (double(random.below(65)) - 32) / 16; }
 
@@ -470,8 +470,8 @@ Case adamw_case(Sizes n, double clip) {
     return c;
 }
 
-// b, the diagonal of the approximate Hessian, is either 0, so that the step leaves |b| small and clamps it to 0.01
-// where it is smaller, or so large that the step does not bring it near 0.
+// b is the diagonal of the approximate Hessian. Some numbers of b are 0. The step leaves them small, and clamps them to
+// 0.01 where they are smaller. The other numbers of b are so large that the step does not bring them near 0.
 Case apollo_case(Sizes n, double clip) {
     const int N = n.rows * n.columns;
     Case c;
@@ -500,7 +500,7 @@ const std::vector<Op>& ops_table() {
             return [=](Sizes n) { return activation_case(n, true, glu_forward, glu_backward, glu, kind); };
         };
         Op embedding{"embedding", embedding_case};
-        // 4700 ids, all below 300, as the table has 300 rows. Such ids have two digits of 8 bits, so the CUDA radix
+        // 4700 ids below 300, because the table has 300 rows. Such ids have two digits of 8 bits, so the CUDA radix
         // sort needs two passes.
         embedding.far.push_back({4700, 2, 300});
         std::vector<Op> all = {

@@ -7,7 +7,7 @@
 
 namespace masquerade::ladder {
 
-// The argument of Case::record: the tape on which the function records its op, and the tensors and lists of the case.
+// The argument of Case::record: the tape on which this function records its op, and the tensors and lists of the case.
 // tests/ops/records_test.cpp makes the tape and derives from this class.
 class OnTape {
   public:
@@ -36,8 +36,8 @@ inline Shape matrix(Sizes n) { return {n.rows, n.columns}; }
 // Adds the lists "document" and "position", from which dropout derives the random numbers of each row.
 void name_rows(Case& c, int rows, std::uint32_t salt = 1, bool of_row = true);
 
-// Returns an op with fewer and smaller sizes, because the op needs many operations per number. The sizes {rows,
-// columns, other} are the number of rows, the width of a head, and the number of heads.
+// Returns an op that is checked at fewer and smaller sizes, because it needs many operations per number. The sizes
+// {rows, columns, other} are the number of rows, the width of a head, and the number of heads.
 Op costly_op(const std::string& name, const std::function<Case(Sizes)>& make, const std::vector<Sizes>& all,
              const std::vector<Sizes>& far);
 
@@ -59,12 +59,12 @@ Build by_rule(Rule rule);  // builds a mask in which each document is one segmen
 // The mask of UniVAE's decoder: each document is causal, and its rows also see the latent of the document, which is one
 // row of a second key source.
 Layout with_latent(int rows);
-// The mask of UniLM's sequence-to-sequence objective: all rows of a document see the first half of the document. The
-// rows of the second half also see the rows of the second half up to themselves.
+// The mask of UniLM's sequence-to-sequence objective. All rows of a document see the first half of the document. A row
+// of the second half also sees the rows of the second half up to itself.
 Layout prefix(int rows);
 
-// Returns a list with one item per key source: one(name) and, if the case has a second source, one(name + "1"). The
-// list is empty if the case has no tensor `name`.
+// Returns a list with one item per key source (key/value tensor): one(name) and, if the case has a second source,
+// one(name + "1"). If the case has no tensor `name`, the list is empty.
 template <class List, class One>
 List of_sources(const Call& a, const std::string& name, const One& one) {
     if (!a.has(name)) return {};
@@ -75,9 +75,9 @@ inline std::vector<Tensor*> all_of(const OnTape& a, const std::string& name) {
     return of_sources<std::vector<Tensor*>>(a.memory, name, [&](const std::string& one) { return a(one); });
 }
 
-// Returns an argument of type T that is neither a tensor nor a list. RowNames consist of the lists "document" and
-// "position". A mask is the graph of the Layout in `others`. Any other argument is the element of `others` with type T;
-// if this element contains RowNames, they are set to the two lists.
+// Returns the argument for a parameter of type T that is neither a tensor nor a list. RowNames consist of the lists
+// "document" and "position". A mask is the graph of the Layout in `others`. Any other argument is the element of
+// `others` with type T; if this element contains RowNames, they are set to the two lists.
 template <class T, class Others>
 T other_argument(const Call& a, const Others& others) {
     if constexpr (std::is_same_v<T, RowNames>) {
@@ -98,7 +98,7 @@ T other_argument(const Call& a, const Others& others) {
 }
 
 // Returns the argument of a case for the parameter `name` of an op: View x is the tensor x, Grad dx its gradient, and
-// View dy the cotangent of y. The argument is absent if the case has no such tensor. Views and Grads have an element
+// View dy the cotangent of y. If the case has no such tensor, the argument is absent. Views and Grads have an element
 // for each key source (key/value tensor).
 template <class T, class Others>
 T argument(const Call& a, const std::string& name, const Others& others) {
@@ -179,7 +179,8 @@ std::function<void(const OnTape&)> in_order(Result (*function)(Tape&, Parameters
     };
 }
 
-// Sets forward, backward and record of a case. Each uses those elements of `others` that it has parameters for.
+// Sets forward, backward and record of a case. Each of the three functions takes from `others` what it has parameters
+// for.
 template <class Forward, class Backward, class Function, class... Others>
 void set_calls(Case& c, Forward forward, Backward backward, Function function, Others... others) {
     c.forward = by_names(forward, others...);

@@ -116,9 +116,9 @@ Layout blocked(int rows) {
     });
 }
 
-// Cached keys, as in decoding: each document has five more key rows than query rows; they precede the keys of the query
-// rows. Queries see the first two of these five key rows twice. If a document has more than two rows, its last query
-// row is taken out of the document and belongs to no document.
+// Cached keys, as in decoding. Each document has five more key rows than query rows, and these five rows come first.
+// Queries see the first two of the five rows twice. If a document has more than two rows, its last query row is taken
+// out of the document and belongs to no document.
 Layout cached(int rows) {
     Layout all = documents(rows, [](QuerySegment& q, Layout& layout) {
         q.rule = q.document % 2 ? Rule::causal : Rule::full;

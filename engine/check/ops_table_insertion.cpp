@@ -111,8 +111,8 @@ Case rows_of_parts_case(Sizes n) {
     return c;
 }
 
-// There are M = `rows` slots (places at which a token may be inserted), with K vectors of h each; V is `other`. About
-// 1.5 pairs (slot, token) are chosen per slot. Some pairs are equal; their gradients then add up in one logit, or
+// There are M = `rows` slots (places at which a token may be inserted). Each slot has K vectors of h. V is `other`.
+// About 1.5 pairs (slot, token) are chosen per slot. Some pairs are equal; their gradients then add up in one logit, or
 // cancel. The cotangent of every third lse is 0.
 Case chosen_logits_case(Sizes n, bool biases, int K) {
     const int M = n.rows, E = n.columns, V = n.other, J = M > 0 ? M + M / 2 + 1 : 0, G = M / 3 + 2;
@@ -167,8 +167,8 @@ Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
     op.small = {{3, 4, 3}, {2, 3, 2}, {1, 1, 1}};
     op.middle = {{17, 9, 3}};
     op.all = {{1, 1, 1}, {2, 33, 2}, {31, 5, 3}, {65, 3, 15}, {3, 129, 2}, {400, 2, 1}};
-    // Rows of the op table with mixtures run the same loops at three far sizes, so rows without mixtures need only one.
-    // K is at most 259, because softmax(mix) takes K^2 steps for each row of mix.
+    // Rows of the op table with mixtures run at three far sizes. Rows without mixtures run the same loops, so they need
+    // only one far size. K is at most 259, because softmax(mix) takes K^2 steps for each row of mix.
     op.far = {{3, 1291, 1}};
     if (mixed) op.far = {{1291, 3, 2}, {3, 1291, 2}, {3, 3, 259}};
     return op;

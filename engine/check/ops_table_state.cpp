@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The rows of the op table for state_attention and local_lambda: every StatePack (how keys are written to a state),
-// every StateRead (how queries read the state), and the mask rules that a state supports. The sizes {rows, columns,
-// other} are the number of query rows, the width of a head, and the number of heads.
+// The rows of the op table for state_attention and local_lambda. They cover every StatePack (how keys are written to a
+// state), every StateRead (how queries read the state), and the mask rules that a state supports. The sizes {rows,
+// columns, other} are the number of query rows, the width of a head, and the number of heads.
 #include "engine/check/ops_table.h"
 
 namespace masquerade::ladder {
