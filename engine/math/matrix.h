@@ -55,8 +55,9 @@ struct SmoothLabel {
     bool smooth() const { return other != A(0); }
 };
 
-// For one row h(C): lse = log sum_v exp(logit_v),  loss = lse - sum_v q_v logit_v,  logit_v = h . w_v + b_v;  b may be
-// null. `label` gives the label distribution q. The largest logit is subtracted before exp to avoid overflow.
+// Computes lse and loss of one row h(C):
+//     lse = log sum_v exp(logit_v),  loss = lse - sum_v q_v logit_v,  logit_v = h . w_v + b_v;  b may be null
+// `label` gives the label distribution q. The largest logit is subtracted before exp to avoid overflow.
 template <class A>
 void cross_entropy_reference(std::int64_t C, std::int64_t V, const A* h, const A* w, const A* b, int target,
                              const SmoothLabel<A>& label, A* loss, A* lse) {

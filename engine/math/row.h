@@ -114,9 +114,10 @@ HD void vmf_sample_row(Lanes lanes, const A* mu, A w, const A* e, A* z, int Z) {
     A scale = c / sqrt_of(uu);
     each(lanes, Z, [&](int i) { z[i] = w * mu[i] + scale * (e[i] - s * mu[i]); });
 }
-// With g = dz, s = e.mu, c = sqrt(1 - w^2), at least 1e-5, u = e - s mu and nu = u / |u|, as in vmf_sample_row():
+// Computes dmu and dw of vmf_sample_row() from g = dz:
 //     h = (c / |u|) (g - (g.nu) nu),   dmu = w g - s h - (h.mu) e,   dw = g.mu - (w / c) (g.nu)
-// If c was set to its lower bound, dw = g.mu. dmu and dw may be null.
+// As in vmf_sample_row(), s = e.mu, u = e - s mu, nu = u / |u|, and c = sqrt(1 - w^2), at least 1e-5. If c was set to
+// this lower bound, dw = g.mu. dmu and dw may be null.
 template <class A, class Lanes>
 HD void vmf_sample_row_grad(Lanes lanes, const A* dz, const A* mu, A w, const A* e, A* dmu, bool add, A* dw, bool add_w,
                             int Z) {
