@@ -50,9 +50,9 @@ struct Operand {
     Kind kind = Kind::storage;
     Draw draw;
     std::vector<double> numbers;
-    bool weight = false;   // the gradient has type A (f32 in a bf16 model), even if the value has type S
-    bool rounded = false;  // the op rounds an intermediate value to the storage type, which adds one rounding error
-    bool biased = false;   // the op adds a bias; a GPU rounds the bias to the storage type, one rounding error more
+    bool weight = false;     // the gradient has type A (f32 in a bf16 model), even if the value has type S
+    bool rounded = false;    // the op rounds an intermediate value to the storage type, which adds one rounding error
+    bool biased = false;     // the op adds a bias, which a GPU rounds to the storage type; this adds one rounding error
     bool any_order = false;  // a GPU may sum the gradient in another order if it also computes other gradients
     bool of_row = false;     // row n of the tensor belongs to row n of the batch; its bits depend on no other row
     bool any_rows = false;   // the op cannot detect a surplus row, so the ladder does not try one

@@ -470,8 +470,9 @@ Case adamw_case(Sizes n, double clip) {
     return c;
 }
 
-// b is the diagonal of the approximate Hessian. Some numbers of b are 0. The step leaves them small, and clamps them to
-// 0.01 where they are smaller. The other numbers of b are so large that the step does not bring them near 0.
+// b is the diagonal of the approximate Hessian. Some numbers of b are 0. The step leaves them so small that the op
+// divides by the lower bound 0.01 instead of |b|. The other numbers of b are so large that the step does not bring them
+// near 0.
 Case apollo_case(Sizes n, double clip) {
     const int N = n.rows * n.columns;
     Case c;

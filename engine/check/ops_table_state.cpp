@@ -38,8 +38,8 @@ Op state_op(const std::string& use, StatePack pack, StateRead read, const Build&
     Op op = costly_op("state_attention, " + use, make,
                       {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {33, 32, 2}, {129, 8, 1}, {9, 64, 3}, {40, 65, 1}},
                       {{1291, 3, 1}});
-    // If keys and values are tied, the size {3, 259, 2} is left out, because dkv is rounded to bf16 twice: as the
-    // gradient of the keys and as the gradient of the values.
+    // If keys and values are tied, that is, if each row of kv is both key and value, the size {3, 259, 2} is left out.
+    // dkv is then rounded to bf16 twice: as the gradient of the keys and as the gradient of the values.
     if (!tied) op.far.push_back({3, 259, 2});
     if (piece < 256 || pack == StatePack::gated) op.all = {{1, 1, 1}, {31, 8, 1}, {33, 4, 2}, {9, 33, 1}};
     return op;
