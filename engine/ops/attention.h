@@ -48,7 +48,7 @@ struct AttentionDropout {
     static constexpr int channels_of(const KeySegment& key) {
         return (key.end - key.begin + keys_a_draw - 1) / keys_a_draw * keys_a_draw;
     }
-    // Returns the argument `block` of Stream::at(), for a query head, that draws the bits of this channel.
+    // Returns the argument `block` with which Stream::at() draws the bits of this channel for a query head.
     static constexpr std::uint32_t block_of(int head, int channel) {
         return (std::uint32_t(head) << 17) + std::uint32_t(channel / keys_a_draw);
     }

@@ -94,8 +94,9 @@ const Shapes& shapes_of(OpNumber op) {
     return all[int(op)];
 }
 
-// The values that the arguments of a call give to the letters and types in the shapes of an op. The constructor throws
-// Error if an argument contradicts an earlier one.
+// Finds the values of the letters and types in the shapes of an op from the arguments of a call. For example, if ops.h
+// states x(N,C) and x is (8,128), N is 8 and C is 128. The constructor throws Error if an argument contradicts an
+// earlier one.
 class Call {
   public:
     Call(OpNumber op, const Argument* arguments) : shapes_(shapes_of(op)) {

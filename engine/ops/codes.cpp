@@ -61,8 +61,9 @@ HD void distance_row_grad(Lanes lanes, A ddistance, const A* y, const A* q, A we
 
 // Updates row r of `codes`, the tensor that contains the rows of all codebooks, and the moving averages of this row:
 // the number of latents for which row r is the nearest row (`counts`), and the sum of these latents (`sums`). Latents
-// are summed in the order of the documents. A dead row, whose count is small (CodeRule), becomes the latent part of a
-// random document. `there` is the number of documents with a weight above 0; they come before the other documents.
+// are summed in the order of the documents. If the count of a row is small (CodeRule), the row is dead. A dead row is
+// replaced by a part of a random document's latent: the columns of the row's group. `there` is the number of documents
+// with a weight above 0; they come before the other documents.
 template <class A>
 struct LearnCodes {
     const A *y, *code, *weights;

@@ -111,10 +111,11 @@ OP(embedding_forward, (Ints ids, View w, View y), "ids(N) w(V,C) y(N,C) dw(V,C)A
 OP(embedding_backward, (View dy, Ints ids, Grad dw))
 
 // Rotary embedding of x(N,W). The first `columns` columns of x consist of heads of D columns, where D is the width of
-// rotary_table (P,D), which has the arithmetic type A (f32 in a bf16 model). In each of these heads, the op rotates the
-// pair of columns (2i, 2i+1) of row n by the angle p base^(-2i/D), for i = 0 .. D/2 - 1, where p is positions[n]. It
-// copies the other columns. Row p of rotary_table contains the cosines and sines of position p: cos, sin, cos, sin ...;
-// the code that fills the table chooses `base`, usually 10000.                             Su et al. 2021, equation 34
+// rotary_table (P,D). In each of these heads, the op rotates the pair of columns (2i, 2i+1) of row n by the angle
+// p base^(-2i/D), for i = 0 .. D/2 - 1, where p is positions[n]. The op copies the other columns. Row p of rotary_table
+// contains the cosines and sines of position p: cos, sin, cos, sin ...; the code that fills the table chooses `base`,
+// usually 10000. rotary_table has the arithmetic type A (f32 in a bf16 model).
+//                                                                                         Su et al. 2021, equation 34
 OP(rotary_forward, (View x, Ints positions, View rotary_table, int columns, View y),
    "x y(N,W) positions(N) rotary_table(P,D)A")
 OP(rotary_backward, (View dy, Ints positions, View rotary_table, int columns, Grad dx))
@@ -184,12 +185,13 @@ OP(lsh_attention_backward, (View dy, View q, View k, View v, View rotations, Vie
                             const SegmentGraph& graph, LshRule rule, Grad dq, Grad dk, Grad dv))
 
 // Sinkhorn sorting, for each head. A list of keys (list_plan.h) is cut into blocks of `block` keys. Row t of block u of
-// y is the weighted mean, over the blocks v of the list, of row t of block v: sum_v w_uv kv[v, t]. The weights are
-// w_uv = S_uv / sum_v' S_uv'. Both sums run over the blocks v that have a row t; if no block has it, the row of y is 0.
-// S starts as exp(q_u . k_v / (sqrt(D) temperature)), where q_u is the mean of block u of q (N,C), and k_v the mean of
-// the keys of block v of kv (N,2C). Then the columns and the rows of S are normalised to sum 1, `iterations` times. If
-// rows of a list see different keys, S is causal: only blocks v < u are mixed into block u (sinkhorn.cpp). y is
-// (U block,2C) with U = most_blocks() (block_plan.h). Unused blocks of y are 0.
+// y is a weighted mean of row t of the blocks v of the list:
+//     y[u, t] = sum_v w_uv kv[v, t],   w_uv = S_uv / sum_v' S_uv'
+// Both sums run over the blocks that have a row t. If no block has a row t, the row of y is 0. S_uv starts as
+// exp(q_u . k_v / (sqrt(D) temperature)), where q_u is the mean of block u of q (N,C), and k_v the mean of the keys of
+// block v of kv (N,2C). Then the columns and the rows of S are normalised to sum 1, `iterations` times. If rows of a
+// list see different keys, S is causal: only blocks v < u are mixed into block u (sinkhorn.cpp). y is (U block,2C) with
+// U = most_blocks() (block_plan.h). Unused blocks of y are 0.
 //                                                                            Tay et al. 2020, section 3
 OP(sinkhorn_forward, (View q, View kv, const SegmentGraph& graph, SinkhornRule rule, View y), "q(N,C) kv(N,2C) y(U,2C)")
 OP(sinkhorn_backward, (View dy, View q, View kv, const SegmentGraph& graph, SinkhornRule rule, Grad dq, Grad dkv))
@@ -307,10 +309,10 @@ OP(distance_backward, (View ddistance, View y, View q, double weight, Grad dy))
 OP(learn_codes, (View y, View code, View weights, CodeRule rule, View codes, View counts, View sums),
    "y(B,Z)A weights(B)A codes sums(K,D)A counts(K)A")
 
-// logits = h(N,C) w(V,C)^T + b(V), which are never stored all at once;  b may be absent. For each row of logits:
-// lse(N) = log sum exp logits,  loss(N) = lse - (1-e) logits[target] - e/V sum logits, where e in [0,1) is
-// `smoothing`, the label smoothing. If e = 0, the loss is the negative log-probability of the target. total(1) = sum_n
-// weight_n loss_n; weights(N) have no gradient.
+// Cross-entropy of logits = h(N,C) w(V,C)^T + b(V), which are never stored all at once;  b may be absent. For each row:
+//     lse(N) = log sum exp logits,  loss(N) = lse - (1-e) logits[target] - e/V sum logits
+// e in [0,1) is `smoothing`, the label smoothing. If e = 0, the loss is the negative log-probability of the target.
+// total(1) is the sum over n of weight_n loss_n; weights(N) have no gradient.
 //                                                                               Szegedy et al. 2016, section 7
 // The forward also computes h1(N,C), w1(V,C), b1(V), the gradients of total with respect to h, w and b, because the
 // logits are not kept for the backward. total, h1, w1 and b1 may each be absent; if all four are absent, weights may be
@@ -336,10 +338,11 @@ OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Gra
 // arithmetic type A (f32 if S is bf16).                                                Stern et al. 2019, equations 2-8
 OP(chosen_logits_forward, (View h, View w, View b, View bias, Ints groups, Ints slots, Ints tokens, View z, View lse),
    "w(V,E) h(M,KE) b?(V)A bias?(B,V)A slots tokens(J) z(J,K)A lse(M,K)A dw(V,E)A")
-// dlogits[r,c] = dlse_r exp(logits[r,c] - lse_r) + sum_j dz_jk, over the pairs j of token c and the slot m of vector r,
-// where r = m K + k. dh_r = dlogits_r w, dw = sum_r dlogits_r^T h_r, db = sum_r dlogits_r; row g of dbias is the sum of
-// dlogits_r over the vectors r of all slots m with groups_m = g. dw, db and dbias have the arithmetic type A (f32 in a
-// bf16 model).
+// In this backward, r = m K + k is vector k of slot m, as in the forward:
+//     dlogits[r,c] = dlse_r exp(logits[r,c] - lse_r) + sum_j dz_jk
+//     dh_r = dlogits_r w,   dw = sum_r dlogits_r^T h_r,   db = sum_r dlogits_r
+// The sum over j runs over the pairs that consist of slot m and token c. Row g of dbias is the sum of dlogits_r over
+// the vectors r of all slots m with groups_m = g. dw, db and dbias have the arithmetic type A (f32 in a bf16 model).
 OP(chosen_logits_backward, (View dz, View dlse, View h, View w, View b, View bias, View lse, Ints groups, Ints slots,
                             Ints tokens, Grad dh, Grad dw, Grad db, Grad dbias))
 

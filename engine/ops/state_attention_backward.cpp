@@ -19,8 +19,8 @@ struct Backward {
     // (queries,H,4R): for each query and each of H heads, a QueryTrace (4 R numbers for R slots), which read_grad()
     // computes for the backward of the keys.
     A* traces;
-    // (keys,H), only used if there are gates: key_grad() for each key and head. This is the derivative of the loss with
-    // respect to log f, where f is a factor that multiplies all weights of the key.
+    // (keys,H), only used if there are gates: the result of key_grad() for each key and head. It is the derivative of
+    // the loss with respect to log f, where f is a factor that multiplies all weights of the key.
     A* growths;
     X* dx;
     bool add;

@@ -39,8 +39,8 @@ void use_cuda_library(const CudaLibrary* library) {
 
 }  // namespace masquerade
 
-// For the tests' fake CUDA library, which computes on the CPU (tests/cuda/library/fake.cpp). The library looks this
-// function up in the program that has opened it; therefore the function must be exported.
+// Used by the tests' fake CUDA library, which computes on the CPU (tests/cuda/library/fake.cpp). The library looks this
+// function up in the program that has opened the library; therefore the function must be exported.
 extern "C" __attribute__((visibility("default"))) const masquerade::OpTable* masquerade_cpu_ops() {
     return &masquerade::op_table(masquerade::Device::cpu);
 }

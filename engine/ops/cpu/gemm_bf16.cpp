@@ -92,9 +92,9 @@ class Part {
             }
     }
 
-    // Computes a row of blocks of C, for one part of K. The sums over the earlier parts of K are read from `start`, and
-    // the new sums are written to `end`. For the first part of K, the sums instead begin with the old C (if `add` is
-    // set) plus the bias or, if C is bf16, with 0. For the last part of K, the new sums are written to C instead.
+    // Computes a row of blocks of C, for one part of K. The sums begin with the sums over the earlier parts of K, which
+    // are read from `start`. In the first part of K, they begin with the old C (if `add` is set) plus the bias or, if C
+    // is bf16, with 0. The new sums are written to `end` or, in the last part of K, to C.
     void multiply_rows(Range rows, Range columns, Range depth, const std::uint16_t* right, float* start, float* end) {
         const auto* left =
             static_cast<const std::uint16_t*>(p_.a.data) + rows.begin * p_.a.row + depth.begin * p_.a.column;

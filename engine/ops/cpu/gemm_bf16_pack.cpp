@@ -61,8 +61,8 @@ inline Words gather_quarters(const std::uint16_t* p, std::int64_t apart) {
 }
 
 // Transposes 32 rows and `columns` columns of `from`: column j of `from` becomes row j of `to`. `columns` is a multiple
-// of 8. One step transposes 8 columns in eight registers: the 16-byte quarter q of register i holds row 8q + i. The 8 x
-// 8 numbers of each of the four quarters are transposed, all four at the same time.
+// of 8. One step transposes 8 columns in eight registers: the 16-byte quarter q of register i holds row 8q + i. The
+// step transposes the 8 x 8 numbers of all four quarters at the same time.
 inline void turn(std::uint16_t* to, std::int64_t to_row, const std::uint16_t* from, std::int64_t from_row,
                  std::int64_t columns) {
     for (std::int64_t j = 0; j < columns; j += 8, from += 8, to += 8 * to_row) {
