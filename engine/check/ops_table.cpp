@@ -119,7 +119,7 @@ Case activation_case(Sizes n, bool gated, Calls... calls) {
     return c;
 }
 
-// u = x w^T + b, a = gelu(u). No gradient of a is used here, because gelu_linear_case() checks the backward of the
+// u = x w^T + b, a = gelu(u). No gradient of `a` is used here, because gelu_linear_case() checks the backward of the
 // gelu.
 Case linear_gelu_case(Sizes n, GeluKind kind, bool bias) {
     Case c = product_case(n, bias);

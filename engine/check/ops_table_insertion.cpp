@@ -89,7 +89,7 @@ Case side_by_side_case(Sizes n, bool themselves) {
     return c;
 }
 
-// Row n of y is row n of b if n is a multiple of 3, else row n of a.
+// Row n of y is row n of `b` if n is a multiple of 3, else row n of `a`.
 Case rows_of_parts_case(Sizes n) {
     std::vector<char> parts;
     std::vector<int> of_a, of_b;
