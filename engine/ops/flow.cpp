@@ -16,8 +16,8 @@ HD A bounded(A r) {
     return A(2) * tanh_of(A(0.5) * r);
 }
 
-// A row x (Z) holds a, then b; b is the last Z/2 numbers (rounded down). A row st holds r, then t, each as long as b.
-// With s = bounded(r), the row y holds a, then b exp(s) + t, and log_det is the sum of s.
+// A row x (Z) holds two parts, `a` and then b; b is the last Z/2 numbers (rounded down). A row st holds r, then t, each
+// as long as b. With s = bounded(r), the row y holds `a`, then b exp(s) + t, and log_det is the sum of s.
 template <class A>
 HD void coupling_row(Lanes lanes, const A* x, const A* st, A* y, A* log_det, int Z) {
     const int half = Z / 2, from = Z - half;

@@ -67,16 +67,16 @@ OP(silu_backward, (View dy, View x, Grad dx))
 OP(squared_relu_forward, (View x, View y), "x y(*)")
 OP(squared_relu_backward, (View dy, View x, Grad dx))
 
-// y(N,F) = g(a) b. A row of x(N,2F) holds a, then b; g is the activation that `kind` names.            Shazeer 2020
+// y(N,F) = g(a) b. A row of x(N,2F) holds `a`, then b; g is the activation that `kind` names.            Shazeer 2020
 OP(glu_forward, (View x, GateKind kind, View y), "x(N,2F) y(N,F)")
 OP(glu_backward, (View dy, View x, GateKind kind, Grad dx))
 
-// u(M,O) = x w^T + b,  a(M,O) = gelu(u);  b may be absent. The CPU computes a while u is in cache. There is no
+// u(M,O) = x w^T + b,  a(M,O) = gelu(u);  b may be absent. The CPU computes `a` while u is in cache. There is no
 // linear_gelu_backward: gelu_linear_backward computes du, and linear_backward, called with du as its dy, computes the
 // rest.
 OP(linear_gelu_forward, (View x, View w, View b, GeluKind kind, View u, View a), "x(M,I) w(O,I) b?(O)A u a(M,O)")
 // The backward of a(M,I) = gelu(u) and y(M,O) = a w^T + b in one op. In the forward, linear_gelu_forward computes u and
-// a, and linear_forward computes y.
+// `a`, and linear_forward computes y.
 //     du(M,I) = gelu'(u) (dy w),  dw = dy^T a,  db = column sums of dy
 OP(gelu_linear_backward, (View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db),
    "dy(M,O)E u a(M,I) w(O,I) dw(O,I)A db(O)A")
@@ -252,9 +252,9 @@ OP(gaussian_kl_backward, (View dkl, View x, View prior, Grad dx, Grad dprior))
 OP(at_least_forward, (View x, double least, View y), "x y(*)A")
 OP(at_least_backward, (View dy, View x, double least, Grad dx))
 
-// Affine coupling, a block of a flow. A row of x(B,Z) holds a, then b; b is the last Z/2 numbers (rounded down). A row
-// of st(B,2 (Z/2)) holds r, then t. With s = 2 tanh(r / 2), a row of y(B,Z) holds a, then b exp(s) + t, and log_det(B)
-// is the sum of s. All tensors have the arithmetic type A, which is never bf16.
+// Affine coupling, a block of a flow. A row of x(B,Z) holds two parts, `a` and then b; b is the last Z/2 numbers
+// (rounded down). A row of st(B,2 (Z/2)) holds r, then t. With s = 2 tanh(r / 2), a row of y(B,Z) holds `a`, then
+// b exp(s) + t, and log_det(B) is the sum of s. All tensors have the arithmetic type A, which is never bf16.
 //                                            Dinh et al. 2016, section 3; Kingma & Dhariwal 2018, section 3
 OP(coupling_forward, (View x, View st, View y, View log_det), "x y(B,Z)A log_det(B)A")
 OP(coupling_backward, (View dy, View dlog_det, View x, View st, Grad dx, Grad dst))

@@ -33,7 +33,7 @@ struct KeySegment {
 struct QuerySegment {
     int begin = 0, end = 0;            // the rows [begin, end) of the query tensor
     int document = 0;                  // index of the document in the batch; query segments of a document are adjacent
-    int sees_begin = 0, sees_end = 0;  // SegmentGraph::sees[sees_begin, sees_end) lists the key segments that it sees
+    int sees_begin = 0, sees_end = 0;  // the key segments that it sees are SegmentGraph::sees[sees_begin, sees_end)
     int self = -1;                     // index of the key segment that consists of the same rows; -1 if there is none
     int offset = 0;                    // position in `self` of the first query row; in decoding, number of cached rows
     Rule rule = Rule::full;            // says which keys of `self` a query row sees

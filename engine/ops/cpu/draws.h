@@ -65,7 +65,7 @@ inline void philox(Words (&c)[4], std::uint32_t key0, std::uint32_t key1) {
 }
 
 namespace detail {
-// Returns a vector that interleaves a and b: a[from], b[from], a[from + 1], b[from + 1], ...
+// Returns a vector that interleaves `a` and `b`: a[from], b[from], a[from + 1], b[from + 1], ...
 template <int from, int... i>
 LowHalves woven(LowHalves a, LowHalves b, std::integer_sequence<int, i...>) {
     return __builtin_shufflevector(a, b, (from + i / 2 + i % 2 * counters)...);

@@ -26,9 +26,10 @@ typedef std::uint32_t FourWords __attribute__((vector_size(16), aligned(2), may_
 inline Words load(__mmask32 there, const std::uint16_t* p) { return (Words)_mm512_maskz_loadu_epi16(there, p); }
 inline void store(std::uint16_t* p, Words v) { _mm512_storeu_si512(p, (__m512i)v); }
 
-// zip() interleaves numbers of the registers a and b in units of `unit` numbers. Each register is cut into parts of
+// zip() interleaves numbers of the registers `a` and `b` in units of `unit` numbers. Each register is cut into parts of
 // `part` numbers; from every part, the lower half (half = 0) or the upper half (half = 1) is used. Each zip() is one
-// instruction. zipped() returns the source of element e of the result: an index in a, or `numbers` plus an index in b.
+// instruction. zipped() returns the source of element e of the result: an index in `a`, or `numbers` plus an index in
+// `b`.
 constexpr int zipped(int e, int numbers, int part, int unit, int half) {
     const int place = e % part, from_b = place / unit % 2;
     return e - place + half * part / 2 + place / (2 * unit) * unit + place % unit + from_b * numbers;

@@ -25,11 +25,11 @@ inline void narrow(std::uint16_t& to, float x) {
     to = std::uint16_t((u & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
 }
 
-// The shuffles of a transpose; each is one instruction. Element e of the result is element pick(e) of a or, if pick(e)
-// is at least `lanes`, element pick(e) - lanes of b.
+// The shuffles of a transpose; each is one instruction and combines two vectors, `a` and `b`. Element e of the result
+// is element pick(e) of `a` or, if pick(e) is at least `lanes`, element pick(e) - lanes of `b`.
 //
-// Zip takes two of every four floats of a, and the same two of b: the lower two (half = 0) or the upper two (half = 1).
-// It interleaves them in units of one float (a0 b0 a1 b1) or two floats (a0 a1 b0 b1).
+// Zip takes two of every four floats of `a`, and the same two of `b`: the lower two (half = 0) or the upper two
+// (half = 1). It interleaves them in units of one float (a0 b0 a1 b1) or two floats (a0 a1 b0 b1).
 template <int unit, int half>
 struct Zip {
     static constexpr int pick(int e) {
@@ -37,8 +37,8 @@ struct Zip {
         return from_b * lanes + e - q + 2 * half + place;
     }
 };
-// Fours takes groups of four floats. The result consists of the groups of a with an even index (odd = 0) or an odd
-// index (odd = 1), followed by the same groups of b.
+// Fours takes groups of four floats. The result consists of the groups of `a` with an even index (odd = 0) or an odd
+// index (odd = 1), followed by the same groups of `b`.
 template <int odd>
 struct Fours {
     static constexpr int pick(int e) {

@@ -81,8 +81,8 @@ inline Integers lanes_of(unsigned bits) {
     return (bit & std::int32_t(bits)) != 0;
 }
 
-// One step of a transpose, where N is a power of two. Exchanges the elements of a whose index has bit N with the
-// elements of b whose index does not have bit N.
+// One step of a transpose, where N is a power of two. Exchanges the elements of `a` whose index has bit N with the
+// elements of `b` whose index does not have bit N.
 template <int N, int... I>
 inline void exchange(Vector& a, Vector& b, std::integer_sequence<int, I...>) {
     Vector low = __builtin_shufflevector(a, b, (I & N ? lanes + I - N : I)...);
