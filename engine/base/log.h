@@ -10,8 +10,8 @@
 
 namespace masquerade {
 
-// If this pointer is not null, log_line() calls the function before it writes. The trainer's function clears the
-// progress bar; otherwise the message would follow it on the same line.
+// If this pointer is not null, log_line() calls the function before it writes. The trainer sets a function that clears
+// the progress bar, because the message would otherwise follow the bar on the same line.
 inline void (*before_log_line)() = nullptr;
 
 // Writes one line: log_line("warning: ", path, ": ", count, " lines were truncated"). Control characters in the parts

@@ -19,8 +19,9 @@ std::size_t rounded_up(std::size_t bytes, std::size_t alignment) {
 }
 
 #ifdef __linux__
-// Returns memory that is aligned to large pages and comes directly from the system. Maps one large page more than
-// needed, then unmaps the parts before and after the aligned block.
+// Returns memory that is aligned to large pages and comes directly from the system, or null if the system has too
+// little memory. `bytes` is a multiple of the size of a large page. To align the block, maps one large page more than
+// needed, then unmaps the parts before and after the block.
 void* map_pages(std::size_t bytes) noexcept {
     void* memory = mmap(nullptr, bytes + large_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return nullptr;

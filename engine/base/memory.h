@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory for tensors. Blocks are aligned for vector instructions. Blocks of 2 MiB or more use pages of 2 MiB instead
-// of 4 KiB if the system allows it: the processor then looks up fewer page addresses, and a training step is 10 %
+// Memory for tensors. Blocks are aligned for vector instructions. If the system allows it, blocks of 2 MiB or more use
+// pages of 2 MiB instead of 4 KiB. The processor then looks up fewer page addresses, and a training step is 10 %
 // faster.
 #pragma once
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace masquerade {
 
-// Allocates at least `bytes` bytes, aligned to 64 bytes or more. Returns null if there is not enough memory. `bytes`
-// must be the same in release_aligned().
+// Allocates at least `bytes` bytes, aligned to 64 bytes or more. Returns null if there is not enough memory.
+// release_aligned() must be called with the same `bytes`.
 void* allocate_aligned(std::size_t bytes) noexcept;
 void release_aligned(void* memory, std::size_t bytes) noexcept;
 

@@ -21,8 +21,9 @@ inline std::string joined(const std::vector<std::string>& words, const char* bet
     return all;
 }
 
-// Returns the row of the table with this name. If there is none, throws BadUsage. The message consists of "there is
-// no", `what`, `name`, `of` and the names of all rows: "there is no objective x of this model; there are lm, mlm".
+// Returns the row of the table with this name. If there is none, throws BadUsage and lists the names of all rows. For
+// example, if `what` is "objective", `name` is "x" and `of` is " of this model", the message is "there is no objective
+// x of this model; there are lm, mlm".
 template <class Table>
 const auto& find_named(const Table& table, const std::string& name, const char* what, const char* of = "") {
     for (const auto& row : table)

@@ -77,8 +77,8 @@ inline std::string letters(std::string_view words) {
     return s;
 }
 
-// Quotes a path for a shell command that the user may copy from a message. bash and zsh convert the result back to
-// exactly the bytes of the path.
+// Quotes a path for a shell command that the user may copy from a message. bash and zsh read the result as exactly the
+// bytes of the path. If the path begins with "-", "./" is put in front of it.
 inline std::string shell_word(const std::string& path) {
     const std::string word = path.substr(0, 1) == "-" ? "./" + path : path;  // a path must not look like an option
     constexpr const char* plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+,-";

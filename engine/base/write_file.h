@@ -8,8 +8,8 @@
 
 namespace masquerade {
 
-// Writes a new file, or overwrites an old one. If finish() is not called or fails, the file is removed, unless it is a
-// device or a pipe.
+// Writes a new file, or overwrites an old one. If finish() fails or is never called, the file is removed, unless it is
+// a device or a pipe.
 class FileWriter {
   public:
     explicit FileWriter(const std::string& path);
