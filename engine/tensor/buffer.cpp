@@ -14,8 +14,9 @@
 namespace masquerade {
 namespace {
 
-// Returns how many bytes of memory the machine can still provide. Linux may also grant a larger block, but then it may
-// kill the program when the block is written. If the amount is unknown, returns the largest std::size_t.
+// Returns how many bytes of memory the machine can still provide. Linux may grant a block that is larger than this, but
+// may kill the program later, when the program writes to the block. If the amount is unknown, returns the largest
+// std::size_t.
 std::size_t available_memory() {
     std::ifstream file("/proc/meminfo");
     std::string name, unit;

@@ -27,8 +27,8 @@ double number_at(const View& view, std::int64_t i);
 // Makes a tensor accessible to the host: uses the tensor itself if it is on the CPU, otherwise a copy on the CPU.
 class OnHost {
   public:
-    // If the tensor is on another device, waits until the earlier work there is done, and copies the numbers to the
-    // CPU.
+    // If the tensor is not on the CPU, waits until its device has finished all earlier work, and copies the numbers to
+    // the CPU.
     explicit OnHost(const View& tensor) : OnHost(tensor, true) {}
     // For code that writes all numbers and then calls store(): does not copy the numbers from the device, so view()
     // may contain anything at first.
@@ -45,9 +45,9 @@ class OnHost {
     Buffer copy_;
 };
 
-// The numbers that a tensor has at this point of the work on its device, for a host that reads them later. The
-// constructor requests a copy and does not wait. Reading waits until the copy has arrived, but not for work that was
-// requested after it.
+// Reads the numbers of a tensor later, so that the host need not wait for the device now. The numbers are those that
+// the tensor has after all work that was requested before the constructor is called. The constructor requests a copy
+// and does not wait. operator[] waits until the copy has arrived, but not for work that was requested after the copy.
 class ReadLater {
   public:
     explicit ReadLater(const View& tensor);
@@ -65,8 +65,7 @@ class ReadLater {
 // Returns all numbers of a tensor on any device, converted to double; of complex numbers, returns the real parts.
 std::vector<double> numbers_of(const View& tensor);
 
-// Writes all numbers of a tensor on any device, converted to the type of the tensor. `numbers` has to.count()
-// numbers.
+// Writes to.count() numbers to a tensor on any device. The numbers are converted to the type of the tensor.
 void write_numbers(const View& to, const double* numbers);
 void write_numbers(const View& to, const float* numbers);
 

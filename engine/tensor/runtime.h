@@ -30,8 +30,8 @@ struct ProductRule {
     // multiplies. Faster, but less exact.
     bool tf32 = false;
     // If true, kernels of the engine compute every product. The bits of an element of the product then depend only on
-    // the row and the column that are multiplied, so the results for a document are the same alone and in any batch.
-    // If false, cuBLASLt computes products, and the last bits may change with the shapes of the matrices.
+    // the row and the column that are multiplied. A document therefore has the same results in every batch. If false,
+    // cuBLASLt computes products, and the last bits may change with the shapes of the matrices.
     bool deterministic = false;
 };
 
@@ -51,8 +51,8 @@ struct DeviceRuntime {
     void (*copy)(void* to, const void* from, std::size_t bytes, Way way) = nullptr;
     void (*fill)(void* to, int byte, std::size_t bytes) = nullptr;
     // begin_read() requests a copy from the device and does not wait. finish_read() waits until this copy has arrived,
-    // but not for work that was requested later, and stores the bytes at `to`. If `to` is null, it only forgets the
-    // copy: it does not wait, and does not throw.
+    // but not for work that was requested later, and stores the bytes at `to`. If `to` is null, finish_read() discards
+    // the copy; it then neither waits nor throws.
     DeviceRead* (*begin_read)(const void* from, std::size_t bytes) = nullptr;
     void (*finish_read)(DeviceRead* read, void* to) = nullptr;
     // Waits until the device has finished all work requested so far.
@@ -64,13 +64,13 @@ struct DeviceRuntime {
     void (*forget_moment)(DeviceEvent* event) noexcept = nullptr;
     // Captures a step of training or decoding as one CUDA graph (engine/tape/rehearsal.h). After begin_graph(), ops,
     // fills and copies to the device are recorded in order but not executed. Copies from the device, and waiting for
-    // the device, then throw Error. launch_graph() sends all that the step copies to the device in one copy, starts the
-    // recorded work and returns without waiting. If an earlier step had an equal `name`, its graph is updated, which is
-    // faster than making a new graph.
+    // the device, then throw Error. launch_graph() combines all copies to the device into one, sends this copy, starts
+    // the recorded work, and returns without waiting. If an earlier graph had an equal `name`, launch_graph() updates
+    // that graph, which is faster than making a new one.
     void (*begin_graph)() = nullptr;
     void (*launch_graph)(const char* name) = nullptr;
-    // Returns where on the device a copy of the bytes at `from` lies while the recorded work runs. Unlike copy(), it
-    // records no work. Returns null if no step is being captured.
+    // Adds the bytes at `from` to the copy that launch_graph() sends, and returns the device address at which the
+    // recorded work finds the bytes. Unlike copy(), it records no work. Returns null if no step is being captured.
     const void* (*send_with_graph)(const void* from, std::size_t bytes) = nullptr;
     void (*abandon_graph)() noexcept = nullptr;  // ends the capture without a launch; discards the recorded work
     // Sets the ProductRule of all matrix products from now on.
@@ -84,8 +84,8 @@ struct DeviceRuntime {
 const DeviceRuntime& cuda_runtime();
 bool has_cuda_runtime();
 // Sets the runtime of Device::cuda; null means that no CUDA library is in use. Called by use_cuda_library() and by
-// engine/tape/rehearsal.cpp, which replaces the runtime while a step runs only to plan its memory. All device memory
-// must be released before its runtime is replaced by another library's runtime.
+// engine/tape/rehearsal.cpp, which replaces the runtime while a step runs only to plan its memory. Before the runtime
+// of another library is set, all device memory must be released.
 void set_cuda_runtime(const DeviceRuntime* runtime);
 
 }  // namespace masquerade

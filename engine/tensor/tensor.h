@@ -16,7 +16,7 @@ struct Tensor {
     Device device = Device::cpu;
     void* value = nullptr;
     void* grad = nullptr;
-    bool needs_grad = false;    // true for a trained parameter and for a value that passes a gradient on to one
+    bool needs_grad = false;    // true for a trained parameter, or for a value that passes a gradient to such a parameter
     bool grad_written = false;  // true if a backward of this step has stored the gradient; the next backward adds
     bool parameter = false;
     bool retained = false;                  // true if the value is kept until the step ends
@@ -24,7 +24,8 @@ struct Tensor {
 
     View view() const { return View{value, dtype, device, shape, path.c_str()}; }
     View grad_view() const { return View{grad, grad_dtype(), device, shape, path.c_str()}; }
-    // The gradient of a parameter is not stored in bf16: it is a sum over a whole batch, which would lose small terms.
+    // A parameter's gradient is a sum over a whole batch. It is not stored in bf16, because rounding would lose small
+    // terms.
     DType grad_dtype() const { return parameter ? arithmetic_of(dtype) : dtype; }
     std::int64_t rows() const { return shape.rows(); }
     std::int64_t columns() const { return shape.columns(); }

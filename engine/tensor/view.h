@@ -40,18 +40,18 @@ inline View rows_of(View v, std::int64_t begin, std::int64_t count) {
     return v;
 }
 
-// The gradient that a backward writes. The first backward that writes it in a step stores every element, with zeros
-// where there is no gradient (`add` is false). Each later backward adds to the stored gradient (`add` is true). If
-// `view` is empty, the gradient is not computed.
+// The gradient that a backward writes. If `add` is false, the backward is the first one of this step that writes the
+// gradient. It stores every element, and 0 where there is no gradient. If `add` is true, the backward adds to the
+// gradient that an earlier backward has stored. If `view` is empty, the gradient is not computed.
 struct Grad {
     View view;
     bool add = false;
     explicit operator bool() const { return view.data != nullptr; }
 };
 
-// Integers that accompany tensors (token ids, positions, rows), on the device of the tensors. `on_host` is the list of
-// which `data` is a copy, if `data` is not in the host's memory; ops check its numbers. Null: the host has no such
-// list.
+// Integers that accompany tensors (token ids, positions, rows), on the device of the tensors. If `data` is in device
+// memory, `on_host` points to the same integers in the host's memory, where ops check them. If `on_host` is null, the
+// host has no copy, and ops on a device check nothing. On the CPU, `on_host` is not used.
 struct Ints {
     const int* data = nullptr;
     std::int64_t count = 0;
