@@ -14,7 +14,7 @@ class Inputs {
   public:
     explicit Inputs(Device device) : device_(device) {}
 
-    // Begins a step. Arrays of the new step will overwrite those of the previous step.
+    // Begins a step. Arrays of the new step will overwrite the arrays of the previous step on the device.
     void begin_step();
     // Returns the array in memory that the ops of this step can read: the array itself on the CPU, otherwise a copy
     // on the device. The vector must stay in place and unchanged until the step ends. If a vector is passed twice in a

@@ -4,7 +4,7 @@
 //   forward    The tensor parameters are the record's inputs, then its outputs. All other parameters are attributes.
 //   backward   View x is input or output x of the forward. View dy is the gradient of output y. Grad dx is the gradient
 //              of input x, which the backward writes. Any other parameter is the attribute with the same name.
-// A parameter of type Views receives one input of the record and all inputs after it. Record::by() also fills
+// A parameter of type Views receives the input at its place and all later inputs of the record. Record::by() also fills
 // Record::keep, the list of tensors that the backward reads.
 #pragma once
 #include <algorithm>
@@ -28,8 +28,8 @@ auto attributes(std::tuple<T...>*) -> decltype(std::tuple_cat(std::declval<Attri
 
 }  // namespace detail
 
-// The type of a record's attributes if its forward is Op: a tuple of those parameters of Op that are not tensors, in
-// order. A reference is stored as a pointer.
+// The type of the attributes of a record whose forward is Op: a tuple of those parameters of Op that are not tensors,
+// in order. A reference is stored as a pointer.
 template <class Op>
 using AttributesOf = decltype(detail::attributes(static_cast<typename Op::Parameters*>(nullptr)));
 template <class Op>
@@ -39,8 +39,8 @@ const AttributesOf<Op>& attributes_of(const Record& r, Op) {
 
 namespace detail {
 
-// Facts about the parameters of Op, the forward of a record, that is, the op that computes the outputs of the record
-// from its inputs. Each parameter is either a tensor (View or Views) or an attribute.
+// Facts about the parameters of Op. Op is the forward of a record: the op that computes the record's outputs from its
+// inputs. Each parameter is either a tensor (View or Views) or an attribute.
 template <class Op, class Parameters = typename Op::Parameters>
 struct Forward;
 template <class Op, class... T>
@@ -174,8 +174,8 @@ Record::Tensors declare_outputs(Tape& tape, OpNumber op, const std::string& name
                                 const std::vector<Argument>& attributes);
 
 // Returns the record of an op with forward f and backward b. Declares the outputs as ops.h states them, and sets the
-// inputs and the attributes. The path of the first output is Tape::prefix() plus `name`; for any other output, with the
-// name y in ops.h, ".y" is added.
+// inputs and the attributes. The path of the first output is Tape::prefix() plus `name`. The path of any other output
+// is this path plus ".y", where y is the output's name in ops.h.
 template <class F, class B, class... Attributes>
 Record op_record(Tape& tape, const std::string& name, F f, B b, Record::Tensors in, Attributes... a) {
     Record r(base_name(F::op));

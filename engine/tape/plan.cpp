@@ -100,8 +100,8 @@ void Arena::end_step() {
     std::size_t bytes = 0;
     if (blocks_ == Blocks::planned) bytes = place_blocks(log_);
     if (blocks_ == Blocks::kept) bytes = side_by_side_;
-    // On a device, a step that does not fit cannot be captured as a graph (tape/rehearsal.h). Room to spare makes such
-    // steps rare if steps grow little by little.
+    // On a device, a step whose blocks do not fit into base_ cannot be captured as a graph (tape/rehearsal.h). If steps
+    // grow little by little, extra room makes such steps rare.
     if (blocks_ == Blocks::kept && bytes > base_.bytes() && device_ != Device::cpu) bytes += bytes / 2;
     if (bytes > base_.bytes()) {
         base_ = Buffer();

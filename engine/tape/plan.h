@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The memory for the tensors of one step of a tape. All steps with the same tensor sizes form a bucket, which has a
-// name. During training, the first step of a bucket either allocates every block separately or is rehearsed, that is,
-// first run without computing anything (tape/rehearsal.h). The first step, or its rehearsal, records when each block is
-// first and last used. From these times, an offset for each block is planned. From then on, all steps of the bucket,
-// and also the rehearsed step itself, place their blocks at the planned offsets in one buffer. The unit of time is the
-// tick: one tick for each forward and each backward of an op.
+// name. During training, the first step of a bucket either allocates every block separately, or is rehearsed: the step
+// runs once without computing anything (tape/rehearsal.h). This first run records when each block is first and last
+// used. The recorded times determine a plan, which gives each block an offset in one buffer. All later runs of steps of
+// the bucket, including the rehearsed step itself, place their blocks at these offsets. The unit of time is the tick:
+// one tick for each forward and each backward of an op.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -53,8 +53,8 @@ class Arena {
     Device device() const { return device_; }
     bool planned() const { return plan_ != nullptr; }
     bool rehearses() const { return rehearses_; }
-    // For tests: if `on` is true, steps with a plan fill each block with NaN after its last use. A backward that
-    // reads a tensor missing in Record::keep then reads NaN.
+    // For tests: if `on` is true, steps with a plan fill each block with NaN after its last use. If a backward reads a
+    // tensor that is missing from Record::keep, it then reads NaN.
     void set_poison(bool on) { poison_ = on; }
     // planned_bytes() returns the size of the buffer, which fits the largest step so far. unplanned_bytes() returns
     // the number of bytes of the largest step without a plan. In such a step, no two blocks share memory.

@@ -143,8 +143,8 @@ class Tape {
     // Creates a tensor with the caller's numbers, converted to `type`. The tensor receives no gradient.
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const double* numbers);
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const float* numbers);
-    // Makes the array readable for ops, and returns it (Inputs::ints). A vector that is passed by reference must
-    // outlive the step; a temporary vector is stored by the tape.
+    // Returns the array in memory that ops can read (Inputs::ints). A vector that is passed by reference must outlive
+    // the step; a temporary vector is stored by the tape.
     Ints ints(const std::vector<int>& numbers) { return inputs_.ints(numbers); }
     Ints ints(std::vector<int>&& numbers) { return ints(hold(std::move(numbers))); }
 
@@ -158,7 +158,7 @@ class Tape {
     }
 
     // Keeps the value of a tensor readable until the end of the step. Without this call, other tensors may get the
-    // memory of the value after the last op that uses it.
+    // memory of the value as soon as the last op that uses the value has run.
     void retain(Tensor* tensor) {
         tensor->retained = true;
         arena_.retain(tensor->value_block);
@@ -180,8 +180,8 @@ class Tape {
     void observe(Observer* observer) { observers_.push_back(observer); }
     void ignore(Observer* observer);
     bool observed() const { return !observers_.empty(); }
-    // True if the memory of this step follows a plan, made in an earlier step of the same bucket or in a rehearsal (a
-    // run without computing).
+    // True if the memory of this step follows a plan. An earlier step of the same bucket, or a rehearsal (a run without
+    // computing), has made the plan.
     bool planned() const { return arena_.planned(); }
 
     const std::vector<Record>& records() const { return records_; }
