@@ -16,7 +16,7 @@ struct Tensor {
     Device device = Device::cpu;
     void* value = nullptr;
     void* grad = nullptr;
-    bool needs_grad = false;    // true for a trained parameter, or for a value that passes a gradient to such a parameter
+    bool needs_grad = false;    // true for a trained parameter, or a value that passes a gradient to such a parameter
     bool grad_written = false;  // true if a backward of this step has stored the gradient; the next backward adds
     bool parameter = false;
     bool retained = false;                  // true if the value is kept until the step ends
