@@ -6,8 +6,9 @@
 namespace masquerade {
 namespace {
 
-// Returns the mask for the query rows of one part of each document (0: source A, 1: target B); parts[n] is the part of
-// query row n. Query rows of the other part are in no segment of the new mask. Row numbers do not change.
+// Returns a mask with those query rows of `graph` that belong to `part` (0: the source A of a document, 1: the target
+// B). parts[n] is the part of query row n. Query rows of the other part are in no segment of the new mask. Row numbers
+// do not change.
 SegmentGraph graph_of_part(const SegmentGraph& graph, const std::vector<char>& parts, int part) {
     SegmentGraph some = graph;
     some.queries.clear();
@@ -47,7 +48,7 @@ Block::Block(Parameters& p, const std::string& block_path, const BlockShape& s)
     if (!s.target_kind.empty() && s.target_kind != s.kind) {
         const AttentionKind& kind = find_attention(s.target_kind);
         const bool same = same_parameters(kind, find_attention(s.kind), s);
-        const Parameters::Shared shared(p, same);  // if `same`, make() returns the parameters of attention_
+        const Parameters::Shared shared(p, same);  // if `same`, target_ shares the parameters of attention_
         target_ = kind.make(p, path, same ? "attention" : "target_attention", s);
     }
     if (!s.cross) return;
@@ -114,7 +115,7 @@ void Block::expect_support(const AttentionKind& kind, const SegmentGraph& graph)
                        " does not support this mask: ", why);
 }
 
-// Returns the residual x joined with the result of cross-attention, as join() does. The encoder's rows are not
+// Computes cross-attention, and joins its result with the residual x (see join()). The encoder's rows are not
 // normalised here, because the encoder ends with a norm.
 Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const RowNames& names) const {
     if (!pass.cross_graph || !(pass.state ? pass.state->cross->has_memory() : pass.encoder != nullptr))

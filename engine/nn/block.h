@@ -7,8 +7,8 @@
 
 namespace masquerade {
 
-// The decoding states of a layer's self-attention and cross-attention. `cross` is null if the layer has no
-// cross-attention, and `self` if state() was called with 0 slots.
+// The decoding states of a layer's self-attention and cross-attention. `self` is null if state() was called with 0
+// slots. `cross` is null if the layer has no cross-attention.
 struct LayerState {
     std::unique_ptr<AttentionState> self, cross;
     int part = 0;  // the part of a document to which the generated rows belong: 0 for the source A, 1 for the target B
@@ -46,7 +46,7 @@ struct Pass {
     bool rotates_cross = false;            // the rotary table also rotates queries and keys of cross-attention
     std::shared_ptr<Companion> companion;  // second stream of rows, beside x (only Luna has one); null: none
     // For each document, a number that identifies the document. Dropout in the second stream derives random numbers
-    // from it.
+    // from the number of the document.
     const std::vector<int>* documents = nullptr;
     Tensor* cross_rotary_table() const { return rotates_cross ? rotary_table : nullptr; }
 };
@@ -66,10 +66,10 @@ struct BlockShape : AttentionShape {
 // A Transformer layer (N1, N2 and Nc are norms):                                                 Vaswani et al. 2017
 //     post-norm (BERT)   x = N1(x + Attention(x)),  x = N2(x + FFN(x))
 //     pre-norm           x = x + Attention(N1(x)),  x = x + FFN(N2(x))
-// If the target's rows have another kind of attention than the source's rows, both kinds read the keys of all rows. The
-// two kinds share their parameters if the names and shapes agree; otherwise the parameters of the target's kind are
-// named "target_attention". Cross-attention to the encoder's rows E, if the layer has it, follows self-attention:
-// x = Nc(x + Cross(x, E)) in a post-norm layer, x = x + Cross(Nc(x), E) in a pre-norm layer.
+// If the target's rows have another kind of attention than the source's rows, both kinds read the keys of all rows. If
+// the parameters of both kinds have the same names and shapes, the two kinds share them; otherwise, the parameters of
+// the target's kind are named "target_attention". If the layer has cross-attention to the encoder's rows E, it follows
+// self-attention: x = Nc(x + Cross(x, E)) in a post-norm layer, x = x + Cross(Nc(x), E) in a pre-norm layer.
 class Block {
   public:
     Block(Parameters& p, const std::string& path, const BlockShape& shape);

@@ -64,7 +64,8 @@ Tensor* attention(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv, const S
 //   pack[s]   how much of each key of key source s the state absorbs
 //   kv[s]     the values, or the keys and values, of key source s
 //   gate[s]   the gates of the keys of key source s; if rule.pack is not gated, `gate` is empty
-//   before    null, or row b is the state before the first row of document b; the backward then throws Error
+//   before    null, or a tensor whose row b is the state before the first row of document b. If `before` is not null,
+//             the backward throws Error.
 //   after     null, or *after becomes a tensor whose row b is the state after the last row of document b
 // StateAttention::Taken (engine/nn/attention/state.h) lists the shapes of pack, kv and gate. The shape of before
 // and after is (documents, state_numbers()).
@@ -96,8 +97,8 @@ Tensor* rows_of_parts(Tape& tape, Tensor* a, Tensor* b, const std::vector<char>&
 Tensor* side_by_side(Tape& tape, Tensor* x, std::vector<int> first, std::vector<int> second, const std::string& name);
 // Returns [x x] (N,2C): each row of x followed by a copy of the row. Used if x serves as both keys and values.
 Tensor* twice(Tape& tape, Tensor* x, const std::string& name);
-// Row b of the result (B,C) is, in each column, the maximum of the rows first[b] to first[b+1] - 1 of x; 0 if there is
-// no such row. first[0] is 0, and first[B] is the number of rows of x.
+// Row b of the result (B,C) is, in each column, the maximum of the rows first[b] to first[b+1] - 1 of x. If first[b+1]
+// is equal to first[b], row b is 0. first[0] is 0, and first[B] is the number of rows of x.
 Tensor* max_rows(Tape& tape, Tensor* x, Ints first, const std::string& name);
 Tensor* normalise(Tape& tape, Tensor* x, const std::string& name, int heads = 1);
 // Returns the dot products of each head of each row of x with R vectors for that head, times `scale`: (N,heads R). The
@@ -111,8 +112,8 @@ Tensor* feature_map(Tape& tape, Tensor* t, Tensor* x, int heads, double scale, F
 Tensor* vmf_sample(Tape& tape, Tensor* mu, Tensor* w, Tensor* e, const std::string& name);
 Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& name);
 // Returns the KL divergence between a Gaussian posterior and its prior for each document (B). If `apart` is true,
-// returns the terms of the divergence instead (B,Z), one for each number of the latent. A row of x (B,2Z) holds the
-// means, then the log variances of the posterior; `prior` has the same shape. If `prior` is null, the prior is N(0, 1).
+// returns one term of the divergence for each number of the latent instead (B,Z). A row of x (B,2Z) holds the means of
+// the posterior, then its log variances. `prior` has the same shape. If `prior` is null, the prior is N(0, 1).
 Tensor* gaussian_kl(Tape& tape, Tensor* x, Tensor* prior, const std::string& name, bool apart = false);
 Tensor* at_least(Tape& tape, Tensor* x, double least, const std::string& name);
 // Layers of a normalising flow. coupling() computes y (B,Z) from x (B,Z): it scales and shifts the last Z/2 numbers of
@@ -124,19 +125,19 @@ struct Coupled {
 };
 Coupled coupling(Tape& tape, Tensor* x, Tensor* st, const std::string& name);
 Tensor* log_det(Tape& tape, Tensor* w, const std::string& name);
-// actnorm() returns y = s x + b, each column with its own s and b, and the sum of log |s| over the columns (1), which
-// is the log determinant for every row. lu_matrix() returns the matrix P L (U + diag(s)) (Z,Z) and its log determinant
-// (1). `lu` (Z,Z) holds L below its diagonal, s on it and U above it; `order` (Z) is the permutation P (formula:
-// lu_matrix_forward in ops.h).
+// actnorm() returns y = s x + b, where each column has its own s and b. It also returns the sum of log |s| over the
+// columns (1), which is the log determinant for every row. lu_matrix() returns the matrix P L (U + diag(s)) (Z,Z) and
+// its log determinant (1). `lu` (Z,Z) holds L below its diagonal, s on the diagonal and U above it; `order` (Z) is the
+// permutation P (formula: lu_matrix_forward in ops.h).
 struct WithLogDet {
     Tensor *value, *log_det;
 };
 WithLogDet actnorm(Tape& tape, Tensor* x, Tensor* s, Tensor* b, const std::string& name);
 WithLogDet lu_matrix(Tape& tape, Tensor* lu, Tensor* order, const std::string& name);
-// Returns an estimate of the KL divergence between a Gaussian posterior and its prior, a normalising flow, for each
-// document (B) (formula: flow_kl_forward in ops.h). A row of x (B,2Z) holds the means, then the log variances. e (B,Z)
-// is the noise of a sample, and u (B,Z) the result of the flow for this sample. The log determinant of row b is
-// log_dets[b] (B) plus log_det (1), which is the same for all rows.
+// Returns an estimate of the KL divergence between a Gaussian posterior and its prior for each document (B). The prior
+// is a normalising flow (formula: flow_kl_forward in ops.h). A row of x (B,2Z) holds the means of the posterior, then
+// its log variances. e (B,Z) is the noise of a sample, and u (B,Z) is the result of the flow for this sample. The log
+// determinant of row b is log_dets[b] (B) plus log_det (1), which is the same for all rows.
 Tensor* flow_kl(Tape& tape, Tensor* x, Tensor* e, Tensor* u, Tensor* log_dets, Tensor* log_det,
                 const std::string& name);
 // Vector quantisation. The columns of y (B,Z) are cut into `groups` groups. For each group, q (B,Z) holds the nearest
@@ -151,7 +152,7 @@ Tensor* straight_through(Tape& tape, Tensor* y, Tensor* q, const std::string& na
 Tensor* distance(Tape& tape, Tensor* y, Tensor* q, double weight, const std::string& name);
 // Returns sum_n weight_n loss_n (1), where loss_n is the cross-entropy loss of row n of h, with label smoothing. The
 // weights (N) are constants, and b may be null. If `losses` is not null, it receives all loss_n (N), which have no
-// gradient. The forward already computes those gradients of h, w and b that are needed. token_losses() computes no
+// gradient. If gradients of h, w or b are needed, the forward already computes them. token_losses() computes no
 // gradients and is therefore three times cheaper.
 Tensor* cross_entropy(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, Tensor* weights,
                       const std::string& name, Tensor** losses = nullptr, double smoothing = 0);

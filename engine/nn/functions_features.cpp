@@ -13,8 +13,8 @@ Tensor* head_scores(Tape& t, Tensor* x, Tensor* p, int heads, double scale, cons
     return run_op(t, name, head_scores_forward, head_scores_backward, {x, p}, heads, scale);
 }
 
-// The backward does not read s if the features are logarithms, because their derivative with respect to s is then 1 or
-// -1 for every s. The backward reads x only if the features depend on |x|.
+// If the features are stored as logarithms, the backward does not read s: the derivative of each logarithm with respect
+// to s is 1 or -1 for every s. The backward reads x only if the features depend on |x|.
 Tensor* feature_map(Tape& t, Tensor* s, Tensor* x, int heads, double scale, FeatureKind kind, const std::string& name) {
     Tensor* y = t.declare(name, {s->rows(), heads * features_of(kind, int(s->columns() / heads))}, s->dtype);
     return t.run(Record("feature_map")

@@ -12,8 +12,8 @@
 
 namespace masquerade {
 
-// The query rows. If `chosen` lists some rows of x, only these Nq rows are queries, and the call of the attention
-// replaces x by these rows (Nq,C).
+// The query rows. If `chosen` lists some rows of x, only these Nq rows are queries, and Attention::operator() sets x to
+// these rows (Nq,C).
 struct Queries {
     Tensor* x = nullptr;  // (N,C): N rows of width C
     Ints chosen = {};     // indices of rows of x; if chosen.data is null, all rows are queries
@@ -24,9 +24,9 @@ struct Queries {
 struct Keys {
     Tensor* x = nullptr;  // (Nk,C): Nk key rows of width C
     Ints positions = {};  // positions of the rows of x, for the rotary embedding
-    // Null, or one more key row for each of B documents (B,C), at position 0: the latent of a VAE. In the mask, these
-    // rows are then key source 0 (KeySegment::source), and the rows of x are source 1. If `memory` is null, the rows of
-    // x are source 0.
+    // (B,C): one more key row for each of B documents, at position 0, such as the latent of a VAE; or null. If `memory`
+    // is given, its rows are key source 0 in the mask (KeySegment::source), and the rows of x are source 1. If `memory`
+    // is null, the rows of x are source 0.
     Tensor* memory = nullptr;
     bool any() const { return x || memory; }
 };
@@ -54,9 +54,9 @@ struct Branches {
     Ints from_slots, to_slots, from_rows, to_rows;
 };
 
-// The decoding state of one Attention, such as a KV cache. It stores what later steps need to know of the rows that
-// were read before the first step (a source text, Keys::memory, or the encoder's rows) and of the tokens generated so
-// far. The kinds of attention derive classes from this one.
+// The decoding state of one Attention, such as a KV cache. It stores what later steps need to know of two kinds of
+// rows: the memory, that is, the rows that were read before the first step (a source text, Keys::memory, or the
+// encoder's rows), and the tokens generated so far. The kinds of attention derive classes from this one.
 class AttentionState {
   public:
     virtual ~AttentionState() = default;
@@ -87,7 +87,7 @@ struct AttentionContext {
     Companion* companion = nullptr;               // second stream of rows, which the call reads and changes; or null
     const std::vector<int>* documents = nullptr;  // numbers that identify documents, for dropout in the second stream
     // `state` and `step` are only for decoding. If both are given, the call adds the new tokens' keys to the state. If
-    // only `state` is given, the keys of the call become the memory, which later steps read.
+    // only `state` is given, the call stores its keys as the memory of the state, which later steps read.
     AttentionState* state = nullptr;
     const Step* step = nullptr;
 };
@@ -136,9 +136,10 @@ struct AttentionKind {
     // Makes the companion, with its parameters at `path`. Null if the kind has no companion (second stream of rows).
     std::shared_ptr<Companion> (*companion)(Parameters& parameters, const std::string& path,
                                             const AttentionShape& shape) = nullptr;
-    // A model can start with the weights of another kind of attention: parameters with the same role have the same
-    // meaning in both kinds. role() returns the role of the parameter whose path ends with `name`, such as "query"; a
-    // parameter "key_value" is passed as two names, "key" and "value". If `role` is null, the role is the name.
+    // A model can start with weights that were trained with another kind of attention. Parameters with the same role
+    // have the same meaning in both kinds. role() returns the role of the parameter whose path ends with `name`, such
+    // as "query". For a parameter "key_value", role() is called with two names, "key" and "value". If `role` is null,
+    // the role is the name.
     std::string (*role)(const std::string& name) = nullptr;
 };
 const std::vector<AttentionKind>& attention_kinds();

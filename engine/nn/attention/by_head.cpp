@@ -5,9 +5,9 @@
 //
 //   "0:2 window=8 | 2:4 stride=8"    heads 0 and 1 see 8 positions to either side, heads 2 and 3 every 8th position
 //
-//   patterns  HEADS PATTERN, separated by "|"; if several name a head, the last one counts
+//   patterns  HEADS PATTERN, separated by "|"; if several entries name the same head, the last one counts
 //   HEADS     I:J, the heads from I to before J, indexed as in Python
-//   PATTERN   "full", or one or more KEY=NUMBER
+//   PATTERN   "full" (all that the mask allows), or one or more KEY=NUMBER
 //   KEY       window, dilation, stride, globals, block, before or last: the fields `window` to `block_last` of
 //             QuerySegment. A row sees a position if the window, the stride, the globals or the blocks allow it.
 //             The default is window=0 (a row sees its own position) or, with a block and no stride, no window.
@@ -165,8 +165,9 @@ class ByHeadAttention : public SoftmaxAttention {
         int readers = 0;  // number of heads in `queries` for each key/value head
     };
 
-    // One attention op needs the same number of query heads for each of its key/value heads. The heads with the same
-    // pattern therefore form one group for each number of them, above 0, that some key/value head has.
+    // In one attention op, every key/value head must serve the same number of query heads. Heads with the same pattern
+    // are therefore in one group only if this number is equal for their key/value heads. For example, if two query
+    // heads of key/value head 0 and one query head of key/value head 1 have the same pattern, they form two groups.
     void add_groups(const std::vector<QuerySegment>& patterns) {
         const int G = shape_.key_width() / (shape_.width / shape_.heads), readers = shape_.heads / G;
         for (int g = 0; g < G; g++)
@@ -187,14 +188,14 @@ class ByHeadAttention : public SoftmaxAttention {
             for (std::size_t i = 0, count = group.keys.size(); i < count; i++) group.keys.push_back(G + group.keys[i]);
     }
 
-    // Returns the numbers of x (N,M D) as (N M,D): a row for each of the M heads of each row.
+    // Reshapes x (N,M D) to (N M,D): each of the M heads of a row becomes a row.
     Tensor* rows_of_heads(Tape& tape, Tensor* x, const std::string& name) const {
         const std::int64_t D = shape_.width / shape_.heads;
         return reshape(tape, x, {x->rows() * x->columns() / D, D}, name);
     }
 
-    // Returns the heads that `heads` lists, side by side, for each of N rows. `each` (N M,D) has a row for each of the
-    // M heads of a row.
+    // Selects heads: returns (N,count D), where count is the number of `heads`. Each of the N rows holds the listed
+    // heads side by side. `each` (N M,D) is the result of rows_of_heads() for N rows of M heads.
     Tensor* chosen_heads(Tape& tape, Tensor* each, std::int64_t N, const std::vector<int>& heads,
                          const std::string& name) const {
         const std::int64_t M = N > 0 ? each->rows() / N : 0, count = std::int64_t(heads.size());

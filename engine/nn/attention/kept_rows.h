@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Joins all key rows of an attention call into one key source (KeySegment::source 0), for the kinds that sort rows. The
-// key rows are the rows of Keys::memory, the rows of Keys::x and, in generation, the rows in the decoding state.
+// Joins all key rows of an attention call into one key source (KeySegment::source 0), for the kinds that sort rows
+// (lsh, sinkhorn). The key rows are the rows of Keys::memory, the rows of Keys::x and, in generation, the rows in the
+// decoding state.
 #pragma once
 #include "engine/nn/attention/kept.h"
 #include "engine/nn/attention/kinds.h"

@@ -8,8 +8,9 @@
 //     linear      phi(x) = elu(x) + 1                                                  Katharopoulos et al. 2020
 //
 // If features are stored as logarithms, each feature has a running maximum over the keys, and the sums over the keys
-// are kept relative to it, to avoid overflow. The query adds the maximum back inside a softmax over the features
-// (engine/math/state.h). Therefore y needs no epsilon, and no maximum over keys that the query does not see.
+// are stored relative to this maximum, to avoid overflow. The query adds the maximum back inside a softmax over the
+// features (engine/math/state.h). Therefore y needs no epsilon. The maximum covers only keys that the query sees, so y
+// does not depend on any other key.
 #include <algorithm>
 
 #include "engine/math/features.h"
@@ -55,10 +56,10 @@ struct LinearOptions : KernelOptions {
 StateRule rule_of(const AttentionShape& s, const KernelOptions& o) {
     const FeatureKind map = o.map;
     const int R = map == FeatureKind::elu ? s.width / s.heads : features_of(map, o.features);
-    // `floor` is a lower bound of the divisor's absolute value; without gates, `floor` times the number of keys is.
-    // Features that are positive and negative may cancel in the divisor, and division by nearly 0 amplifies their
-    // noise. The bound is larger for rfa, because rfa did not train with 1e-3: its learned scale s can make the
-    // weights smaller than the noise of the features.
+    // `floor` limits the absolute value of the divisor from below. With gates, the bound is `floor` itself; without
+    // gates, it is `floor` times the number of keys. Features that are positive and negative may cancel in the divisor,
+    // and division by nearly 0 amplifies their noise. The bound is larger for rfa, because rfa did not train with 1e-3:
+    // its learned scale s can make the weights smaller than the noise of the features.
     const double floor = map == FeatureKind::rfa ? 0.05 : map == FeatureKind::trigonometric ? 1e-3 : 0;
     return {
         s.heads,           R, is_logarithm(map) ? StatePack::exponential : o.gate ? StatePack::gated : StatePack::sum,

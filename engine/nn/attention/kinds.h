@@ -10,9 +10,9 @@ extern const AttentionKind softmax_kind, window_kind, longformer_kind, strided_k
     by_head_kind, lsh_kind, sinkhorn_kind, luna_kind, luna_causal_kind, linformer_kind, performer_kind, rfa_kind,
     linear_kind, lambda_kind;
 
-// The argument with which the constructor of a kind declares the parameters of one attention of a layer. `name` is
-// "attention", "target_attention" or "cross", and `path` is the path of the layer, ".", and `name`. The paths of the
-// parameters begin with `path`, "." and `what`.
+// The constructor of a kind receives an AttentionPlace, with which it declares the parameters of one attention of a
+// layer. `name` is "attention", "target_attention" or "cross". `path` is the path of the layer, then "." and `name`.
+// The paths of the parameters begin with `path`, then "." and `what`.
 struct AttentionPlace {
     Parameters& parameters;
     std::string path, name;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Attention within hash buckets (Reformer; Kitaev et al. 2020, section 2). Keys are normalised queries, k = q / |q|.
-// In each of several rounds, the rows are hashed into buckets, sorted by bucket, and cut into chunks. Row i attends to
-// another row j if the mask allows it and if, in at least one round, both rows are in the same bucket, and j is in the
-// chunk of i or in the chunk before that one. If there is no such row j, row i attends to itself. The random rotations
-// for hashing are drawn once, from the seed. Queries are hashed after rotary positions have been applied to them.
+// Attention within hash buckets (Reformer; Kitaev et al. 2020, section 2). Keys are normalised queries, k = q / |q|. In
+// each of several rounds, the rows are hashed into buckets, sorted by bucket, and cut into chunks. Row i attends to
+// another row j if the mask allows it and if at least one round meets two conditions: both rows are in the same bucket,
+// and j is in the chunk of i or in the chunk before it. If there is no such row j, row i attends to itself. The random
+// rotations for hashing are drawn once, from the seed. Queries are hashed after rotary positions have been applied to
+// them.
 //
-// Where all rows see the same keys, the sorted rows are cut into chunks across buckets, as in the paper. Under any
-// other mask, such as a causal one, these chunks would depend on later rows, so later rows would change what a row
-// sees. Under such a mask, each bucket is cut into chunks by itself, so that the chunk of a row depends only on earlier
-// rows (engine/ops/list_plan.h). In generation token by token, a row therefore sees the same keys as in one pass over
-// the whole text. The keys of a memory, such as latents, are hashed, sorted and cut like all other keys.
+// If all rows see the same keys, the sorted rows are cut into chunks across buckets, as in the paper. Under any other
+// mask, such as a causal one, chunks across buckets would depend on later rows, so later rows would change what a row
+// sees. Therefore, each bucket is then cut into chunks by itself, so that the chunk of a row depends only on earlier
+// rows (engine/ops/list_plan.h). In generation token by token, a row then sees the same keys as in one pass over the
+// whole text. The keys of a memory, such as latents, are hashed, sorted and cut like all other keys.
 #include "engine/nn/attention/kept_rows.h"
 #include "engine/nn/attention/kinds.h"
 #include "engine/ops/list_plan.h"

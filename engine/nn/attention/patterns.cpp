@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sparse softmax attention. A row sees a key of its own segment only if both the mask and a fixed pattern of
-// positions allow it. Keys of other segments are limited only by the mask or, if the mask treats all segments of a
-// document as one text (QuerySegment::along), also by the pattern. With the options w = window, d = dilation,
+// Sparse softmax attention. A row sees a key of its own segment only if both the mask and a fixed pattern of positions
+// allow it. If the mask treats all segments of a document as one text (QuerySegment::along), the pattern also limits
+// the keys of other segments; otherwise, only the mask limits them. With the options w = window, d = dilation,
 // l = stride and g = globals, the pattern lets position i see position j in these cases:
 //
 //     window       |i - j| <= w d and i - j is a multiple of d      van den Oord et al. 2016; Beltagy et al. 2020

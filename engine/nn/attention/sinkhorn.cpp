@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Attention with sorted blocks (Sinkhorn Transformer; Tay et al. 2020, section 3). The rows of a segment are cut into
-// blocks. A row of block u attends to the rows of block u and to the rows of sorted block u, which is a weighted mean
-// of all blocks v: row t of sorted block u has the key sum_v S_uv K_v[t] and the value sum_v S_uv V_v[t], both divided
-// by sum_v S_uv, where v runs over the blocks that have a row t. S_uv is computed from the score between the mean query
+// blocks. A row of block u attends to the rows of block u and to the rows of sorted block u. Sorted block u is a
+// weighted mean of all blocks v. Its row t has the key sum_v S_uv K_v[t] and the value sum_v S_uv V_v[t], both divided
+// by sum_v S_uv; here v runs over the blocks that have a row t. S_uv is computed from the score between the mean query
 // of block u and the mean key of block v. S is normalised by Sinkhorn iterations, without the Gumbel noise of the
 // paper. A segment that consists of one block has no sorted block.
 //
-// If the rows of a segment see different keys, as under a causal mask, sorted block u is a sum of the blocks before
-// block u only, and S_uv depends only on rows up to the first row of block u. The paper masks S, but normalises the
-// columns of S over all rows, so later blocks change what earlier rows see; here they do not (engine/ops/sinkhorn.cpp).
+// If the rows of a segment see different keys, as under a causal mask, sorted block u is a sum of only those blocks
+// that precede block u, and S_uv depends only on rows up to the first row of block u. The paper masks S, but normalises
+// the columns of S over all rows, so later blocks change what earlier rows see. Here, later blocks change nothing for
+// earlier rows (engine/ops/sinkhorn.cpp).
 #include "engine/nn/attention/kept_rows.h"
 #include "engine/nn/attention/softmax.h"
 #include "engine/ops/block_plan.h"
@@ -41,9 +42,9 @@ SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_
                 q.self = int(blocks.keys.size());
                 blocks.see({0, low, high + 1, 0});
             };
-            // Adds the rows of the block that belong to other key segments than all.self, one new key segment for each
-            // run of consecutive rows. The new key segments are in the order of the text. Rows of other segments stand
-            // before the rows of all.self or, if `reversed` is true, after them.
+            // Adds those rows of the block that belong to other key segments than all.self. Each run of consecutive
+            // rows becomes a new key segment. The new key segments are in the order of the text: rows of other segments
+            // stand before the rows of all.self or, if `reversed` is true, after them.
             if (reversed) see_own();
             for (int k = from, step; k < own; k += step) {
                 const auto key = [&](int n) { return plan.row[reversed ? own - 1 - (n - from) : n]; };

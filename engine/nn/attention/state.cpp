@@ -6,7 +6,7 @@ namespace {
 
 // Returns the mask of a decoding step. Every row becomes a separate document, because every row continues the state of
 // a different text. Every row sees its own key. In the first step, every row also sees the keys of the memory (the rows
-// that were read before). In later steps, the state has already absorbed them.
+// that were read before). In later steps, the state has already absorbed the keys of the memory.
 SegmentGraph graph_of_step(const SegmentGraph& graph, bool first) {
     SegmentGraph step;
     for (const QuerySegment& all : graph.queries)

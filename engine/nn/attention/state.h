@@ -16,8 +16,9 @@ class StateAttention : public ProjectedAttention {
 
   protected:
     // Tensors that the state absorbs from Nk key rows. `pack` (Nk,H*R) says how much of each key the R slots of each of
-    // the H heads absorb; if StateRule::pack is StatePack::pair, it is (Nk,H*2R). `kv` holds values (Nk,C), or keys and
-    // values (Nk,2C). `gate` (Nk,H) holds the logits of the gates; if StateRule::pack is not gated, `gate` is null.
+    // the H heads absorb. If StateRule::pack is StatePack::pair, the shape of `pack` is (Nk,H*2R). `kv` holds values
+    // (Nk,C), or keys and values (Nk,2C). `gate` (Nk,H) holds the logits of the gates; it is null unless
+    // StateRule::pack is StatePack::gated.
     struct Taken {
         Tensor *pack, *kv, *gate = nullptr;
     };
