@@ -30,7 +30,7 @@ std::string said_by(const TensorFile& file, const char* key) {
     return found == file.metadata().end() ? "" : found->second;
 }
 
-// Whether two entries differ. "" means that an entry is missing, which is no difference.
+// Returns true if both entries exist and differ. "" stands for a missing entry.
 bool differ(const std::string& a, const std::string& b) { return !a.empty() && !b.empty() && a != b; }
 
 }  // namespace

@@ -17,7 +17,8 @@ inline std::uint64_t mixed(std::uint64_t sum, std::uint64_t word) {
 }
 
 // Returns a checksum of `bytes` bytes and of `before`, the checksum of the preceding part of the data (0 if there is
-// none). Data that is cut into other parts has another checksum. The result is the same on all little-endian machines.
+// none). If the same data is cut into other parts, the checksum is different. The result is the same on all
+// little-endian machines.
 inline std::uint64_t checksum(const void* data, std::size_t bytes, std::uint64_t before) {
     const char* at = static_cast<const char*>(data);
     std::uint64_t lanes[4] = {1, 2, 3, 4}, words[4];

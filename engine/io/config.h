@@ -55,8 +55,9 @@ class Config {
 
     void set(const std::string& pair);                           // `pair` is "key=value"; may throw BadUsage
     void set(const std::string& key, const std::string& value);  // may throw BadUsage
-    // Reads a file of lines `key = value`, or a JSON object. A # at the start of a line or after a space or tab begins
-    // a comment. If the file is wrong, throws BadInput. The message names the file and, unless it is JSON, the line.
+    // Reads a file of lines `key = value`, or a JSON object. In a file of lines, a # at the start of a line or after a
+    // space or tab begins a comment. If the file is wrong, throws BadInput. The message names the file and, unless the
+    // file is JSON, the line.
     void load(const std::string& path);
     void from_json(const nlohmann::json& object, const std::string& path);  // may throw BadInput, which names `path`
     nlohmann::json to_json() const;

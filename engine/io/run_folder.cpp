@@ -37,8 +37,8 @@ std::int64_t step_of(const std::string& name) {
 // Returns the names of the files in a folder; none if the folder cannot be listed.
 std::vector<std::string> names_in(const std::string& folder) {
     std::vector<std::string> names;
-    // Errors are caught as exceptions. In C++17, directory_iterator::increment(error_code), which returns errors, is
-    // noexcept, so it would end the program if memory is exhausted.
+    // Errors are caught as exceptions. The function directory_iterator::increment(error_code) would return errors, but
+    // in C++17 it is noexcept, so it would end the program if memory is exhausted.
     try {
         for (const fs::directory_entry& one : fs::directory_iterator(folder))
             names.push_back(one.path().filename().string());
@@ -83,14 +83,14 @@ std::string target_of(const std::string& link) {
 }
 
 bool is_temporary(const std::string& name) { return name.rfind(".new-", 0) == 0 || name.rfind(".old-", 0) == 0; }
-// Returns true if `name` is a PrivateFolder, a temporary folder whose name is ".new-" and six random characters. Such a
-// folder remains if a program is killed.
+// Returns true if `name` is a PrivateFolder, a temporary folder whose name is ".new-" and six random characters. If a
+// program is killed, its PrivateFolder remains.
 bool is_killed_work(const std::string& folder, const std::string& name) {
     return name.size() == 11 && name.rfind(".new-", 0) == 0 && is_folder(folder + "/" + name);
 }
 
-// Returns true if two step folders contain the same step. Only the headers of their files are compared. This is enough,
-// because the headers contain checksums of the files.
+// Returns true if two step folders contain the same step. It is enough to compare the headers of their files, because
+// the headers contain checksums of the files.
 bool same_step(const std::string& a, const std::string& b) {
     const auto header = [](const std::string& path) {
         return fs::exists(path) ? read_header(FileReader(path)).json : "";
@@ -248,8 +248,8 @@ RunFolder::~RunFolder() {
     if (lock_ >= 0) ::close(lock_);
 }
 
-// Locks the folder until the RunFolder is destroyed or the process ends, for whatever reason. On a file system without
-// locks, the folder is not locked.
+// Locks the folder. The lock ends when the RunFolder is destroyed or the process ends, even if the process is killed.
+// On a file system without locks, the folder is not locked.
 void RunFolder::lock() {
     lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock_ < 0) fail_to("open", path_);

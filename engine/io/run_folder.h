@@ -22,7 +22,7 @@ class RunFolder {
     RunFolder() = default;  // no run is open; nothing can be read or written
     // Creates a new run. If the folder exists, it must be empty or hold a run without a checkpoint; otherwise, throws
     // BadInput. Also throws BadInput if the path is named like a step folder or a link. create_next() creates the run
-    // in `parent`, in a folder that has the name `model` and the next free number: runs/univae-003.
+    // in the folder `parent`, under the name `model` with the next free number: runs/univae-003.
     static RunFolder create(const std::string& path);
     static void expect_free(const std::string& path);  // does the checks of create() and changes nothing
     static RunFolder create_next(const std::string& parent, const std::string& model);
@@ -47,8 +47,8 @@ class RunFolder {
     std::vector<std::int64_t> steps() const;  // all steps that have a folder, in ascending order
     // If open() or resume() was called with a step folder or a link, returns the step of this folder or link.
     // Otherwise, returns the step that `latest` links to. If `latest` is missing or broken, prints a warning and
-    // returns the newest complete step. Throws BadInput if there is no complete step. Also throws BadInput if the
-    // chosen step or the target of `latest` is damaged, so that the user chooses an older step.
+    // returns the newest complete step. Throws BadInput if there is no complete step. If the chosen step or the target
+    // of `latest` is damaged, also throws BadInput, because the user must choose an older step.
     std::int64_t latest_step() const;
 
     // Saves a step. `write` puts config.json, model.safetensors and state.safetensors into `folder`. Afterwards the
@@ -90,8 +90,8 @@ class RunFolder {
 };
 
 // Moves the folder `fresh`, which lies in a PrivateFolder (a temporary folder), to `place`, and flushes the change to
-// disk. If `place` exists, the two folders are exchanged, and the old one is removed with the PrivateFolder. The
-// exchange is atomic. If the file system cannot exchange names, the old folder is renamed first, and for a short moment
+// disk. If `place` exists, the two folders are exchanged in one atomic operation, and the old folder is removed with
+// the PrivateFolder. If the file system cannot exchange names, the old folder is renamed first, and for a short moment
 // there is no folder at `place`.
 void move_into_place(const std::string& fresh, const std::string& place);
 

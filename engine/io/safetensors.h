@@ -60,7 +60,7 @@ class TensorFile {
     const StoredTensor* find(const std::string& name) const;  // null if there is no such tensor
     const StoredTensor& at(const std::string& name) const;
 
-    // Returns the tensor. Throws BadInput if it does not exist with this shape and type.
+    // Returns the tensor. Throws BadInput if the file has no tensor with this name, shape and type.
     const StoredTensor& expect(const std::string& name, const Shape& shape, DType dtype) const;
     // Copies the tensor unchanged, to any device. The shape and the element type must match.
     void copy_to(const std::string& name, const View& to) const;

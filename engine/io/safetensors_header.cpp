@@ -147,8 +147,8 @@ class HeaderReader {
         return '(' + clipped(all) + ')';
     }
 
-    // Stores the shape in `tensor` if there are at most four dimensions. Returns the number of bytes of the tensor,
-    // whose numbers have `bits` bits each. If the dtype is unknown, `bits` is 0, and the result is nullopt.
+    // Stores the shape in `tensor` if there are at most four dimensions. Each number of the tensor has `bits` bits;
+    // returns the number of bytes of all numbers. If the dtype is unknown, `bits` is 0, and the result is nullopt.
     std::optional<std::uint64_t> read_shape(const std::string& name, const nlohmann::json& shape, int bits,
                                             StoredTensor& tensor) const {
         bool good = shape.is_array();
