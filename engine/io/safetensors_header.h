@@ -27,7 +27,7 @@ SafetensorsHeader read_header(const FileReader& file);
 std::string make_header(const std::vector<StoredTensor>& tensors, const Metadata& metadata);
 
 // checksum_said() returns the checksum that a header contains, or "" if the header contains none. checksum_found()
-// computes the checksum of the header and the data. Its header must contain a checksum, whose digits are replaced by
+// computes the checksum of the header and the data. `json` must contain a checksum, whose digits are replaced by
 // zeros for the computation.
 std::string checksum_said(const std::string& json);
 std::string checksum_found(std::string json, const std::vector<StoredTensor>& tensors);
