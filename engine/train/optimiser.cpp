@@ -82,7 +82,8 @@ void OptimiserOptions::declare_numbers(Config& c) {
           0.999999);
 }
 
-// make_NAME() is defined in NAME.cpp.
+// Each of these functions is defined in the file of its optimiser: make_adamw() in adamw.cpp, make_apollo() in
+// apollo.cpp.
 std::unique_ptr<Optimiser> make_adamw(Parameters& parameters, const OptimiserOptions& options);
 std::unique_ptr<Optimiser> make_apollo(Parameters& parameters, const OptimiserOptions& options);
 

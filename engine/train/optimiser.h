@@ -27,12 +27,13 @@ class Optimiser {
     Optimiser(Parameters& parameters, std::vector<const char*> states);
     virtual ~Optimiser() = default;
     // Updates the parameters; t counts the updates from 1. update() also computes the norm of the gradient, which stays
-    // on the device of the parameters; norm() copies it to the host.
+    // on the device of the parameters. norm() copies the norm to the host.
     virtual void update(std::int64_t t, double learning_rate) = 0;
 
-    // The moving average of the weights. start_average() adds it as the last state buffer, with the current weights as
-    // its first value. average(t) must be called after update t, and adds the new weights: in the average, the weights
-    // after update s have a factor proportional to decay^(t - s). Without start_average(), average() does nothing.
+    // The moving average of the weights. start_average() adds a last state buffer for the average, and stores the
+    // current weights there. average(t) must be called after update t, and adds the new weights to the average. In the
+    // average, the weights after update s have a factor proportional to decay^(t - s). Without start_average(),
+    // average() does nothing.
     void start_average(double decay);
     void average(std::int64_t t);
     // Exchanges the weights with their average, if there is one. The model's states (Parameters::add_state) have no

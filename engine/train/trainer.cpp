@@ -122,9 +122,9 @@ double Trainer::read(Results& results) {
     return value;
 }
 
-// Chooses the schedule from the measured speed. It starts at this step or, if later, at the end of the warm-up, and is
-// as long as 96 % of the steps that fit into the time left until last_second() or, without a limit in minutes, until
-// second 600.
+// Chooses the schedule from the measured speed. The decay starts at this step, or at the end of the warm-up if that is
+// later. Its length is 96 % of the steps that fit into the remaining time, but at least one step. If there is a limit
+// in minutes, the remaining time ends at last_second(), otherwise at second 600.
 void Trainer::choose_schedule(double now, double seconds_per_step) {
     const double left = (options_.minutes > 0 ? last_second(options_.minutes) : 600) - now;
     options_.schedule_start = std::max(step_, options_.warmup);
@@ -244,8 +244,8 @@ void Trainer::log(const Results& results, double loss, double now) const {
 void Trainer::progress(double loss, double now) const {
     if (quiet) return;
     const std::int64_t last = last_step();
-    // `share` is the finished part of the run since it was started or resumed, from 0 to 1. It is measured in steps and
-    // in time; the larger of both counts.
+    // `share` is the finished part of the run since it was started or resumed, from 0 to 1. It is computed from the
+    // steps and from the time, and the larger result is used.
     double share = last > first_step_ ? double(step_ - first_step_) / double(last - first_step_) : 0;
     if (options_.minutes > 0) share = std::max(share, now / (60 * options_.minutes));
     share = std::min(share, 1.0);
@@ -297,8 +297,8 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
         if (output_closed_) return StopReason::unheard;
         return {};
     };
-    // The results of the latest step. On a GPU, they are read when the next step has been requested, so that the GPU
-    // always has work, or earlier if something needs them.
+    // The results of the latest step. On a GPU, they are normally read after the next step has been requested, so that
+    // the GPU always has work. They are read earlier if something needs them.
     std::optional<Results> unread;
     auto read_results = [&] {
         if (!unread) return;
@@ -316,7 +316,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
         try {
             return request_step();
         } catch (...) {
-            read_results();  // throws if the step before has failed: then its failure is the cause
+            read_results();  // if the previous step has failed, throws its error, because that error is the cause
             throw;
         }
     };

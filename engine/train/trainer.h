@@ -57,7 +57,8 @@ struct Metric {
 class Task {
   public:
     virtual ~Task() = default;
-    // Chooses the batch of this step. Returns its bucket: a name that is equal only for batches whose sizes are equal.
+    // Chooses the batch of this step and returns its bucket, a name. Two batches may have the same bucket only if they
+    // need the same memory, that is, if all their sizes are equal.
     virtual std::string next_batch(std::int64_t step) = 0;
     // Computes the loss of the chosen batch, a tensor with one number. If schedule_steps is 0, the length of the
     // schedule is not known yet.
@@ -72,8 +73,8 @@ class Task {
     // what it counts as a token: a label, a row, or a vector of numbers.
     virtual std::int64_t batch_tokens() const = 0;
     // Returns a function that returns further numbers of the step, such as parts of its loss. metrics() is called
-    // before the tensors of the step are released, and requests the numbers from the device (ReadLater). The function
-    // is called once, possibly when the next step has been requested.
+    // before the tensors of the step are released, and requests the numbers from the device (ReadLater). The returned
+    // function is called once, possibly after the next step has been requested.
     virtual std::function<std::vector<Metric>()> metrics() {
         return [] { return std::vector<Metric>(); };
     }
@@ -94,8 +95,8 @@ class Task {
     virtual void save(const std::string& folder) const = 0;
 };
 
-// Why training stopped: a limit was reached, the schedule ended, `stop` returned true (asked), or standard output was
-// closed (unheard).
+// Why training stopped: a limit was reached (steps, minutes), the schedule ended, the function `stop` returned true
+// (asked), or standard output was closed (unheard).
 enum class StopReason { steps, minutes, schedule, asked, unheard };
 
 class Trainer {
@@ -109,8 +110,8 @@ class Trainer {
     // returns true or standard output is closed. Then saves a checkpoint, and returns why training stopped.
     StopReason run(const std::function<bool()>& stop);
 
-    // Runs one step, waits until it is finished, and returns the loss before the update. run() does not wait: on a GPU,
-    // it reads the results of a step when it has requested the next step.
+    // Runs one step, waits until it is finished, and returns the loss before the update. run() works differently: on a
+    // GPU, it requests the next step before it reads the results of a step.
     double train_step();
     std::int64_t step() const { return step_; }  // the number of steps that have been requested
     double norm() const { return norm_; }        // gradient norm of the latest step whose results have been read
