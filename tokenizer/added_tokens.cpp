@@ -109,8 +109,8 @@ bool AddedTokens::may_hold(std::string_view line) const {
 
 // Calls emit(begin, end, id) for each token in a text, which must be valid UTF-8. The longest match at a position is
 // rejected if its token is special and special_ is false, or if its token has single_word and a word character is next
-// to the match. In this case, neither a shorter token at this position nor a token that begins inside the match is
-// tried.
+// to the match. After a rejected match, neither a shorter token at this position nor a token that begins inside the
+// match is tried.
 template <class Emit>
 void AddedTokens::find(const Set& set, std::string_view text, Emit emit) const {
     // last: end of the latest token, including the white space that strip_right adds to it; taken: the largest end of
@@ -138,9 +138,9 @@ void AddedTokens::find(const Set& set, std::string_view text, Emit emit) const {
 
 std::vector<AddedTokens::Part> AddedTokens::split(std::string_view line) const {
     std::vector<Part> parts;
-    // Appends the parts of line[begin, end). of.text is the text to search: this range of the line, its valid UTF-8, or
-    // its normalised form. of.spans[i] is the position in the range from which byte i of of.text comes; of.spans is
-    // empty if of.text is the range itself.
+    // Appends the parts of line[begin, end). The text to search is of.text: this range of the line, its valid UTF-8, or
+    // its normalised form. Byte i of of.text comes from position of.spans[i] of the range. If of.text is the range
+    // itself, of.spans is empty.
     auto append_parts = [&](const Set& set, const Normalised& of, int begin, int end) {
         int next = begin;  // end of the latest part
         auto text_until = [&](int to) {

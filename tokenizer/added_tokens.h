@@ -26,9 +26,9 @@ struct AddedToken {
 
 class AddedTokens {
   public:
-    // Bytes [begin, end) of a line: a token, or ordinary text if id is -1. The part of a token with strip_left or
-    // strip_right includes the white space on that side. If an earlier token's part includes all bytes of a token, the
-    // part of the later token is empty.
+    // Bytes [begin, end) of a line: a token, or ordinary text if id is -1. If a token has strip_left or strip_right,
+    // its part includes the white space on that side. If the part of an earlier token already includes all bytes of a
+    // later token, the part of the later token is empty.
     struct Part {
         int begin, end;
         int id;
@@ -44,8 +44,8 @@ class AddedTokens {
     bool empty() const { return exact_.firsts.empty() && normalised_.firsts.empty(); }
 
     // A fast test: false means that the line contains no token; true means that the line may contain one. The test only
-    // searches for the first byte of each token. If a token with `normalised` can be found at all, the result is true
-    // for every line that is not empty.
+    // searches for the first byte of each token. If some tokens have the flag `normalised` and can be found, the result
+    // is true for every line that is not empty.
     bool may_hold(std::string_view line) const;
 
     // Splits a line into parts, in order, without gaps or overlaps. The longest token at each position wins. Tokens

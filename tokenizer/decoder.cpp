@@ -18,10 +18,11 @@ void WordPiece::prepare_decoding() {
         if (!recognises(token)) continue;
         if (token.single_word) guarded_.insert(token.id);
         // If decode() wrote two words without a space between them, the text of an added token could arise, and
-        // encoding would find this token instead of the two words. never_joined_ prevents that. normalise() puts spaces
-        // around ideographs, but decode() writes none there. Spaces are therefore removed from the text of the token,
-        // or it would never be found in joined words. never_joined_ is no help for a token that contains a space: its
-        // text can arise from two words with a space between them.
+        // encoding would find this token instead of the two words. never_joined_ lists the texts that must not arise in
+        // this way. normalise() puts spaces around ideographs, but decode() writes none there. Spaces are therefore
+        // removed from the texts; otherwise, these texts would never be found in joined words. never_joined_ cannot
+        // protect against a token that contains a space, because its text can arise from two words with a space between
+        // them.
         std::string text = token.normalised ? normalise(token.text, characters_).text : token.text;
         text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
         if (!text.empty()) never_joined_.push_back(std::move(text));
@@ -76,9 +77,10 @@ std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std
     return composed(with_spaces(std::move(words), never_joined_));
 }
 
-// Returns the text in NFC, because encoding may have decomposed it. A character sequence is composed only if
-// normalise() makes the same text of it before and after composition. (If accents are not stripped, the two texts may
-// differ.) If composition would change which added tokens are recognised, the whole text is returned unchanged.
+// Returns the text in NFC, because encoding may have decomposed it. A stretch of the text (see nfc()) is composed only
+// if normalise() returns the same result for the composed stretch as for the original one. (If accents are not
+// stripped, the two results may differ.) If composition would change which added tokens are recognised, the whole text
+// is returned unchanged.
 std::string WordPiece::composed(std::string text) const {
     const auto same = [&](std::string_view before, std::string_view after) {
         return normalise(before, characters_).text == normalise(after, characters_).text;

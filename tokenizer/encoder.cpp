@@ -12,7 +12,7 @@ namespace masquerade {
 
 namespace {
 
-// The smallest size that the buffer ids_ gets, in ids.
+// Smallest size of the buffer ids_, in ids.
 constexpr std::size_t room = 1024;
 
 // Throws TokenizerError if an int cannot hold the offsets in the line.
@@ -27,9 +27,9 @@ Encoder::Encoder(const WordPiece& tokenizer, int remembered)
     : of_(tokenizer), words_(tokenizer.characters()), spanned_(tokenizer.characters(), true), cache_(remembered) {}
 
 // Visits a line word by word. Calls plain(word, begin, end) for each word that consists of ASCII letters and digits.
-// For each character that may be a word by itself, calls single(c, begin, end), which returns whether it has encoded
-// the character. Every word that is encoded by neither plain() nor single() is normalised into `words`; then general()
-// is called, which encodes words.text().
+// Calls single(c, begin, end) for each character that may be a word by itself; single() returns whether it has encoded
+// the character. Every word that neither plain() nor single() has encoded is normalised into `words`; then general() is
+// called, which encodes words.text().
 template <class Plain, class Single, class General>
 void Encoder::walk(Words& words, Plain plain, Single single, General general) const {
     const Characters& characters = of_.characters_;

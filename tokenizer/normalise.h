@@ -47,9 +47,9 @@ class Words {
     std::string_view line() const { return line_; }
     std::size_t at() const { return at_; }
 
-    // Continues at another offset, which must not be inside a word. `after_cased`, for Unicode's Final_Sigma rule, says
-    // whether the character before the offset is cased; characters that are Case_Ignorable or that normalisation drops
-    // are skipped. At the beginning of a line, after_cased is false.
+    // Continues at another offset, which must not be inside a word. `after_cased` is for Unicode's Final_Sigma rule: it
+    // says whether the character before the offset is cased. Characters that are Case_Ignorable or that normalisation
+    // drops are skipped to find this character. At the beginning of a line, after_cased is false.
     void go_to(std::size_t at, bool after_cased) {
         at_ = at;
         after_cased_ = after_cased;
@@ -83,7 +83,7 @@ class Words {
     int run_length_ = 0;
 };
 
-// A normalised text. spans[i] is the range of the line from which byte i of the text comes; the spans are ascending.
+// A normalised text. Byte i of `text` comes from the range spans[i] of the line. The ranges are in ascending order.
 struct Normalised {
     std::string text;
     std::vector<Span> spans;

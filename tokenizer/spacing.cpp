@@ -87,8 +87,8 @@ struct Rule {
 };
 constexpr Hold none{}, left{true, false}, right{false, true}, both{true, true};
 
-// The first matching row decides: a sign that the row lists gets the row's Hold (the sides without a space) if the
-// row's condition is true. A sign without a matching row has a space on both sides.
+// A row matches if it lists the sign and its condition is true. The first matching row gives the sign its Hold (the
+// sides without a space). A sign without a matching row has a space on both sides.
 constexpr Rule rules[] = {
     {U"#$%&'()*+,-./:;<=>@[\\^_`{|}", in_chinese, both},
     {U"\"~", single_in_chinese, both},  // if two quotes follow each other, the space between them stays: 好," "真
@@ -160,8 +160,8 @@ class Writer {
         return joined && !forbidden(before, word);
     }
 
-    // Whether the two words must have a space between them: without it, encoding would find a wrong added token or miss
-    // one.
+    // Whether the two words must have a space between them. If the space were missing, encoding would find a wrong
+    // added token or miss an added token.
     bool forbidden(const SpacedWord& before, const SpacedWord& word) const {
         if (before.kind == SpacedWord::Kind::guarded && is_word_character(word.first)) return true;
         if (word.kind == SpacedWord::Kind::guarded && is_word_character(before.last)) return true;
@@ -201,7 +201,7 @@ class Writer {
     const std::vector<std::string>& never_;
     std::size_t longest_never_ = 0;
     Written written_;
-    std::string tail_;  // end of the text after its last space; an occurrence of a text of never_ may begin in it
+    std::string tail_;  // the last bytes written after the last space; a text of never_ may begin among these bytes
 };
 
 }  // namespace

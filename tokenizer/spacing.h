@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Restores the spaces that encoding lost. Between two words of letters there was a space: without it, encoding would
-// have found one word. Next to punctuation, a table of rules guesses whether there was a space; the rules cover
-// English, Chinese, file names, version numbers and addresses. Ideographs have no spaces around them.
+// Restores the spaces that encoding lost. If two words of letters are neighbours, there was a space between them,
+// because encoding would otherwise have found one word. Next to punctuation, a table of rules guesses whether there was
+// a space; the rules cover English, Chinese, file names, version numbers and addresses. Ideographs have no spaces
+// around them.
 #pragma once
 #include <string>
 #include <vector>

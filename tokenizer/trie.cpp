@@ -68,8 +68,8 @@ Trie::Trie(const std::vector<Entry>& unsorted) : nodes_(512) {
 }
 
 // Finds a base such that the slots nodes_[base + byte] are free for all bytes. A single child gets the first free slot.
-// If a search for several children fails at many slots, later searches skip these slots; otherwise, building the trie
-// would take quadratic time.
+// If a search for several children fails at many slots, later searches skip these slots. Without skipping, building the
+// trie would take quadratic time.
 int Trie::find_base(const std::vector<int>& bytes) {
     constexpr int patience = 32;
     std::size_t& from = bytes.size() == 1 ? first_free_ : search_from_;

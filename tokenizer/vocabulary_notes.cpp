@@ -27,7 +27,7 @@ struct Lines {
 };
 
 // Whether the token is in brackets, such as "[CLS]" and "[unused7]". Programs use these tokens by name. In text, the
-// brackets are words by themselves, so such a token is found only if it is recognised as an added token.
+// brackets are words by themselves, so a token in brackets is found only if it is recognised as an added token.
 bool is_reserved(const std::string& token) { return token.size() > 2 && token.front() == '[' && token.back() == ']'; }
 
 // Whether the token has several characters, and one of them is always a word by itself. (The "##" at the beginning of a

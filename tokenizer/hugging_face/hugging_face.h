@@ -63,8 +63,9 @@ std::map<std::string, std::string> tokenizer_files(const WordPiece& tokenizer);
 // A note warns if the settings keep capital letters but the vocabulary hardly has any, or if the settings lower-case
 // text but the vocabulary has many capital letters. For example, tokenizer_config.json of bert-base-chinese has
 // do_lower_case false, although the authors of this model lower-case text.
-// If `cased` is given, it says whether text keeps capitals and accents, whatever the files say. The note about capital
-// letters then compares the vocabulary with `cased`.
+// If `cased` is given, it overrides what the files say about lower-casing: if `cased` is true, text keeps capitals and
+// accents; if it is false, text is lower-cased and accents are stripped. The note about capital letters then compares
+// the vocabulary with `cased`.
 HuggingFace read_tokenizer(const std::string& path, std::optional<bool> cased = {});
 
 }  // namespace masquerade

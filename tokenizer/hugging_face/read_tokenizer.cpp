@@ -45,8 +45,8 @@ constexpr const char* expected_true[] = {"do_basic_tokenize", "do_word_tokenize"
 constexpr const char* classes_like_bert[] = {"Bert",     "PreTrained", "DistilBert",  "Electra",   "ConvBert",
                                              "LayoutLM", "MobileBert", "SqueezeBert", "Retribert", "Lxmert"};
 
-// Returns the first token that has several ideographs; "" if there is none. BERT never produces such a token; only a
-// tokenizer that first splits text into Chinese words does.
+// Returns the first token without "##" that has several ideographs; "" if there is none. BERT's tokenizer never
+// produces such a token. Only a tokenizer that first splits text into Chinese words produces it.
 std::string first_word_of_ideographs(const Vocabulary& vocabulary) {
     const Characters characters(NormaliseOptions{false});
     for (int id = 0; id < vocabulary.size(); id++) {

@@ -13,8 +13,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Throws TokenizerError if one replacement produces a character that another one replaces: tokenizer.json applies its
-// replacements one after another, WordPiece all at once.
+// Throws TokenizerError if one replacement produces a character that another one replaces. The results would differ,
+// because the library applies the replacements of tokenizer.json one after another, and WordPiece applies all of them
+// at once.
 Json normalizer(const NormaliseOptions& options) {
     Json bert = {{"type", "BertNormalizer"},
                  {"clean_text", options.clean},
@@ -54,8 +55,8 @@ std::map<int, AddedToken> all_added(const Vocabulary& vocabulary, const std::vec
     return all;
 }
 
-// Returns the part `model` of tokenizer.json. Its vocabulary does not contain tokens with AddedToken::beyond, so these
-// must be the last tokens.
+// Returns the part `model` of tokenizer.json. Its vocabulary does not contain tokens with AddedToken::beyond. These
+// tokens must therefore have the last ids.
 Json model(const Vocabulary& vocabulary, const std::map<int, AddedToken>& added, int max_word) {
     int size = vocabulary.size();  // becomes the number of tokens before the final ones with `beyond`
     for (auto last = added.rbegin(); last != added.rend() && last->first == size - 1 && last->second.beyond; ++last)
