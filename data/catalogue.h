@@ -24,20 +24,20 @@ struct Catalogue {
 };
 
 // Parses the contents of Packages files; packages without a synopsis are skipped. The Translation files provide the
-// German description of a package, and the English description if the Packages file lacks it. Both are found
-// by the field Description-md5, a checksum of the English text. The result is sorted by name.
+// German description of a package and, if the Packages file lacks the English description, also the English one. A
+// description is found by the field Description-md5, a checksum of the English text. The result is sorted by name.
 std::vector<Package> parse_packages(const std::vector<std::string>& packages_files,
                                     const std::vector<std::string>& translation_files);
 
 // Pairs the sentences of a description with the sentences of its translation. Both texts are split into parts: the
-// synopsis, paragraphs and list items. Paragraphs and list items are split into sentences. A part is used only if
-// both texts have equally many sentences in it. If the texts have different numbers of parts, only the synopsis is
-// used. A sentence that equals its translation (such as a name) is skipped.
+// synopsis, paragraphs and list items. Paragraphs and list items are split into sentences. If the texts have different
+// numbers of parts, only the synopsis is used. A part is used only if it has the same number of sentences in both
+// texts. A sentence that equals its translation (such as a name) is skipped.
 std::vector<std::pair<std::string, std::string>> aligned_sentences(const std::string& description,
                                                                    const std::string& translation);
 
 // Reads all *_Packages, *_Translation-en, *_Translation-de and *Release files in a folder. Throws BadInput if the
-// folder cannot be read or no package has a synopsis.
+// folder cannot be read or if no package has a synopsis.
 Catalogue read_catalogue(const std::string& folder);
 
 // Writes synopses.{train,dev,test}.txt and SOURCE.json. If there are long descriptions, also writes

@@ -26,7 +26,7 @@ std::string lower(std::string s) {
 }
 
 // Returns a hash in which each byte of s affects all bits. In the FNV-1a hash, the last byte hardly affects the high
-// bits, so similar lines would have similar hashes and stay neighbours when they are sorted by hash.
+// bits. Similar lines would therefore have similar hashes, and stay neighbours when the lines are sorted by hash.
 std::uint64_t mixed_hash(std::string_view s) {
     Stream stream = make_stream(0, s, 0);
     return std::uint64_t(stream.key0) << 32 | stream.key1;

@@ -9,8 +9,8 @@ namespace masquerade {
 
 inline constexpr const char* split_names[3] = {"train", "dev", "test"};
 
-// One line of a corpus. Lines of the same group (such as the packages of one source package) can be similar, so all
-// lines of a group are put in the same split.
+// One line of a corpus. Lines of one group (such as the packages of one source package) can be similar to each other,
+// so all lines of a group are put in the same split.
 struct Entry {
     std::string group, source, target;  // target: empty if the entry is a sentence, not a pair
 };

@@ -29,8 +29,9 @@ only_distribution() {
         -not -name '*_Packages' -not -name '*_Translation-*' -not -name '*Release' -exec rm -rf {} +
 }
 
-# enough FROM: succeeds if there are at least 5,000 descriptions. Fewer are too few to learn from: then the lists
-# contain only the packages that are installed.
+# enough FROM: succeeds if the lists contain at least 5,000 descriptions, and prints a line with their number and FROM,
+# which says where the lists come from. Lists with fewer descriptions contain only the packages that are installed,
+# which is too little text to learn from.
 enough() {
     local found
     found=$(find "$lists" -maxdepth 1 -type f -exec grep -hE '^Description(-en)?: ' {} + | wc -l)

@@ -59,10 +59,10 @@ class SentenceSource {
   public:
     SentenceSource(const std::vector<Sentence>& sentences, std::uint64_t seed);
     // Returns the next sentences, at most `tokens` tokens in total, but at least one sentence. All of these sentences
-    // are of one epoch.
+    // come from the same epoch.
     Sentences take(std::size_t tokens);
-    // Returns the position for a checkpoint: the epoch, and the number of its sentences that were already taken.
-    // move_to() continues at such a position; it throws BadInput if the position is beyond the end of this text.
+    // Returns the position for a checkpoint: the epoch, and the number of sentences of this epoch that were already
+    // taken. move_to() continues at such a position. It throws BadInput if the position is beyond the end of this text.
     std::vector<std::uint64_t> numbers() const { return {epoch_, next_}; }
     void move_to(const std::vector<std::uint64_t>& numbers);
 

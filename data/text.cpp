@@ -41,7 +41,8 @@ std::string warning_about(const TextCounts& counts, const std::string& name, std
     return what.empty() ? what : name + what;
 }
 
-// Splits `rest` at the first `end`: returns the part before it, and removes this part and the `end` from `rest`.
+// Splits `rest` at the first `end`: returns the part before it, and removes this part and the `end` from `rest`. If
+// there is no `end`, returns all of `rest`, and makes `rest` empty.
 std::string_view take(std::string_view& rest, char end) {
     std::size_t at = rest.find(end);
     std::string_view part = rest.substr(0, at);

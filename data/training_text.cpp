@@ -58,7 +58,7 @@ TrainingText text_of(const std::string& name, const std::string& file, const std
 }
 
 // Returns questions of the built-in grammar, divided into training and held-out lines. If held_out_file is not empty,
-// its lines replace the held-out lines; the training lines stay the same.
+// the lines of this file replace the held-out lines; the training lines stay the same.
 TrainingText grammar_text(const std::string& held_out_file) {
     TrainingText t;
     t.origin.name = "built-in grammar of questions";

@@ -49,8 +49,9 @@ inline bool only_pairs(TextKind wanted) { return wanted == TextKind::pairs || wa
 //   the corpus in ./corpus
 //   questions of the built-in grammar, with a note to the user
 // The held-out lines are those of held_out_file, if a path is given. Otherwise, the corpus provides its dev file, and a
-// task generates further pairs; of any other text, a hash of the line holds out one line in fifty. If `wanted` is
-// sentences, only the sources of pairs are used. For pairs, translations and any, a `file` without targets is allowed.
+// task generates further pairs. For any other text, one line in fifty is held out, chosen by a hash of the line; if the
+// hash chooses all lines of a short text, no line is held out. If `wanted` is sentences, only the sources of pairs are
+// used. If `wanted` is pairs, translations or any, a `file` without targets is allowed.
 // If `wanted` is none and `made` names no task, the text has no lines, and no path may be given.
 // Throws BadUsage if a path is given that may not be given. Throws BadInput if a file cannot be read, or if pairs are
 // needed and there are none.

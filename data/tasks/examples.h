@@ -20,8 +20,9 @@ struct Solved {
 struct TaskOptions {
     // A name in task_kinds(), or the path of a folder that contains one folder of text files per class.
     std::string task = "listops_mini";
-    // For the tasks recall, copy and induction. pairs: number of key-value pairs, only for recall. length: number of
-    // words to copy, or of tokens after [CLS] in the other two tasks. vocabulary: number of different words.
+    // For the tasks recall, copy and induction. pairs: number of key-value pairs, only for recall. length: for copy,
+    // number of words to copy; for recall and induction, number of tokens after [CLS]. vocabulary: number of different
+    // words.
     int pairs = 8, length = 64, vocabulary = 64;
     int dashes = 14, levels = 16;  // for pathfinder: number of dashes of a long curve; number of grey levels
     // If the task is a folder: `tokens` says how each file is read, and max_length is the largest number of tokens.

@@ -74,8 +74,8 @@ class FileExamples : public Examples {
         return contents_;
     }
 
-    // The baseline "bigrams" is naive Bayes with add-one smoothing. It chooses the class c for which log P(c) plus the
-    // sum of log P(pair | c) over all pairs of neighbouring tokens is largest.
+    // The baseline "bigrams" is naive Bayes with add-one smoothing. It chooses the class c with the largest score: log
+    // P(c) plus the sum of log P(pair | c) over all pairs of neighbouring tokens.
     std::vector<Baseline> baselines(const std::vector<Solved>& asked) const override {
         const std::size_t n = classes_;
         const double V = words_ ? double(vocabulary.size()) : bytes;

@@ -15,8 +15,8 @@ constexpr int bar = -1;  // the number of the token | among the words, whose num
 
 PairTask::Size size_of_words(const PairOptions& o) { return {o.words == 0 ? 32 : o.words, o.length, o.length}; }
 
-// Returns a source of random words, and a target that `change` makes from the source. All lengths from 0 to o.length
-// are equally likely.
+// Returns a pair: a source of random words, and the target that `change` makes from the source. All lengths from 0 to
+// o.length are equally likely.
 template <void (*change)(std::vector<int>&)>
 WordPair changed(const PairOptions& o, Sequence& random) {
     WordPair p;

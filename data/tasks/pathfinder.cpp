@@ -11,7 +11,8 @@ namespace masquerade {
 namespace {
 
 // side: width and height of the picture, in pixels. turns: number of angles at which the next dash of a curve may turn.
-// attempts: how often the second long curve, or each distractor on average, is tried at another place.
+// attempts: largest number of places at which the second long curve is tried; also the largest number of places per
+// distractor, on average over all distractors.
 constexpr int side = 32, distractors = 5, turns = 12, attempts = 20;
 // Lengths in pixels. length: length of a dash. gap: distance between neighbouring dashes where a curve is straight; the
 // curve turns in the middle of a gap, which makes the distance smaller. apart: smallest distance between two dashes
@@ -56,8 +57,8 @@ bool fits(const Dash& d, const std::vector<Curve>& others, const Curve& own) {
 }
 
 // Returns a random curve of `dashes` dashes whose first dash has its middle at `start`; an empty curve if there is no
-// room. Each dash turns by an angle t from the previous dash. Of 12 possible angles (`turns`), those at which the dash
-// fits are candidates for t; each is drawn with a probability proportional to cos^2 t.
+// room. Each dash turns by an angle t from the previous dash. There are 12 possible angles (`turns`); t is one of those
+// at which the dash fits. Each of these angles is drawn with a probability proportional to cos^2 t.
 Curve grown(Point start, int dashes, const std::vector<Curve>& others, Sequence& random) {
     Curve own = {Dash(start, 2 * pi * random.uniform_double())};
     if (!fits(own[0], others, {})) return {};

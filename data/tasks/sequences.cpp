@@ -23,10 +23,10 @@ WordList keys_and_values(const TaskOptions& o) {
     return words;
 }
 
-// Multi-query associative recall (Arora et al. 2023): [CLS] k v k v ..., then every key k once more. At the second
-// k, the model must predict the value v that followed the first. A key can be repeated at every second position after
-// the pairs; these positions have the numbers g = 1, 2, ... One position per key is drawn without replacement, with the
-// weights g^(a-1), where a = 0.01. Random words fill all other positions.
+// Multi-query associative recall (Arora et al. 2023): [CLS] k v k v ..., then every key k once more. At the second k,
+// the model must predict the value v that followed the first k. A key can be repeated at every second position after
+// the pairs; these positions have the numbers g = 1, 2, ... For each key, one position is drawn without replacement,
+// with the weights g^(a-1), where a = 0.01. Random words fill all other positions.
 Solved recall(const TaskOptions& o, Sequence& random) {
     const int keys = o.vocabulary / 2, places = (o.length - 2 * o.pairs) / 2;
     if (o.pairs > keys || o.pairs > places)
