@@ -87,7 +87,7 @@ void run_step(Tape& tape, const std::string& bucket, std::uint64_t seed, std::ui
 
 namespace {
 
-// Returns false if work() cannot be captured. Nothing has then run.
+// Returns false if work() cannot be captured. In this case, no op has run.
 bool run_as_graph(const std::string& name, const std::function<void()>& work) {
     CapturedStep captured(true);
     try {

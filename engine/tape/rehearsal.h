@@ -32,14 +32,14 @@ class CapturedStep {
     // false; an observer is attached to the tape; the memory of this step is not planned yet. Each op then runs when it
     // is called.
     CapturedStep(const Tape& tape, bool wanted) : CapturedStep(wanted && tape.planned() && can_capture(tape)) {}
-    // Captures the ops if `wanted` is true. The caller must know that can_capture() is true.
+    // Captures the ops if `wanted` is true. Set `wanted` only if can_capture() is true.
     explicit CapturedStep(bool wanted);
     ~CapturedStep();  // discards the recorded ops if run() has not been called
     CapturedStep(const CapturedStep&) = delete;
     // Launches the graph under the name `bucket`, if ops were captured. After this call, the results can be read.
     void run(const std::string& bucket);
 
-    // Returns false if every op must run when it is called: on the CPU, and if an observer is attached to the tape.
+    // Returns false if ops cannot be captured: on the CPU, or if an observer is attached to the tape.
     static bool can_capture(const Tape& tape) { return tape.device != Device::cpu && !tape.observed(); }
 
   private:

@@ -107,8 +107,8 @@ class Tape {
         std::string name;
         std::size_t begin, end;  // the records [begin, end)
     };
-    // While a Scope exists, its name and a dot are added to prefix(), with which the paths of new tensors begin. The
-    // records that are appended in this time become a segment. Scopes can be nested.
+    // A Scope appends its name and a dot to prefix() for as long as the Scope exists. The paths of new tensors begin
+    // with prefix(). The records that are appended while the Scope exists become a segment. Scopes can be nested.
     class Scope {
       public:
         Scope(Tape& tape, const std::string& name);

@@ -10,9 +10,9 @@
 
 namespace masquerade {
 
-// Throws Error at the first value or gradient that is not finite. The message names the tensor, the row and column,
-// and the op that wrote the number. Minus infinity is allowed in all outputs of an op except the first: for an
-// attention row that sees no key, the output lse is the log of an empty sum.
+// Throws Error at the first value or gradient that is not finite. The message names the tensor, the row and column, and
+// the op that wrote the number. Minus infinity is allowed in all outputs of an op except the first. For example, if an
+// attention row sees no key, the output lse is minus infinity, the log of an empty sum.
 struct NanTrace : Observer {
     void after(const Record& record, bool backward) override;
 };
