@@ -112,8 +112,8 @@ Tensor* feature_map(Tape& tape, Tensor* t, Tensor* x, int heads, double scale, F
 Tensor* vmf_sample(Tape& tape, Tensor* mu, Tensor* w, Tensor* e, const std::string& name);
 Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& name);
 // Returns the KL divergence between a Gaussian posterior and its prior for each document (B). If `apart` is true,
-// returns one term of the divergence for each number of the latent instead (B,Z). A row of x (B,2Z) holds the means of
-// the posterior, then its log variances. `prior` has the same shape. If `prior` is null, the prior is N(0, 1).
+// returns the terms of the divergence instead, one for each number of the latent (B,Z). A row of x (B,2Z) holds the
+// means of the posterior, then its log variances. `prior` has the same shape. If `prior` is null, the prior is N(0, 1).
 Tensor* gaussian_kl(Tape& tape, Tensor* x, Tensor* prior, const std::string& name, bool apart = false);
 Tensor* at_least(Tape& tape, Tensor* x, double least, const std::string& name);
 // Layers of a normalising flow. coupling() computes y (B,Z) from x (B,Z): it scales and shifts the last Z/2 numbers of
@@ -141,7 +141,8 @@ WithLogDet lu_matrix(Tape& tape, Tensor* lu, Tensor* order, const std::string& n
 Tensor* flow_kl(Tape& tape, Tensor* x, Tensor* e, Tensor* u, Tensor* log_dets, Tensor* log_det,
                 const std::string& name);
 // Vector quantisation. The columns of y (B,Z) are cut into `groups` groups. For each group, q (B,Z) holds the nearest
-// row of the group's codebook, and code (B,groups) the index of this row in the codebook. q and code have no gradient.
+// row of the group's codebook, and code (B,groups) holds the index of this row in the codebook. q and code have no
+// gradient.
 struct NearestCode {
     Tensor *q, *code;
 };

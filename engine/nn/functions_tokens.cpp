@@ -27,7 +27,7 @@ void side_by_side_record_backward(const Record& r) {
     const auto& a = r.as<SideBySideAttributes>();
     const View dy = as_single_rows(r.dy());
     const Grad dx = r.dx();
-    if (!a.all && !dx.add) gather_rows_backward(rows_of(dy, 0, 0), Ints{}, dx);  // gathers no rows, so dx = 0
+    if (!a.all && !dx.add) gather_rows_backward(rows_of(dy, 0, 0), Ints{}, dx);  // without rows: sets dx to 0
     replace_rows_backward(dy, a.first, Grad{}, Grad{dx.view, dx.add || !a.all});
     replace_rows_backward(dy, a.second, Grad{}, Grad{dx.view, true});
 }

@@ -39,7 +39,7 @@ class Parameters {
     // Declares a parameter. Weight decay applies to parameters with two or more dimensions, not to biases and norms.
     Tensor* add(const std::string& path, const Shape& shape, Init init);
     // Lets two parts of a model share parameters. While a Shared with on=true exists, add() and add_state() return the
-    // tensor of a path that is already declared. While none exists, declaring a path twice is an error.
+    // existing tensor if its path is already declared. While none exists, declaring a path twice is an error.
     class Shared {
       public:
         Shared(Parameters& parameters, bool on) : parameters_(parameters), before_(parameters.shares_) {

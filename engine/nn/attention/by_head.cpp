@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sparse softmax attention in which each head has a pattern of its own. In the Sparse Transformer, some heads see the
+// Sparse softmax attention in which each head has a separate pattern. In the Sparse Transformer, some heads see the
 // positions nearby and others every l-th position (Child et al. 2019, section 4.3); in Longformer, the dilation of the
 // window differs by head (Beltagy et al. 2020, section 3.1). The setting `patterns` gives the patterns in words:
 //

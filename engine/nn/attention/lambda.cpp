@@ -5,7 +5,7 @@
 // The softmax runs over the positions j, separately for each of the D numbers of a key. The query is not normalised. If
 // `reach` is not 0, self-attention adds the local positional lambda, with a learned vector e_d for each distance d:
 //     y_i += (sum_j v_j e_(j-i)^T) q_i
-// over those keys j of the query's own segment that the query sees and for which |j - i| <= reach.
+// This sum runs over the keys j of the query's own segment that the query sees and for which |j - i| <= reach.
 #include "engine/nn/attention/state.h"
 #include "engine/ops/local_plan.h"
 

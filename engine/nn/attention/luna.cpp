@@ -62,7 +62,8 @@ struct PackedRows : Companion {
 
     PackedRows(Parameters& p, const std::string& path, const AttentionShape& s)
         : options(options_of<LunaOptions>(s.options)), shape(s) {
-        // The standard deviation is 1, as it is for embeddings with deviation 1/sqrt(C) that are multiplied by sqrt(C).
+        // The standard deviation is 1. Embeddings have the same deviation if they are initialised with deviation
+        // 1/sqrt(C) and multiplied by sqrt(C).
         learned = p.add(path, {options.slots, s.width}, {Init::normal, 1});
     }
     std::shared_ptr<Companion> start() const override { return std::make_shared<PackedRows>(*this); }

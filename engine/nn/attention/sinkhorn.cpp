@@ -17,8 +17,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the mask in which a row of block u sees those keys of block u (key source 0) that `graph` lets the row see,
-// and sorted block u (key source 1).
+// Returns a mask with two key sources. A row of block u sees sorted block u (key source 1), and those keys of block u
+// (key source 0) that `graph` lets the row see.
 SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_t queries, int block) {
     const std::vector<int> numbers = block_plan_numbers("sinkhorn", graph, rows, queries, block);
     const BlockPlan plan = block_plan(numbers, numbers.data());
