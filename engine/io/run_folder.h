@@ -69,9 +69,9 @@ class RunFolder {
     // Appends to samples.txt a line with the step, and then the samples, indented. The samples are texts that the model
     // generated after this step.
     void append_samples(std::int64_t step, const std::string& lines) const;
-    // Call after loading a checkpoint to continue from it. Makes `latest` link to the step. Removes the entries of
-    // later steps and an incomplete last line from log.jsonl and samples.txt, and lines that are not JSON from
-    // log.jsonl.
+    // Call this after loading a checkpoint from which training continues. Makes `latest` link to the step of the
+    // checkpoint. Removes the entries of later steps, and an incomplete last line, from log.jsonl and samples.txt. Also
+    // removes lines that are not JSON from log.jsonl.
     void rewind(std::int64_t step) const;
 
   private:
