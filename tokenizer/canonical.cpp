@@ -152,7 +152,7 @@ std::string nfc(std::string_view text, const MayCompose& may) {
             close(at);  // a stable character begins a new stretch
         }
         at += c.step();
-        if (c.length == 0) close(at);  // a byte that is not UTF-8 is a stretch of its own
+        if (c.length == 0) close(at);  // a byte that is not UTF-8 is a separate stretch
     }
     close(text.size());
     return all;

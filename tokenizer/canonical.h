@@ -33,8 +33,8 @@ const unicode::Map& canonical_decompositions();
 // Returns the canonical combining class of a code point; 0 if the code point is a starter.
 int combining_class(char32_t c);
 
-// Sorts characters with a nonzero combining class into Unicode's canonical order: by class; equal classes keep their
-// order.
+// Sorts characters with a nonzero combining class into Unicode's canonical order, which is the order of the classes.
+// Characters of the same class keep their order.
 void sort_by_class(char32_t* begin, char32_t* end);
 
 // Decides whether a stretch of text that is not in NFC (`before`) is replaced by its NFC (`after`).

@@ -67,8 +67,8 @@ bool digits_around(const Place& p) {
 bool contraction(const Place& p) { return after_word(p) && contracted.count(p.after.text) > 0; }
 bool single_open(const Place& p) { return p.written.single_quote; }
 bool double_open(const Place& p) { return p.written.double_quote; }
-// Whether an apostrophe opens a quotation. An apostrophe in one of these places does not open one: at the end of the
-// text, between a word and another sign (5', wide), between a word that ends in s and a word (the students' room).
+// Whether an apostrophe opens a quotation. An apostrophe does not open one at the end of the text, between a word and
+// another sign (5', wide), or between a word that ends in s and a word (the students' room).
 bool opens(const Place& p) {
     return p.after.first != 0 && !(after_word(p) && (!p.after.letters() || p.before.last == 's'));
 }

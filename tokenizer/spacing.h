@@ -15,7 +15,7 @@ struct Hold {
 };
 
 struct SpacedWord {
-    // alone: one character, but no digit, that is always a word by itself. guarded: an added token that encoding does
+    // alone: one character that is always a word by itself, except a digit. guarded: an added token that encoding does
     // not recognise next to a word character, such as a letter or a digit. ordinary: any other word.
     enum class Kind : char { ordinary, alone, guarded };
 

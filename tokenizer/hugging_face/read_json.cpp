@@ -22,8 +22,9 @@ TokenizerField alone(const TokenizerField& field, const char* items) {
     return list[0];
 }
 
-// Reads a Replace of one character. The library applies the replacements of a list one after the other, and this
-// tokenizer applies all of them in one pass. A list for which the results could differ is refused.
+// Reads a normalizer of type Replace that replaces one character. The library applies the replacements of a list one
+// after the other, but this tokenizer applies all of them in one pass. A list for which the results could differ is
+// refused.
 void read_replace(const TokenizerField& field, NormaliseOptions& options, Notes& notes) {
     field["type"].expect("Replace");
     field.note_others({"type", "pattern", "content"}, notes);

@@ -85,7 +85,7 @@ void refuse_foreign(const TokenizerField& config, const std::string& type, const
                                  "roformer_chinese_char_base");
         return;
     }
-    if (kind == "BertJapanese" && !config["word_tokenizer_type"].is_null()) return;  // checked above: it is "basic"
+    if (kind == "BertJapanese" && !config["word_tokenizer_type"].is_null()) return;  // it is "basic", as checked above
     for (const char* known : classes_like_bert)
         if (kind == known) return;
     if (name != "TokenizersBackend")
