@@ -47,9 +47,9 @@ std::string one_line(std::string_view value) {
     return collapse_space(clean_line(value, value.size(), ignored));
 }
 
-// Sets the synopsis and the long description if the package lacks them. `value` is a Description field: its first
-// line is the synopsis, and the other lines are the long description, in which a line with a single dot separates
-// paragraphs.
+// Sets the synopsis and the long description if the package lacks them. `value` is a Description field: its first line
+// is the synopsis, and the other lines are the long description. In the long description, a line with a single dot
+// separates paragraphs.
 void describe(Package& package, const std::string& value) {
     const std::size_t end = std::min(value.find('\n'), value.size());
     std::istringstream in(value.substr(end));

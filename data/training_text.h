@@ -17,7 +17,7 @@ struct TextOrigin {
     //   examples from files (classify)          the absolute path of their folder
     //   vectors for a normalising flow          the path of the .npy file, as the user gave it
     //   data that the program generates itself  ""
-    // held_out_file: absolute path of the held-out text; "" if the held-out lines do not come from a file of their own.
+    // held_out_file: absolute path of the held-out text; "" if the held-out lines do not come from a separate file.
     std::string file, held_out_file;
     // Number of lines and hash of the training data. lines is 0 if the model is trained on examples or vectors, not on
     // text; read_again() then reads nothing. hash is 0 for the built-in grammar.

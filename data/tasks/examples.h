@@ -33,8 +33,8 @@ struct TaskOptions {
     bool reads_words() const { return tokens == "words"; }
 };
 
-// The vocabulary begins with the five special tokens; the other tokens have ids from first_word on. If
-// TaskOptions::tokens is "words", however, all ids are those of the tokenizer's vocabulary.
+// The vocabulary begins with the five special tokens; the other tokens have ids from first_word on. However, if
+// TaskOptions::tokens is "words", all ids come from the tokenizer's vocabulary.
 constexpr int cls_id = 2, sep_id = 3, first_word = 5;
 
 using WordList = std::vector<std::string>;
@@ -69,8 +69,8 @@ struct Baseline {
     double right;  // accuracy: fraction of answers that are right
 };
 
-// Returns true if the generated example with these tokens, or the generated pair whose source has these tokens, is held
-// out. A hash of the tokens chooses one example in sixteen.
+// Returns true if a generated example with these tokens is held out. For a generated pair, `tokens` are the tokens of
+// the source. A hash of the tokens chooses one example in sixteen.
 bool is_held_out(const std::vector<int>& tokens);
 
 class Examples {
@@ -79,8 +79,8 @@ class Examples {
     // Returns the example with this number. Held-out examples do not depend on the seed, and training never uses them.
     virtual Solved example(std::uint64_t number, bool held_out) const = 0;
     virtual std::uint64_t held_out() const { return UINT64_MAX; }  // number of held-out examples; UINT64_MAX: no limit
-    // For tasks that read files: hash() is a hash of the files' names and sizes, and contents() also of their bytes.
-    // For other tasks: 0.
+    // If the task reads files, hash() is a hash of the names and sizes of the files, and contents() is a hash of their
+    // names, sizes and bytes. For other tasks, both are 0.
     virtual std::uint64_t hash() const { return 0; }
     virtual std::uint64_t contents() const { return 0; }
     // Returns the accuracy of each baseline on the examples `asked`.

@@ -11,7 +11,7 @@
 namespace masquerade {
 namespace {
 
-constexpr int bar = -1;  // the number of the token | among the words, whose numbers are 0, 1, ...
+constexpr int bar = -1;  // stands for the token | in a list of words; the words themselves have the numbers 0, 1, ...
 
 PairTask::Size size_of_words(const PairOptions& o) { return {o.words == 0 ? 32 : o.words, o.length, o.length}; }
 
