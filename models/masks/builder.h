@@ -21,24 +21,24 @@ class SegmentBuilder {
         document_ = graph_.documents++;
     }
     int row() const { return row_; }
-    // Adds a key segment; the arguments are its fields (struct KeySegment). Returns its index.
+    // Adds a key segment. The arguments are the fields of struct KeySegment. Returns the index of the segment.
     int key(int source, int begin, int end, int place, int before = 0) {
         graph_.keys.push_back({source, begin, end, place, before});
         return int(graph_.keys.size()) - 1;
     }
-    // Adds a key segment: the next `count` rows of the key tensor that the constructor chose. Returns its index.
+    // Adds a key segment with the next `count` rows of key tensor source_. Returns the index of the segment.
     int tokens(int count) {
         int begin = row_;
         row_ += count;
         return key(source_, begin, row_, begin - first_);
     }
-    // Skips the next `count` rows of the key tensor that the constructor chose: no query sees these rows.
+    // Skips the next `count` rows of key tensor source_: they are in no key segment, so no query sees them.
     void skip(int count) { row_ += count; }
-    // Adds a query segment with the rows [begin, end). The rows see the key segments whose indices are in `sees`, in
-    // this order; empty key segments are left out. `self` is the index of the key segment to which the rule applies, or
-    // -1 if there is none; usually it has the keys of the query rows themselves. A row sees the keys of `self` that the
-    // rule allows, and all keys of the other key segments. The second look() uses the rows of the key segment `self` as
-    // query rows.
+    // Adds a query segment with the query rows [begin, end). `sees` lists the indices of the key segments that these
+    // rows see, in the order in which attention visits them; empty key segments are left out. A row sees those keys of
+    // the segment with the index `self` that `rule` allows, and all keys of the other listed segments. The segment
+    // `self` usually holds the keys of the query rows themselves; self = -1 means that `rule` applies to no segment.
+    // The overload without `begin` and `end` uses the rows of the key segment `self` as the query rows.
     QuerySegment& look(int begin, int end, Rule rule, int self, const std::vector<int>& sees) {
         QuerySegment q;
         q.begin = begin;

@@ -26,8 +26,8 @@ int rows_of(const Documents& documents);
 // Returns the part of every packed row: 0 for the source A, 1 for the target B.
 std::vector<char> parts_of_rows(const Documents& documents);
 
-// Masks that can also be given in words (models/masks/words.h). "A full" means that a row of A sees all rows of A,
-// "B causal" that a row of B sees itself and the earlier rows of B, and "sees A" that it also sees all rows of A.
+// Masks that can also be given in words (models/masks/words.h). "A full": a row of A sees all rows of A. "B causal": a
+// row of B sees itself and the earlier rows of B. "B sees A": a row of B also sees all rows of A.
 SegmentGraph full_mask(const Documents& documents);        // a row sees all rows                 BERT
 SegmentGraph causal_mask(const Documents& documents);      // a row sees itself and earlier rows  language model
 SegmentGraph anticausal_mask(const Documents& documents);  // a row sees itself and later rows    reversed LM
@@ -43,13 +43,14 @@ SegmentGraph cross_mask(const Documents& documents);
 
 // The mask of UniVAE's decoder pass in the layers with a latent. The queries are the rows of the target B. Row d of key
 // tensor 0 is the latent of document d; key tensor 1 holds the rows of B. A row of B sees the latent of its document,
-// the earlier rows of B, and itself. If the latent has the key and the value that the row [CLS] of A has under
-// uniae_mask, the attention output of each row of B is bit-identical under both masks.
+// the earlier rows of B, and itself. Under uniae_mask, a row of B sees the row [CLS] of A in place of the latent. If
+// the key and the value of the latent equal those of [CLS], the attention output of each row of B is bit-identical
+// under both masks.
 SegmentGraph latent_mask(const Documents& documents);
 
 // The mask of a conditional UniVAE that runs both halves of document d as one sequence. The sequence has three parts:
 // the encoder half, with halves[d].source rows (halves[d].target is ignored), and the source and the target of
-// decoders[d]. A row of the encoder half sees the encoder half, a source row sees the source, and a target row sees the
+// decoders[d]. A row of the encoder half sees the encoder half. A source row sees the source. A target row sees the
 // source, itself and the earlier target rows.
 SegmentGraph conditional_mask(const Documents& halves, const Documents& decoders);
 
@@ -91,22 +92,22 @@ SegmentGraph rank_mask(const Documents& documents, const std::vector<int>& rank,
 // row sees a query row. `rank` has a rank for every packed row.
 SegmentGraph two_stream_mask(const Documents& documents, const std::vector<int>& rank);
 
-// Returns `graph` restricted to some of its query rows: query row m of the result is query row rows[m] of `graph`.
-// Throws Error if a row is in no query segment of `graph`.
+// Returns a copy of `graph` with only some of the query rows: query row m of the result is query row rows[m] of
+// `graph`. Throws Error if a row is in no query segment of `graph`.
 SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& rows);
 
 // An arbitrary mask. sees(i, j) must return whether packed row i sees packed row j; it is called for every pair of rows
 // of the same document.
 SegmentGraph bits_mask(const Documents& documents, const std::function<bool(int, int)>& sees);
-// K-BERT (Liu et al. 2020). A sentence, the trunk, is extended by branches, the facts about its entities. branch[i] is
-// the branch of packed row i, or -1 in the trunk; entity[i] is the entity to which the row belongs, or -1 if none. The
-// rows of the trunk see each other, the rows of a branch see each other, and the trunk rows of an entity and the rows
-// of its branches see each other.
+// K-BERT (Liu et al. 2020). The rows are a sentence, called the trunk, and facts about the entities of the sentence,
+// called branches. branch[i] is the branch of packed row i; -1: the row is in the trunk. entity[i] is the entity to
+// which the row belongs; -1: none. Two rows see each other in three cases: both are in the trunk; both are in the same
+// branch; or one is in the trunk, the other in a branch, and both belong to the same entity.
 SegmentGraph knowledge_mask(const Documents& documents, const std::vector<int>& entity, const std::vector<int>& branch);
-// Pseudo-masks of UniLMv2 (Bao et al. 2020), where spans 1, 2, 3 ... are predicted in this order. weight[i] says what
-// packed row i is: 0 context, s a true token of span s, -s a [MASK] of span s. A context row sees the context. A true
-// token of span s sees the context and the true tokens of the spans up to s. A [MASK] of span s sees the context, the
-// true tokens of the spans below s, and the [MASK]s of span s.
+// Pseudo-masks of UniLMv2 (Bao et al. 2020), where spans 1, 2, 3 ... are predicted in this order. weight[i] is 0 if
+// packed row i is context, s if it is a true token of span s, and -s if it is a [MASK] of span s. A context row sees
+// the context. A true token of span s sees the context and the true tokens of the spans up to s. A [MASK] of span s
+// sees the context, the true tokens of the spans below s, and the [MASK]s of span s.
 SegmentGraph pseudo_mask(const Documents& documents, const std::vector<int>& weight);
 
 // Sliding-window, dilated, strided and global attention. With a window, a row sees only those rows of its own segment
@@ -114,11 +115,11 @@ SegmentGraph pseudo_mask(const Documents& documents, const std::vector<int>& wei
 struct Window {
     int radius = -1;   // rows at most radius * dilation rows away are seen; -1: this struct has no effect
     int dilation = 1;  // within the window, only rows at distances that are multiples of this are seen
-    int stride = 0;    // rows at distances that are multiples of this are seen, too, however far away; 0: off
-    int globals = 0;   // the window lets the first `globals` rows of a segment see every row, and every row see them
-    bool all = false;  // whether the window also restricts which rows of other segments a row sees
+    int stride = 0;    // rows at any distance that is a multiple of this number are seen, too; 0: off
+    int globals = 0;   // the first `globals` rows of a segment see every row, and every row sees them, at any distance
+    bool all = false;  // true: the window also limits which rows of other segments are seen
 };
-// Returns the graph with this window in all query segments.
+// Returns the graph with `window` set in all query segments.
 SegmentGraph with_window(SegmentGraph graph, const Window& window);
 void add_window(QuerySegment& segment, const Window& window);
 
@@ -134,7 +135,8 @@ struct LayerGraphs {
     }
 };
 
-// Further inputs of some named masks, one number per packed row. The comment of a field names the masks that read it.
+// Further inputs of some named masks, one number per packed row. Each field's comment names the masks that read the
+// field.
 struct MaskDetails {
     std::vector<int> rank;            // plm and plm-query: see rank_mask()
     std::vector<int> stream_rank;     // plm-streams: see two_stream_mask()

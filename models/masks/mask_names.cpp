@@ -34,8 +34,8 @@ SegmentGraph decoded(const Documents& documents, Details) {
 }  // namespace
 
 const std::vector<NamedMask>& named_masks() {
-    // "split form": the encoder half and the decoder half of UniVAE as two passes (models/nets/univae.h). In a row that
-    // ends with true, the mask is for a decoder (NamedMask::decoder).
+    // In the descriptions, "split form" means that UniVAE runs its encoder half and its decoder half as two passes
+    // (models/nets/univae.h). If a row ends with true, the mask is for a decoder (NamedMask::decoder).
     using Rows = MaskRows;
     static const std::vector<NamedMask> masks = {
         {"bert", "every token sees every token", Rows::tokens, "AB full"},

@@ -14,7 +14,7 @@ namespace {
 // Width of the whole picture, and width of the label at the start of each line, in characters.
 constexpr int page = 80, row_label = 11;
 
-// Returns `marks` times the mark, then spaces up to the width.
+// Returns `width` characters: first the mark, `marks` times, then spaces.
 std::string cell(const std::string& mark, int marks, int width) {
     std::string s;
     for (int i = 0; i < width; i++) s += i < marks ? mark : " ";
@@ -23,7 +23,8 @@ std::string cell(const std::string& mark, int marks, int width) {
 
 std::string trimmed(const std::string& line) { return line.substr(0, line.find_last_not_of(' ') + 1) + "\n"; }
 
-// Returns the two lines above the columns: for labels a1 and b2, the letters a and b, then the numbers 1 and 2.
+// Returns the two lines above the columns. For the labels a1 and b2, the first line has the letters a and b, and the
+// second line has the numbers 1 and 2.
 std::string header(const std::vector<std::string>& labels, int width) {
     std::string initials(row_label, ' '), numbers(row_label, ' ');
     for (const std::string& label : labels) {
@@ -121,7 +122,7 @@ std::string as_svg(const Picture& p) {
 }
 
 Picture mask_picture(const std::string& name, int source, int target) {
-    // stands for every mask that is given in words: queries and keys are all tokens
+    // The row of a mask that is given in words, not by a name: queries and keys are all tokens.
     static const NamedMask by_words = {"in words", "", MaskRows::tokens, ""};
     const NamedMask& mask = mask_in_words(name) ? by_words : find_mask(name);
     if (source < 1 || target < 0)

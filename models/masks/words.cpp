@@ -91,11 +91,11 @@ IndexRange MaskWords::read_slice(const std::string& text, char other) const {
     return rows;
 }
 
-// Slices that overlap or touch are merged, so that no row is seen twice. For a merged slice that is the whole part, the
-// key segment `own` is used, which has all rows of the part; any other merged slice becomes a new key segment. Sizes of
-// tensors may depend on the number of key segments, so the number must be the same for documents of all lengths.
-// Therefore, an empty key segment, which no row sees, is added for each slice that made no new key segment. If `whole`
-// is true, documents of all lengths use only `own`, and nothing is added.
+// Slices that overlap or touch are merged, so that no row is seen twice. If a merged slice is the whole part, the
+// existing key segment `own` represents it; any other merged slice becomes a new key segment. The number of key
+// segments must not depend on the lengths of the documents, because sizes of tensors can depend on this number. For
+// each slice that did not become a new key segment, an empty key segment is therefore added, which no row sees. If
+// `whole` is true, documents of all lengths use only `own`, and nothing is added.
 std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const {
     const KeySegment all = build.graph().keys[own];
     const int length = all.end - all.begin;

@@ -34,18 +34,18 @@ class MaskWords {
     SegmentGraph cross(const Documents& documents) const;
     // Whether the words name part 0 (the source A, or AB, the whole document) or part 1 (the target B).
     bool names(int part) const { return parts_[part].named; }
-    // Throws BadUsage if an encoder, whose rows are A, and a decoder, whose rows are B, cannot have this mask: if it
-    // has the part AB, if A sees B, or if B has over=all.
+    // Checks that the mask suits an encoder, whose rows are A, and a decoder, whose rows are B. Throws BadUsage if the
+    // mask has the part AB, if A sees B, or if B has over=all.
     void expect_two_stacks() const;
     // Throws BadUsage unless the mask suits a layer of UniVAE. The encoder half A must see nothing of the decoder half
-    // B, and B must be causal, without over=all. If `latent` is true, the layer has a latent, and B must see exactly
-    // the row [CLS] of A; otherwise B must see nothing of A.
+    // B, and B must be causal, without over=all. `latent` says whether the layer has a latent. If it is true, B must
+    // see exactly the row [CLS] of A; otherwise, B must see nothing of A.
     void expect_bottleneck(bool latent) const;
     // Returns which rows a new row sees in token-by-token generation after a source of `source` rows: the rows [from,
     // to) of the source, and the earlier new rows within `window`. If goes_on is true, or if the mask has the single
     // part AB, the new rows continue the source and see all earlier rows. Throws BadUsage if the mask does not permit
-    // such generation, for example because rows see later rows, or because B sees several separate ranges of rows of
-    // the source.
+    // token-by-token generation: for example, because rows see later rows, or because B sees several separate ranges of
+    // rows of the source.
     struct Written {
         int from, to;
         Window window;
@@ -67,8 +67,8 @@ class MaskWords {
     void read_part(const std::string& text);
     IndexRange read_slice(const std::string& text, char other) const;
     void read_window(const std::string& word, const std::string& next, Window& window) const;
-    // Returns the indices of key segments for the slices of `part` that the other part sees. `own` is the index of the
-    // key segment with all rows of `part`.
+    // Returns the indices of the key segments that cover the slices of `part` that the other part sees. `own` is the
+    // index of the existing key segment with all rows of `part`.
     std::vector<int> seen(int part, int own, SegmentBuilder& build) const;
     [[noreturn]] void refuse(const std::string& why) const;
 
@@ -81,10 +81,10 @@ struct LayerWords {
     int from, to;
     std::string words;
 };
-// Splits words for several ranges of layers at "|": "A full; B causal | layers 2: A full; B causal sees A[0]". Words
-// that begin with "layers I:J" are for the layers from I to before J, indexed as in Python; other words are for all
-// layers. In the example, "layers 2:" means layer 2 and all layers above it. `setting` is the name of the setting, for
-// messages. Throws BadUsage if a range cannot be read.
+// Splits a text at "|" into the words for several ranges of layers. Example: "A full; B causal | layers 2: A full; B
+// causal sees A[0]". Words that begin with "layers I:J" are for the layers from I to before J, indexed as in Python;
+// other words are for all layers. In the example, "layers 2:" means layer 2 and all layers above it. `setting` is the
+// name of the setting, for messages. Throws BadUsage if a range cannot be read.
 std::vector<LayerWords> layer_words(const std::string& setting, const std::string& words, int layers);
 // Returns the words of a text, which are separated by spaces or commas.
 std::vector<std::string> words_of(std::string text);
