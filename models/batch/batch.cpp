@@ -9,9 +9,9 @@ namespace {
 int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
 // Returns the lengths of the inert (padding) documents, which follow the real documents of a batch. `rows` and
-// `documents` are the numbers of real rows and documents. With the inert ones, the number of rows is a multiple of
-// pad_to, and the number of documents a multiple of 8. Each inert document has one row, except the last, which has at
-// least `at_least` rows, for the padding labels.
+// `documents` are the numbers of real rows and documents. The number of real and inert rows together is a multiple of
+// pad_to, and the number of real and inert documents together is a multiple of 8. Each inert document has one row,
+// except the last: it has all other padding rows, which are at least `at_least` rows, for the padding labels.
 std::vector<int> fillers(int rows, int documents, int at_least, int pad_to) {
     std::vector<int> lengths(rounded_up(documents + 1, 8) - documents, 1);
     rows += int(lengths.size()) - 1;
@@ -39,9 +39,9 @@ void pad(Batch& b, int to) {
     const int missing = rounded_up(b.labels.count, to) - b.labels.count;
     std::vector<int> lengths = fillers(real, b.documents, all_labelled ? 1 : missing, to), sources(lengths.size(), 0);
     if (b.source.count() > 0) sources = fillers(b.source.count(), b.documents, 1, to);
-    // With two stacks, every inert document gets rows of the encoder (`sources`), but the last inert document gets all
-    // padding rows of the decoder (`lengths`). In a conditional UniVAE, where b.read is not empty, every inert document
-    // gets rows of the decoder, too.
+    // With two stacks, every inert document has encoder rows (`sources`), but all padding rows of the decoder
+    // (`lengths`) belong to the last inert document. In a conditional UniVAE, where b.read is not empty, every inert
+    // document has decoder rows, too.
     if (b.source.count() > 0 && b.read.empty()) {
         std::fill(lengths.begin(), lengths.end(), 0);
         lengths.back() = rounded_up(real + (all_labelled ? 0 : missing), to) - real;

@@ -45,13 +45,13 @@ struct Labels {
 struct Example {
     TokenRows source;  // rows of the encoder; empty if there is only one stack
     TokenRows rows;    // rows of the only stack, or of the decoder
-    // With one stack, the numbers of source and target rows in `rows`. In a conditional UniVAE, whose decoder half
-    // reads the source and the target, the numbers of source and target rows of the decoder half. Other models with
-    // two stacks do not use this field.
+    // With one stack: the numbers of source and target rows in `rows`. The same in a conditional UniVAE, where `rows`
+    // are the rows of the decoder half, which reads the source and the target. Other models with two stacks do not use
+    // this field.
     Document document;
-    // For each row, the number that the mask needs. two_stream_mask(): the place of the row in the order of prediction.
+    // Some masks need a number for each row. two_stream_mask(): the place of the row in the order of prediction.
     // k-bert: the entity or the fact of the row, as tree_of() numbers them. pseudo_mask(): the span and the kind of the
-    // row (parameter `weight`). Empty for other masks.
+    // row, in the encoding of its parameter `weight`. Empty for other masks.
     std::vector<int> rank;
     Labels labels;             // labels of `rows`
     bool same_source = false;  // whether this example shares the previous example's source; if so, `source` is empty
@@ -102,13 +102,12 @@ struct Halves {
 // A batch of documents. If a batch is padded, inert documents follow the real ones: no real row attends to their rows,
 // and their labels have weight 0.
 struct Batch : Halves {
-    TokenRows source, rows;  // rows of the encoder (if any); rows of the decoder or only stack
-    // With one stack, the numbers of source and target rows that each document has in `rows`. With two stacks, the
-    // number of rows that each document has in `source` (0 if it shares the source of the previous document), and the
-    // number of rows that it has in `rows`.
+    TokenRows source, rows;  // rows of the encoder (empty if there is none); rows of the decoder or the only stack
+    // Two numbers for each document. With one stack: its source rows and its target rows in `rows`. With two stacks:
+    // its rows in `source` (0 if it shares the source of the previous document), and its rows in `rows`.
     Documents parts;
-    // Models with cross-attention: for each source, the number of its rows, and the number of all decoder rows that
-    // attend to it. Several documents can share a source (Example::same_source). Other models do not need this field.
+    // Only for models with cross-attention. Two numbers for each source: its rows, and all decoder rows that attend to
+    // it. Several documents can share a source (Example::same_source).
     Documents shared;
     // For each row, the number that the mask needs (Example::rank); -1 for padding rows. Empty if the mask needs none.
     std::vector<int> rank;
@@ -129,7 +128,8 @@ struct Batch : Halves {
 };
 
 // Packs the rows and labels of examples into a batch. The caller must set the masks. If pad_to > 1, adds inert
-// documents: the numbers of rows and labels become multiples of pad_to, the number of documents a multiple of 8.
+// documents: the numbers of rows and labels become multiples of pad_to, and the number of documents becomes a multiple
+// of 8.
 Batch pack(const std::vector<Example>& examples, int pad_to);
 
 // The number that names the first inert document (TokenRows::document). The other inert documents have the numbers
