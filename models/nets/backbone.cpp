@@ -7,7 +7,7 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o) : Backbone(p, o, Pla
 
 Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
     : options(o), prefix_(place.prefix), kinds_(o.attention, o.layers) {
-    // An encoder has only rows of the source (part 0), a decoder only rows of the target (part 1), a single stack both.
+    // An encoder has only source rows (part 0), a decoder has only target rows (part 1), and a single stack has both.
     const int first_part = place.cross ? 1 : 0, last_part = place.head ? 1 : 0;
     if (o.width % o.heads || (o.rotary && o.width / o.heads % 2))
         throw BadUsage(text("width ", o.width, " does not divide into ", o.heads,
@@ -43,7 +43,7 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
     } else {
         add_embedding(p, attention);
     }
-    bool has_companion = false;  // whether a layer has a second stream of rows beside x (class Companion)
+    bool has_companion = false;  // whether at least one layer has a second stream of rows beside x (class Companion)
     for (int i = 0; i < o.layers; i++) {
         const AttentionKind &source = kinds_.of(i, first_part), &target = kinds_.of(i, last_part);
         layers.emplace_back(p, prefix_ + "layer." + std::to_string(i),
@@ -128,8 +128,8 @@ Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const Before
 
 std::vector<int> Backbone::names_of_documents(const TokenRows& rows, const SegmentGraph& graph) const {
     std::vector<int> names(graph.documents);
-    // A document's name is a number on which its random numbers depend. A document without rows in this pass gets a
-    // negative name: sentences have the names 0, 1, ..., so it shares its random numbers with no sentence.
+    // A document's random numbers depend on its name, which is a number. Sentences have the names 0, 1, .... A document
+    // without rows in this pass gets a negative name, so that it shares its random numbers with no sentence.
     for (int d = 0; d < graph.documents; d++) names[d] = -1 - d;
     for (const QuerySegment& q : graph.queries)
         if (q.begin < std::min(q.end, rows.count())) names[q.document] = rows.document[q.begin];

@@ -19,8 +19,8 @@ struct BackboneOptions {
     // E, width of the embedding tables and of the head; 0: C, the width of the layers. If E is not C, a linear map from
     // E to C follows the embedding.
     int embedding = 0;
-    // Number of hidden states that are concatenated to one input of the head (2 in insertion models); 0: the head has
-    // no dense layer and no norm.
+    // Number of hidden states that are concatenated into one input row of the head (2 in insertion models). 0: the head
+    // has no dense layer and no norm.
     int head_rows = 1;
     int types = 2;               // number of segment ids, which are 0 .. types-1
     int positions = 512;         // P, number of positions, which are 0 .. P-1
@@ -88,8 +88,8 @@ class Backbone {
     Tensor* word_weights() const { return token_; }   // (V,E): the token embedding, V tokens of width E
     Tensor* word_bias() const { return head_bias_; }  // (V), the biases of the logits, or null
     Tensor* logits(Tape& tape, Tensor* h) const;      // (N,V): V logits for each row of h; f32 if h is bf16
-    // Returns (1): the sum of the cross-entropy losses of the N rows of h, with label smoothing, weighted with the
-    // constants weights(N). If `losses` is not null, sets it to the unweighted losses (N), which have no gradient.
+    // Returns the weighted sum (1) of the cross-entropy losses, with label smoothing, of the N rows of h. weights(N)
+    // are constants. If `losses` is not null, sets it to the unweighted losses (N), which have no gradient.
     Tensor* loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights, const std::string& name,
                  Tensor** losses = nullptr, double smoothing = 0) const;
     // mean_loss() returns the mean loss of the `count` rows with a label. weights[i] is 1 if row i has a label, and 0
@@ -112,9 +112,9 @@ class Backbone {
     std::vector<Block> layers;
 
   private:
-    // The differences between the stacks of a model. prefix: the start of a stack's parameter paths. embedding: the
-    // stack whose embedding this stack uses, or null if it has its own. cross: whether the stack has cross-attention.
-    // head: whether the stack has a head.
+    // What distinguishes the stacks of a model. prefix: the start of the stack's parameter paths. embedding: another
+    // stack, whose embedding this stack uses; null: this stack has its own embedding. cross: whether the stack has
+    // cross-attention. head: whether the stack has a head.
     struct Place {
         std::string prefix;
         const Backbone* embedding = nullptr;
@@ -128,7 +128,7 @@ class Backbone {
     AttentionWords kinds_;
     // Embeddings of width E: (vocabulary,E), (types,E), (positions,E). position_ is null if positions are rotary.
     Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;
-    std::shared_ptr<Companion> companion_;  // second stream of rows beside x (only Luna has one); null: none
+    std::shared_ptr<Companion> companion_;  // second stream of rows beside x, which only Luna has; null: none
     std::shared_ptr<const Norm> embedding_norm_, final_norm_, head_norm_;
     Linear embedding_project_, head_dense_;
     Tensor* head_bias_ = nullptr;       // (V), the biases of the logits; null: none

@@ -10,9 +10,9 @@ namespace masquerade {
 struct EncoderDecoderOptions {
     BackboneOptions stack;  // options of the encoder, and of the decoder except for its number of layers
     int decoder_layers = 6;
-    // Whether cross-attention uses rotary positions if self-attention uses them (BackboneOptions::rotary). If
-    // self-attention uses them, the objective `mass` needs rotary_cross = true: otherwise, the decoder cannot tell
-    // where in the sentence the hidden span is.
+    // Whether cross-attention uses rotary positions if self-attention does (BackboneOptions::rotary). The objective
+    // `mass` then needs rotary_cross = true: otherwise, the decoder cannot tell where in the sentence the hidden span
+    // is.
     bool rotary_cross = true;
 };
 
@@ -39,8 +39,8 @@ class EncoderDecoder : public TargetNet {
         return {encoder.finish(tape, x), pass.companion};
     }
     bool rotates_cross() const { return options.rotary_cross && options.stack.rotary; }
-    // Returns the arguments of the decoder's layers for the decoder rows `rows`. `source` are the rows of the encoder,
-    // and `read` is what encode() returned for them.
+    // Returns what the decoder's layers need to know about the decoder rows `rows` (struct Pass). `source` are the rows
+    // of the encoder, and `read` is the result of encode() for `source`.
     Pass decoder_pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph, const TokenRows& source,
                       const Encoded& read, const SegmentGraph& cross_graph) const {
         Pass pass = decoder.pass(tape, rows, graph);

@@ -20,8 +20,8 @@ class FlowNet {
     Tensor* losses(Tape& tape, Tensor* x) const {
         auto scope = tape.scope("steps");
         const FlowSteps::Mapped f = steps(tape, x);
-        // flow_kl() returns log q - log p, both without the constant D/2 log 2 pi. Here, log q without the constant is
-        // 0, because q is a normal distribution with variance 1, and its noise e is 0.
+        // flow_kl() returns log q - log p, both without the constant D/2 log 2 pi. Here, q is a normal distribution
+        // with variance 1 and its noise e is 0, so log q without the constant is 0. The result is therefore -log p.
         const Numbers zeros(2 * x->shape.count(), 0);
         Tensor* q = tape.constant("q", {x->rows(), 2 * x->columns()}, x->dtype, zeros.data());
         Tensor* e = tape.constant("e", x->shape, x->dtype, zeros.data());

@@ -79,8 +79,8 @@ class InsertionTransformer : public TargetNet {
     Slots slots(Tape& tape, Tensor* x, const Batch& batch) const {
         const int K = options.mixture, N = x->rows();
         std::vector<int> right, first = batch.labels.begin, documents;
-        // Only padding can have a label at the last row, N - 1, so it does not matter that row 0 is taken as its right
-        // neighbour.
+        // The last row, N - 1, has no right neighbour, so row 0 is used instead. This has no effect on the loss,
+        // because only padding can have a label at row N - 1.
         for (int row : batch.labels.rows) right.push_back(row + 1 < N ? row + 1 : 0);
         first.resize(batch.parts.size() + 1, batch.labels.size());
         for (std::size_t g = 0; g + 1 < first.size(); g++)
@@ -102,9 +102,9 @@ class InsertionTransformer : public TargetNet {
         s.h = tanh(tape, mixture_(tape, h, "mixture"), "tanh");  // (M,K E): K times E numbers per slot
         return s;
     }
-    // Choice j of J means that word words[j] is inserted into slot slots_of[j]. Returns, for each of the K components
-    // of the mixture, the logits of all choices, (J,K), and the log-sum-exp of the logits of all words in each of M
-    // slots, (M,K).
+    // There are J choices. Choice j means that word words[j] is inserted into slot slots_of[j]. Returns, for each of
+    // the K components of the mixture, the logits of all choices, (J,K), and for each of the M slots the log-sum-exp of
+    // the logits of all words, (M,K).
     ChosenLogits chosen(Tape& tape, const Slots& s, const std::vector<int>& slots_of,
                         const std::vector<int>& words) const {
         return chosen_logits(tape, s.h, words_, head_stack().word_bias(), s.bias, tape.ints(*s.documents),
@@ -154,8 +154,8 @@ class InsertionTransformer : public TargetNet {
     // Parameters in the formulas at the top of this file. query_ is q, (1,E); contextual_ is V and words_ is W, each
     // (vocabulary,E).
     Tensor *query_ = nullptr, *contextual_ = nullptr, *words_ = nullptr;
-    // mixture_: the matrices P_k of all K components of the mixture, (K E,E). weights_: the matrix M, (K,E), which
-    // gives the weights pi of the components.
+    // mixture_ holds the matrices P_k of all K components of the mixture, (K E,E). weights_ holds the matrix M, (K,E),
+    // from which the weights pi of the components are computed.
     Linear mixture_, weights_;
 };
 

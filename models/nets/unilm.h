@@ -11,9 +11,9 @@
 
 namespace masquerade {
 
-// Runs a stack for the rows of a batch and returns the last hidden states of the M rows with a label, (M,C), where C is
-// the width. If the batch has a scored_graph (a mask for these M rows), the last layer runs only for these rows;
-// otherwise, all layers run for all rows. `more`, if given, is called before every layer.
+// Runs a stack for the rows of a batch. Returns the last hidden states of the M rows with a label, (M,C), of width C.
+// If the batch has a scored_graph (a mask for these M rows), the last layer runs only for these rows; otherwise, all
+// layers run for all rows. `more`, if given, is called before every layer.
 inline Tensor* run_labelled(Tape& tape, const Backbone& stack, const Batch& batch,
                             const Backbone::BeforeLayer& more = {}) {
     const bool last_for_all = batch.scored_graph.queries.empty();

@@ -10,7 +10,7 @@
 namespace masquerade {
 namespace {
 
-// Checks the options, and completes latent_at, latent_sizes and latent_kinds to one entry per latent.
+// Checks the options, and returns them with one entry per latent in latent_at, latent_sizes and latent_kinds.
 UniVaeOptions complete(UniVaeOptions o) {
     const int L = o.backbone.layers, K = o.latent_at.empty() ? o.latent_layers : int(o.latent_at.size());
     if (K < 0 || K > L - (K > 0 ? 1 : 0))
@@ -81,8 +81,9 @@ int UniVae::latent_of(int layer) const {
     return found == options.latent_at.end() ? -1 : int(found - options.latent_at.begin());
 }
 
-// The joint form, which defines the model: both halves are one sequence. At the input of every layer with a latent, the
-// row x of [CLS] is replaced by Out(z), where z is drawn from the distribution q(z | In x). In and Out are linear.
+// The joint form, which defines the model: both halves are one sequence. At the input of every layer with a latent, z
+// is drawn from the distribution q(z | In x), where x is the row of [CLS]. Out(z) then replaces this row. In and Out
+// are linear maps.
 Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     auto scope = tape.scope("joint");
     std::vector<LatentSample> below;
@@ -104,10 +105,10 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
     return backbone.finish(tape, gather_rows(tape, x, tape.ints(batch.joint_decoder_rows), "decoder_rows"));
 }
 
-// The encoder half of the split form, in which the halves run one after the other. The encoder half gives the same
-// values as in the joint form, because there, too, the encoder half sees only itself. It runs the layers
-// below the last layer with a latent: by default, all layers but the top one. The last of these layers runs only for
-// the row of [CLS], because the last latent is drawn from this row, and no other row is used.
+// The encoder half of the split form, in which the halves run one after the other. The values are the same as in the
+// joint form, because the encoder half sees only itself in both forms. Only the layers below the last layer with a
+// latent run: by default, all layers but the top one. The last of these layers runs only for the row of [CLS], because
+// the last latent needs no other row.
 void UniVae::read(Tape& tape, const Batch& batch, const std::function<Tensor*(int, Tensor*)>& latent) const {
     const int end = options.latent_at.back();
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
@@ -139,8 +140,8 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const L
         });
     }
     if (!options.latent.source_prior) return samples;
-    // Like q, the prior is a product over the latents l, of p(z_l | source, z_0 .. z_(l-1)). The prior of
-    // latent l is therefore computed with the samples z_0 .. z_(l-1) that were drawn from q.
+    // Like q, the prior is a product with one factor for each latent l: p(z_l | source, z_0 .. z_(l-1)). The factor of
+    // latent l is therefore computed with the samples z_0 .. z_(l-1), which were drawn from q.
     auto scope = tape.scope("prior");
     read(tape, *batch.sources, [&](int l, Tensor* cls) {
         latents[l].use_prior(tape, cls, samples[l]);
@@ -155,10 +156,10 @@ void UniVae::draw(Tape& tape, const Batch& sources, const LatentNoise* noise,
     read(tape, sources, [&](int l, Tensor* cls) { return use(l, latents[l].prior_sample(tape, cls, noise, l)); });
 }
 
-// The decoder half of the split form, in which it runs after the encoder half, as a sequence of its own. In each layer
-// with a latent, every document has one more key, Out(z), which is all that the decoder half sees of the encoder half.
-// A conditional model has no such key: its decoder half has rows of its own for the source, and Out(z) replaces the
-// [CLS] row among them.
+// The decoder half of the split form, which runs after the encoder half, as a separate sequence. In each layer with a
+// latent, every document has one more key, Out(z); the decoder half sees nothing else of the encoder half. In a
+// conditional model, there is no additional key. Its decoder half also reads the source, and Out(z) replaces the row
+// [CLS] of this source.
 Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
     if (options.conditional)

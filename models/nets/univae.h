@@ -3,11 +3,12 @@
 //
 // One stack of L layers, counted from 0, reads a sentence (the encoder half, under a full mask) and reconstructs it
 // (the decoder half, under a causal mask). In the lower k = L - K layers, the halves do not see each other. At the
-// input of each of the upper K layers, the encoder half's row of [CLS] is replaced by Out(z), where z is a latent
-// vector of Z numbers and Out is a linear map. This row is the only row of the encoder half that the decoder half sees.
-// All information about the sentence therefore passes through the K vectors z_0 .. z_{K-1}. z_l is drawn from a
+// input of each of the upper K layers, Out(z) replaces the encoder half's row of [CLS]; z is a latent vector of Z
+// numbers, and Out is a linear map. The decoder half sees this row and no other row of the encoder half. All
+// information about the sentence therefore passes through the K vectors z_0 .. z_{K-1}. z_l is drawn from a
 // distribution that In(x) determines, where x is the row of [CLS] at the input of layer k + l and In is a linear map.
-// The K layers with latents can also be chosen freely; in all other layers, the halves do not see each other.
+// The layers with latents need not be the upper K layers: they can be chosen freely. In all other layers, the halves do
+// not see each other.
 //
 // Training uses the split form: an encoder pass through the layers below the last latent (by default, through layer
 // L-2), and a decoder pass that has one extra key and value per document in each layer with a latent. The joint form,
@@ -16,9 +17,9 @@
 //
 // A conditional model (Sohn, Lee & Yan 2015) reads pairs of a source and a target. Its encoder half reads both, so that
 // z ~ q(z | source, target). Its decoder half has UniLM's mask on the pair: the target sees the whole source. At the
-// input of each layer with a latent, Out(z) also replaces the row of [CLS] of this source. Several z make several
-// targets of one source. With LatentOptions::source_prior, the prior of z is learned, too: p(z | source) is computed as
-// q(z | source, target) is, but from the source alone, and through a linear map Prior in place of In.
+// input of each layer with a latent, Out(z) also replaces the row of [CLS] of this source. For one source, different
+// samples z give different targets. With LatentOptions::source_prior, the prior p(z | source) is learned, too. It is
+// computed like q(z | source, target), but from the source alone, and with a linear map Prior instead of In.
 #pragma once
 #include <functional>
 
@@ -39,8 +40,9 @@ struct UniVaeOptions {
     std::vector<int> latent_sizes;         // size Z of each latent; one number: for all; empty: latent.size for all
     std::vector<LatentKind> latent_kinds;  // the kind of each latent; empty: latent.kind for all
     int max_length = 32;                   // maximum number of tokens of a sentence, with [CLS] and [SEP]
-    // Position of the decoder half's first row (conditional: of its first target row). false: max_length; true: the
-    // number of tokens of the sentence, so that the decoder knows the length of the sentence.
+    // Decides the position of the decoder half's first row (if conditional: of its first target row). false: the
+    // position is max_length. true: it is the number of tokens of the sentence, so the decoder knows the length of the
+    // sentence.
     bool free_length = false;
     bool conditional = false;  // whether the model reads pairs, and the decoder half also reads the source
     std::string mask;          // a text (LayerMasks) with masks that replace the usual masks; empty: the usual masks
@@ -59,7 +61,7 @@ class UniVae {
     // usually sample.z.
     void draw(Tape& tape, const Batch& sources, const LatentNoise* noise,
               const std::function<Tensor*(int, const LatentSample&)>& use) const;
-    // Runs the decoder half. z: the K latents, each (B,Z), with Z numbers for each of B documents. Returns the last
+    // Runs the decoder half. `z` are the K latents, each (B,Z): Z numbers for each of B documents. Returns the last
     // hidden states of the M decoder rows with a label, (M,C), where C is the width. If the model is not conditional,
     // every decoder row has a label.
     Tensor* decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const;
@@ -85,7 +87,7 @@ class UniVae {
     // Position of the first decoder token for a sentence of n tokens.
     int start_position(int n) const { return options.free_length ? n : options.max_length; }
 
-    // The options as given, with these changes: latent_layers is K, the number of latents, even if latent_at was given
+    // The options of the constructor, completed: latent_layers is K, the number of latents, even if latent_at was given
     // instead; latent_at, latent_sizes and latent_kinds have one entry for each latent.
     const UniVaeOptions options;
     const std::shared_ptr<const LayerMasks> masks;  // the masks that options.mask describes
