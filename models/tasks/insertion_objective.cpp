@@ -15,7 +15,7 @@ namespace {
 
 using Places = std::vector<int>;  // indices of words
 
-// A canvas (some words of a text, in their order), and the missing words for each of its slots, the places before,
+// A canvas (some words of a text, in their order), and the missing words of each slot. The slots are the places before,
 // between and after the words of the canvas.
 struct Drawn {
     Tokens canvas;
@@ -62,9 +62,10 @@ void want(Choices& choices, int token, double share) {
     choices.push(token, share);
 }
 
-// Returns the targets of all slots, with weights (shares) that add up to 1 over all slots. If by_words is true, the
-// weight of a slot with missing words is proportional to the number of its missing words; otherwise all slots with
-// missing words have equal weights.
+// Returns the targets of all slots, with weights (shares) whose sum over all slots is 1. If by_words is true, the
+// weight of a slot is proportional to the number of its missing words; otherwise, all slots with missing words have
+// equal weights. A slot without missing words has the weight rule.end_weight, or 0 if rule.sequence is true and other
+// slots have missing words.
 Choices choices_of(const std::vector<Tokens>& missing, const InsertionRule& rule, bool by_words) {
     double lacking = 0, slots = 0, weights = 0;
     for (const Tokens& words : missing) lacking += words.size(), slots += !words.empty();

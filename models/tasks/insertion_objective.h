@@ -13,9 +13,9 @@ enum class InsertionForm {
     either_side,  // one stack reads [CLS] source [SEP] canvas [SEP]; words are inserted into source and canvas
 };
 
-// Makes an example with the rows of a source and of a canvas (the words that are already there), and with a label for
-// each slot (a place before, between or after them). `source` includes [CLS] and [SEP], `canvas` does not. The caller
-// must then set the targets of the labels (Labels::choices). `name` is the document's name, a number.
+// Makes an example with the rows of a source and of a canvas (the words that are already there). Each slot (a place
+// before, between or after these words) gets a label. The caller must then set the targets of the labels
+// (Labels::choices). `source` includes [CLS] and [SEP], `canvas` does not. `name` is the document's name, a number.
 Example canvas_example(InsertionForm form, const Tokens& source, const Tokens& canvas, int name,
                        const ObjectiveOptions& options);
 

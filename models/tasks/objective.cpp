@@ -26,7 +26,7 @@ namespace {
 
 using Places = std::vector<int>;
 
-// Returns a sentence or a pair as one sequence, with each token's segment id and position.
+// Returns the tokens of a sentence or a pair as one sequence, each with its segment id and its position.
 TokenRows tokens_of(const Sentence& s, const ObjectiveOptions& o) {
     TokenRows all;
     const int n = s.ids.size(), start = o.target_position(n);
@@ -77,9 +77,9 @@ int span_length(Sequence& random, const ObjectiveOptions& o) {
 }
 
 // Draws spans until they contain the share o.hidden of the tokens, and returns them in the order of drawing. The first
-// word of a span is drawn uniformly from the words that are in no span yet. A span ends after length_of() words, or
-// earlier: before a word that is in another span, before a token that cannot be hidden, such as [SEP], or when enough
-// tokens are drawn (Joshi et al. 2020, section 3.1).
+// word of a span is drawn uniformly from the words that are in no span yet. A span has length_of() words. It ends
+// earlier before a word of another span, before a token that cannot be hidden, such as [SEP], and when enough tokens
+// are drawn (Joshi et al. 2020, section 3.1).
 template <class Length>
 std::vector<Places> drawn_spans(std::vector<Places> words, Length length_of, Sequence& random,
                                 const ObjectiveOptions& o) {
@@ -101,7 +101,7 @@ std::vector<Places> drawn_spans(std::vector<Places> words, Length length_of, Seq
 }
 
 // Hides the tokens of the spans, and adds labels so that the rows of these tokens predict the original tokens. If
-// `alike` is true, all tokens of a span become [MASK], all become random tokens, or all stay.
+// `alike` is true, all tokens of a span are treated alike: all become [MASK], all become random tokens, or all stay.
 void hide(Example& e, const std::vector<Places>& spans, bool alike, Sequence& random, const ObjectiveOptions& o) {
     for (const Places& span : spans) {
         double u = 0;
@@ -143,8 +143,8 @@ Example k_bert(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o)
     return with_hidden(tree_of(s, o), Sequence(o.seed, "k-bert", s.name, step), o);
 }
 
-// Makes an example in which every row from `first` on predicts the next token. The last token is only predicted, so it
-// has no row.
+// Makes an example in which every row from `first` on predicts the next token. The last token is predicted but never
+// read, so it has no row.
 Example next_tokens(const TokenRows& all, const Document& document, int first) {
     Example e;
     e.rows = all;
@@ -167,7 +167,7 @@ Example unilm(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     return next_tokens(tokens_of(s, o), {source, int(s.target.size()) - 1}, source - 1);
 }
 
-// [SEP] of the target can be hidden, too, so that the model learns where a target ends.
+// The target's [SEP] can be hidden like any other token of the target, so that the model learns where a target ends.
 Example unilm_masked(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Example e = whole(s, s.ids.size(), o);
     Sequence random(o.seed, "unilm-masked", s.name, step);
@@ -185,7 +185,7 @@ Example prefix_lm(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
     return next_tokens(all, {prefix, n - 1 - prefix}, prefix - 1);
 }
 
-// Row i - 1 reads token i and predicts token i - 1. Token 0, [CLS], is only predicted, so it has no row.
+// Row i - 1 reads token i and predicts token i - 1. Token 0, [CLS], is predicted but never read, so it has no row.
 Example lm_reverse(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     const TokenRows all = tokens_of(s, o);
     Example e;
@@ -274,8 +274,8 @@ Example plm_shuffled(const Sentence& s, std::uint32_t step, const ObjectiveOptio
 }
 
 void two_streams(Batch& b, const ObjectiveOptions&) { b.graph = two_stream_mask(b.parts, b.rank); }
-// The mask of k-bert, made from the ranks that tree_of() gave the rows. The words of a fact belong to the entity of the
-// last trunk word (a word of the sentence itself) that precedes the fact.
+// Sets the mask of k-bert, made from the ranks that tree_of() gave the rows. A fact follows the words of its entity in
+// the sentence (the trunk), so its words belong to the entity of the last trunk word before them.
 void knowledge(Batch& b, const ObjectiveOptions&) {
     std::vector<int> entity, branch;
     int last = -1;
@@ -323,8 +323,8 @@ Example tree_of(const Sentence& s, const ObjectiveOptions& o) {
     const TokenRows all = tokens_of(s, o);
     const int n = all.count();
     // If token `open` is an opening bracket ("[" if kind is 0, "(" if kind is 2), returns the index after its closing
-    // bracket. Returns -1 if token `open` is another token, if nothing stands between the two brackets, or if another
-    // bracket or [SEP] comes before the closing bracket.
+    // bracket. Returns -1 if token `open` is not this bracket, if the brackets are empty, or if another bracket or
+    // [SEP] comes before the closing bracket.
     const auto closed = [&](int open, int kind) {
         if (open >= n || o.brackets[kind] < 0 || all.ids[open] != o.brackets[kind]) return -1;
         for (int i = open + 1; i < n; i++) {

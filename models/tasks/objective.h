@@ -2,8 +2,8 @@
 // Training objectives. An objective defines the masks and the labels of a batch: which rows predict which tokens. The
 // parameters of a model do not depend on the objective.
 //
-// A sentence may have a target; sentence and target are then called a pair, and the sentence is its source. Each
-// description below begins with the mask.
+// A sentence may have a target. The two are then called a pair, and the sentence is the source of the pair. The
+// descriptions of objectives for one stack also say which mask they use.
 //
 // One stack:
 //   mlm           full; some tokens, words or spans are hidden, and their rows predict them
@@ -78,7 +78,7 @@ struct InsertionRule {
     double tau = 1;  // in exp(-distance / tau); infinite: all missing words of a slot have equal shares
     // true: the end token is predicted only in complete canvases; false: in every slot without missing words
     bool sequence = false;
-    double end_weight = 1;  // weight of a slot that must predict the end token; other slots have weight 1 on average
+    double end_weight = 1;  // weight of a slot that must predict the end token; the mean weight of other slots is 1
     int canvases = 1;       // number of canvases (subsets of its words) drawn from each target in a step
     int canvas = 0;         // index of the canvas that is made now: 0 .. canvases-1
     // Ids of [CLS] and [SEP], which stand before and after the words of a canvas. [SEP] is also the end token, which a
@@ -101,11 +101,11 @@ struct ObjectiveOptions {
     Masking masking = Masking::tokens;  // the unit in which mlm hides tokens
     double span_stop = 0.2;             // Masking::spans: probability that a span ends after a word
     int span_longest = 10;              // Masking::spans: maximum number of words of a span
-    // Masking::words and spans: for each token of the vocabulary, whether it continues the word of the token before it;
-    // null: every token is a word of its own.
+    // Masking::words and spans: for each token of the vocabulary, whether it continues the word of the token before it.
+    // null: every token is a whole word.
     std::shared_ptr<const std::vector<bool>> continues;
     double hidden_target = 0.7;            // unilm-masked: probability with which a token of the target is hidden
-    int brackets[4] = {-1, -1, -1, -1};    // k-bert: ids of [ ] ( and ): words stand in [ ], their facts in ( )
+    int brackets[4] = {-1, -1, -1, -1};    // k-bert: ids of [ ] ( ), which enclose words with facts, and facts
     double blocks = 0.4;                   // pmlm: probability that a span has 2 to 6 tokens; otherwise it has one
     double predicted = 1.0 / 6;            // plm: share of the tokens that are predicted
     double span = 0.5;                     // mass: share of the tokens that are hidden, in one span
@@ -119,7 +119,7 @@ struct ObjectiveOptions {
     // These options are only for UniVAE's objectives.
     int longest = 0;             // maximum number of tokens of a sentence, with [CLS] and [SEP]
     int last_read = 0;           // index of the last layer of the encoder half; this layer runs only for [CLS]
-    bool joint = false;          // whether to pack encoder half and decoder half also as one sequence (UniVae::joint)
+    bool joint = false;          // true: also packs both halves as one sequence, for UniVae::joint()
     double word_dropout = 0;     // share of the tokens that the decoder half reads as [UNK]
     int cls = -1, unknown = -1;  // ids of [CLS] and [UNK], needed if word_dropout > 0
     // Only for the objectives classify and label: the mask of their examples, in words.
@@ -135,8 +135,9 @@ struct Objective {
         none = 0,
         pairs = 1,       // every sentence must have a target
         mask_token = 2,  // the vocabulary must have [MASK]
-        scattered = 4,   // labelled rows are spread over a document; the last layer then runs for all rows
-        // The mask depends on a number of each row (Example::rank), so no mask in words can replace this mask.
+        scattered = 4,   // labelled rows can lie anywhere in a document; the last layer then runs for all rows
+        // The mask depends on a number that each row has (Example::rank). Masks in words cannot express such a mask, so
+        // they cannot replace it.
         ranks = 8,
         writes = 16,           // trains generation from left to right
         writes_backward = 32,  // trains generation from right to left
@@ -191,9 +192,9 @@ struct ObjectiveMixture {
     bool has(Objective::Trait trait) const;  // whether at least one objective has the trait
 };
 
-// Makes batches of `at_a_time` sentences (the last batch may have fewer) with make(sentences), and calls
-// use(tape, batch, first) for each batch; `first` is the index of the batch's first sentence. The tape has the device
-// and the storage type of `stack`.
+// Splits the sentences into groups of `at_a_time` (the last group may be smaller). For each group, makes a batch with
+// make(group) and calls use(tape, batch, first); `first` is the index of the group's first sentence. The tape has the
+// device and the storage type of `stack`.
 template <class Make, class Use>
 void each_batch(const Backbone& stack, const Sentences& sentences, std::size_t at_a_time, Make make, Use use) {
     Arena arena(stack.device(), Blocks::kept);

@@ -15,9 +15,9 @@ int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& option
 
 // Returns an example with the rows of a sentence tree and their ranks. In the sentence or pair, words with facts stand
 // in [ ], and each fact follows in ( ): "[ marie curie ] ( born warsaw ) ( found radium ) worked in paris". These
-// brackets get no rows; all other brackets are ordinary tokens. The positions after [ marie curie ] are used again for
-// each fact and for the rest of the sentence: "born", "found" and "worked" have the same position. The rank of a word
-// without facts is -1. The words in the e-th [ ] of the sentence have the rank e, and the words of the f-th fact have
+// brackets get no rows; all other brackets are ordinary tokens. Each fact, and also the rest of the sentence, starts at
+// the position after "curie": "born", "found" and "worked" have the same position. The rank of a word without facts is
+// -1. The words in the e-th pair of brackets [ ] have the rank e, and the words of the f-th fact of the sentence have
 // the rank -2 - f; e and f are counted from 0.
 Example tree_of(const Sentence& sentence, const ObjectiveOptions& options);
 

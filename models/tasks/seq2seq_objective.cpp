@@ -32,8 +32,8 @@ int span_start(int n, int length, Sequence& random) {
     return u < 0.2 ? 1 : u < 0.4 ? last : any;
 }
 
-// Hides one span of a sentence or, in a pair, of its source. The decoder reads the token before the span first; there
-// is always one, because [CLS] and [SEP] are never hidden.
+// Hides one span of a sentence or, in a pair, of the source. The first token that the decoder reads is the token before
+// the span. This token always exists, because [CLS] is never hidden.
 Example mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Example e;
     const int n = int(s.ids.size()) - 2;

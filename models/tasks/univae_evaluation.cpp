@@ -18,7 +18,7 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
 }
 
 // Returns -log p(x|z) of every document x with the latents z. If `h` is not null, adds the loss of the i-th target
-// token of each document to h->at_place[i], and counts it in h->reach[i].
+// token of each document to h->at_place[i], and 1 to h->reach[i].
 Numbers sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, const std::vector<Tensor*>& z,
                         HeldOut* h = nullptr) {
     Tensor* states = model.backbone.head(tape, model.decode(tape, batch, z));
@@ -38,9 +38,9 @@ Numbers sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, con
 
 double sum_of(const Numbers& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
 
-// Returns z with its rows shifted by one, so that every document gets the z of another document: the previous one. The
-// first document gets `before`, the last row of z in the previous batch. In the first batch, `before` is empty, and the
-// first document gets the last row of z. Sets `before` to the last row of z.
+// Returns z with its rows shifted by one, so that every document gets the z of the previous document. The first
+// document of a batch gets `before`, the last row of z in the previous batch. In the first batch, `before` is empty,
+// and the first document gets the last row of z. Sets `before` to the last row of z.
 Tensor* neighbours(Tape& tape, const Tensor* z, Numbers& before) {
     Numbers moved = numbers_of(z->view());
     std::rotate(moved.begin(), moved.end() - z->columns(), moved.end());
@@ -66,11 +66,11 @@ Numbers log_ratios(const UniVae& model, const std::vector<LatentSample>& samples
     return sums;
 }
 
-// For discrete latents: replaces the latents z by draws from a proposal q. The posterior is a single code, so its
-// samples cannot show how likely x is under other codes. The proposal starts from this code and, with a small
-// probability, replaces each part by a random value, so that every code can be drawn. Layers with continuous latents
-// keep their samples, which were drawn given the original codes of the layers below. Returns the contribution of the
-// discrete layers to log q(z) - log p(z) for every document.
+// For discrete latents: replaces the latents z by draws from a proposal q. The posterior of a discrete latent is a
+// single code, so its samples cannot show how likely x is under other codes. The proposal starts from this code and
+// replaces each part of it, with a small probability, by a random value, so that every code can be drawn. Layers with
+// continuous latents keep their samples, which were drawn given the original codes of the layers below. Returns, for
+// every document, the sum of log q(z) - log p(z) over the discrete layers.
 Numbers disturbed(Tape& tape, const UniVae& model, const Batch& batch, std::uint64_t seed, std::uint32_t sample,
                   std::vector<Tensor*>& z) {
     int parts = 0;

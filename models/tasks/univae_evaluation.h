@@ -11,7 +11,7 @@ namespace masquerade {
 struct HeldOut {
     double own = 0;                   // reconstruction loss with a sample z of the sentence's posterior
     double mean_path = 0;             // reconstruction loss with the posterior's mean instead of a sample
-    double other = 0;                 // reconstruction loss with the z of another sentence; NaN if there is no other
+    double other = 0;                 // reconstruction loss with the z of another sentence; NaN if there is only one
     double kl_per_token = 0, kl = 0;  // KL per target token, and per sentence
     Numbers layer_kl;                 // for each latent layer, its KL per sentence
     double elbo = 0;                  // lower bound of log p(x) per sentence: -(reconstruction loss + KL)

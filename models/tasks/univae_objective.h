@@ -18,7 +18,8 @@ ObjectiveOptions halves_options(const UniVae& model);
 Batch halves_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint32_t step,
                    const ObjectiveOptions& options, int pad_to);
 
-// Makes a batch of only the sources of pairs: the encoder half reads the source.
+// Makes a batch of only the sources of pairs, for a prior that depends on the source: the encoder half reads the
+// source.
 Batch sources_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, int pad_to = 1);
 
 // Makes a batch with an encoder half and a decoder half (struct Halves) for each sentence or pair. If `joint` is true,

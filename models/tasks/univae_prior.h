@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Computes the latents that a UniVAE gives to sentences, and fits a prior (models/density) to such latents.
+// Computes the latents of sentences with a UniVAE, and fits a prior (models/density) to them.
 #pragma once
 #include "engine/io/checkpoint.h"
 #include "models/density/prior.h"
@@ -19,9 +19,9 @@ void each_batch(const UniVae& model, const Sentences& sentences, Use use) {
 // the lowest layer first. Reconstructions are decoded from these vectors.
 std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentences);
 
-// If the prior depends on the source (LatentOptions::source_prior): draws the numbers [from, to) of each latent vector
-// in `latents` from the prior, given the source and the latents of the layers below. normals[i] are the numbers, drawn
-// from a standard normal distribution, from which latents[i] is computed.
+// Only for a prior that depends on the source (LatentOptions::source_prior). Replaces the numbers [from, to) of each
+// latent vector in `latents` by a draw from the prior, given the source and the latents of the layers below. normals[i]
+// are numbers from a standard normal distribution, from which the draw for latents[i] is computed.
 void redraw(const UniVae& model, const std::vector<const Sentence*>& sources, const std::vector<Numbers>& normals,
             int from, int to, std::vector<Numbers>& latents);
 
