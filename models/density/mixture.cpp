@@ -61,8 +61,8 @@ GaussianMixture::GaussianMixture(Numbers weights, Numbers means, Numbers factor)
 
 namespace {
 
-// Draws a component with the probabilities `weights`, which add up to 1, from 64 random bits. Returns its index. If
-// rounding makes the sum of the weights too small, the missing probability goes to the last component.
+// Draws a component with the probabilities `weights`, whose sum is 1, and returns the index of the component. Uses 64
+// random bits. If rounding makes the sum of the weights too small, the missing probability goes to the last component.
 std::size_t chosen(const Numbers& weights, const Stream& stream, std::uint32_t line) {
     Four words = stream.at(line, 0, 0);
     double u = (double(words[0]) + (double(words[1]) + 0.5) * 0x1p-32) * 0x1p-32, below = weights[0];
@@ -82,11 +82,12 @@ Numbers GaussianMixture::draw(const Stream& stream, std::uint32_t line, double t
     return x;
 }
 
-// The dimensions are reordered, so that the given numbers F precede the numbers R that are drawn. In the new order, the
-// covariance is L L^T with a lower triangular L. For each component, let m be its mean, and y = L_FF^-1 (x_F - m_F).
-// Then x_F has the likelihood exp(-|y|^2 / 2) under the component, up to a factor that is common to all components. A
-// component is drawn with a probability proportional to its weight times this likelihood. Then x_R = m_R + L_RF y +
-// temperature * L_RR e, where e is standard normal.
+// The dimensions are reordered: first the dimensions F of the given numbers, then the dimensions R of the numbers that
+// are drawn. In this order, the covariance is L L^T with a lower triangular L. The subscripts F and R denote parts of
+// vectors and of L. For each component, let m be its mean, and y = L_FF^-1 (x_F - m_F). Then x_F has the likelihood
+// exp(-|y|^2 / 2) under the component, up to a factor that is common to all components. A component is drawn with a
+// probability proportional to its weight times this likelihood. Then x_R = m_R + L_RF y + temperature * L_RR e, where e
+// is standard normal.
 Numbers GaussianMixture::draw_rest(Numbers x, int from, int to, const Stream& stream, std::uint32_t line,
                                    double temperature) const {
     const std::size_t D = dimensions_, rest = to - from, known = D - rest;
@@ -129,8 +130,8 @@ namespace {
 
 constexpr std::int64_t chunk = 1024;  // number of rows per matrix product
 constexpr double least_variance = 1e-6, most_widening = 100;
-// fit() averages two covariances: that of the N rows around the means of their components, with the weight N, and that
-// of all rows around their common mean, with this weight.
+// fit() averages two covariances. The covariance of the N rows around the means of their components has the weight N.
+// The covariance of all rows around their common mean has the weight `strength`.
 constexpr double strength = 10;
 
 // Returns the whitened rows (n,D) of x(n,D): row i is (x_i - m) L^-T, where m = w.middle is the mean of the mixture and
@@ -146,7 +147,8 @@ std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
 }
 
 // Calls use(n, s, square) for each row n of x(N,D), on several threads. square is |y|^2 for the whitened row y. s[k] is
-// log w_k - |y - m_k|^2 / 2 + square / 2 for component k, which has the weight w_k and the whitened mean m_k.
+// log w_k - |y - m_k|^2 / 2 + square / 2 for component k, which has the weight w_k and the whitened mean m_k. The last
+// term cancels |y|^2 / 2, so s[k] is linear in y, and a matrix product computes it.
 template <class Use>
 void each_row(const GaussianMixture& g, const View& x, Use use) {
     const std::int64_t D = g.dimensions(), M = g.components();
@@ -176,8 +178,8 @@ Numbers outer_products(const std::vector<float>& t, std::int64_t n, std::int64_t
     return {sums.begin(), sums.end()};
 }
 
-// Returns the covariance of all rows. `floor` times the mean variance, but at least least_variance, is added to its
-// diagonal.
+// Returns the covariance of all rows, with max(floor * v, least_variance) added to its diagonal, where v is the mean
+// variance of the D numbers.
 Numbers covariance_of(const View& x, double floor) {
     const std::int64_t N = x.rows(), D = x.columns();
     const float* from = x.as<float>();
@@ -203,11 +205,11 @@ Numbers factor_of(Numbers covariance, std::size_t D) {
 
 }  // namespace
 
-// Draws one row per component, and assigns every row to the nearest drawn row. The mean of a component is the mean of
-// its rows (or the drawn row, if there are none), and its weight is proportional to the number of its rows plus one
-// (add-one smoothing). S is the weighted average of two covariances. The covariance of the N rows around the means of
-// their components has the weight N. The covariance of the rows around their common mean, with the floor added, has the
-// weight `strength`.
+// Draws one row per component, and assigns every row to the component of the nearest drawn row. The mean of a component
+// is the mean of its rows; if it has no rows, the mean is the drawn row. The weight of a component is proportional to
+// the number of its rows plus one (add-one smoothing). The covariance S is the weighted average of two covariances. The
+// covariance of the N rows around the means of their components has the weight N. The covariance of the rows around
+// their common mean, with the floor added, has the weight `strength`.
 GaussianMixture GaussianMixture::fit(const View& x, int components, double floor, std::uint64_t seed) {
     if (!x || x.count() == 0) throw BadInput("a mixture needs at least one row to be fitted to");
     if (components < 1 || !(floor >= 0))

@@ -36,13 +36,13 @@ class GaussianMixture {
     // Fits a mixture of min(components, N) Gaussians to the rows x(N,D), f32. The covariance of all components is
     //     S = (N S1 + 10 S2) / (N + 10)
     // S1 is the covariance of the rows around the means of their components. S2 is the covariance of the rows around
-    // the mean of all rows, with max(floor * v, 1e-6) added to its diagonal, where v is the mean of this diagonal.
+    // the mean of all rows, with max(floor * v, 1e-6) added to its diagonal; v is the mean variance of the D numbers.
     // Throws BadInput if x has no rows or has numbers that are not finite.
     static GaussianMixture fit(const View& x, int components, double floor, std::uint64_t seed);
 
-    // Returns this mixture with its covariance S multiplied by a factor from 1 to 100, chosen to maximise the
-    // likelihood of the held-out rows x(N,D), f32. With many components, the rows used in the fit are close to the
-    // means, so S underestimates how far other rows deviate from the means.
+    // Returns this mixture with its covariance S multiplied by a factor from 1 to 100. The factor maximises the
+    // likelihood of the held-out rows x(N,D), f32. It is needed because the rows used in the fit are close to the means
+    // if there are many components, so S underestimates how far other rows deviate from the means.
     GaussianMixture widened(const View& x) const;
 
     // Returns log p of every row of x(N,D), f32, in nats.
@@ -60,9 +60,9 @@ class GaussianMixture {
     const Numbers& means() const { return means_; }
     const Numbers& factor() const { return factor_; }
 
-    // The mixture after whitening, for matrix products in float. Whitening subtracts the mean of the mixture from a row
-    // and multiplies the row by the inverse of L, the Cholesky factor of the covariance, so that the covariance becomes
-    // the identity.
+    // The mixture after whitening, for matrix products in float. Whitening subtracts the mean of the mixture from a
+    // row, and then multiplies the row by the inverse of L, the Cholesky factor of the covariance. The covariance of
+    // whitened rows is the identity.
     struct Whitened {
         Numbers middle;                // (D) mean of the mixture
         std::vector<float> inverse;    // (D,D) inverse of L, the Cholesky factor of the covariance

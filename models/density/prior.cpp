@@ -19,7 +19,7 @@ namespace {
 constexpr int rows_a_component = 4;
 constexpr double least_floor = 1e-4;
 constexpr int held_out_share = 20;            // one code in 20 is held out, for GaussianMixture::widened()
-constexpr std::int64_t most_held_out = 2000;  // maximum number held out; enough to fit the one factor of widened()
+constexpr std::int64_t most_held_out = 2000;  // maximum number of held-out codes; widened() fits one number to them
 
 // Parses a list such as "3 0 12". Entry n, counted from 0, is the number of training sentences with n tokens.
 std::vector<std::uint32_t> numbers_in(const std::string& lengths) {
@@ -40,8 +40,9 @@ LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::u
         throw Error(text("a prior was given codes ", codes.shape, "; expected (N, ", space.numbers(), ")"));
     const std::int64_t held_out = std::min(N / held_out_share, most_held_out);
     const int components = std::max<std::int64_t>(1, (N - held_out) / rows_a_component);
-    // If the number N of codes is small compared with the number D of dimensions, the N codes hardly vary in some
-    // directions in which the codes of other sentences do vary. The floor of the variance therefore grows with D / N.
+    // N is the number of codes, and D the number of dimensions. If N is small compared with D, the N codes hardly vary
+    // in some directions, although the codes of other sentences do. The floor, a share of the mean variance, is
+    // therefore at least D / N.
     const double floor = std::max(least_floor, double(D) / N);
     GaussianMixture fitted = GaussianMixture::fit(rows_of(codes, 0, N - held_out), components, floor, seed);
     if (held_out > 0) fitted = fitted.widened(rows_of(codes, N - held_out, held_out));

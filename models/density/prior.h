@@ -13,8 +13,8 @@ class LatentPrior {
     // Default of `temperature` in draw(). docs/results/univae-default.md explains the value.
     static constexpr double default_temperature = 0.25;
 
-    // Fits a prior to the codes of N sentences, the rows of codes(N, space.numbers()), f32. `lengths` are the numbers
-    // of tokens of the sentences, for draw_length(); may be empty.
+    // Fits a prior to the codes of N sentences, the rows of codes(N, space.numbers()), f32. `lengths` has the number of
+    // tokens of each sentence, for draw_length(), or is empty.
     static LatentPrior fit(const LatentSpace& space, const View& codes, std::uint64_t seed,
                            const std::vector<int>& lengths = {});
 
