@@ -27,9 +27,9 @@ class Points : public Latent {
         read_code(z, parts.data());
         write_code(parts.data(), z);
     }
-    // On entry, z holds standard normal numbers; on return, a uniformly drawn point. The code of a point has one part,
-    // an index below code_choices(), for each group of D numbers of z. The first number of the group selects the part:
-    // the normal distribution function maps this number to a uniform number in (0, 1).
+    // On entry, z holds standard normal numbers; on return, z is a uniformly drawn point. The code of a point has one
+    // part, an index below code_choices(), for each group of D numbers of z. The first number of the group selects the
+    // part: the normal distribution function maps this number to a uniform number in (0, 1).
     void draw(double* z) const override {
         const int n = code_choices(), D = options.size / code_parts();
         std::vector<int> parts;
@@ -62,9 +62,9 @@ class Levels : public Points {
     }
 };
 
-// vq: each group of numbers of y is replaced by the nearest row of the group's codebook. Each row of a codebook is a
-// moving average of the groups that it replaced; a row that replaces hardly any group is set to a randomly drawn group.
-// Codebooks are states, which the optimiser does not update.
+// vq: y is divided into groups of D numbers, and each group is replaced by the nearest row of the group's codebook. A
+// row of a codebook is a moving average of the vectors (of D numbers) that it replaced. A row that replaces hardly any
+// vectors is set to a randomly drawn vector. Codebooks are states, which the optimiser does not update.
 class Codes : public Points {
   public:
     Codes(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Gaussian latents whose prior is a normalising flow f: if z is a sample of the prior, f(z) is a sample of N(0, 1).
-// y holds the means mu of q(z | y), then the log variances l, clamped to [-8, 8]:
-//   z = mu + exp(l/2) e,   log p(z) = log N(f(z); 0, 1) + log |det df/dz|       e: normal noise
-// In these formulas, l is clamped to [-8, 8]. latent.h describes the functions.
+// y holds the means mu of q(z | y), then the log variances l. In the formulas, l is clamped to [-8, 8], and e is normal
+// noise. latent.h describes the functions.
+//   z = mu + exp(l/2) e,   log p(z) = log N(f(z); 0, 1) + log |det df/dz|
 #include <algorithm>
 #include <cmath>
 
@@ -33,7 +33,7 @@ class Flow : public Latent {
         for (double u : steps_.forward({z, z + options.size}, log_det)) log_p -= u * u / 2;
         return log_posterior(z, y) - log_p - log_det;
     }
-    // Returns log q(z | y) + Z/2 log(2 pi). log_ratio() leaves out the same constant in log p(z), so it cancels.
+    // Returns log q(z | y) + Z/2 log(2 pi). The constant cancels in log_ratio(), which also adds it to log p(z).
     double log_posterior(const double* z, const double* y) const override {
         double sum = 0;
         for (int i = 0; i < options.size; i++) {
@@ -42,7 +42,7 @@ class Flow : public Latent {
         }
         return sum;
     }
-    // Replaces z, standard normal numbers, by f^-1(z), a sample of the prior.
+    // z holds standard normal numbers, and is replaced by f^-1(z), a sample of the prior.
     void draw(double* z) const override {
         const Numbers u = steps_.inverse({z, z + options.size});
         std::copy(u.begin(), u.end(), z);

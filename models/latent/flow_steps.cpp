@@ -158,8 +158,8 @@ FlowSteps::Mapped FlowSteps::operator()(Tape& tape, Tensor* z) const {
     return to;
 }
 
-// Runs the net of the coupling layer on the first half of u. The second half is multiplied by exp(2 tanh(r/2)) and then
-// shifted by t. Returns r, then t.
+// Runs the net of the coupling layer on the first half of u. Returns r, then t. The coupling layer multiplies the
+// second half of u by exp(2 tanh(r/2)), and then adds t.
 Numbers FlowSteps::net(const Step& step, Numbers u) const {
     std::fill(u.begin() + from_, u.end(), 0.0);
     Numbers h = step.hidden(u);

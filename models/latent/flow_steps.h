@@ -3,7 +3,8 @@
 //   p(z) = N(f(z); 0, 1) |det df/dz|
 // and a sample z = f^-1(n), where n is a sample of N(0, 1). Each step is a linear map u = W z + b, which mixes the
 // numbers, followed by a coupling layer: a small net computes from the first half of u the scale and the shift of the
-// second half. With ActNorm, each step begins with y = s z + b, number by number, and W has no bias.
+// second half. With ActNorm, each step begins by scaling and shifting each number of the vector, and the linear map has
+// no bias b.
 //                                                          Dinh et al. 2016; Kingma & Dhariwal 2018
 #pragma once
 #include <string>
@@ -20,7 +21,7 @@ struct FlowOptions {
     int steps = 3, width = 64;  // width: number of hidden units of the net in each coupling layer
     bool actnorm = false;
     // The linear map W of each step. "full": any matrix. "lu": W = P L (U + diag(s)), where P is a fixed permutation, L
-    // is lower triangular with ones on its diagonal, and U is triangular with zeros on and below its diagonal.
+    // is lower triangular with ones on its diagonal, and U is strictly upper triangular.
     std::string linear = "full";
 };
 
@@ -31,7 +32,8 @@ class FlowSteps {
     FlowSteps(Parameters& parameters, const std::string& path, int size, const FlowOptions& options);
 
     struct Mapped {
-        // u (B,Z): f(z). log_dets (B) + log_det (1): log |det df/dz| of each row. All rows share the part log_det.
+        // u (B,Z) is f(z). log |det df/dz| of row b is log_dets[b] + log_det: log_dets (B) has one number per row, and
+        // log_det (1) is the part that all rows share.
         Tensor *u, *log_dets, *log_det;
     };
     Mapped operator()(Tape& tape, Tensor* z) const;
@@ -40,9 +42,9 @@ class FlowSteps {
     Numbers forward(Numbers z, double& log_det) const;
     Numbers inverse(Numbers u) const;  // f^-1(u)
 
-    // Whether the scales and shifts of ActNorm still have to be computed from the first batch of vectors z. start(),
-    // which gets these vectors, chooses the scales and shifts such that the outputs of each ActNorm have mean 0 and
-    // standard deviation 1 in each column. A checkpoint stores whether start() has run.
+    // Whether the scales and shifts of ActNorm still have to be computed from the first batch of vectors z. start()
+    // gets these vectors. It chooses the scales and shifts such that, for these vectors, the outputs of each ActNorm
+    // have mean 0 and standard deviation 1 in each column. A checkpoint stores whether start() has run.
     bool waits_for_data() const;
     void start(std::vector<Numbers> rows) const;  // changes parameters; const, because they belong to Parameters
 
@@ -62,8 +64,8 @@ class FlowSteps {
         // the form that lu_matrix_forward reads (engine/ops/ops.h).
         Linear mix;
         Tensor* order;  // (Z) the permutation P of W = P L (U + diag(s)); null unless FlowOptions::linear is "lu"
-        // The two layers of the coupling layer's net. The output of st has r, which gives the scales exp(2 tanh(r/2)),
-        // then the shifts t.
+        // The two layers of the coupling layer's net. The output of `st` holds r, then the shifts t; the scales are
+        // exp(2 tanh(r/2)).
         Linear hidden, st;
     };
     Numbers net(const Step& step, Numbers u) const;

@@ -51,8 +51,8 @@ class Gaussian : public Latent {
 };
 
 // The prior of a layer is a Gaussian that depends on the samples of the latent layers below (Hu et al. 2022). The prior
-// of latent layer 0 is N(0, 1). The mean m and the log variance p of the prior of layer l > 0 are computed from the
-// sample z_(l-1), through linear maps W, U and V and a hidden state r_l, with r_0 = 0:
+// of latent layer 0 is N(0, 1). In layer l > 0, the prior has the mean m and the log variance p. They are computed from
+// the sample z_(l-1) and a hidden state r_l, with linear maps W, U and V; r_0 = 0:
 //   r_l = tanh(W z_(l-1) + U r_(l-1)),   (m, p) = V r_l,   z_l ~ N(m, exp p)
 class GaussianChain : public Gaussian {
   public:
@@ -86,8 +86,8 @@ class GaussianChain : public Gaussian {
     static Tensor* product(Tape& tape, Tensor* x, const Linear& by, const std::string& name) {
         return linear_unrounded(tape, convert(tape, x, tape.dtype, name + ".stored"), by.weight, by.bias, name);
     }
-    // Returns the hidden state r_l of this layer, from which the prior is computed. `z` is the latent of the layer
-    // below. The latents of still lower layers must lie just before z in memory.
+    // Returns the hidden state r_l of this layer, from which the prior is computed. `z` points to the latent of the
+    // layer below. In memory, the latents of all lower layers must lie directly before it, the lowest layer first.
     Numbers kept(const double* z) const {
         Numbers r = affine(from_z_.weight, from_z_.bias, {z, z + before_->options.size});
         if (before_->before_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Functions that the kinds of latents share. make_latent<Kind>() makes a latent of class Kind. The table latent_kinds()
-// in kinds.cpp has a pointer to such a function for each kind. If a class is defined in another file, that file defines
-// the pointer as one of the constants below, for example make_gaussian.
+// Functions that the kinds of latents share. make_latent<Kind>() makes a latent of class Kind. For each kind, the table
+// latent_kinds() in kinds.cpp has a pointer to make_latent<Kind>. If the class of a kind is defined in another file,
+// that file defines the pointer as one of the constants below, for example make_gaussian.
 #pragma once
 #include "engine/tensor/numbers.h"
 #include "models/latent/latent.h"
@@ -15,8 +15,8 @@ std::shared_ptr<const Latent> make_latent(Parameters* p, const std::string& path
 }
 extern const MakeLatent make_gaussian, make_gaussian_chain, make_flow, make_levels, make_codes;
 
-// Returns the standard normal noise of one latent layer as a constant tensor (B,Z). If `noise` is null, so that z is
-// the mean, the tensor is 0.
+// Returns the standard normal noise of one latent layer as a constant tensor (B,Z). If `noise` is null, the tensor is
+// 0, so that z is the mean.
 inline Tensor* noise_of(Tape& tape, const Tensor* y, const LatentNoise* noise, int layer, int Z) {
     const std::vector<float> zero(noise ? 0 : y->rows() * Z);
     return tape.constant("e", {y->rows(), Z}, y->dtype, noise ? noise->e[layer].data() : zero.data());

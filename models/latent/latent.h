@@ -20,8 +20,8 @@ enum class LatentKind { vmf, power_spherical, gaussian, gaussian_chain, flow, fs
 struct LatentOptions {
     LatentKind kind = LatentKind::vmf;
     int size = 32;  // Z, the length of the latent vector of one layer
-    // Whether there are linear maps In and Out. In computes the latent's input y from the row of [CLS]; Out computes
-    // the new row of [CLS] from z. False: In and Out are the identity, and Z equals the model width.
+    // Whether there are linear maps In and Out. In computes the latent's input y from the row of [CLS]. Out computes
+    // the new row of [CLS] from z. False: there are no maps (y = x and u = z), and Z must equal the model width.
     bool projects = true;
     bool norm = false;         // whether a layer norm follows the linear map Out
     double out_deviation = 0;  // standard deviation of Out's initial weights; 0: Latent::out_deviation()
@@ -31,7 +31,8 @@ struct LatentOptions {
     // Which KL is meant in max(KL, free_bits). "sentence": the KL of each sentence; "number": the KL of each number of
     // z, with the limit free_bits / Z; "batch": the mean KL of a batch.
     std::string free_bits_of = "sentence";
-    // For pairs of source and target: whether a learned linear map computes the prior from the source (UniVae::encode).
+    // For pairs of source and target: whether the prior depends on the source, through a learned linear map
+    // (UniVae::encode).
     bool source_prior = false;
     int levels = 5;  // fsq: number of values that each number of z can have
     FlowOptions flow = {};
@@ -56,8 +57,8 @@ struct LatentSample {
     Tensor* kl = nullptr;    // (B) KL of each document in nats; null if it is constant (Latent::constant_kl)
     Tensor* kls = nullptr;   // (B,Z) the KL of each number of z; null unless free bits apply to each number of z
     Tensor* loss = nullptr;  // (B) further loss of each document, not scaled by kl_weight (vq: commitment); or null
-    // (B,2Z) means, then log variances, of a prior that depends on the samples of the layers below (gaussian_chain,
-    // except in the lowest layer) or on the source (source_prior); else null.
+    // (B,2Z) the means, then the log variances of the prior, if the prior depends on the samples of the layers below
+    // (gaussian_chain, except in the lowest layer) or on the source (source_prior). Else null.
     Tensor* prior = nullptr;
     Tensor* chain = nullptr;  // gaussian_chain: (B,Z) the hidden state r from which `prior` is computed; or null
     Tensor* code = nullptr;   // vq: (B,groups) index of the codebook row that replaced each group of y; else null
@@ -66,7 +67,7 @@ struct LatentSample {
 // The posterior q(z | y) and the prior p(z) of one latent layer; z has Z numbers per document.
 class Latent {
   public:
-    // The arguments are those of MakeLatent. This constructor uses only `o`; the subclasses use the others.
+    // MakeLatent describes the arguments. This constructor uses only `o`; subclasses use the other arguments.
     Latent(Parameters* /*p*/, const std::string& /*path*/, const LatentOptions& o, const Latent* /*before*/)
         : options(o) {}
     virtual ~Latent() = default;
@@ -100,32 +101,34 @@ class Latent {
     // Replaces z, which holds Z standard normal numbers, by a sample of the prior. If the prior depends on the samples
     // of the layers below, these samples must lie just before z in memory.
     virtual void draw(double* z) const { project(z); }
-    // Interpolates: z = a if t = 0, and z = b if t = 1. Here, z is a + t (b - a), projected onto the latent space.
+    // Interpolates: z = a if t = 0, and z = b if t = 1. By default, z is a + t (b - a), projected onto the latent
+    // space.
     virtual void between(const double* a, const double* b, double t, double* z) const;
     // The KL in nats, if it is the same for all documents and no parameter can change it; else 0.
     virtual double constant_kl() const { return 0; }
     // Returns log q(z | y) - log p(z). `prior` is a row of LatentSample::prior, or null if that tensor is null.
     virtual double log_ratio(const double* /*z*/, const double* /*y*/, const double* /*prior*/) const { return 0; }
     // For continuous latents with a density: returns log q(z | y) plus a term that depends only on z. The term cancels
-    // if the y of two documents (LatentSample::y) are compared at the same z.
+    // in the difference of the results for two documents, that is, for two y (LatentSample::y) and the same z.
     virtual double log_posterior(const double* z, const double* y) const { return log_ratio(z, y, nullptr); }
     virtual bool has_density() const { return true; }  // whether log_ratio() is defined; false for an auto-encoder
-    // Discrete latents: z is given by a code, a list of code_parts() numbers from 0 to code_choices() - 1. If the
-    // latent is continuous, code_parts() and code_choices() return 0.
+    // Discrete latents: a code determines z. A code is a list of code_parts() numbers from 0 to code_choices() - 1. If
+    // the latent is continuous, code_parts() and code_choices() return 0.
     virtual int code_parts() const { return 0; }
     virtual int code_choices() const { return 0; }
     virtual void read_code(const double* /*z*/, int* /*parts*/) const {}   // sets `parts` to the code nearest to z
     virtual void write_code(const int* /*parts*/, double* /*z*/) const {}  // sets z to the vector of this code
-    // Discrete latents: each part of the code of z is replaced, with probability `change`, by a uniformly drawn value.
-    // Returns log q(z) - log p(z) for the new z, where q is the distribution of the new z, and p the prior.
+    // Discrete latents: replaces each part of the code of z, with probability `change`, by a uniformly drawn value, and
+    // changes z accordingly. Returns log q(z) - log p(z) for the new z, where q is the distribution of the new z, and p
+    // is the prior.
     double disturb(double* z, double change, Sequence& random) const;
 
     const LatentOptions options;
 };
 
 // Makes a latent. If `parameters` is not null, adds the latent's parameters and states to it, under `path`. `before` is
-// the latent of the next lower latent layer, or null: a learned prior may depend on that layer's samples, and latents
-// on the sphere may share the table of quantiles of `before`.
+// the latent of the next lower latent layer, or null. A learned prior may depend on the samples of `before`, and
+// latents on the sphere may share its table of quantiles.
 using MakeLatent = std::shared_ptr<const Latent> (*)(Parameters* parameters, const std::string& path,
                                                      const LatentOptions& options, const Latent* before);
 
@@ -147,13 +150,13 @@ const LatentKindRow& row_of(LatentKind kind);
 // Returns the kind with this name. Throws BadUsage with a list of all names if there is none.
 const LatentKindRow& find_latent(const std::string& name);
 // Throws BadUsage if an option does not suit `kinds`, the kinds of the layers with a latent. learn_kappa and free_bits
-// must have an effect in at least one of these layers. source_prior must be possible in all of them, and
-// free_bits_of=number in those whose KL is in the loss. learn_kappa also requires kappa above 0.
+// must have an effect in at least one of these layers. All of these layers must support source_prior. The layers whose
+// KL is in the loss must support free_bits_of=number. learn_kappa also requires kappa above 0.
 void expect_fitting(const LatentOptions& options, const std::vector<LatentKind>& kinds);
 inline void expect_fitting(const LatentOptions& options) { expect_fitting(options, {options.kind}); }
 // Returns the constant weights (n) counted[i] * weight / targets for n losses in nats. counted[i] says how often loss i
-// counts, for example 0 times for a padding document. `targets` is the number of target tokens of the batch. The
-// weighted sum of the losses is therefore a loss per target token, multiplied by `weight`.
+// counts, for example 0 times for a padding document. `targets` is the number of target tokens of the batch, so the
+// weighted sum of the losses is `weight` times a loss per target token.
 Tensor* loss_weights(Tape& tape, Numbers counted, double weight, int targets, const char* name);
 
 class LatentLayer {
@@ -170,13 +173,13 @@ class LatentLayer {
     // use_prior() sets this prior in `sample`; prior_sample() samples from this prior.
     void use_prior(Tape& tape, Tensor* x, LatentSample& sample) const;
     LatentSample prior_sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer) const;
-    // Returns u(B,C), the result of the linear map Out for z(B,Z), after a layer norm if options.norm is set. u
+    // Applies the linear map Out to z(B,Z), and then a layer norm if options.norm is set. Returns the result u(B,C). u
     // replaces the row of [CLS], and the decoder attends to u.
     Tensor* out(Tape& tape, Tensor* z) const;
     // Returns one number, the loss in nats per target token: `total` + kl_weight * KL + LatentSample::loss. The last
     // two terms are summed over the documents and divided by `targets`, the number of target tokens. If
-    // LatentOptions::free_bits is above 0, max(KL, free_bits) replaces the KL, and free_bits_of says which KL this is.
-    // A constant KL is left out. documents (B) are 1, or 0 for padding documents.
+    // LatentOptions::free_bits is above 0, max(KL, free_bits) replaces the KL; free_bits_of says which KL is meant. A
+    // constant KL is left out. documents (B) are 1, or 0 for padding documents.
     Tensor* add_costs(Tape& tape, Tensor* total, const LatentSample& sample, int layer, const Numbers& documents,
                       int targets, double kl_weight) const;
 
@@ -223,7 +226,7 @@ class LatentSpace {
 
     int layers() const { return latents_.size(); }
     const Latent& layer(int l) const { return *latents_[l]; }
-    int begin(int layer) const;  // offset of the layer in a latent vector; begin(layers()) is the vector's length
+    int begin(int layer) const;  // index of the layer's first number in a latent vector; begin(layers()): its length
     int numbers() const { return begin(layers()); }
     std::string sizes() const;  // Z, or a comma-separated list if Z differs between layers
     bool has_density() const;   // whether all layers have a density (Latent::has_density)

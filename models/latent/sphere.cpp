@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Computes the integrals by quadrature, and the table of quantiles. Two changes of variable make all functions smooth.
-// First, the cosine w = mu.z is replaced by t = artanh w. The density of t is proportional to
+// Computes integrals and a table of quantiles by quadrature. Two changes of variable make all functions smooth. First,
+// the cosine w = mu.z is replaced by t = artanh w. The density of t is proportional to
 // exp(-kappa s(t)) / cosh(t)^(d-1) with some s(t) >= 0, and has no singularity for d >= 2. Second, the probability u is
 // replaced by l = log(u / (1 - u)). The u-quantile of t is almost linear in l, since both tails of the density of t are
 // exponential. Cubic interpolation between equidistant values of l is therefore accurate everywhere, also in the tails.
@@ -18,7 +18,7 @@ namespace {
 constexpr double pi = 3.14159265358979323846;
 constexpr int panels_each = 1024;  // panels of the quadrature per unit of fineness
 constexpr int knots_each = 512;    // knots of the quantile table per unit of fineness
-constexpr double reach = 38;       // knots have log(u / (1 - u)) from -reach to reach: u from 3e-17 to 1 - 3e-17
+constexpr double reach = 38;       // the knots cover log(u / (1 - u)) from -reach to reach: u from 3e-17 to 1 - 3e-17
 constexpr double fall = 100;       // the quadrature stops where the density is e^-100 of its maximum
 
 // The density of t = artanh w, divided by its maximum, where w is the cosine between a sample and the mean direction in
@@ -46,7 +46,8 @@ struct Density {
         return -kappa * fallen(t) - power * log_cosh;
     }
     double operator()(double t) const { return std::exp(log_raw(t) - peak); }
-    // Returns the t at which the log density is `fall` below its maximum: above the mode if step > 0, else below it.
+    // Returns the t at which the log density is `fall` below its maximum. This t is above the mode if step > 0, else
+    // below it.
     double edge(double step) const {
         while (log_raw(mode + step) - peak > -fall) step *= 2;
         double near = 0, far = step;
@@ -78,8 +79,8 @@ struct Distribution {
     double spread = 0;     // the variance of density.fallen(t)
     double distance = 0;   // the mean of 1 - tanh t, that is, of 1 - w
     Numbers below, above;  // the probabilities that t is below and above each panel end
-    // Integrals of (s(t) - the mean of s) times the normalised density, below and above each panel end, where s(t) =
-    // density.fallen(t).
+    // Integrals of f(t) (s(t) - E[s]) over all t below, and above, each panel end, where f is the normalised density,
+    // s(t) = density.fallen(t), and E[s] is the mean of s.
     Numbers moved_below, moved_above;
 
     Distribution(const Density& f, int panels)
@@ -107,9 +108,9 @@ struct Distribution {
             moved_above[j - 1] = moved_above[j] + (of_fallen[j - 1] - fallen * panel[j - 1]) / mass;
         }
     }
-    // Returns dt / d log kappa at a fixed probability F(t). f is the normalised density of t, and F its distribution
-    // function. The derivative is -(dF / d log kappa) / f. dF / dkappa is the integral of -f (s - the mean of s) up to
-    // t, where s(t) = density.fallen(t).
+    // Returns dt / d log kappa at a fixed probability F(t), where f is the normalised density of t, and F its
+    // distribution function. The derivative is -(dF / d log kappa) / f. dF / dkappa is the integral of -f (s - E[s]) up
+    // to t, where s(t) = density.fallen(t), and E[s] is the mean of s.
     double by_log_kappa(double t) const {
         const int j = std::clamp(int((t - start) / width), 0, int(below.size()) - 2);
         const auto moved = [&](double x) { return density(x) * (density.fallen(x) - fallen) / mass; };
@@ -156,9 +157,9 @@ SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind 
     Distribution distribution(density, fineness * panels_each);
     distance_ = distribution.distance;
     log_surface_ = log_sphere_surface(dimensions);
-    // Computes the normaliser C of the density C h(w), where w is the cosine between a sample and mu: 1 / C = h(1) S I.
-    // S is the surface area of the unit sphere in R^(d-1), and I is the integral of h(w) / h(1) (1 - w^2)^((d-3)/2)
-    // over w. log_mass is log I.
+    // Computes the normaliser C of the density C h(w), where w is the cosine between a sample and mu. 1 / C = h(1) S I,
+    // where S is the surface area of the unit sphere in R^(d-1), and I is the integral over w of h(w) / h(1) (1 -
+    // w^2)^((d-3)/2). log_mass is log I.
     double log_mass = std::log(distribution.mass) + density.peak;
     log_normaliser_ = -log_weight(1) - log_mass - log_sphere_surface(dimensions - 1);
     // KL = log C + E[log h(w)] + log of the surface of the unit sphere in R^d. log h(w) = log h(1) - kappa s(t), where

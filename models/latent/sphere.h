@@ -44,8 +44,8 @@ class SphereDistribution {
     // [-1, 1] and is monotone in u. With fineness 8, it is within 1e-9 of the exact quantile for u between 1e-16 and
     // 1 - 1e-16.
     double quantile(double u) const { return at_share(u).w; }
-    // The u-quantile w, and its derivative dw / d log kappa at constant u. Let F be the distribution function of w, and
-    // p its density. F(w) = u holds for every kappa, so dw/dkappa = -(dF/dkappa) / p.
+    // The u-quantile w, and its derivative by_log_kappa = dw / d log kappa at constant u. Let F be the distribution
+    // function of w, and p its density. Since F(w) = u holds for every kappa, dw/dkappa = -(dF/dkappa) / p.
     struct Sample {
         double w, by_log_kappa;
     };
