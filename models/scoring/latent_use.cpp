@@ -10,8 +10,8 @@
 namespace masquerade {
 namespace {
 
-// The numbers of one latent layer (latent.h) for a sentence. y is the output of its linear map In, from which the
-// posterior q(z | y) is computed; z is a sample of q(z | y), and `mean` is its mean.
+// The numbers of one latent layer (latent.h) for a sentence. y is the output of the layer's linear map In, and
+// determines the posterior q(z | y). z is a sample of this posterior, and `mean` is the mean of this posterior.
 struct Point {
     Numbers z, mean, y;
 };
@@ -28,9 +28,9 @@ struct Rows {
     std::ptrdiff_t columns;
 };
 
-// Encodes every sentence without noise, which gives the y of each latent layer, and samples the z of each layer from
-// this y. Since y then does not depend on samples of lower layers, q(z|x) can be computed for the z of one sentence and
-// the y of another.
+// Encodes every sentence without noise to compute the y of each latent layer, and then samples the z of each layer from
+// q(z | y). This y does not depend on samples of lower layers. Therefore, q(z | y) can be computed for the z of one
+// sentence and the y of another sentence.
 Points points_of(const UniVae& model, const Sentences& sentences, std::uint64_t seed) {
     Points all(sentences.size());
     each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t first) {
@@ -62,8 +62,8 @@ double information(const UniVae& model, const Points& points) {
                 if (latent.code_parts() > 0)
                     ratios[b] -= own.z == other.z ? 0 : INFINITY;
                 else
-                    // log_posterior() omits a term that depends only on z, so the term is the same for all sentences b
-                    // and cancels below.
+                    // log_posterior() returns log q(z | y) plus a term that depends only on z. The term is therefore
+                    // the same for all sentences b, and cancels below.
                     ratios[b] += latent.log_posterior(own.z.data(), other.y.data());
             }
         }
@@ -104,10 +104,10 @@ Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const Sentences&
             model.space.replace(requests[i].latent, plain[(i + 1) % n].latent, from, to);
         return decoder.write(requests, {}, seed);
     };
-    // Returns the mean, over all i, of the overlap of some[i] with own[i + further], and its confidence interval.
-    // own[i] is the text decoded from the latents of sentence i. some[i] is own[i], or the text decoded after some of
-    // these latents were replaced. In struct Swap, A is sentence i, and B is sentence i + 1. Thus, some[i] is compared
-    // with the text of A if further = 0, and with the text of B if further = 1.
+    // Returns the mean, over all i, of the overlap of some[i] with own[i + further], and the confidence interval of
+    // this mean. own[i] is the text decoded from the latents of sentence i. some[i] is own[i], or the text decoded
+    // after some of these latents were replaced. In struct Swap, A is sentence i, and B is sentence i + 1. Thus,
+    // some[i] is compared with the text of A if further = 0, and with the text of B if further = 1.
     const auto common = [&](double (*overlap)(const Tokens&, const Tokens&, const FrequentTokens&),
                             const std::vector<Tokens>& some, const std::vector<Tokens>& own, std::size_t further) {
         Numbers values;

@@ -43,8 +43,8 @@ Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypo
     if (matched[0] == 0) return b;  // if no token matches, no n-gram matches
     double share = 1, log_precision = 0;
     for (std::size_t n = 0; n < 4; n++) {
-        // If the hypotheses have no (n+1)-grams, or none matches and there is no smoothing, the score stays 0, and so do
-        // the precisions for n + 1 and more tokens.
+        // If the hypotheses have no (n+1)-grams, the score stays 0. It also stays 0 if no (n+1)-gram matches and there
+        // is no smoothing. The precisions of the order n + 1 and of all higher orders then stay 0, too.
         if (proposed[n] == 0 || (matched[n] == 0 && !smoothed)) return b;
         if (matched[n] == 0) matched[n] = share /= 2;
         b.precision[n] = 100 * matched[n] / proposed[n];

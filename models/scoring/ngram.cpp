@@ -48,8 +48,8 @@ std::u32string Ngram::marked(const Tokens& sentence) const {
     return all += char32_t(end());
 }
 
-// Counts the n-grams of all orders. In all orders except the highest, the count of an n-gram that does not start with
-// begin() is then replaced by the number of different symbols that precede it.
+// Counts the n-grams of all orders. Then, in all orders except the highest, replaces the count of each n-gram by the
+// number of different symbols that precede it, unless the n-gram starts with begin().
 void Ngram::count() {
     std::vector<std::u32string_view> places;  // for each position of the text, the longest n-gram that starts there
     for (std::size_t at = 0; at < text_.size(); at++) {
@@ -70,7 +70,7 @@ void Ngram::count() {
             if (g.text[0] != char32_t(begin())) g.count = 0;
         for (const Gram& g : levels_[n + 1].grams) g.suffix->count++;
     }
-    // begin() is never predicted. It is the largest symbol, so it is the last n-gram of order 1.
+    // begin() is never predicted, so its count is 0. It is the largest symbol, so it is the last n-gram of order 1.
     if (!levels_[1].grams.empty()) levels_[1].grams.back().count = 0;
 }
 

@@ -39,7 +39,8 @@ class Ngram {
 
     // The discounts D for n-grams of the given order: for the count 1, for the count 2, and for counts of 3 or more.
     // They are estimated from the numbers of n-grams with the counts 1, 2, 3 and 4. If one of these numbers is 0, or if
-    // an estimate is not positive, the text is too small, and the discounts are 0.5, 1 and 1.5, as in KenLM.
+    // an estimate is not positive, the text is too small for an estimate. The discounts are then 0.5, 1 and 1.5, as in
+    // KenLM.
     using Discounts = std::array<double, 3>;
     const Discounts& discounts(int order) const { return levels_.at(order).discounts; }
 

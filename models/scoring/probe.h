@@ -29,9 +29,9 @@ double nearest_neighbours(const std::vector<Numbers>& vectors, const LabelledSpl
 // vectors, and is a baseline for the other two classifiers.
 double naive_bayes(const std::vector<Sentence>& sentences, const LabelledSplit& split);
 
-// Clusters all vectors by k-means (20 rounds). The number of clusters is the number of different labels or, if this is
-// smaller, the number of different vectors. Returns the normalised mutual information, 0..1, of clusters and labels:
-// their mutual information divided by the mean of their entropies.
+// Clusters all vectors by k-means (20 rounds). The number of clusters is the number of different labels or the number
+// of different vectors, whichever is smaller. Returns the normalised mutual information of clusters and labels, 0..1:
+// their mutual information divided by the mean of their two entropies.
 double cluster_information(const std::vector<Numbers>& vectors, const LabelledSplit& split, std::uint64_t seed);
 
 }  // namespace masquerade

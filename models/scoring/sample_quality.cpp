@@ -44,8 +44,7 @@ TrainingRuns::TrainingRuns(const std::vector<Tokens>& lines) {
 }
 
 // Returns the length of the longest run (sequence of adjacent words) of the training text with which line[first ..]
-// begins. If line[first ..] were inserted into the sorted array places_, this run would start at the element before or
-// after line[first ..].
+// begins. In the sorted array places_, this run starts at one of the two elements between which line[first ..] belongs.
 std::size_t TrainingRuns::longest_at(const Tokens& line, std::size_t first) const {
     auto shared = [&](std::uint32_t place) {
         std::size_t n = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Measures of a set of generated lines, to be compared with the measures of equally many held-out lines. The samples of
-// a perfect model have the values of the held-out lines, neither higher nor lower. All measures count words
-// (word_model.h), not tokens of the model, so models with different vocabularies are comparable.
+// Measures of a set of generated lines, to be compared with the measures of equally many held-out lines. For the
+// samples of a perfect model, each measure has the same value as for the held-out lines, neither higher nor lower. All
+// measures count words (word_model.h), not tokens of the model, so models with different vocabularies are comparable.
 #pragma once
 #include "models/scoring/word_model.h"
 
@@ -20,7 +20,7 @@ class TrainingRuns {
     std::size_t longest_at(const Tokens& line, std::size_t first) const;
 
     Tokens text_;  // the words of every training line, each line followed by line_end
-    // Suffix array: positions in text_, sorted by the words from there to the line's end.
+    // Suffix array: all positions in text_, sorted by the words from the position to the end of its line.
     std::vector<std::uint32_t> places_;
 };
 

@@ -63,7 +63,8 @@ double NearestSource::length_of(const Bag& bag) const {
 
 NearestSource::Found NearestSource::find(std::string_view source) {
     Bag bag = read(source);
-    // Words that no training source contains have the largest numbers. They are ignored.
+    // Words that no training source contains have the largest numbers, so they are the last entries of `bag`. They are
+    // removed.
     while (!bag.empty() && std::size_t(bag.back().first) >= idf_.size()) bag.pop_back();
     const double length = length_of(bag);
     std::fill(cosines_.begin(), cosines_.end(), 0.0);

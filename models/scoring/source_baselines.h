@@ -19,8 +19,9 @@ std::string first_characters(std::string_view line, std::size_t n = 9);
 //   v(s)[w]   = tf(s, w) * (1 + ln((1 + N) / (1 + df(w))))
 //   cos(s, t) = v(s) . v(t) / (|v(s)| |v(t)|)                  0 if a vector is 0
 //
-// tf(s, w) is the number of times that the word w occurs in s. df(w) is the number of training sources, N in all, that
-// contain w. Words are the lower-cased words of WordTable. Words that no training source contains are ignored.
+// tf(s, w) is the number of times that the word w occurs in s. N is the number of training sources; df(w) is the number
+// of training sources that contain w. Words are the lower-cased words of WordTable. Words that no training source
+// contains are ignored.
 class NearestSource {
   public:
     explicit NearestSource(const Strings& sources);  // there must be at least one source
@@ -44,7 +45,7 @@ class NearestSource {
         std::uint32_t source;
         double weight;
     };
-    // For each word w: 1 + ln((1 + N) / (1 + df(w))), if df(w) of N sources contain w.
+    // For each word w, the idf factor in the formula of v(s)[w]: 1 + ln((1 + N) / (1 + df(w))).
     Numbers idf_;
     std::vector<std::vector<Place>> sources_;  // for each word, the sources that contain it, in ascending order
     Numbers cosines_;                          // in find(): the cosine of `source` and each training source

@@ -45,7 +45,7 @@ std::u32string spaced(const std::u32string& line, bool before, Meant meant) {
     return result;
 }
 
-// Returns the parts of the line that consist of characters c with belongs(c). All other characters are separators.
+// Cuts the line into the parts whose characters c all satisfy belongs(c). All other characters are separators.
 template <class Belongs>
 Strings runs(const std::u32string& line, Belongs belongs) {
     Strings all;
@@ -63,8 +63,8 @@ Strings between_spaces(const std::u32string& line) {
     return runs(line, [](char32_t c) { return !is_white_space(c); });
 }
 
-// Cuts a line into tokens: its code points that are not white space, or the numbers of its words. Words are numbered in
-// the order in which they first occur.
+// Cuts a line into tokens. A token is the number of a word or, if `units` is characters, a code point that is not white
+// space. Words are numbered in the order in which they first occur.
 struct Cutter {
     TextUnits units;
     Strings (*words)(std::string_view line);
@@ -96,7 +96,7 @@ Overlap overlap(double matched, double reference, double hypothesis) {
     return {precision, recall, ratio(2 * precision * recall, precision + recall)};
 }
 
-// Adds the overlap of one pair to `mean`, which becomes the mean over `pairs` pairs, in percent.
+// Adds one pair's share to `mean`. After a call for each of the `pairs` pairs, `mean` is their mean, in percent.
 void add(Overlap& mean, const Overlap& one, std::size_t pairs) {
     const double share = 100.0 / pairs;
     mean.precision += share * one.precision;
