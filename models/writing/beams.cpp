@@ -64,9 +64,9 @@ void Beams::keep_best_finished() {
     if (finished_.size() > width_) finished_.resize(width_);
 }
 
-// Returns whether the search must continue: fewer than width_ hypotheses are finished or, in beam search, the score of
-// the best beam at its present length is better than the worst score of a finished hypothesis. This is the rule of
-// early_stopping = False in Hugging Face's generate.
+// Returns whether the search must continue. It must continue if fewer than width_ hypotheses are finished. In beam
+// search, it must also continue if the best beam, scored at its present length, is better than the worst finished
+// hypothesis. This is the rule of early_stopping = False in Hugging Face's generate.
 bool Beams::may_improve() const {
     if (finished_.size() < width_) return true;
     return options_.beams > 1 && beams_[0].sum / length_norm(length_) > finished_.back().score;
@@ -84,7 +84,7 @@ void Beams::advance() {
     const bool last = length_ == std::size_t(rules_.maximum());
     std::vector<Beam> best;  // the beams of the next step
     // If no token is allowed after any beam, the beams are finished without an end token. (If some beams can continue,
-    // the others are dropped.)
+    // the beams that cannot are dropped.)
     if (all.empty()) {
         for (Beam& beam : beams_) finished_.push_back(hypothesis(std::move(beam), false));
     } else if (options_.bert4keras) {
@@ -95,7 +95,7 @@ void Beams::advance() {
         const bool ended = rules_.ends(all[rank].candidate.token, length_);
         if (!ended && !last) {
             if (best.size() < width_) best.push_back(continued(all[rank]));
-        } else if (rank < width_) {  // as in Hugging Face's generate, only the best width_ may finish
+        } else if (rank < width_) {  // as in Hugging Face's generate, only the best width_ continuations may finish
             finished_.push_back(hypothesis(continued(all[rank]), ended));
         }
     }

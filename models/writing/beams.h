@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The beams of one source: which continuations each step keeps, which hypotheses are finished, and when the search
-// stops.
+// The search for one source. It decides which continuations of the beams each step keeps, which hypotheses are
+// finished, and when the search stops.
 #pragma once
 #include "models/writing/search_rules.h"
 
@@ -34,8 +34,8 @@ class Beams {
     Hypotheses results() const;
 
     // Returns the number of candidates (tokens that can continue a beam) that each beam needs. Before advance(), the
-    // caller must put so many of the best candidates into Beam::next or, if options.samples > 0, one sampled candidate.
-    // If fewer tokens are allowed, Beam::next has fewer.
+    // caller must put this number of best candidates into Beam::next, or fewer if fewer tokens are allowed. If
+    // options.samples > 0, the caller must put one sampled candidate there instead.
     int candidates() const;
     std::uint32_t sample(std::size_t beam) const { return std::uint32_t(sample_[beam]); }
 

@@ -91,7 +91,8 @@ Tokens ids_of(const std::vector<NextToken::Row>& rows) {
 }
 }  // namespace
 
-// The name says which ops are called: the first step reads the memory instead of states, a later one may copy states.
+// Passes that call different ops need different names. The first step reads the memory instead of decoding states; a
+// later step may also copy states.
 void CachedWriter::pass(const char* name, const std::vector<Row>& rows, const Tokens& ids, View* logits) {
     const char* kind = slots_.written() == 0 ? ", first" : slots_.copies() ? ", copying" : "";
     run_pass(tape_, text(name, kind), graph, [&] {

@@ -38,10 +38,10 @@ void check(const Canvas& canvas, std::size_t scored) {
 double joint(const SlotScore& s) { return s.place + s.content; }
 
 // Combines slots that give the same canvas: it makes no difference whether a token c is inserted before, within or
-// after a run of adjacent tokens c. A slot before, between or after the tokens of a run is combined with the others if
-// it is open and c is its most likely token. The scores of the first combined slot are replaced. Its p(c|l) becomes the
-// sum of p(c|l) over all combined slots l, but at most 1. Its p(l) p(c|l) becomes the sum of p(l) p(c|l). Its p(end|l)
-// becomes 1 minus the sum of 1 - p(end|l), but at least 0. The remaining combined slots get no token.
+// after a run of adjacent tokens c. At each run, the open slots whose most likely token is c are combined. The first of
+// them gets new scores, which are computed from all combined slots l. Its p(c|l) becomes the sum of p(c|l), but at most
+// 1. Its p(l) p(c|l) becomes the sum of p(l) p(c|l). Its p(end|l) becomes 1 minus the sum of 1 - p(end|l), but at least
+// 0. The other combined slots get no token.
 void alike(const Canvas& canvas, std::vector<SlotScore>& scores) {
     for (std::size_t l = 0, to = 0; l < canvas.tokens.size(); l = to) {
         const int c = canvas.tokens[l];

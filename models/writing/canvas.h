@@ -20,7 +20,7 @@ struct Canvas {
     std::vector<char> closed = {};
 };
 
-// The score of slot l. c is the most likely of the tokens that may be inserted, which exclude the end token.
+// The score of slot l. c is the most likely of the tokens that may be inserted. The end token is not one of them.
 struct SlotScore {
     int token;       // c, the most likely token
     double content;  // log p(c|l): the probability of c, given that slot l is chosen; -infinity if no token is allowed
@@ -48,9 +48,8 @@ struct CanvasOptions {
     double threshold = 0;    // if `parallel`: the best slot, and slots with p(c|l) >= threshold, get a token
     double end_penalty = 0;  // beta, which is subtracted from log p(end|l), the score of ending slot l
     double sure_end = 0;     // a slot ends if p(end|l) >= sure_end and also log p(end|l) - beta >= log p(c|l)
-    // If a token c is inserted next to a run of adjacent tokens c or within it, the text is the same for every slot of
-    // the run. true: the slots of a run are separate, as in the paper; false: they are combined into one slot, see
-    // alike() in canvas.cpp.
+    // Inserting a token c gives the same text for every slot before, within or after a run of adjacent tokens c. true:
+    // these slots are separate, as in the paper. false: they are combined into one slot (alike() in canvas.cpp).
     bool apart = false;
     int longest = 128;  // maximum number of tokens of a canvas; a round inserts only the best tokens that fit
     int most_rounds = INT_MAX;

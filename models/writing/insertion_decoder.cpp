@@ -77,8 +77,8 @@ Tensor* InsertionDecoder::rows(const Batch& b) {
 
 // Computes, for each slot l and word c, log sum_k exp(a_k + z_kc). This is log p(c|l) or, if the model is joint (one
 // softmax over the words of all slots), log p(c,l). z_kc is the logit of word c at slot l in component k of the
-// mixture, and pi_k is the weight of this component. a_k is log pi_k minus the log-sum-exp of the logits of component
-// k over all words at slot l or, if the model is joint, over all words at all slots of the canvas.
+// mixture, and pi_k is the weight of this component. a_k is log pi_k minus a log-sum-exp of the logits of component k.
+// This log-sum-exp runs over all words at slot l or, if the model is joint, over all words at all slots of the canvas.
 std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<const Canvas*>& canvases) {
     const Batch batch = batch_of(canvases);
     const std::size_t K = model_.options.mixture, V = forbidden_.size();

@@ -80,8 +80,8 @@ std::vector<Hypotheses> search(NextToken& model, const std::vector<SearchSource>
     std::vector<NextToken::Row> rows;
     std::vector<Work> work;
     for (int step = 0; !searched.empty(); step++) {
-        // Each beam has a row of its own, except in the first step: all beams of a source then have the same prefix and
-        // share one row.
+        // Each beam has its own row. In the first step, however, all beams of a source have the same prefix and share
+        // one row.
         rows.clear();
         work.clear();
         for (auto& s : searched) {

@@ -2,9 +2,10 @@
 // Generation by a model that gives the logits of the next token: greedy search, beam search, sampling. docs/decoding.md
 // describes each option with its formula and origin.
 //
-// The hypotheses of a source depend only on the source, the options, the seed and the model's logits, not on the other
-// sources of the search or on the number of threads. If two continuations have equal sums of log p, the continuation of
-// the better beam comes first. If they continue the same beam, the one with the smaller token id comes first.
+// The hypotheses of a source depend only on the source, the options, the seed and the model's logits. They do not
+// depend on the other sources of the search or on the number of threads. If two continuations have equal sums of log p,
+// the continuation of the better beam comes first. If they continue the same beam, the one with the smaller token id
+// comes first.
 #pragma once
 #include "models/writing/canvas.h"
 

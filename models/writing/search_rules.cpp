@@ -88,15 +88,16 @@ void SearchRules::penalise_repetition(TokenScores& row, const Tokens& written, d
         if (std::find(written.begin(), at, *at) == at && !(by_begin && *at == begin_)) penalise(*at);
 }
 
-// Forbids every token that would repeat an n-gram, n = no_repeat_ngram: every token that already followed an earlier
-// occurrence of the latest n-1 tokens. As in Hugging Face's generate, `begin` counts as the first token.
+// Forbids every token that would repeat an n-gram, where n = no_repeat_ngram. These are the tokens that followed
+// earlier occurrences of the latest n-1 tokens. As in Hugging Face's generate, `begin` counts as the first token.
 void SearchRules::forbid_ngrams(TokenScores& row, const Tokens& written) const {
     const std::size_t tail = options_.no_repeat_ngram - 1, count = written.size() + 1;
     auto token = [&](std::size_t i) { return i == 0 ? begin_ : written[i - 1]; };
     for (std::size_t i = 0; i + tail < count; i++) {  // the n-gram consists of the tokens i .. i + tail
         std::size_t same = 0;
         while (same < tail && token(i + same) == token(count - tail + same)) same++;
-        // If n = 1, `begin` would be forbidden, too. If it is an end token, it must stay allowed.
+        // If n = 1, every earlier token is forbidden, also `begin`. But if `begin` is an end token, it must stay
+        // allowed.
         const bool by_begin = i + tail == 0 && is_end(begin_);
         if (same == tail && !by_begin) row.forbid(token(i + tail));
     }

@@ -19,7 +19,7 @@ class SearchRules {
 
     int maximum() const { return maximum_; }
     std::size_t end_count() const { return ends_.size(); }
-    // Whether `token` ends a hypothesis if it is the last of the hypothesis's `length` tokens.
+    // Whether a hypothesis ends if `token` is its last token and `length` is its number of tokens.
     bool ends(int token, std::size_t length) const;
 
     // Changes `row`, the scores of all tokens as the next token after the generated tokens `written`. The repetition

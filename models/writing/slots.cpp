@@ -43,8 +43,8 @@ void PrefixSlots::follow_with_copies() {
     list_rows();
 }
 
-// Sets next_rows_: for each prefix, the row of the token that this step adds. Lists the rows of the tokens in
-// from_slots_ and to_slots_.
+// Sets next_rows_ to the rows of the tokens that this step adds, one for each prefix. Sets from_rows_ and to_rows_ to
+// the rows of the earlier tokens in from_slots_ and to_slots_.
 void PrefixSlots::list_rows() {
     next_rows_.clear();
     for (int each : used_) next_rows_.push_back(slots_.row(each, written_));

@@ -12,8 +12,8 @@ class PrefixSlots {
     // Forgets all prefixes.
     void start(const Slots& slots);
     // Assigns the prefixes of this step to slots. A prefix gets the slot of its parent, the prefix of the previous step
-    // that it continues. If several prefixes have one parent, only the first of them gets the parent's slot. Each other
-    // one gets a free slot, into which copy() must copy the parent's states.
+    // that it continues. If several prefixes have the same parent, the first of these prefixes gets the parent's slot.
+    // Each of the others gets a free slot, into which copy() must copy the parent's states.
     void follow(const std::vector<NextToken::Row>& rows);
     // Gives every prefix an additional slot, into which copy() must copy its states; the additional slots follow the
     // slots of start(). Until the next follow(), first_row() and step() refer to the copies. A row can be added to a
@@ -36,7 +36,7 @@ class PrefixSlots {
     int written_ = 0;
     // For each prefix of the current step, its slot in the decoding states; empty before the first step.
     std::vector<int> slot_of_;
-    // The slots to which step() refers: slot_of_ or, after copy_prefixes(), the slots of the copies.
+    // The slots to which step() refers: slot_of_ or, after follow_with_copies(), the slots of the copies.
     std::vector<int> used_;
     std::vector<int> next_rows_;
     std::vector<int> from_slots_, to_slots_, from_rows_, to_rows_;

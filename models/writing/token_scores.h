@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The scores of all V tokens as the next token of one prefix. They are copied from the model's logits, and the rules of
-// the search (SearchRules) change them. best() does not sort all V scores: the largest score of each block of 64 tokens
-// is known, so most blocks can be skipped.
+// The scores of all V tokens of the vocabulary, each as a candidate for the next token of one prefix. The scores are
+// copied from the model's logits; the rules of the search (SearchRules) then change them. best() does not sort all V
+// scores: the largest score of each block of 64 tokens is known, so most blocks can be skipped.
 #pragma once
 #include "models/writing/search.h"
 
@@ -24,9 +24,9 @@ class TokenScores {
     void set(int token, float score);
     void forbid(int token);  // sets the score to minus infinity
 
-    // Returns the `count` tokens with the largest scores, largest first, and equal scores in the order of ids. Returns
-    // fewer tokens if fewer have a score above minus infinity. `count` must be at least 1. The result is valid until
-    // the next call of best() or draw().
+    // Returns the `count` tokens with the largest scores, largest first; tokens with equal scores are in the order of
+    // their ids. Returns fewer tokens if fewer have a score above minus infinity. `count` must be at least 1. The
+    // result is valid until the next call of best() or draw().
     const std::vector<Token>& best(int count);
 
     // Samples a token with temperature, top-k, top-p and the random number u in (0,1): returns the first token at which

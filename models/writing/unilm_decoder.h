@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Generates targets, or continues texts, with one stack. Each source is read once. The memory consists of what the
-// attention of each layer stores of the source, such as keys and values.
+// attention of each layer stores about the source, such as keys and values.
 #pragma once
 #include "models/nets/unilm.h"
 #include "models/writing/cached_writer.h"
@@ -15,7 +15,7 @@ struct ReadingOptions {
     int longest = 64;                      // maximum number of generated tokens
     int mask = -1;                         // id of [MASK] if the model only predicts tokens at a [MASK]; else -1
     // true: each source is the end of a text, and the text before the source is generated from right to left. A source
-    // of n tokens then starts at position min(longest, room - n); the positions below are for the generated tokens.
+    // of n tokens then starts at position min(longest, room - n); the smaller positions are for the generated tokens.
     bool backward = false;
     int room = 64;                            // if `backward`: maximum number of tokens of the whole text
     std::shared_ptr<const LayerMasks> masks;  // the masks of RunSettings::mask; null: the usual masks

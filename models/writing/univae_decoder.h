@@ -32,11 +32,12 @@ class UniVaeDecoder {
     };
     UniVaeDecoder(const UniVae& model, Special special, bool graph = true);  // `graph`: CachedWriter::graph
 
-    // Returns the hypotheses of every request, without [CLS] and [SEP]; each has at most max_length - 2 tokens, and
-    // at most options.maximum. The search is repeated `refinements` times. Before each repetition, the best
-    // hypothesis of each request is encoded, and its mean latents replace the latents of the request. This is like a
-    // step of Gibbs sampling between text and latents: latents that the encoder gives to no sentence, such as random
-    // ones, are replaced by the latents of a sentence. If the model has no latents, the search is not repeated.
+    // Returns the hypotheses of every request, without [CLS] and [SEP]. Each hypothesis has at most max_length - 2
+    // tokens, and at most options.maximum tokens. The search is repeated `refinements` times. Before each repetition,
+    // the best hypothesis of each request is encoded, and its mean latents replace the latents of the request. This is
+    // like a step of Gibbs sampling between text and latents. It helps if the latents are not the encoding of any
+    // sentence, for example because they are random: the encoding of a sentence replaces them. If the model has no
+    // latents, the search is not repeated.
     //                                                                                 Rezende et al. 2014, section 3
     std::vector<Hypotheses> search(std::vector<DecodeRequest> requests, SearchOptions options, std::uint64_t seed,
                                    int refinements = 0);
