@@ -37,8 +37,8 @@ class ClassifyTask : public NumberedTask {
     std::string changed() const override {
         return text("the files of ", run_.settings.task.task, " have changed since the run was started");
     }
-    // Long examples take long, so fewer of them are measured: 200,000 divided by the maximum length of an example, but
-    // at least 100 and at most the setting held_out.
+    // Long examples take long, so fewer of them are measured. Their number is 200,000 divided by the maximum length of
+    // an example, but at least 100, and never more than the setting held_out.
     std::vector<Measure> measured() const override {
         return run_.measures(std::min(std::max(200000 / run_.source->longest, 100), run_.settings.held_out));
     }

@@ -49,8 +49,8 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     std::vector<Measure> measures(std::uint64_t examples);
     Measures measures(const Measuring& how) override;
 
-    // Returns the examples with the numbers first, first + 1, ... below `end`: as many as have at most batch_tokens
-    // tokens in total, but at least one.
+    // Returns consecutive examples, whose numbers start at `first` and stay below `end`. Stops before their tokens
+    // exceed batch_tokens in total, but returns at least one example.
     std::vector<Solved> examples(std::uint64_t first, std::uint64_t end, bool held_out) const;
     // Makes a batch of these examples, whose numbers are first, first + 1, ... Each document of the batch is named by
     // the number of its example; random numbers, such as dropout, depend on this name.
@@ -66,7 +66,7 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     void expect_same_files() const;
 
     ObjectiveOptions options_;
-    std::uint64_t files_hash_ = 0;  // hash of the task's files, from run.json of a loaded run; 0: no such hash
+    std::uint64_t files_hash_ = 0;  // hash of the task's files, from run.json of a loaded run; 0: there is none
     std::uint64_t measured_ = 0;    // number of held-out examples on which baselines_ were measured; 0: not measured
     std::vector<Measure> baselines_;
 };

@@ -28,9 +28,9 @@ const AttentionKind* attention_of(const std::string& path, const Stacks& stacks)
         const std::string& name = kinds.of(std::min(layer, layers - 1), target || decoder).name;
         return cross ? &cross_attention(name) : &self_attention(name, decoder);
     }
-    // The parameter is shared by all layers. It belongs to the kind that has a second sequence of hidden states or, if
-    // the parameter is not of such a sequence, to the kind whose name is in its path. If no kind fits, the first kind
-    // is returned.
+    // All layers share the parameter. If it belongs to a second sequence of hidden states, its kind is the kind with a
+    // second sequence. Otherwise, its kind is the kind whose name is in the path. If no kind fits, the first kind is
+    // returned.
     for (const AttentionKind* kind : kinds.named())
         if (companion ? kind->companion != nullptr : has(path, kind->name)) return kind;
     return kinds.named()[0];

@@ -37,7 +37,7 @@ const AttentionKind* attention_of(const std::string& path, const Stacks& stacks)
 // target.
 std::string of_other_part(std::string path);
 
-// The index of the layer of a parameter in its stack; -1 if the parameter does not belong to a layer.
+// Returns the index, within its stack, of the layer to which a parameter belongs; -1 if it belongs to no layer.
 int layer_of(const std::string& path);
 
 }  // namespace masquerade

@@ -29,8 +29,8 @@ Tensor* constant_rows(Tape& tape, const std::vector<Numbers>& rows, const char* 
     return tape.constant(name, {B, D}, arithmetic_of(tape.dtype), all.data());
 }
 
-// Returns the mean of -log p over the vectors `asked`, in nats, where p is the normal distribution with the mean and
-// the covariance of the vectors `known`. Returns infinity if the covariance has no inverse.
+// Let p be the normal distribution with the mean and the covariance of the vectors `known`. Returns the mean of -log p
+// over the vectors `asked`, in nats; infinity if the covariance has no inverse.
 double gaussian_loss(const std::vector<Numbers>& known, const std::vector<Numbers>& asked) {
     const auto D = known[0].size();
     const double share = 1.0 / known.size();

@@ -44,7 +44,7 @@ class FlowRun : public RunOf<FlowSettings, FlowNet> {
     Measures measures(const Measuring& how) override;
     RunWriter writer(const Writing& how) override;
 
-    // Returns the points, which the first call opens. Throws BadInput if the run was loaded and the file of points has
+    // Returns the points. The first call opens them. Throws BadInput if the run was loaded and the file of points has
     // changed since training.
     const VectorSource& points();
     std::vector<Numbers> rows(std::uint64_t first, std::uint64_t count, bool held_out);
@@ -56,7 +56,7 @@ class FlowRun : public RunOf<FlowSettings, FlowNet> {
 
   private:
     std::unique_ptr<VectorSource> points_;
-    std::uint64_t hash_ = 0;  // hash of the file of points, from run.json of a loaded run; 0: no such hash
+    std::uint64_t hash_ = 0;  // hash of the file of points, from run.json of a loaded run; 0: there is none
 };
 
 }  // namespace masquerade

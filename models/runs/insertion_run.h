@@ -19,7 +19,8 @@ struct InsertionSettings : TargetSettings {
     Location content_location = Location::factorised;
     // Which slots learn to predict the end token: every slot without a missing word, or only slots of complete targets.
     End finalization = End::slot;
-    // Which of its missing words a slot learns to insert first: a name of orders() in insertion_run.cpp, or a file.
+    // The order in which the model learns to insert the missing words of a slot: a name in orders()
+    // (insertion_run.cpp), or the path of a file.
     std::string order = "binary_tree";
 
     InsertionSettings();
@@ -48,7 +49,7 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
     // `options` ask for beams or samples.
     std::vector<Written> insert(const Sentences& sources, const SearchOptions& options,
                                 std::vector<Canvas> starts = {}) const;
-    // Makes a canvas (the text from which generation starts) of the words of a line. The word "_" does not become a
+    // Makes a canvas (the text from which generation starts) from the words of a line. The word "_" does not become a
     // part of the canvas. Instead, it closes the slot at its place: nothing is inserted between the words before and
     // after "_". The slots between the tokens of one word are closed as well.
     Canvas canvas_of(const std::string& line) const;

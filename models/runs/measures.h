@@ -14,7 +14,7 @@ struct Measure {
     double value;
     std::string unit, meaning;
     Numbers beside = {};    // values of this measure for further texts, such as held-out text; one per text
-    Numbers interval = {};  // ends of a 95 % confidence interval, or lowest and highest of several draws; may be empty
+    Numbers interval = {};  // ends of the 95 % confidence interval, or lowest and highest of several draws; or empty
 };
 
 struct Measures {
@@ -49,8 +49,8 @@ struct Measuring {
     std::string outputs;
 };
 
-// Encodes and decodes each line. The result has the form of a generated line (for example, its spaces and case), so it
-// can be compared with generated lines. Words that are not in the vocabulary do not become [UNK] (WordPiece::reading).
+// Encodes and decodes each line. The results have the form of generated lines (for example, in spaces and case), so the
+// two can be compared. Words that are not in the vocabulary do not become [UNK] (WordPiece::reading).
 Strings as_read(Strings lines, const WordPiece& tokenizer);
 
 }  // namespace masquerade

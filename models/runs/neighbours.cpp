@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the sentences of a corpus whose vectors have the largest cosine similarity with the vectors of the input lines,
-// and saves the vectors of the input lines if asked.
+// Finds the sentences of a corpus whose vectors have the largest cosine similarity with the vectors of the input lines.
+// If the option --vectors is given, also saves the vectors of the input lines.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -185,8 +185,8 @@ void Run::average_checkpoints(int count) {
     steps.erase(steps.begin(), steps.end() - count);
     averaged = count > 1;
     Numbers sum(parameters.length());
-    // State tensors are not averaged, because the mean of, for example, several draws of random features is not a valid
-    // draw. They keep the values of the checkpoint that is read last, which is the loaded one.
+    // State tensors are not averaged. The mean of several draws of random features, for example, is not a valid draw.
+    // State tensors keep the values of the checkpoint that is read last, which is the loaded one.
     for (std::int64_t s : steps) {
         read_weights(open_model(folder, s), parameters);
         const Numbers one = numbers_of(parameters.values());

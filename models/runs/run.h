@@ -47,7 +47,7 @@ struct RunSettings {
     bool keep_tokens = false;      // with --init: keep only tokens that the text contains; false: keep all tokens
     DType precision = DType::f32;  // storage of activations and matrices in training; master weights are f32
     int batch_tokens = 360;
-    std::string mask;  // attention masks in words (models/masks/words.h); empty: those of the family or objective
+    std::string mask;  // attention masks in words (models/masks/words.h); empty: the masks of the family or objective
     PairOptions made;  // if made.any(): a task that generates training pairs, which replace a training text
     TrainOptions train;
 
@@ -66,13 +66,13 @@ struct RunSettings {
     virtual LineLimit source_limit() const { return {}; }
     virtual LineLimit target_limit() const { return {}; }  // limit of the targets of pairs
     // The following two functions are for training that starts from the weights of another model. adopt() sets the
-    // sizes of this model to `stacks`, the sizes of the weights. If the weights have one stack and this model has two,
-    // encoder and decoder each get as many layers as that stack has. adopt_reading() copies from `theirs` the settings
-    // that define how text is read: `cased`, and the settings that reading() names.
+    // sizes of this model to `stacks`, the sizes of the weights. If the weights have one stack and this model has two
+    // stacks, encoder and decoder each get the number of layers of the one stack. adopt_reading() copies from `theirs`
+    // the settings that define how text is read: `cased`, and the settings that reading() names.
     virtual void adopt(const Stacks& stacks) = 0;
     void adopt_reading(RunSettings& theirs);
-    // Returns the names of the settings that adopt_reading() copies in addition to `cased`. If `theirs` lacks the first
-    // of these settings, adopt_reading() copies none of them.
+    // Returns the names of the settings that adopt_reading() copies in addition to `cased`. adopt_reading() copies
+    // these settings only if `theirs` has the first of them.
     virtual std::vector<const char*> reading() const { return {}; }
 
     // Declare the settings of a stack. declare_backbone() declares the usual settings. declare_foreign() declares
@@ -122,14 +122,14 @@ class Run {
     // Replaces the weights of a loaded checkpoint by their moving average. Does nothing if the setting ema is 0. If the
     // file with the moving average is missing, logs a warning and leaves the weights as they are.
     void use_moving_average();
-    // Replaces the weights by the mean of the weights of `count` checkpoints: the loaded checkpoint and the latest ones
-    // before it. Throws BadUsage if there are not enough checkpoints.
+    // Replaces the weights by their mean over `count` checkpoints: the loaded checkpoint and the `count` - 1
+    // checkpoints before it. Throws BadUsage if there are not enough checkpoints.
     void average_checkpoints(int count);
     // Writes vocab.txt and, if the tokenizer follows Hugging Face's rules (Rules::hugging_face), tokenizer.json. Only a
     // tokenizer from --init or --vocab can follow these rules.
     void save_tokenizer(const RunFolder& folder) const;
     // Writes the tokenizer and the record (run.json) of a new run. Adds two hashes to the record: the hash of the
-    // tokenizer, and the salt, by which checkpoints are matched with their run.
+    // tokenizer, and the salt, which shows whether a checkpoint belongs to the run.
     void start(const RunFolder& folder, nlohmann::json record);
     // Returns a description of the model, such as "6 layers, the upper 4 with a latent of 32 numbers, width 128".
     virtual std::string description() const = 0;

@@ -169,7 +169,8 @@ void Start::expect_same_sizes(const Stacks& ours) const {
         RunSettings::declare_foreign(*config, *stack);
     }
     // If the kind of attention of the new model does not support rotary positions, the new model has a position table.
-    // If the weights have rotary positions, this table is initialised at random, and rotary settings are not compared.
+    // If the weights have rotary positions, there is no table to copy: the new table is initialised at random, and
+    // rotary settings are not compared.
     const AttentionWords kinds(b.attention, 0);
     const auto rotates = [](const AttentionKind* kind) { return kind->rotates; };
     const bool unrotated = a.rotary && !b.rotary && !std::all_of(kinds.named().begin(), kinds.named().end(), rotates);
@@ -197,8 +198,8 @@ void Start::extend(const RunSettings& settings, const std::string& task) {
     const Vocabulary& known = reader.vocabulary();
     const Strings words = settings.words(), answers = settings.answers();
     Vocabulary wanted = words.empty() ? with_more(known, answers) : Vocabulary(words);
-    // If the new vocabulary lacks a known token, throws or, if the settings allow it, drops the token; then the head is
-    // not copied.
+    // If the new vocabulary lacks a known token, the token is dropped and the head is not copied. If the settings do
+    // not allow this, BadInput is thrown.
     for (int id = 0; id < known.size(); id++) {
         const std::string& token = known.token(id);
         if (wanted.id(token) >= 0) continue;
@@ -228,8 +229,8 @@ void Start::keep(const TrainingText& t) {
     chosen_ = wanted_tokens(reader, Vocabulary(std::move(tokens)));
 }
 
-// Copies the rows of those old tokens that the new vocabulary has, too. The other rows of `to` are random; they are
-// scaled so that their RMS is that of `from`.
+// Copies the rows of the old tokens that are also in the new vocabulary. The other rows of `to` keep their random
+// values, scaled to the RMS of `from`.
 void Start::copy_known(const View& from, const View& to) const {
     const Numbers known = numbers_of(from);
     Numbers all = numbers_of(to);
@@ -274,7 +275,7 @@ std::string Start::give_weights(Run& run, std::string* warning) const {
     };
     const auto kind_of = [&](const Given& g) { return attention_of(g.tensor->path, theirs); };
     // Names for the messages. fresh: new parts, which are initialised at random. left: old parts without counterpart.
-    // lost: those of `left` that are trained parameters of attention. replaced: kinds of attention that differ.
+    // lost: the parts in `left` that are trained parameters of attention. replaced: kinds of attention that differ.
     std::set<std::string> fresh, left, replaced, lost;
     if (!gives_head()) fresh.insert("head");
     for (const Tensor& own : run.parameters.all()) {
@@ -285,8 +286,9 @@ std::string Start::give_weights(Run& run, std::string* warning) const {
             replaced.insert(text(ours_here->name, " in place of ", theirs_here->name));
         for (const ParameterPart& part : parts_of(path, own.shape[0], ours_here, key_width)) {
             const View to = part.rows.of(run.parameters.master(own));
-            // Attention of source rows may also be copied from attention of target rows (".target_attention."), and the
-            // reverse: if there is no counterpart of the same path, or if only `other` has the new kind of attention.
+            // `from` is the counterpart with the same path. `other` is the counterpart in the attention of target rows
+            // (".target_attention.") if `part` belongs to the attention of source rows, or the reverse. `other` is
+            // copied if `from` does not exist, or if only `other` has the new kind of attention.
             Given* from = find(part.key);
             Given* const other = ours_here ? find(of_other_part(part.key)) : nullptr;
             if (other && (!from || (kind_of(*from) != ours_here && kind_of(*other) == ours_here))) from = other;

@@ -28,9 +28,9 @@ class Start {
     // Replaces the vocabulary by settings.words() or, if there are none, adds settings.answers() to the vocabulary.
     // Tokens that the old vocabulary has keep their rows of the embedding. Rows of further tokens are initialised at
     // random and scaled to the RMS of the old rows. If the old vocabulary has a token that is not in words(), throws
-    // BadInput or, if settings.takes_any_stack(), drops the token's row. The head is initialised at random, not copied,
-    // if a row was dropped, or if there are answers and the old vocabulary has none of them. `task` is the name of the
-    // task in messages.
+    // BadInput or, if settings.takes_any_stack(), drops the token's row. If a row was dropped, or if there are answers
+    // and the old vocabulary has none of them, the head is not copied but initialised at random. `task` is the name of
+    // the task in messages.
     void extend(const RunSettings& settings, const std::string& task);
     // Sets the sizes in `settings` to the sizes of the weights. Also copies the settings that define how text is read:
     // from a run, with RunSettings::adopt_reading(); from a Hugging Face checkpoint, only `cased`.

@@ -28,8 +28,8 @@ struct TargetSettings : RunSettings {
     std::string objective;
     int max_length = 64;  // maximum number of tokens of a source, including [CLS] and [SEP]
     int max_target = 24;  // maximum number of tokens of a target, including its [SEP]
-    // The options of the training objectives, as far as the user sets them. TargetRun::objective_options() adds the
-    // options that the run determines, such as the size of the vocabulary.
+    // The options of the training objectives that the user can set. TargetRun::objective_options() adds the options
+    // that the run determines, such as the size of the vocabulary.
     ObjectiveOptions how;
     double label_smoothing = 0;  // share of the target probability that is spread over all tokens in training
     // Used only by models with one stack. true: the positions of a target start at max_length; false: they start
@@ -63,8 +63,8 @@ struct TargetSettings : RunSettings {
     // Declares the task, the lengths, the segment ids, and the settings of declare_foreign().
     void declare_reading(Config& config, BackboneOptions& stack);
     void declare_decoder(Config& config, EncoderDecoderOptions& stacks);
-    // Sets `ours` to `theirs`, the sizes of the initial weights. If the initial weights have no decoder, the decoder of
-    // `ours` gets as many layers as their only stack.
+    // Sets `ours` to `theirs`, the sizes of the initial weights. If `theirs` has no decoder, the decoder of `ours` gets
+    // the number of layers of the only stack.
     static void adopt_stacks(EncoderDecoderOptions& ours, const Stacks& theirs);
     // Declares the settings that are listed last: label smoothing, positions, batch size, tokenizer and training. If
     // `smooths` is false, the family does not support label smoothing, and this setting is left out.

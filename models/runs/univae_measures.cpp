@@ -21,8 +21,8 @@
 namespace masquerade {
 namespace {
 
-// Returns the training text and held-out text of the run. If choice.data is given, it replaces the held-out text, and
-// the run's own files may be missing: the training text is then empty, and samples are not measured.
+// Returns the training text and held-out text of the run. If choice.data is given, it replaces the held-out text. The
+// run's own files may then be missing; if they are, the training text is empty, and samples are not measured.
 TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
     TextOrigin origin = origin_of(run.run_json, choice.run + "/run.json");
     if (choice.data.empty()) return read_again(origin);
@@ -150,8 +150,8 @@ void measure_samples(const TrainingText& t, const Strings& samples, const WordPi
                     {quality.reverse_perplexity(known, others)}});
 }
 
-// For conditional models: measures how close the sampled targets of a source are to the source's reference, and how
-// different the sampled targets of one source are from each other.
+// For conditional models: samples several targets of each source. Measures how close they are to the reference of the
+// source, and how different they are from each other.
 void measure_targets(const UniVaeRun& run, UniVaeDecoder& decoder, const std::vector<Sentence>& sentences,
                      const std::vector<Tokens>& references, const SampleOptions& sampling, std::uint64_t seed,
                      std::vector<Measure>& rows) {
@@ -187,8 +187,8 @@ void measure_targets(const UniVaeRun& run, UniVaeDecoder& decoder, const std::ve
 }
 
 // Measures what the latents of single layers determine (swap_latents in latent_use.h): in sentence A, the latents of
-// some layers are replaced by those of the next sentence B. The content of a sentence consists of its tokens that are
-// not frequent; its form is the rest, with placeholders (content_overlap and form_overlap in metrics.h).
+// some layers are replaced by the latents of the next sentence, B. The content of a sentence consists of its tokens
+// that are not frequent; its form is the rest, with placeholders (content_overlap and form_overlap in metrics.h).
 void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder,
                    const Sentences& sentences, std::uint64_t seed, std::vector<Measure>& rows) {
     if (train.empty()) throw BadInput("--swap needs the training text, to count which words are frequent");

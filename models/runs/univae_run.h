@@ -59,7 +59,7 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     //   ""        if there is a temperature, like fitted; else loads the fitted prior if there is one, and logs a note
     //             if there is none
     // The mean of several checkpoints (Run::averaged) has no fitted prior. If the model has no latents, a word or a
-    // temperature is refused with BadUsage, and otherwise nothing is done. If the prior of the model depends on the
+    // temperature is refused with BadUsage; without them, nothing is done. If the prior of the model depends on the
     // source, a word is refused with BadUsage, and a temperature scales the deviation from the mean of this prior.
     void choose_prior(const std::string& word, std::optional<double> temperature);
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }

@@ -19,8 +19,8 @@ class UniVaeTask : public SentenceTask {
     std::function<std::vector<Metric>()> metrics() override;
     std::vector<Metric> validate() override;
     std::string show(std::int64_t step) override;
-    // Fits a prior. Does nothing if prior_sentences is 0, if the model has no latents, or if its prior depends on the
-    // source and is therefore trained with the model. If fitting fails, only logs a warning.
+    // Fits a prior. Does nothing if prior_sentences is 0 or the model has no latents. Also does nothing if the prior
+    // depends on the source, because it is then trained with the model. If fitting fails, only logs a warning.
     void finish(const std::string& step_folder) override;
     // Fits a prior to at most `sentences` training sentences and saves it in the step folder. Throws Error if this
     // fails.

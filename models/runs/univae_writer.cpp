@@ -155,8 +155,8 @@ class FromLatents {
                                     "expected no option, --count, --reconstruct, --resample or --codes"));
     }
 
-    // Returns the sentences before the tabs or, in a conditional model, the pairs of source and target, whose latents
-    // are to be computed. Throws BadInput if a conditional model gets a source without a target.
+    // Returns the sentences whose latents are to be computed: the sentences before the tabs or, in a conditional model,
+    // the pairs of source and target. Throws BadInput if a conditional model gets a source without a target.
     std::vector<Sentence> encoded(const Split& split, std::uint32_t first) const {
         for (std::size_t i = 0; conditional_ && i < split.left.size(); i++)
             if (!split.left[i].empty() && split.right[i].empty())
@@ -237,9 +237,9 @@ class FromLatents {
         return written(split.left, std::move(requests), 0);
     }
 
-    // Decodes the requests; every line has equally many of them. Returns a line of text for each input line: the line's
-    // results, separated by tabs, or an empty line for an empty input line. If --length is given, all requests get the
-    // start position for this length (only possible with free_length).
+    // Decodes the requests; every input line has the same number of requests. Returns a line of text for each input
+    // line: the results of the line, separated by tabs, or an empty line if the input line is empty. If --length is
+    // given, all requests get the start position for this length (only possible with free_length).
     std::string written(const Strings& lines, std::vector<DecodeRequest> requests, int refinements) {
         for (DecodeRequest& r : requests)
             if (a_.length > 0) r.start = run_.model.start_position(a_.length + 2);

@@ -23,8 +23,8 @@ struct Searching {
     // Returns the search options for this run. If `count_draws` is true and no temperature is given, a `count` above 0
     // also means that tokens are sampled. Throws BadUsage if options exclude each other.
     SearchOptions options_for(const Run& run, bool count_draws) const;
-    // Returns the texts of the hypotheses of one source, separated by tabs. If `scores` is true, each text is followed
-    // by a tab and the score of the hypothesis.
+    // Returns the texts of the hypotheses of one source, separated by tabs. If `scores` is true, a tab and the score of
+    // the hypothesis follow each text.
     std::string line_of(const Run& run, const Hypotheses& hypotheses) const;
 
   private:
@@ -76,9 +76,9 @@ struct Split {
 };
 Split at_tabs(const Strings& lines);
 
-// Returns a writer that finds the sentences of a corpus that are nearest to each input line (if how.nearest is given)
-// and saves the vectors of the input lines (if how.vectors is given). Run::features() computes the vectors of sentences
-// and lines. Throws BadUsage if the run has no features.
+// Returns a writer for two options. If how.nearest is given, the writer finds the sentences of a corpus that are
+// nearest to each input line. If how.vectors is given, it saves the vectors of the input lines. Run::features()
+// computes the vectors of sentences and lines. Throws BadUsage if the run has no features.
 RunWriter neighbour_writer(const Run& run, const Writing& how);
 
 }  // namespace masquerade

@@ -46,8 +46,8 @@ struct Number {
     const char *key, *old_key;  // old_key: the key in nomic-ai's own code; "" if it is equal to `key`
     T B::*member;
     T low, high;
-    // Whether a file may lack `key`; the option then keeps its default. A file with the keys of nomic-ai's own code
-    // must have `old_key`, unless it is "".
+    // Whether a file may lack `key`; the option then keeps its default. If `old_key` is not "", a file with the keys of
+    // nomic-ai's own code must have it.
     bool may_lack = false;
 };
 constexpr Number<int> whole_numbers[] = {{"vocab_size", "", &B::vocabulary, 1, 1 << 24},

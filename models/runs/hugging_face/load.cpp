@@ -235,7 +235,7 @@ class Loader {
     }
 
     // Throws BadInput if the output matrix differs from the word embeddings, because a Backbone has a single matrix for
-    // both, or if tie_word_embeddings is false and the files have a head without an output matrix. Also throws BadInput
+    // both. Also throws BadInput if tie_word_embeddings is false and the files have a head without an output matrix, or
     // if the tensors under the two names of the output bias differ.
     void check_tied(bool head) {
         if (!config_.tied && head && !files_.has(tied_matrix))
@@ -262,7 +262,7 @@ class Loader {
     const WeightFiles files_;
     std::string prefix_;
     bool head_is_biased_ = false;  // whether the files have any bias that may be missing (HuggingFaceName::zeros)
-    std::map<std::string, std::string> places_;  // tensor -> which parameters are read from it, as text
+    std::map<std::string, std::string> places_;  // for each tensor, the parameters that are read from it
 };
 
 }  // namespace

@@ -10,8 +10,8 @@
 
 namespace masquerade {
 
-// A range of the rows of a tensor: the rows are divided into `parts` equally large ranges, of which this is the one
-// with the index `part`, counted from 0.
+// A range of the rows of a tensor. The rows are divided into `parts` ranges of equal size, with the indices 0 to
+// `parts` - 1; this is the range with the index `part`.
 struct RowPart {
     int part = 0, parts = 1;
     const char* what = "";  // name of the part in messages, for example "keys"; may be empty
@@ -65,8 +65,8 @@ struct HuggingFaceFamily {
     const FamilyTensors& tensors;
 };
 const std::vector<HuggingFaceFamily>& hugging_face_families();
-// Returns the family with the same positions (rotary or not) and the same feed-forward parts as a stack, or null if
-// there is none. The family may still not support other options of the stack.
+// Returns the family that agrees with a stack in the positions (rotary or not) and in the feed-forward parts, or null
+// if there is none. The family may not support the other options of the stack.
 const HuggingFaceFamily* family_of(const BackboneOptions& options);
 
 // Returns the path of the file `name` in a checkpoint's folder. If the file does not exist, throws BadInput with a

@@ -38,7 +38,7 @@ void save_hugging_face(const std::string& folder, const Backbone& backbone, cons
     const HuggingFaceFamily& family = *family_of(o);
     const std::string prefix = text(family.type, ".");
     const int D = o.width / o.heads;
-    std::deque<OnHost> here;               // the parameters in host memory; those on a GPU are copied
+    std::deque<OnHost> here;               // the parameters in host memory, copied if they are on a GPU
     std::deque<std::vector<char>> others;  // data that no parameter has: reordered rows, and zeros for missing biases
     std::vector<StoredTensor> tensors;
     std::set<std::string> named;

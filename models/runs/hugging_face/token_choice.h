@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Chooses which tokens of a trained ("old") model a new model keeps, and how the embeddings of further tokens are
-// initialised, as keep_tokens and compound_tokens of bert4keras do.
+// initialised. keep_tokens and compound_tokens of bert4keras do the same.
 #pragma once
 #include <string>
 #include <vector>
@@ -22,9 +22,10 @@ struct TokenChoice {
     int kept(int rows) const { return keep.empty() ? rows : int(keep.size()); }
     // Number of tokens of the new model if the old model has `rows` tokens.
     int size(int rows) const { return kept(rows) + int(compounds.size()); }
-    // Throws BadInput if `keep` has an id that the old model lacks, if `compounds` has an id that is not the new id of
-    // a kept token, if a list in `compounds` is empty but `unk` is not a kept token, or if keep[0] is not `pad` (if pad
-    // is -1, `told`). `rows` is the number of tokens of the old model, and `told` is pad_token_id of its config.json.
+    // Throws BadInput unless these four conditions hold. All ids in `keep` are ids of the old model. All ids in
+    // `compounds` are new ids of kept tokens. If a list in `compounds` is empty, `unk` is a kept token. keep[0] is
+    // `pad` or, if `pad` is -1, `told`. `rows` is the number of tokens of the old model, and `told` is pad_token_id of
+    // its config.json.
     void check(int rows, int told) const;
 };
 
@@ -52,7 +53,7 @@ Vocabulary first_tokens(const Vocabulary& vocabulary, int rows);
 // Returns all tokens of a vocabulary, followed by the tokens of `more` that the vocabulary lacks.
 Vocabulary with_more(const Vocabulary& vocabulary, const Strings& more);
 
-// Makes a tokenizer for training from one that was read from a file. For the new tokenizer, the characters "[SEP]" in a
+// Makes a tokenizer for training from a tokenizer that was read from a file. In training, the characters "[SEP]" in a
 // text are plain text, not the special token.
 WordPiece training_tokenizer(HuggingFace read);
 
