@@ -24,8 +24,8 @@ struct Choices {
     }
 };
 
-// Label m says that row rows[m] must predict tokens[m]. In insertion models, label m instead stands for the slot
-// between row rows[m] and the next row, where words can be inserted; its targets are in `choices`.
+// Label m says that row rows[m] must predict tokens[m]. In insertion models, label m instead stands for a slot, a place
+// where words can be inserted: the slot between row rows[m] and the next row. The targets of the slot are in `choices`.
 struct Labels {
     std::vector<int> rows, tokens;  // one row index and one token id per label; row indices ascend
     std::vector<double> weights;    // weight of each label in the loss: 1, or 0 for padding labels
@@ -69,7 +69,7 @@ struct Halves {
     // of its document if the row is [CLS], else -1.
     std::vector<int> cls_rows, which;
     std::vector<double> document_weights;  // for each document, 1, or 0 for inert (padding) documents
-    // cls_graph: the mask of the last encoder layer, whose only queries are the rows [CLS]. latent_graph: the mask of
+    // cls_graph: the mask of the last encoder layer; its only queries are the rows [CLS]. latent_graph: the mask of
     // decoder layers with a latent, in which every row also sees the latent of its document; empty if conditional.
     SegmentGraph cls_graph, latent_graph;
     // Only in a conditional UniVAE, else empty. read: for each document, the numbers of source and target rows that its

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Mixtures of Gaussians: their draws, their fit to rows, and the densities of rows. Distances are measured between
-// whitened rows and whitened means: directions with a small variance then count as much as directions with a large one,
-// and all numbers have similar sizes, so float is precise enough. The distances of a chunk of rows are computed as one
-// matrix product with the means.
+// whitened rows and whitened means: directions with a small variance then count as much as directions with a large
+// variance. All numbers have similar sizes, so float is precise enough. The distances of a chunk of rows are computed
+// as one matrix product with the means.
 #include "models/density/mixture.h"
 
 #include <algorithm>

@@ -158,8 +158,8 @@ SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind 
     distance_ = distribution.distance;
     log_surface_ = log_sphere_surface(dimensions);
     // Computes the normaliser C of the density C h(w), where w is the cosine between a sample and mu. 1 / C = h(1) S I,
-    // where S is the surface area of the unit sphere in R^(d-1), and I is the integral over w of h(w) / h(1) (1 -
-    // w^2)^((d-3)/2). log_mass is log I.
+    // where S is the surface area of the unit sphere in R^(d-1), and I is the integral over w of
+    // h(w) / h(1) (1 - w^2)^((d-3)/2). log_mass is log I.
     double log_mass = std::log(distribution.mass) + density.peak;
     log_normaliser_ = -log_weight(1) - log_mass - log_sphere_surface(dimensions - 1);
     // KL = log C + E[log h(w)] + log of the surface of the unit sphere in R^d. log h(w) = log h(1) - kappa s(t), where

@@ -64,15 +64,15 @@ struct CachedDocument {
     int begin = 0;   // first row of the document in the key tensor of the fresh and cached rows
     int cached = 0;  // number of cached rows
     int fresh = 1;   // number of fresh rows
-    // Whether the rows of key tensor 0 and the fresh and cached rows are parts of one text. A sliding window then also
-    // restricts which rows of key tensor 0 are seen, by their distance in this text. Only cached_mask() reads this
+    // true: the rows of key tensor 0, the cached rows and the fresh rows are one text. A sliding window then also
+    // limits which rows of key tensor 0 are seen; it counts distances in this text. Only cached_mask() reads this
     // field: cached_before_mask() always assumes one text.
     bool one_text = false;
 };
 // The mask for generation from left to right. In the key tensor token_source, the fresh rows follow the cached rows. A
 // fresh row sees the rows [seen_begin, seen_end) of key tensor 0, then the cached rows, then the earlier fresh rows and
 // itself. If a window is added (with_window()), it limits which cached and fresh rows are seen. It limits the rows of
-// key tensor 0 only if one_text or Window::all is true. The results are bit-identical to the results of the same row in
+// key tensor 0 only if one_text or Window::all is true. The results for a fresh row are bit-identical to its results in
 // a pass over the whole text.
 SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source);
 // The mask for generation from right to left. In the key tensor token_source, the fresh rows precede the cached rows. A
@@ -81,10 +81,10 @@ SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token
 // (with_window()), it limits which of all these rows are seen.
 SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, int token_source);
 
-// The masks of a permutation language model (Yang et al. 2019). rank[i] says when packed row i is predicted: 0 first, 1
-// next, and so on; it is -1 if the row is context. If `strict` is false, the mask is for the content stream: a row sees
-// the rows whose rank is at most its own rank. If `strict` is true, the mask is for the query stream, whose rows are a
-// separate tensor: a query row sees the content rows with a smaller rank than its own.
+// The masks of a permutation language model (Yang et al. 2019). rank[i] says when packed row i is predicted: 0 means
+// first, 1 means next, and so on; -1 means that the row is context. If `strict` is false, the mask is for the content
+// stream: a row sees the rows whose rank is at most its own rank. If `strict` is true, the mask is for the query
+// stream, whose rows are a separate tensor: a query row sees the content rows with a smaller rank than its own.
 SegmentGraph rank_mask(const Documents& documents, const std::vector<int>& rank, bool strict);
 
 // Permutation language model with both streams in one tensor: A holds the content rows of a document, B its query rows.

@@ -72,7 +72,7 @@ class MaskWords {
     std::vector<int> seen(int part, int own, SegmentBuilder& build) const;
     [[noreturn]] void refuse(const std::string& why) const;
 
-    bool as_one_ = false;  // whether the mask has the single part AB, the whole document
+    bool as_one_ = false;  // whether the mask has one part, AB, for the whole document
     Part parts_[2];        // parts_[0] is the source A, or AB; parts_[1] is the target B
 };
 

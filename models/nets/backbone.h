@@ -76,8 +76,8 @@ class Backbone {
     // texts that are generated in parallel. `part` is the part of a document to which the generated rows belong: 0 for
     // the source A, 1 for the target B.
     std::vector<LayerState> states(const Slots& slots, int part = 1) const;
-    // Whether a layer has one kind of attention for source rows (A) and another for target rows (B). If so, a pass with
-    // rows of both parts must give the part of each row (Pass::parts).
+    // Whether at least one layer has different kinds of attention for source rows (A) and for target rows (B). If so, a
+    // pass with rows of both parts must give the part of each row (Pass::parts).
     bool has_parts() const {
         return std::any_of(layers.begin(), layers.end(),
                            [](const Block& layer) { return layer.shape.kind != layer.shape.target_kind; });
@@ -88,8 +88,9 @@ class Backbone {
     Tensor* word_weights() const { return token_; }   // (V,E): the token embedding, V tokens of width E
     Tensor* word_bias() const { return head_bias_; }  // (V), the biases of the logits, or null
     Tensor* logits(Tape& tape, Tensor* h) const;      // (N,V): V logits for each row of h; f32 if h is bf16
-    // Returns the weighted sum (1) of the cross-entropy losses, with label smoothing, of the N rows of h. weights(N)
-    // are constants. If `losses` is not null, sets it to the unweighted losses (N), which have no gradient.
+    // Returns one number, (1): the sum over the N rows of h of the cross-entropy loss, with label smoothing, times the
+    // weight of the row in weights(N). The weights are constants. If `losses` is not null, sets it to the unweighted
+    // losses (N), which have no gradient.
     Tensor* loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights, const std::string& name,
                  Tensor** losses = nullptr, double smoothing = 0) const;
     // mean_loss() returns the mean loss of the `count` rows with a label. weights[i] is 1 if row i has a label, and 0

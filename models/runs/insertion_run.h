@@ -63,7 +63,7 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
 
   private:
     // A copy on the host of InsertionTransformer::scores, which has a number for each of the V tokens. If several words
-    // are missing in a slot (a place between two words of the canvas), training prefers to insert those with small
+    // are missing in a slot (a place between two words of the canvas), training prefers to insert the words with small
     // numbers. Null until objective_options() makes the copy; always null if the setting `order` needs no numbers.
     mutable std::shared_ptr<const Numbers> scores_;
 };

@@ -31,7 +31,7 @@ struct Stacks {
         bool rotary_cross;
     };
     std::optional<Decoder> decoder = {};             // empty if there is only one stack
-    bool none() const { return first.layers == 0; }  // whether the model is no Transformer
+    bool none() const { return first.layers == 0; }  // whether the model has no Transformer stack
 };
 
 // The maximum number of tokens of a line, including special tokens; longer lines are truncated. `setting` is the name

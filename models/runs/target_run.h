@@ -33,7 +33,7 @@ struct TargetSettings : RunSettings {
     ObjectiveOptions how;
     double label_smoothing = 0;  // share of the target probability that is spread over all tokens in training
     // Used only by models with one stack. true: the positions of a target start at max_length; false: they start
-    // directly after the positions of its source.
+    // directly after the positions of the source.
     bool fixed_target_start = false;
 
     TextKind wants(TextKind usual) const override { return mixture().has(Objective::pairs) ? usual : TextKind::any; }
@@ -88,8 +88,8 @@ class TargetRun : public Run {
     bool writes() const { return mixture.has(Objective::writes) && unwritable(false).empty(); }
     // Whether the run can generate from right to left.
     bool writes_backward() const { return mixture.has(Objective::writes_backward) && unwritable(true).empty(); }
-    // If the setting `mask` does not allow generation from left to right (if `backward`, from right to left), returns
-    // the reason; otherwise, returns "".
+    // Returns why the setting `mask` does not allow generation from left to right or, if `backward`, from right to
+    // left. Returns "" if the setting allows it.
     virtual std::string unwritable(bool /*backward*/) const { return ""; }
     // Throws BadUsage if the run cannot generate from left to right or, if `backward`, from right to left.
     void expect_to_write(bool backward) const;

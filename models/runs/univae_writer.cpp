@@ -90,8 +90,8 @@ class FromLatents {
         if (conditional_) expect_sources();
         if (!a.from_vectors.empty()) open_vectors();
         options_ = a.options_for(run, language_model);
-        // A language model has no latents that make samples differ, so its tokens are sampled unless --temperature is
-        // given or --beam is above 1.
+        // A language model has no latents that make samples differ, so its tokens are sampled by default. If
+        // --temperature is given, it decides; if --beam is above 1, tokens are not sampled.
         if (language_model && !a.temperature && options_.beams == 1) options_.samples = std::max(1, options_.samples);
         if (!a.has_maximum) options_.maximum = longest;
         const bool draws = (!a.rewrites() && a.from_vectors.empty()) || !a.resample.empty();

@@ -12,8 +12,8 @@ struct LatentUse {
     int active = 0, units = 0;
     // Estimate of the mutual information of a sentence and its latents, in nats; at most log n for n sentences
     // (Hoffman & Johnson 2016). For each sentence x, one z is drawn from q(z|x). The estimate is the mean over x of
-    // log q(z|x) minus the log of the mean of q(z|x') over all n sentences x'. q of a layer is computed from the means
-    // of the layers below, not from their samples.
+    // log q(z|x) minus the log of the mean of q(z|x') over all n sentences x'. In each layer, q is computed from the
+    // means of the layers below, not from samples.
     double mutual_information = 0;
 };
 LatentUse latent_use(const UniVae& model, const Sentences& sentences, std::uint64_t seed);

@@ -34,7 +34,7 @@ struct Bleu {
 };
 Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses, bool smoothed);
 
-// Measures over a corpus of pairs of a reference and a hypothesis.
+// Measures over pairs of a reference and a hypothesis.
 struct Closeness {
     double exact = 0;           // share of the hypotheses that equal their reference, 0..1
     double token_accuracy = 0;  // share of the reference tokens that the hypothesis has at the same index, 0..1

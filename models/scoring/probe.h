@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Probes: simple classifiers that predict the label of a line from a vector, such as the line's latent. They are
-// trained on some lines and tested on others, and show what the vectors know about the labels.
+// trained on some lines and tested on other lines. Their accuracy shows what the vectors contain about the labels.
 #pragma once
 #include "data/sentences.h"
 

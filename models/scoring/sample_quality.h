@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Measures of a set of generated lines, to be compared with the measures of equally many held-out lines. For the
-// samples of a perfect model, each measure has the same value as for the held-out lines, neither higher nor lower. All
-// measures count words (word_model.h), not tokens of the model, so models with different vocabularies are comparable.
+// samples of a perfect model, each measure has about the same value as for the held-out lines: neither a higher nor a
+// lower value is better. All measures count words (word_model.h), not tokens of the model, so models with different
+// vocabularies are comparable.
 #pragma once
 #include "models/scoring/word_model.h"
 

@@ -22,9 +22,9 @@ std::u32string characters_of(std::string_view line);
 
 // Cuts a line like the tokenizer `13a` of sacrebleu 2.6, which follows mteval-v13a.pl of the WMT shared tasks. Removes
 // <skipped>, and every line break after a hyphen together with the hyphen; decodes &quot; &amp; &lt; &gt; (in this
-// order, once). Separates ASCII punctuation, with three exceptions: every ', a full stop or comma between two digits,
-// and a hyphen that does not follow a digit. (As in sacrebleu, a stop or comma can also stay with a digit that follows
-// it if another stop or comma precedes it: "a..5" becomes "a . .5".) Upper and lower case are kept.
+// order, once). Puts spaces around ASCII punctuation, with three exceptions: every ', a full stop or comma between two
+// digits, and a hyphen that does not follow a digit. (As in sacrebleu, a stop or comma can also stay with a digit that
+// follows it if another stop or comma precedes it: "a..5" becomes "a . .5".) Upper and lower case are kept.
 Strings words_13a(std::string_view line);
 
 // Returns the parts of a line between white space.

@@ -86,7 +86,7 @@ struct InsertionRule {
     int begin = -1, end = -1;
 };
 
-// The unit in which mlm hides tokens: single tokens, whole words, or spans of whole words.
+// The unit in which mlm and k-bert hide tokens: single tokens, whole words, or spans of whole words.
 enum class Masking { tokens, words, spans };
 
 struct ObjectiveOptions {
@@ -94,18 +94,19 @@ struct ObjectiveOptions {
     int vocabulary = 0;  // V, number of tokens in the vocabulary
     Tokens special;      // tokens that are never hidden and never drawn at random
     int mask = -1;       // id of [MASK], which some objectives need; -1: not in the vocabulary
-    // mlm: probability that a token or word is hidden. mlm with spans, and pmlm: share of the tokens that are hidden.
+    // mlm and k-bert: probability that a token or word is hidden. pmlm, and mlm and k-bert with Masking::spans: share
+    // of the tokens that are hidden.
     double hidden = 0.15;
     // Probabilities that a hidden token stays visible, and that it becomes a random token; otherwise it becomes [MASK].
     double kept = 0.1, random = 0.1;
-    Masking masking = Masking::tokens;  // the unit in which mlm hides tokens
+    Masking masking = Masking::tokens;  // the unit in which mlm and k-bert hide tokens
     double span_stop = 0.2;             // Masking::spans: probability that a span ends after a word
     int span_longest = 10;              // Masking::spans: maximum number of words of a span
     // Masking::words and spans: for each token of the vocabulary, whether it continues the word of the token before it.
     // null: every token is a whole word.
     std::shared_ptr<const std::vector<bool>> continues;
     double hidden_target = 0.7;            // unilm-masked: probability with which a token of the target is hidden
-    int brackets[4] = {-1, -1, -1, -1};    // k-bert: ids of [ ] ( ), which enclose words with facts, and facts
+    int brackets[4] = {-1, -1, -1, -1};    // k-bert: ids of [ ] ( and ): [ ] enclose words, ( ) a fact about them
     double blocks = 0.4;                   // pmlm: probability that a span has 2 to 6 tokens; otherwise it has one
     double predicted = 1.0 / 6;            // plm: share of the tokens that are predicted
     double span = 0.5;                     // mass: share of the tokens that are hidden, in one span

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// UniVAE's objective. The encoder half reads a sentence, [CLS] a b .. [SEP]. The decoder half reads [CLS] a b ..,
+// UniVAE's objectives. The encoder half reads a sentence, [CLS] a b .. [SEP]. The decoder half reads [CLS] a b ..,
 // without [SEP], and each of its rows predicts the next token; the last row predicts [SEP]. In a pair, the encoder
 // half reads the source, and the decoder half reads and predicts the target. In a conditional model, both halves read
 // the source and the target of the pair.

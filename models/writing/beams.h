@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The search for one source. It decides which continuations of the beams each step keeps, which hypotheses are
-// finished, and when the search stops.
+// Manages the beams of one source. Decides which continuations each step keeps, which hypotheses are finished, and when
+// the search stops.
 #pragma once
 #include "models/writing/search_rules.h"
 

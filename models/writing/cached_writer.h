@@ -18,7 +18,7 @@ struct Memory {
     struct Source {
         int begin = 0, end = 0;  // the rows [begin, end) of the memory belong to the source
         int position = 0;        // position of the first generated token
-        int name = 0;            // number of the generated rows' document; random numbers depend on it
+        int name = 0;            // name of the document of the generated rows; random numbers depend on it
     };
     std::vector<Source> sources;
     // Decoding state of each layer. A layer whose state holds no memory sees only the generated tokens.

@@ -22,9 +22,9 @@ class SearchRules {
     // Whether a hypothesis ends if `token` is its last token and `length` is its number of tokens.
     bool ends(int token, std::size_t length) const;
 
-    // Changes `row`, the scores of all tokens as the next token after the generated tokens `written`. The repetition
-    // penalty applies to score - shift: to the logit if shift is 0, and to log p if shift is the log-sum-exp of the
-    // logits.
+    // Changes `row`, which has the score of each token of the vocabulary as the next token after the generated tokens
+    // `written`. The repetition penalty applies to score - shift: to the logit if shift is 0, and to log p if shift is
+    // the log-sum-exp of the logits.
     void apply(TokenScores& row, const Tokens& written, double shift) const;
 
   private:

@@ -15,9 +15,9 @@ class PrefixSlots {
     // that it continues. If several prefixes have the same parent, the first of these prefixes gets the parent's slot.
     // Each of the others gets a free slot, into which copy() must copy the parent's states.
     void follow(const std::vector<NextToken::Row>& rows);
-    // Gives every prefix an additional slot, into which copy() must copy its states; the additional slots follow the
-    // slots of start(). Until the next follow(), first_row() and step() refer to the copies. A row can be added to a
-    // copy without changing the prefix.
+    // Gives every prefix an additional slot, into which copy() must copy the states of the prefix. The additional slots
+    // follow the slots of start(). Until the next follow(), first_row() and step() refer to the copies. A row can be
+    // added to a copy without changing the prefix.
     void follow_with_copies();
     // Copies the states in `layers` that the last follow() or follow_with_copies() requires.
     void copy(Tape& tape, const std::vector<LayerState>& layers) const;

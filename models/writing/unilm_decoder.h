@@ -9,7 +9,7 @@ namespace masquerade {
 
 // How sources are read. The options must have the values that were used in training (models/tasks/objective.h).
 struct ReadingOptions {
-    bool causal = false;  // true: a token of a source sees only earlier tokens; false: the whole source
+    bool causal = false;  // true: a token of a source sees itself and earlier tokens; false: the whole source
     int source_type = 0, target_type = 1;  // segment ids
     int target_start = -1;                 // position of a target's first token; -1: directly after the source
     int longest = 64;                      // maximum number of generated tokens
@@ -36,8 +36,8 @@ class UniLmDecoder : public SourceReader {
 
   private:
     const ReadingOptions options_;
-    // Inputs of the ops of read(). They must outlive the tape's step. edge_ has copies of the input rows
-    // whose indices are in edge_rows_.
+    // Inputs of the ops of read(). They must outlive the tape's step. edge_ has copies of the input rows whose indices
+    // are in edge_rows_ (see below).
     TokenRows rows_, edge_;
     SegmentGraph graph_, edge_graph_;
     LayerGraphs masks_;

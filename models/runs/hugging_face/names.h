@@ -51,7 +51,7 @@ struct FamilyTensors {
     const std::vector<TensorNames>&embedding, &layer, &head;
 };
 
-// A family of Hugging Face models, and the options by which its stacks differ from those of other families.
+// A family of Hugging Face models, and the options by which its stacks differ from the stacks of other families.
 struct HuggingFaceFamily {
     // type: model_type in config.json; the names of tensors outside the head begin with the type and a dot. title: the
     // name in messages. architecture: the entry of `architectures` in config.json.

@@ -23,9 +23,9 @@ struct TokenChoice {
     // Number of tokens of the new model if the old model has `rows` tokens.
     int size(int rows) const { return kept(rows) + int(compounds.size()); }
     // Throws BadInput unless these four conditions hold. All ids in `keep` are ids of the old model. All ids in
-    // `compounds` are new ids of kept tokens. If a list in `compounds` is empty, `unk` is a kept token. keep[0] is
-    // `pad` or, if `pad` is -1, `told`. `rows` is the number of tokens of the old model, and `told` is pad_token_id of
-    // its config.json.
+    // `compounds` are new ids of kept tokens. If a list in `compounds` is empty, `unk` is a kept token. If `keep` is
+    // not empty, keep[0] is `pad` or, if `pad` is -1, `told`. `rows` is the number of tokens of the old model, and
+    // `told` is pad_token_id of its config.json.
     void check(int rows, int told) const;
 };
 
