@@ -9,9 +9,9 @@ namespace {
 int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
 // Returns the lengths of the inert (padding) documents, which follow the real documents of a batch. `rows` and
-// `documents` are the numbers of real rows and documents. The number of real and inert rows together is a multiple of
-// pad_to, and the number of real and inert documents together is a multiple of 8. Each inert document has one row,
-// except the last: it has all other padding rows, which are at least `at_least` rows, for the padding labels.
+// `documents` are the numbers of real rows and documents. The total number of rows, real and inert, is a multiple of
+// pad_to. The total number of documents is a multiple of 8. Each inert document has one row, except the last: it has
+// all other padding rows, which are at least `at_least` rows, for the padding labels.
 std::vector<int> fillers(int rows, int documents, int at_least, int pad_to) {
     std::vector<int> lengths(rounded_up(documents + 1, 8) - documents, 1);
     rows += int(lengths.size()) - 1;

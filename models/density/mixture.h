@@ -41,8 +41,8 @@ class GaussianMixture {
     static GaussianMixture fit(const View& x, int components, double floor, std::uint64_t seed);
 
     // Returns this mixture with its covariance S multiplied by a factor from 1 to 100. The factor maximises the
-    // likelihood of the held-out rows x(N,D), f32. It is needed because the rows used in the fit are close to the means
-    // if there are many components, so S underestimates how far other rows deviate from the means.
+    // likelihood of the held-out rows x(N,D), f32. It is needed if there are many components: the rows used in the fit
+    // are then close to the means, so S underestimates how far other rows deviate from the means.
     GaussianMixture widened(const View& x) const;
 
     // Returns log p of every row of x(N,D), f32, in nats.

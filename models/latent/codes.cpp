@@ -27,9 +27,9 @@ class Points : public Latent {
         read_code(z, parts.data());
         write_code(parts.data(), z);
     }
-    // On entry, z holds standard normal numbers; on return, z is a uniformly drawn point. The code of a point has one
-    // part, an index below code_choices(), for each group of D numbers of z. The first number of the group selects the
-    // part: the normal distribution function maps this number to a uniform number in (0, 1).
+    // On entry, z holds standard normal numbers; on return, z is a uniformly drawn point. z consists of groups of D
+    // numbers, and the code of a point has one part for each group: an index below code_choices(). The first number of
+    // a group selects its part: the normal distribution function maps this number to a uniform number in (0, 1).
     void draw(double* z) const override {
         const int n = code_choices(), D = options.size / code_parts();
         std::vector<int> parts;

@@ -52,7 +52,7 @@ struct Factors {
 
 // Returns the factors of w (n,n), by Gaussian elimination with partial pivoting.
 Factors factors_of(Numbers w, std::size_t n) {
-    std::vector<std::size_t> row(n);  // row[r]: index in the original w of the row that is now row r
+    std::vector<std::size_t> row(n);  // row[r]: which row of the original w is now row r
     for (std::size_t r = 0; r < n; r++) row[r] = r;
     for (std::size_t k = 0; k < n; k++) {
         std::size_t pivot = k;

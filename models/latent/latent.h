@@ -57,8 +57,8 @@ struct LatentSample {
     Tensor* kl = nullptr;    // (B) KL of each document in nats; null if it is constant (Latent::constant_kl)
     Tensor* kls = nullptr;   // (B,Z) the KL of each number of z; null unless free bits apply to each number of z
     Tensor* loss = nullptr;  // (B) further loss of each document, not scaled by kl_weight (vq: commitment); or null
-    // (B,2Z) the means, then the log variances of the prior, if the prior depends on the samples of the layers below
-    // (gaussian_chain, except in the lowest layer) or on the source (source_prior). Else null.
+    // (B,2Z) the means, then the log variances of the prior. Null unless the prior depends on the samples of the layers
+    // below (gaussian_chain, except in the lowest layer) or on the source (source_prior).
     Tensor* prior = nullptr;
     Tensor* chain = nullptr;  // gaussian_chain: (B,Z) the hidden state r from which `prior` is computed; or null
     Tensor* code = nullptr;   // vq: (B,groups) index of the codebook row that replaced each group of y; else null

@@ -79,8 +79,8 @@ struct Distribution {
     double spread = 0;     // the variance of density.fallen(t)
     double distance = 0;   // the mean of 1 - tanh t, that is, of 1 - w
     Numbers below, above;  // the probabilities that t is below and above each panel end
-    // Integrals of f(t) (s(t) - E[s]) over all t below, and above, each panel end, where f is the normalised density,
-    // s(t) = density.fallen(t), and E[s] is the mean of s.
+    // Integrals of f(t) (s(t) - E[s]) over all t below each panel end, and over all t above it. f is the normalised
+    // density, s(t) = density.fallen(t), and E[s] is the mean of s.
     Numbers moved_below, moved_above;
 
     Distribution(const Density& f, int panels)

@@ -35,10 +35,10 @@ class SegmentBuilder {
     // Skips the next `count` rows of key tensor source_: they are in no key segment, so no query sees them.
     void skip(int count) { row_ += count; }
     // Adds a query segment with the query rows [begin, end). `sees` lists the indices of the key segments that these
-    // rows see, in the order in which attention visits them; empty key segments are left out. A row sees those keys of
-    // the segment with the index `self` that `rule` allows, and all keys of the other listed segments. The segment
-    // `self` usually holds the keys of the query rows themselves; self = -1 means that `rule` applies to no segment.
-    // The overload without `begin` and `end` uses the rows of the key segment `self` as the query rows.
+    // rows see, in the order in which attention visits them; empty key segments are left out. In the segment with the
+    // index `self`, a row sees only the keys that `rule` allows. In the other listed segments, it sees all keys.
+    // Usually, segment `self` holds the keys of the query rows themselves; if self is -1, `rule` applies to no segment.
+    // The overload without `begin` and `end` uses the rows of key segment `self` as query rows.
     QuerySegment& look(int begin, int end, Rule rule, int self, const std::vector<int>& sees) {
         QuerySegment q;
         q.begin = begin;

@@ -110,8 +110,8 @@ SegmentGraph knowledge_mask(const Documents& documents, const std::vector<int>& 
 // sees the context, the true tokens of the spans below s, and the [MASK]s of span s.
 SegmentGraph pseudo_mask(const Documents& documents, const std::vector<int>& weight);
 
-// Sliding-window, dilated, strided and global attention. With a window, a row sees only those rows of its own segment
-// that the mask allows and that at least one of radius, stride and globals allows.
+// Sliding-window, dilated, strided and global attention. With a window, a row sees a row of its own segment only if the
+// mask allows it, and if at least one of radius, stride and globals allows it, too.
 struct Window {
     int radius = -1;   // rows at most radius * dilation rows away are seen; -1: this struct has no effect
     int dilation = 1;  // within the window, only rows at distances that are multiples of this are seen

@@ -106,9 +106,8 @@ MaskDetails example_details(const Documents& documents) {
             // Branch k is a fact about entity k, which is the source token 1 + k.
             more.branch.push_back(t < 0 ? -1 : t / 2);
             more.entity.push_back(t < 0 ? (i > 0 && i <= (d.target + 1) / 2 ? i - 1 : -1) : t / 2);
-            // weight: the source is context. The target consists of true tokens, each of which is a span of its own,
-            // and then of one [MASK] for each of these spans. If the target has an odd length, the last span has no
-            // [MASK].
+            // weight: the source is context. The target begins with true tokens; each of them is one span. Then one
+            // [MASK] per span follows. If the target has an odd length, the last span has no [MASK].
             int spans = (d.target + 1) / 2;
             more.weight.push_back(t < 0 ? 0 : t < spans ? t + 1 : -(t - spans + 1));
         }

@@ -32,7 +32,8 @@ class MaskWords {
     // Makes the mask of cross-attention. The queries are the rows of B, and the keys are the rows of A that B sees
     // according to the words.
     SegmentGraph cross(const Documents& documents) const;
-    // Whether the words name part 0 (the source A, or AB, the whole document) or part 1 (the target B).
+    // Whether the words name this part. Part 0 is the source A or, in a mask with the part AB, the whole document; part
+    // 1 is the target B.
     bool names(int part) const { return parts_[part].named; }
     // Checks that the mask suits an encoder, whose rows are A, and a decoder, whose rows are B. Throws BadUsage if the
     // mask has the part AB, if A sees B, or if B has over=all.

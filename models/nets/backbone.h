@@ -35,7 +35,7 @@ struct BackboneOptions {
     std::string ffn = "gelu";    // name of a feed-forward part (feed_forward_kinds()); the head has the same activation
     bool bias = true;            // whether linear layers and the head have biases
     bool head_bias = false;      // whether the head has biases even if `bias` is false
-    int kv_heads = 0;            // G, number of key/value heads, a divisor of `heads`; 0: `heads`
+    int kv_heads = 0;            // G, number of key/value heads, a divisor of `heads`; 0: equal to `heads`
     GeluKind gelu = GeluKind::erf;
     double eps = 1e-12;
     double deviation = 0.02;  // standard deviation of the initial weights

@@ -102,9 +102,9 @@ class InsertionTransformer : public TargetNet {
         s.h = tanh(tape, mixture_(tape, h, "mixture"), "tanh");  // (M,K E): K times E numbers per slot
         return s;
     }
-    // There are J choices. Choice j means that word words[j] is inserted into slot slots_of[j]. Returns, for each of
-    // the K components of the mixture, the logits of all choices, (J,K), and for each of the M slots the log-sum-exp of
-    // the logits of all words, (M,K).
+    // There are J choices. Choice j means that word words[j] is inserted into slot slots_of[j]. Returns two tensors,
+    // with one column per component of the mixture: the logits of all choices, (J,K), and the log-sum-exp of the logits
+    // of all words in each of the M slots, (M,K).
     ChosenLogits chosen(Tape& tape, const Slots& s, const std::vector<int>& slots_of,
                         const std::vector<int>& words) const {
         return chosen_logits(tape, s.h, words_, head_stack().word_bias(), s.bias, tape.ints(*s.documents),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The base class of models that predict the labels of a batch, whether the model is one stack or an encoder and a
-// decoder.
+// The base class of models that predict the labels of a batch. Such a model is one stack, or an encoder and a decoder.
 #pragma once
 #include "models/batch/batch.h"
 #include "models/nets/backbone.h"

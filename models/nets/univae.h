@@ -5,15 +5,15 @@
 // (the decoder half, under a causal mask). In the lower k = L - K layers, the halves do not see each other. At the
 // input of each of the upper K layers, Out(z) replaces the encoder half's row of [CLS]; z is a latent vector of Z
 // numbers, and Out is a linear map. The decoder half sees this row and no other row of the encoder half. All
-// information about the sentence therefore passes through the K vectors z_0 .. z_{K-1}. z_l is drawn from a
-// distribution that In(x) determines, where x is the row of [CLS] at the input of layer k + l and In is a linear map.
-// The layers with latents need not be the upper K layers: they can be chosen freely. In all other layers, the halves do
-// not see each other.
+// information about the sentence therefore passes through the K vectors z_0 .. z_{K-1}. Let x be the row of [CLS] at
+// the input of layer k + l. z_l is drawn from a distribution that In(x) determines; In is a linear map. The layers with
+// latents need not be the upper K layers: they can be chosen freely. In all other layers, the halves do not see each
+// other.
 //
-// Training uses the split form: an encoder pass through the layers below the last latent (by default, through layer
-// L-2), and a decoder pass that has one extra key and value per document in each layer with a latent. The joint form,
-// both halves as one sequence under one mask per layer, is the definition. Tests require that both forms are equal with
-// == in double. With K = 0, the model is a plain language model.
+// Training uses the split form, which has two passes. The encoder pass runs the layers below the last latent (by
+// default, through layer L-2). The decoder pass has one extra key and value per document in each layer with a latent.
+// The joint form is the definition: both halves are one sequence, with one mask per layer. Tests require that both
+// forms are equal with == in double. With K = 0, the model is a plain language model.
 //
 // A conditional model (Sohn, Lee & Yan 2015) reads pairs of a source and a target. Its encoder half reads both, so that
 // z ~ q(z | source, target). Its decoder half has UniLM's mask on the pair: the target sees the whole source. At the

@@ -11,8 +11,8 @@ namespace masquerade {
 template <class Settings, class Net, class Base = Run>
 class RunOf : public Base {
   public:
-    // `weights` is the file from which the weights will be loaded, or null. If it is not null, the shapes of the
-    // tensors in the file are checked before memory is allocated, and the parameters get no random initial values.
+    // `weights` is the file from which the weights will be loaded, or null. If it is null, the parameters get random
+    // initial values. Otherwise, the shapes of the tensors in the file are checked before memory is allocated.
     RunOf(const Settings& s, Vocabulary vocabulary, DType storage = DType::f32, Device device = Device::cpu,
           const TensorFile* weights = nullptr)
         : Base(s, std::move(vocabulary), storage, device),

@@ -123,9 +123,9 @@ class TargetRun : public Run {
                                 std::vector<Measure>& rows) const;
     // Returns an example whose source has a row for each token of the sentence, including [CLS] and [SEP].
     Example source_of(const Sentence& s) const;
-    // Returns the hidden state of each line, averaged over the line's tokens. `example` makes the rows of a line,
-    // give_masks() sets the masks of a batch, and read() returns the hidden states of the N rows of the batch, (N,C),
-    // where C is the model width. `stack` is the stack that computes these states.
+    // Returns the hidden state of each line, averaged over the line's tokens. `example` makes the rows of a line.
+    // give_masks() sets the masks of a batch. read() returns the hidden states of the N rows of the batch, (N,C), where
+    // C is the model width. `stack` is the stack that computes these states.
     std::vector<Numbers> mean_states(const Strings& lines, const Backbone& stack,
                                      const std::function<Example(const Sentence&)>& example,
                                      const std::function<void(Batch&)>& give_masks,

@@ -60,8 +60,8 @@ class Training {
 // Returns the default settings of a new run. The precision is bf16 if the device has instructions that multiply bf16,
 // because training is then faster and equally good; otherwise, it is f32.
 std::unique_ptr<RunSettings> default_settings(const Family& kind, Device device);
-// Returns the family whose name or objective is words[0], or the first family if there are no words or words[0] is a
-// setting (key=value). Throws BadUsage if no family matches.
+// Returns the family whose name or objective is words[0]. If there are no words, or if words[0] is a setting
+// (key=value), returns the first family. Throws BadUsage if no family matches.
 const Family& kind_of(const Strings& words);
 // Sets the settings in `words` (key=value). If words[0] names an objective, sets the setting `objective` to it.
 void apply_words(const Family& kind, const Strings& words, Config& config);

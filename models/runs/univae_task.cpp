@@ -45,8 +45,8 @@ std::vector<Metric> UniVaeTask::validate() {
 }
 
 // Returns the kinds of text that the post on UniVAE (Su 2021) shows: samples, reconstructions of held-out sentences,
-// and variants of these sentences. For a variant, the latents of the lower half of the latent layers, or the latent of
-// the top latent layer, are drawn anew before decoding.
+// and variants of these sentences. For a variant, some latents are drawn anew before decoding: the lower half of the
+// latent layers, or the top latent layer.
 std::string UniVaeTask::show(std::int64_t) {
     const int K = run_.model.options.latent_layers;
     const std::uint64_t seed = run_.settings.train.seed;

@@ -14,7 +14,7 @@ std::string first_words(std::string_view line, std::size_t n = 9);
 std::string first_characters(std::string_view line, std::size_t n = 9);
 
 // Finds the training source that is most similar to a given source. The similarity is the cosine of the two tf-idf
-// vectors (Salton & Buckley 1988), with the idf factor of scikit-learn, whose logarithm is smoothed:
+// vectors (Salton & Buckley 1988), with scikit-learn's smoothed idf factor:
 //
 //   v(s)[w]   = tf(s, w) * (1 + ln((1 + N) / (1 + df(w))))
 //   cos(s, t) = v(s) . v(t) / (|v(s)| |v(t)|)                  0 if a vector is 0

@@ -77,9 +77,9 @@ int span_length(Sequence& random, const ObjectiveOptions& o) {
 }
 
 // Draws spans until they contain the share o.hidden of the tokens, and returns them in the order of drawing. The first
-// word of a span is drawn uniformly from the words that are in no span yet. A span has length_of() words. It ends
-// earlier before a word of another span, before a token that cannot be hidden, such as [SEP], and when enough tokens
-// are drawn (Joshi et al. 2020, section 3.1).
+// word of a span is drawn uniformly from the words that are in no span yet. A span has length_of() words, or fewer in
+// three cases: the next word is in another span, the next token cannot be hidden (such as [SEP]), or enough tokens are
+// drawn (Joshi et al. 2020, section 3.1).
 template <class Length>
 std::vector<Places> drawn_spans(std::vector<Places> words, Length length_of, Sequence& random,
                                 const ObjectiveOptions& o) {

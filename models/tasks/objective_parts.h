@@ -17,8 +17,8 @@ int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& option
 // in [ ], and each fact follows in ( ): "[ marie curie ] ( born warsaw ) ( found radium ) worked in paris". These
 // brackets get no rows; all other brackets are ordinary tokens. Each fact, and also the rest of the sentence, starts at
 // the position after "curie": "born", "found" and "worked" have the same position. The rank of a word without facts is
-// -1. The words in the e-th pair of brackets [ ] have the rank e, and the words of the f-th fact of the sentence have
-// the rank -2 - f; e and f are counted from 0.
+// -1. The words in the e-th pair of brackets [ ] have the rank e. The words of the f-th fact of the sentence have the
+// rank -2 - f. e and f are counted from 0.
 Example tree_of(const Sentence& sentence, const ObjectiveOptions& options);
 
 // Makes an example for teacher forcing. The encoder reads the sentence. The decoder reads [CLS] and `wanted` without

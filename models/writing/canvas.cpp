@@ -81,8 +81,8 @@ std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canv
     return slots;
 }
 
-// Inserts the best token of each slot in `slots`, and keeps w.came up to date (for each token, the round in which it
-// was inserted). A closed slot stays closed; a slot that receives a token becomes two open slots.
+// Inserts the best token of each slot in `slots`. Also updates w.came, which has for each token the round in which it
+// was inserted. A closed slot stays closed; a slot that receives a token becomes two open slots.
 void insert(const std::vector<SlotScore>& scores, const std::vector<int>& slots, Canvas& canvas, Written& w) {
     std::vector<char> into(scores.size());
     for (int l : slots) into[l] = 1;

@@ -7,8 +7,8 @@
 
 namespace masquerade {
 
-// Encodes sources. Stores what the decoder's cross-attention needs, such as keys and values computed from the encoder's
-// output, in the decoding states of the decoder's layers.
+// Encodes sources. From the encoder's output, computes what the decoder's cross-attention needs, such as keys and
+// values, and stores it in the decoding states of the decoder's layers.
 class EncoderReader {
   public:
     // `encoder_masks` and `masks` are the masks that the setting `mask` defines for the encoder and for the decoder.

@@ -13,8 +13,8 @@ namespace masquerade {
 struct TokenChoice {
     Tokens keep;  // keep[i] is the old id of the token with the new id i; empty: all tokens are kept
     // Further tokens of the new model, which follow the kept tokens. compounds[i] lists kept tokens by their new ids.
-    // The embedding of further token i is the mean of the embeddings of these kept tokens or, if the list is empty, the
-    // embedding of [UNK].
+    // The embedding of further token i is the mean of the embeddings of the tokens in compounds[i]. If this list is
+    // empty, the embedding of [UNK] is used.
     std::vector<Tokens> compounds;
     int unk = -1;  // new id of [UNK], for empty lists in `compounds`; -1: there is no [UNK]
     int pad = -1;  // old id of the token whose embedding [PAD] gets; -1: pad_token_id of config.json
@@ -45,7 +45,8 @@ ChosenTokens simplified_tokens(const Vocabulary& vocabulary,
 
 // Chooses the tokens of `wanted`, in this order. `model` is the tokenizer of the old model. Tokens that the old model
 // lacks must come last; otherwise, throws BadInput. The tokenizer splits each of these new tokens into pieces. The
-// embedding of a new token is the mean over its pieces that are kept or, if no piece is kept, the embedding of [UNK].
+// embedding of a new token is the mean of the embeddings of its kept pieces. If no piece is kept, the embedding of
+// [UNK] is used.
 ChosenTokens wanted_tokens(const WordPiece& model, const Vocabulary& wanted);
 
 // Returns the first `rows` tokens of a vocabulary, which are the tokens of a model whose embedding has `rows` rows.
