@@ -42,7 +42,8 @@ void list_attention() {
     say("\n{:16}", "mask");
     const auto letter = [](const AttentionKind& kind) { return char('A' + (&kind - attention_kinds().data())); };
     for (const AttentionKind& kind : attention_kinds()) say("{}  ", letter(kind));
-    // reason why a mask is not supported -> letters of the kinds of attention with this reason, names of the masks
+    // Maps the reason why a mask is not supported to (the letters of the kinds of attention that give this reason, the
+    // names of the masks).
     std::map<std::string, std::pair<std::string, std::string>> reasons;
     for (const NamedMask& mask : named_masks()) {
         const Documents documents = {{6, 5}};

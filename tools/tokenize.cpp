@@ -15,7 +15,8 @@ void add_options(Options& app, TokenizeSettings& s) {
     auto count = [&](const char* name, int& value, const char* text) {
         return app.number(name, value, 1, 1'000'000'000, text);
     };
-    // An input even with --train, which writes this file: --train refuses to overwrite an existing file.
+    // The file is declared as an input, although --train writes it. No input can be lost, because --train refuses to
+    // overwrite an existing file.
     app.input("--vocab", s.vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder").required();
 
     app.heading("How text is read");
@@ -78,7 +79,7 @@ void run(const TokenizeSettings& s) {
 
 int main(int argc, char** argv) {
     TokenizeSettings settings;
-    Options given;  // a handle on the options, which later knows what the user gave
+    Options given;  // a handle on the options; after parsing, it knows which options the user gave
     auto setup = [&](Options& app) { add_options(given = app, settings); };
     auto body = [&](const Common&) {
         check(given, settings);

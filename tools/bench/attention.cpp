@@ -74,8 +74,8 @@ void run(Bench& bench, AttentionCase o) {
 AttentionWork::AttentionWork(const AttentionSizes& s, Device device) : graph(graph_of(s)), rule{s.heads, 0, {}, {}} {
     const std::int64_t N = s.documents * s.length, C = s.heads * s.size;
     product_work = double(visible_pairs(graph) * C);
-    // Returns a tensor of N rows that holds, side by side, C columns for each salt. attention.h gives the formula of
-    // the numbers, in which the salt makes the numbers of q, keys, values and dy differ.
+    // Returns a tensor of N rows, with C columns for each salt, side by side. The numbers follow the formula in
+    // attention.h. In the formula, q, keys, values and dy have different salts, so that their numbers differ.
     const auto filled = [&](const std::vector<int>& salts) {
         std::vector<float> numbers;
         for (std::int64_t row = 0; row < N; row++)

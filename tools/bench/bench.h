@@ -41,8 +41,9 @@ struct OwnedTensor {
 };
 OwnedTensor make_tensor(const Shape& shape, DType type, Device device, const std::vector<float>& numbers = {});
 
-// The difference between two calls of memory_taken(), in bytes, is the memory that was taken in between. On the CPU,
-// memory_taken() is the peak memory of the process since forget_peak(); on a GPU, it is minus the free memory.
+// The difference between the results of two calls of memory_taken(), in bytes, is the memory that the program took
+// between the calls. On the CPU, memory_taken() returns the peak memory of the process since forget_peak(). On a GPU,
+// it returns -1 times the free memory of the GPU.
 std::int64_t memory_taken(Device device);
 void forget_peak();
 
@@ -67,7 +68,7 @@ class Bench {
     // and returns lines to print after it.
     void measure(Json row, Json about, const std::function<double()>& seconds,
                  const std::function<std::string(Json&)>& more = {});
-    // add() adds a row that the case has measured itself, and prints `line`. show() only prints a text.
+    // add() adds a row that the case has measured without measure(), and prints `line`. show() only prints a text.
     void add(const Json& row, const std::string& line);
     void show(const std::string& text) const;
     void end(bool complete);

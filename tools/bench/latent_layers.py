@@ -5,14 +5,16 @@
     ./generate RUN --vectors vectors.npy < sentences.txt
     tools/bench/latent_layers.py vectors.npy labels.txt 4 110       # one label for each sentence; 4 latent layers, kappa 110
 
-The vectors are means on spheres. Noise of variance 1 / kappa turns them into samples, nearly those of `vmf`, so that
-information that only the mean has does not count. Prints, with the accuracies in percent on every fifth line:
+For each latent layer, a vector contains the mean of the latent, a point on a sphere. The program adds normal noise of
+variance 1 / kappa to each number, so that the vectors are nearly samples of the latent kind `vmf`. Information that is
+lost in the noise therefore does not count. The classifiers are tested on every fifth line and trained on the other
+lines; accuracies are in percent. Prints:
     most frequent      accuracy if the most frequent class is always the answer
     layers, all        accuracy of a linear classifier on each latent layer, and on all layers together
     best less second   accuracy of the best layer minus accuracy of the second-best layer
     best number        largest mutual information of one number and the label, as a fraction of the label's entropy; a
                        number is divided into 20 intervals with equally many sentences
-    gap                mutual information gap (Chen et al. 2018): `best number` minus the same of the second-best number
+    gap                mutual information gap (Chen et al. 2018): `best number` minus the value of the second-best number
 """
 import sys
 

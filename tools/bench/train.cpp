@@ -61,10 +61,10 @@ Json check(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& w
     return about;
 }
 
-// Measures how long the ops of a step take: for each name of an op, the time of all its calls, forward and backward, as
-// the mean of several steps. Adds these times, the time of the optimiser and the rest of the step to `row` and, as
-// lines of text, to `said`; the longest times come first, and the rest comes last. Returns the multiply-adds of the
-// linear layers and of the loss in one step.
+// Measures how long each op takes in a step: the time of all calls of the op, forward and backward, as the mean of
+// several steps. Adds these times, the time of the optimiser and the rest of the step to `row`, and to `said` as lines
+// of text. The times are sorted, longest first, but the rest comes last. Returns the multiply-adds of the linear layers
+// and of the loss in one step.
 double profile(MarkTraining& training, double budget, Json& row, std::string& said) {
     StepProfile profile;
     training.trainer.observe(&profile);

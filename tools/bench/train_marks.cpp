@@ -23,8 +23,8 @@ struct Row {
     const char* name;
     Kind kind;
     Sizes sizes;
-    // sentences: number per batch; if it is 0, the batch has as many sentences as fit into `tokens` tokens or, for
-    // Kind::settings, into the default of the setting batch_tokens.
+    // sentences: the number of sentences per batch. If it is 0, the batch has as many sentences as fit into `tokens`
+    // tokens. For Kind::settings, the limit is the default of the setting batch_tokens instead of `tokens`.
     int sentences, tokens;
     bool on_cpu, on_gpu;  // whether this model is measured by default on a CPU or a GPU
 };

@@ -160,7 +160,8 @@ class Model(nn.Module):
 
 
 class Bert:
-    """Documents of equal length; the second half of each is causal and sees the first half."""
+    """Documents of equal length. The first half of each document is bidirectional and does not see the second half. The
+    second half is causal and sees the first half."""
 
     def __init__(self, sizes, batch):
         self.ids = torch.tensor(batch["ids"])
@@ -307,7 +308,8 @@ class Training:
                 to.copy_(torch.frombuffer(data, dtype=torch.float32).view(to.shape))
 
             for name, p in self.model.named_parameters():
-                name = name.replace(".kind.", ".type.").replace(".into.", ".in.")  # type and in cannot be attributes
+                # `type` is a method of nn.Module and `in` is a keyword, so these attributes have other names here.
+                name = name.replace(".kind.", ".type.").replace(".into.", ".in.")
                 if "joined" in name:
                     width = self.request["sizes"]["width"]
                     read(name.replace("joined", "query"), p[:width])

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # format.sh [check]: formats all C++ and CUDA code with .clang-format. `check` changes nothing, but lists the files that
-# would change and fails if there are any. Other versions of clang-format break lines differently, so they are refused.
+# would change and fails if there are any. Only version 14 of clang-format is accepted, because other versions break
+# lines differently.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 # tools/make/grade.sh FOLDER...: prints the points, one line per submission and one column per lab that has a check. A
 # submission is a clone of the repository, or a folder with 02.cpp and so on. Only the files that the student had to
-# write are used. The checks are those of this tree, so editing a check has no effect; an edited check is reported. A
-# submission is untrusted, so it never runs in the process of the check. Each file is copied to its own folder, compiled
-# there without access to other submissions (docs/labs/remote/confine.cpp), and run as a process that can only compute
-# and answer the questions of the check (docs/labs/remote/cage.h). Limits: 2 GiB and LAB_SECONDS (default 60) to run; 2
-# GiB and LAB_COMPILE_SECONDS (default 60) to compile. LAB_CHECKS: a folder with compiled checks, NN/check.o.
+# write are used, with the checks of this tree. If a submission contains an edited check, the edit has no effect, and it
+# is reported. A submission is untrusted, so it never runs in the process of the check. Each file is copied to its own
+# folder, compiled there without access to other submissions (docs/labs/remote/confine.cpp), and run as a process that
+# can only compute and answer the questions of the check (docs/labs/remote/cage.h). A run may use 2 GiB and LAB_SECONDS
+# (default 60). A compilation may use 2 GiB and LAB_COMPILE_SECONDS (default 60). LAB_CHECKS: a folder with compiled
+# checks, NN/check.o.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 [ $# -gt 0 ] || { echo 'usage: tools/make/grade.sh FOLDER...' >&2; exit 2; }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # tools/make/lab.sh NN CHECK FILE PROGRAM: compiles FILE, which a student wrote for lab NN, together with CHECK (a .cpp
-# or .o file) to PROGRAM. docs/labs/NN/flags, if it exists, replaces the flag -O0; the word "library" in it links the
-# engine, which `make` must have built.
+# or .o file) to PROGRAM. The compiler's flag is -O0. If docs/labs/NN/flags exists, the flags in this file replace -O0.
+# If the file contains the word "library", the program is linked with the engine, which `make` must have built.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 flags=-O0

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# units.sh FOLDER MOST FILE...: cuts the files (.cpp) of each folder, in the order given, into units of up to MOST files,
-# which are compiled together. Writes a unit as FOLDER/FIRST+COUNT.cpp, where FIRST is its first file; it includes its files. A
-# unit of one file is that file. Prints the units, without .cpp.
+# units.sh FOLDER MOST FILE...: groups source files (.cpp) into units; the files of a unit are compiled together. A unit
+# has up to MOST files, which lie in the same folder and follow each other in the list. For each unit of several files,
+# writes FOLDER/FIRST+COUNT.cpp, which includes all files of the unit. FIRST is the path of the first file without .cpp,
+# and COUNT is the number of files. A unit of one file needs no new file: it is the file itself. Prints the units,
+# without .cpp.
 set -euo pipefail
 to=$1 most=$2
 shift 2
 printf '%s\n' "$@" | awk -v to="$to" -v most="$most" '
-    # A test may use names that another test uses too, so it stands in a namespace of its own, below what it includes.
+    # Two tests in a unit may define the same name, so each test is included inside a namespace of its own. The headers
+    # that a test includes are included before this namespace, so that their contents are outside of it.
     function included(path,   line, before, name) {
         if (path !~ /_test\.cpp$/) return "#include \"" path "\"\n"
         while ((getline line < path) > 0) if (line ~ /^#include/) before = before line "\n"
@@ -28,7 +31,7 @@ printf '%s\n' "$@" | awk -v to="$to" -v most="$most" '
             old = ""
             while ((getline line < path) > 0) old = old line "\n"
             close(path)
-            if (old != text) {  # a unit that is as it was keeps its time
+            if (old != text) {  # an unchanged unit keeps its modification time, so that make does not recompile it
                 if (!made[folder]++) system("mkdir -p \"" to "/" folder "\"")
                 printf "%s", text > path
                 close(path)
