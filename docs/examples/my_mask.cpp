@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A mask of one's own: a language model whose rows see a few rows before them and the first row of the sentence, by the
-// segments of the engine; drawn, compared with a rule, and trained under.
+// Defines a new mask with the engine's segments: in a language model, each row sees itself, a few rows before it, and
+// the first row of the sentence. The program draws the mask, compares it with a rule for pairs of rows, and trains a
+// small model under the mask.
 #include <cstdio>
 
 #include "engine/tensor/numbers.h"
@@ -24,7 +25,8 @@ int main() {
     const std::string picture = draw_graph(sink_mask(one, 2), names, {names});
     std::printf("%s", picture.c_str());
 
-    // The same, asked of every pair of rows: slow, and what it means.
+    // Builds the same mask from a rule that is asked for every pair of rows. The rule is slow, but it is the definition
+    // of the mask.
     const SegmentGraph rule =
         bits_mask(one, [](int row, int key) { return key <= row && (row - key <= 2 || key == 0 || row == 0); });
     if (draw_graph(rule, names, {names}) != picture) return std::printf("the two differ\n"), 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// UniVAE on a text of your own, one sentence a line: ./my_model TEXT. Without one it learns the built-in questions.
+// ./my_model TEXT trains UniVAE on a text file with one sentence per line. Without TEXT, it trains on the built-in
+// questions.
 #include <cstdio>
 
 #include "models/runs/training.h"

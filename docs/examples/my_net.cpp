@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A net of one's own on the tape: the next word from the two before, and AdamW.         Bengio et al. 2003
+// Defines a new net on the tape, which predicts the next word from the two words before it, and trains the net with
+// AdamW. Source: Bengio et al. 2003.
 #include <cstdio>
 
 #include "engine/nn/layers.h"
@@ -9,7 +10,7 @@
 using namespace masquerade;
 
 struct TwoWords {
-    Tensor* words;  // (V,C), for reading and for the head
+    Tensor* words;  // (V,C): the embedding table, which is also the matrix of the output layer
     Linear before, last, mix;
     TwoWords(Parameters& p, int V, int C)
         : words(p.add("words", {V, C}, {Init::normal, 0.3})),
@@ -30,7 +31,7 @@ struct TwoWords {
 };
 
 int main() {
-    // A word is a number; the next one is the sum of the two before, modulo 11.
+    // A word is a number from 0 to 10. The next word is the sum of the two words before it, modulo 11.
     std::vector<int> a, b, next;
     for (int i = 0; i < 11; i++)
         for (int j = 0; j < 11; j++) {

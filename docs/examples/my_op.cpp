@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An op of one's own, outside the engine: y = x sigmoid(x), and the ladder that every op of the engine climbs.
+// Defines a new op outside the engine, y = x sigmoid(x), and runs the checks on it that every op of the engine passes
+// (the ladder, engine/check/ladder.h).
 #include <cstdio>
 
 #include "engine/check/ladder.h"
@@ -10,7 +11,8 @@
 using namespace masquerade;
 using namespace masquerade::cpu;
 
-// The formulas, once: float, double, bf16 and the complex numbers of the gradient check instantiate them.
+// The formulas are written once, as templates. They are instantiated with float, double and, for the gradient check,
+// complex numbers; bf16 is computed in float.
 template <class A>
 HD A sigmoid(A x) {
     return A(1) / (A(1) + exp_of(-x));
@@ -44,7 +46,7 @@ void swish_backward(View dy, View x, Grad dx) {
     });
 }
 
-// One row of a table, as the engine's own ops have it.
+// Describes the op for the ladder, in the same form as the rows of the engine's own table of ops.
 ladder::Op swish() {
     return {"swish", [](ladder::Sizes n) {
                 ladder::Case c;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The report of a lab's check: which parts hold, which do not, what was seen, and the points; never how to do it.
-// The grader runs a check in a process of its own, and the student's functions in another one (docs/labs/remote).
+// The report of a lab's check. It says which parts of the lab are right, what is wrong in the other parts, and how many
+// points the student has. It never says how to solve the lab.
+// The grader runs the check in one process and the student's functions in another process (docs/labs/remote).
 #pragma once
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,16 +15,18 @@
 #include <vector>
 
 using Numbers = std::vector<double>;
-constexpr double stood_before = 7.5;  // what stands in the memory of results beforehand
+constexpr double stood_before = 7.5;  // before a call, the memory of results is filled with this number
 
-// Numbers on both sides of each array that the check reads after a call, too.
+// The check also reads some numbers next to an array after a call: `before` numbers in front of the array and `behind`
+// numbers after its end. These numbers must not have changed.
 struct Beside {
     std::size_t before = 0, behind = 0;
 };
 inline Beside beside;
 
-// Where the student's functions run in another process: the seconds that they took there beyond those that this process
-// took to call them, and what measures their memory.
+// Used only if the student's functions run in another process. `elsewhere` is the processor time, in seconds, that
+// these functions took there minus the time that this process took to call them. memory_elsewhere(f) returns the
+// memory, in bytes, that the other process takes for f; null if there is no other process.
 inline double elsewhere = 0;
 inline std::size_t (*memory_elsewhere)(const std::function<void()>&) = nullptr;
 
@@ -33,25 +36,28 @@ inline std::string number(double x) {
     return s;
 }
 
-// a = factor b + plus, to nine digits
+// Returns whether a = factor b + plus, to about nine digits.
 inline bool alike(const Numbers& a, const Numbers& b, double factor = 1, double plus = 0) {
     for (std::size_t i = 0; i < a.size(); i++)
         if (!(std::fabs(a[i] - factor * b[i] - plus) <= 1e-9 * (1 + std::fabs(factor * b[i])))) return false;
     return true;
 }
 
-// One result, in any case or in a special one that leaves something without effect.
+// A result of the student, and the correct result. `where` names the case. In a special case, a part of the formula has
+// no effect, so a mistake in this part does not show; the general case has an empty name.
 struct Result {
     std::string where;
     Numbers found, right;
-    double factor() const {  // of what should be, where it is one
+    // Returns the ratio found / right of the first number that should not be 0; 0 if all numbers should be 0.
+    double factor() const {
         for (std::size_t i = 0; i < right.size(); i++)
             if (std::fabs(right[i]) > 1e-12) return found[i] / right[i];
         return 0;
     }
 };
 
-// A wrong result is described by the cases in which it is right; a right one gives nothing.
+// Returns a description of what is wrong in `any`, the result in the general case; "" if it is right. The description
+// includes the special cases in which the student's result is right, or wrong by a factor.
 inline std::string wrong(const std::string& name, const Result& any, const std::vector<Result>& cases) {
     const Numbers &found = any.found, &right = any.right;
     if (alike(found, right)) return "";
@@ -75,7 +81,8 @@ inline std::string wrong(const std::string& name, const Result& any, const std::
     return anywhere ? s : s + "wrong in all special cases that were tried\n";
 }
 
-// Runs f in a process of its own, so that other parts still run if that one ends by a fault. Gives what f says.
+// Runs f in a child process, so that other parts of the check still run if f crashes. Returns the result of f or, if
+// the child process has crashed or taken more than `seconds` seconds, a message that says so.
 inline std::string alone(unsigned seconds, const std::function<std::string()>& f) {
     int ends[2];
     if (pipe(ends) != 0) return "no pipe";
@@ -83,7 +90,7 @@ inline std::string alone(unsigned seconds, const std::function<std::string()>& f
     const pid_t child = fork();
     if (child == 0) {
         alarm(seconds);
-        const std::string said = f() + "\n";  // the last line end tells that f has ended
+        const std::string said = f() + "\n";  // the final line feed shows that f has returned
         _exit(write(ends[1], said.data(), said.size()) == ssize_t(said.size()) ? 0 : 1);
     }
     close(ends[1]);
@@ -103,7 +110,8 @@ class Lab {
   public:
     explicit Lab(const char* title) { std::printf("%s\n", title); }
 
-    // `seen` gives what is wrong, in lines, or nothing where the part holds.
+    // Runs one part of the check and prints its points. seen() returns lines that say what is wrong, or "" if the part
+    // is right.
     void part(int points, const char* name, const std::function<std::string()>& seen) {
         const std::string wrong = seen();
         all_ += points;
@@ -119,7 +127,7 @@ class Lab {
         }
     }
 
-    // To be returned by main: 0 where all parts hold.
+    // Prints the sum of the points. Returns the exit status for main(): 0 if all parts are right, 1 otherwise.
     int status() const {
         std::printf("%d of %d points\n", got_, all_);
         return got_ == all_ ? 0 : 1;

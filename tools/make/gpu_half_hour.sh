@@ -6,8 +6,8 @@
 #   4  runs the items that failed so far in OUT, or the items NAME, again in several ways that help to find the cause
 #   5  the kernels of a few training steps, profiled by Nsight Compute
 # Longer stages: test, every op under compute-sanitizer (make gpu-test); bench, all settings of PyTorch (gpu-bench).
-# A stage writes at most 8 files to OUT: stage-N.log, stage-N.json, stage-N-MEASUREMENT.json. Each of them is complete at
-# any time.
+# A stage writes at most 8 files to OUT: stage-N.log, stage-N.json, stage-N-MEASUREMENT.json. Each file is complete
+# at any time.
 # PACK: the folder of the programs, by default build/gpu-pack (gpu_pack.sh) or build/release. Programs that do not start
 # are built.
 # Environment: GPU_PYTHON, a Python with torch; GPU_SECONDS, seconds per stage; GPU_LIMIT, seconds per case; GPU_JOBS,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 1. The truth is the model written once more, with plain loops over complex numbers, and the complex
-// step through it. A wrong gradient is described by where it is right, and by what would have to be a constant for it
-// to be right.
+// The check of lab 1. The correct results come from a second version of the model, which has plain loops over complex
+// numbers, and from the complex step through this version. For a wrong gradient, the check reports the cases in which
+// the gradient is right. If treating some tensor as a constant would explain the error, the check also names this
+// tensor.
 #include <algorithm>
 #include <complex>
 #include <random>
@@ -24,7 +25,7 @@ std::vector<Matrix*> values_of(Model& m) {
             &m.lse_words,  &m.loss,       &m.h1,         &m.token1,     &m.bias1};
 }
 
-// A model with numbers, and a batch for it.
+// A model with random parameters, and a batch for it.
 struct Case {
     std::string name;
     Model m;
@@ -61,7 +62,8 @@ std::vector<Case> special(unsigned seed = 17) {
     return cases;
 }
 
-// Tensors at one of the places where they are read, which can be taken as a constant there.
+// Places at which a tensor is read. loss_of() can treat the tensor as a constant at one of these places; elsewhere, the
+// tensor stays a variable. A student who forgets a part of a gradient gets the gradient of such a loss.
 const char* const reads[] = {"the residual x of s1",
                              "the x that norm1 reads",
                              "the residual s1 of s2",
@@ -72,9 +74,9 @@ const char* const reads[] = {"the residual x of s1",
                              "the token that is the last matrix"};
 constexpr int nothing = -1;
 
-// The loss, from the numbers of all parameters in the order of Model::parameters(); what was made on the way goes to
-// `made`.
 using Made = std::vector<std::pair<const Matrix Model::*, Rows>>;
+// Returns the loss. `p` has the numbers of all parameters, in the order of Model::parameters(). `constant` is an index
+// into `reads`, or `nothing`. If `made` is not null, it receives the values that the forward computed.
 Complex loss_of(const Sizes& size, const Batch& batch, const Rows& p, int constant, Made* made = nullptr) {
     const auto read = [&](int place, const Rows& x) {
         Rows y = x;
@@ -116,7 +118,7 @@ Complex loss_of(const Sizes& size, const Batch& batch, const Rows& p, int consta
     const Rows n1 = norm(p[1], p[2], read(1, x)), q = linear(p[3], p[4], read(4, n1)),
                kv = linear(p[5], p[6], read(5, n1));
     Rows attended;
-    std::size_t first = 0;  // row of the document
+    std::size_t first = 0;  // first row of the document
     for (const Document& d : batch.documents) {
         for (std::size_t i = first; i < first + std::size_t(d.source + d.target); i++) {
             Row y(C);
@@ -173,7 +175,7 @@ Rows numbers_of(Case& c) {
         p.emplace_back(each->numbers.get(), each->numbers.get() + each->shape.count());
     return p;
 }
-// The gradients of the parameters named, one after the other.
+// truth() and students() return the gradients of the parameters with these names, one after the other.
 using Names = std::vector<std::string>;
 bool among(const Names& names, const std::string& path) {
     return std::find(names.begin(), names.end(), path) != names.end();
@@ -191,7 +193,8 @@ Numbers truth(Case& c, const Names& names, int constant = nothing) {
     return g;
 }
 
-// The student's step over memory that held something.
+// Fills the memory of all gradients with the number `before`, and the memory of all values with `stood_before`. Then
+// runs the student's forward and, if `both` is true, the student's backward. Returns the loss.
 double run(Case& c, double before, bool both) {
     for (Matrix* each : values_of(c.m)) std::fill_n(each->numbers.get(), each->shape.count(), stood_before);
     for (const auto& list : {values_of(c.m), c.m.parameters()})
@@ -208,7 +211,8 @@ Numbers students(Case& c, const Names& names, double before = stood_before) {
     return g;
 }
 
-// Each case has three models: of one number alone, every wrong one would be a multiple of the right one.
+// Each case has three models with different seeds, and so three losses. A single wrong loss would always be a multiple
+// of the right loss, and the report would show this factor as if it meant something.
 std::string of_loss() {
     Result found;
     std::vector<Result> cases;
@@ -255,7 +259,7 @@ bool loss_holds() {
 std::string of_gradients(const Names& names) {
     if (!loss_holds()) return "tried when the loss is right";
     Case any("", some);
-    Names bad;  // from the end of the model, as a backward comes along
+    Names bad;  // the wrong gradients, in the order of a backward: from the end of the model to its beginning
     for (auto name = names.rbegin(); name != names.rend(); ++name)
         if (!alike(students(any, {*name}), truth(any, {*name}))) bad.push_back(*name);
     if (bad.empty()) return "";

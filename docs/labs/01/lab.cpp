@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 1, for you to write: docs/labs/01-free-functions.md. `make lab LAB=01` says what holds.
+// Lab 1, for you to write. docs/labs/01-free-functions.md describes the task. `make lab LAB=01` checks your work.
 #include "docs/labs/01/lab.h"
 
 namespace lab {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 1: a small language model whose training step is to be written in lab.cpp, with the functions of engine/ops/ops.h
-// alone.
+// Lab 1: a small language model. Write its training step in lab.cpp. Use only the functions of engine/ops/ops.h.
 #pragma once
 #include <memory>
 #include <string>
@@ -12,8 +11,9 @@
 namespace lab {
 using namespace masquerade;
 
-// A tensor of doubles and its gradient. An op takes it where it wants a View; it takes d() for the gradient of what it
-// made, and stored() or added() where it is to write a gradient.
+// A tensor of doubles and its gradient. For a parameter of type View, pass the Matrix itself, or d() if the op wants
+// the gradient of its output. For a parameter of type Grad, pass stored() or added(): the op stores the gradient, or
+// adds it to the numbers that are there.
 struct Matrix {
     std::string path;
     Shape shape;
@@ -30,7 +30,7 @@ struct Linear {
     Linear(const std::string& path, int O, int I) : w(path + ".w", {O, I}), b(path + ".b", {O}) {}
 };
 struct Norm {
-    Matrix w, b, mean, rstd;  // mean and rstd are values: numbers of each row that the backward reads
+    Matrix w, b, mean, rstd;  // mean and rstd are not parameters: the forward writes them, and the backward reads them
     Norm(const std::string& path, int N, int C)
         : w(path + ".w", {C}), b(path + ".b", {C}), mean(path + ".mean", {N}), rstd(path + ".rstd", {N}) {}
 };
@@ -38,9 +38,9 @@ struct Norm {
 struct Sizes {
     int N, V, C, H, F;  // rows, words, width, heads, inner width
 };
-constexpr double eps = 1e-5;  // of the norms
+constexpr double eps = 1e-5;  // added to the variance in the norms
 
-// One pre-LN block, whose table of words is read twice: as the embedding and as the last matrix.
+// A model with one pre-LN block. The matrix `token` is used twice: as the embedding table and as the output matrix.
 //     x  = token[ids]
 //     s1 = x + output(attended),   attended = causal attention of q = query(n1) to kv = key_value(n1),   n1 = norm1(x)
 //     s2 = s1 + outer,             outer = down(a),   a = gelu(u) by erf,   u = up(n2),                  n2 = norm2(s1)
@@ -50,9 +50,10 @@ struct Model {
     Matrix token, bias;  // (V,C), (V)
     Linear query, key_value, output, up, down;
     Norm norm1, norm2, norm3;
-    // values, in the order in which the forward makes them
+    // The values, in the order in which the forward computes them.
     Matrix x, n1, q, kv, attended, lse, projected, s1, n2, u, a, outer, s2, h;
-    // h1, token1, bias1: gradients that the loss leaves to its backward
+    // h1, token1 and bias1 are gradients of h, token and bias, which cross_entropy_forward() computes and
+    // cross_entropy_backward() reads.
     Matrix losses, lse_words, loss, h1, token1, bias1;
 
     explicit Model(const Sizes& s)
@@ -93,20 +94,20 @@ struct Model {
     }
 };
 
-// Packed documents, of which each row predicts its target.
+// Packed documents. Each row has a token in `ids` and predicts the token at the same index of `targets`.
 struct Batch {
     Documents documents;  // for causal_mask
     std::vector<int> ids, targets;
-    Matrix weights;  // (N)
+    Matrix weights;  // (N): the weight of each row in the loss
 };
 inline Ints list(const std::vector<int>& numbers) { return {numbers.data(), std::int64_t(numbers.size())}; }
 
-// Makes all values and returns the loss.
+// Computes all values, and returns the loss.
 double forward(Model& m, const Batch& batch);
-// From the values that forward has left: the gradients of all parameters. Memory of gradients may hold anything
-// beforehand.
+// Computes the gradients of all parameters from the values that forward() has computed. The memory of the gradients may
+// contain any numbers before the call.
 void backward(Model& m, const Batch& batch);
-// parameter -= rate * gradient, for all parameters.
+// Computes parameter -= rate * gradient for all parameters.
 void update(Model& m, double rate);
 
 }  // namespace lab

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A model goes there and back with all of its numbers, so a call leaves there nothing that a later one needs.
+// Each call sends the whole model, with all its numbers, to the student's process, and takes it back. Therefore, the
+// student's process need not keep anything from one call to the next.
 #include "docs/labs/01/lab.h"
 #include "docs/labs/remote/both.h"
 #include "engine/ops/cpu/parallel.h"
 
 #ifndef LAB_JUDGE
-static const bool has_one_thread = (masquerade::set_threads(1), true);  // it may start no others
+static const bool has_one_thread = (masquerade::set_threads(1), true);  // the cage forbids starting threads
 #endif
 
 namespace lab {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 2. The truth is the complex step through the forward; what is wrong is described by where it is
-// right.
+// The check of lab 2. The correct gradients come from the complex step through the forward. For a wrong gradient, the
+// check reports the cases in which the gradient is right.
 #include <cmath>
 #include <complex>
 #include <random>
@@ -20,7 +20,7 @@ struct Case {
     Numbers x, dy, w;
 };
 
-// The loss sum dy y, whose gradient by y is dy.
+// Returns the loss, the sum of dy y over all numbers of y. Its gradient with respect to y is dy.
 Complex loss(const Case& c, const std::vector<Complex>& x, const std::vector<Complex>& w,
              const std::vector<Complex>& b) {
     Complex sum = 0;
@@ -35,7 +35,7 @@ Complex loss(const Case& c, const std::vector<Complex>& x, const std::vector<Com
     return sum;
 }
 
-// The gradients dx, dw, db.
+// The gradients dx, dw and db, in this order.
 struct Gradients {
     Numbers of[3];
 };
@@ -59,7 +59,7 @@ Gradients students(const Case& c) {
     return g;
 }
 
-// The rows of x, normed: mean 0 and variance 1.
+// Returns x with each row normalised to mean 0 and variance 1.
 Numbers normed(const Case& c) {
     Numbers n = c.x;
     for (int row = 0; row < c.N; row++) {
@@ -72,7 +72,8 @@ Numbers normed(const Case& c) {
     return n;
 }
 
-// Any numbers, and then such that something is left without effect.
+// Returns a case with random numbers. Each flag that is true removes the effect of one part of the formula: w is 1; eps
+// is 0; the rows of x have mean 0 and variance 1; dy w has mean 0 in every row; dy w is orthogonal to n in every row.
 Case some(const std::string& name, int N, bool w_is_1, bool no_eps, bool normal_rows, bool mean_0, bool across) {
     std::mt19937 random(7);
     std::normal_distribution<double> normal;
@@ -109,7 +110,8 @@ std::string seen(int k) {
         cases.push_back(result(c));
     const std::string s = wrong(name[k], result(some("", 3, false, false, false, false, false)), cases);
     if (s.empty() || k > 0) return s;
-    // A row of dx must sum to zero and be orthogonal to the normed row; r dy w alone is neither.
+    // If eps is 0, a row of dx must sum to zero and be orthogonal to the normalised row. dy w / sqrt(v), the term that
+    // a too simple backward returns, meets neither condition.
     const Case sharp = some("", 1, false, true, false, false, false);
     const Numbers dx = students(sharp).of[0], n = normed(sharp);
     double sum = 0, sum_of_g = 0, along = 0, along_of_g = 0, r = 0;

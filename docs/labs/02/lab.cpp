@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 2, for you to write: docs/labs/02-break-a-backward.md. `make lab LAB=02` says what holds.
+// Lab 2, for you to write. docs/labs/02-break-a-backward.md describes the task. `make lab LAB=02` checks your work.
 #include "docs/labs/02/lab.h"
 
 #include <cmath>

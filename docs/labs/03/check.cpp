@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 3. The truth is the complex step through the forward; what is wrong is described by where it is
-// right.
+// The check of lab 3. The correct gradients come from the complex step through the forward. For a wrong gradient, the
+// check reports the cases in which the gradient is right.
 #include <algorithm>
 #include <complex>
 #include <random>
@@ -19,7 +19,7 @@ struct Case {
     Numbers in[4];  // q, k, v, dy
 };
 
-// The loss sum dy o, whose gradient by o is dy.
+// Returns the loss, the sum of dy o over all numbers of o. Its gradient with respect to o is dy.
 Complex loss(const Case& c, const std::vector<Complex> (&in)[3]) {
     const auto at = [&](int row, int d) { return std::size_t(row * c.D + d); };
     Complex all = 0;
@@ -74,7 +74,8 @@ Case with_equal_rows(const std::string& name, int k) {
     for (std::size_t i = 0; i < c.in[k].size(); i++) c.in[k][i] = c.in[k][i % 4];
     return c;
 }
-// dy of every row at right angles to what the row reads, where all weights are alike.
+// Returns a case in which q is 0, so that each row gives equal weights to all rows that it sees. The row of dy is
+// orthogonal to the row of o.
 Case across() {
     Case c = some("q is 0 and dy at right angles to o", 5, 4);
     std::fill(c.in[0].begin(), c.in[0].end(), 0);
@@ -102,7 +103,7 @@ std::string seen(int which) {
                           zero("q is 0: all weights of a row are alike", 0), with_equal_rows("all keys are equal", 1),
                           with_equal_rows("all values are equal", 2), across(), zero("dy is 0", 3)})
         cases.push_back(result(c));
-    Case last = some("", 5, 4);  // of the last row, which sees all
+    Case last = some("", 5, 4);  // dy is 0 except in the last row, which sees all rows
     std::fill_n(last.in[3].begin(), 16, 0);
     last.name = "only the last row has a gradient";
     cases.push_back(result(last));

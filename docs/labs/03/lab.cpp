@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 3, for you to write: docs/labs/03-attention.md. `make lab LAB=03` says what holds.
+// Lab 3, for you to write. docs/labs/03-attention.md describes the task. `make lab LAB=03` checks your work.
 #include "docs/labs/03/lab.h"
 
 #include <cmath>

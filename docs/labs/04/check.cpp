@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 4. Every pair of rows of random batches is compared with a rule that knows source lengths and
-// positions alone, the engine's attention with sums over these pairs. What is wrong is described by halves of the text,
-// not by segments.
+// The check of lab 4. In random batches, the check compares every pair of rows with a rule, which knows only source
+// lengths and positions. It also compares the engine's attention with sums over the pairs that the rule allows. The
+// report describes errors by halves of the text ([CLS], the rest of the source, the target), not by segments.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -16,7 +16,7 @@ using namespace masquerade;
 namespace {
 
 struct Token {
-    int document, source, p;  // its document, the length of the source there, its position
+    int document, source, p;  // the token's document, the length of the document's source, the token's position in it
     std::string half() const { return p >= source ? "the target" : p == 0 ? "[CLS]" : "the rest of the source"; }
 };
 struct Case {
@@ -41,7 +41,8 @@ std::vector<Case> cases() {
     return all;
 }
 
-// A graph, and the rule that it stands for; the rule is asked for rows of one document.
+// A function that makes a graph, and the rule that the graph must follow. The rule is asked only for two rows of the
+// same document; may() forbids all other pairs.
 struct Mask {
     std::string name;
     SegmentGraph (*graph)(const Case& c);
@@ -64,7 +65,7 @@ const Mask masks[] = {{"prefix_lm", [](const Case& c) { return prefix_lm(c.docum
                            return one_way_rule(i, j, 0) && (i.half() != j.half() || std::abs(i.p - j.p) <= radius);
                        }}};
 
-// Two rows, how often the one reads the other, and whether it may.
+// Two rows, i and j; `times` says how often row i reads row j, and `may` says whether row i may read row j.
 struct Pair {
     Token i, j;
     int radius, times;
@@ -80,7 +81,9 @@ struct Pair {
         return "rows of " + i.half() + (times > 1 ? " read twice " : may ? " do not read " : " read ") + kind();
     }
 };
-// Finds the feature that all wrong pairs have; "just" if no right pair of the same halves has it.
+// If `right` is empty, returns "". Otherwise, looks for a feature that all wrong pairs have. Returns ", just where
+// FEATURE" if no right pair has it, and ", only where FEATURE" if some right pairs have it, too. If there is no such
+// feature, returns ", in some places".
 std::string where(const std::vector<Pair>& wrong, const std::vector<Pair>& right) {
     const std::pair<const char*, bool (*)(const Pair&)> features[] = {
         {"the document has no source", [](const Pair& p) { return p.i.source == 0; }},
@@ -113,7 +116,7 @@ std::string describe(const std::vector<Pair>& pairs) {
     }
     return s;
 }
-// All pairs of a case; times(i, j): how often row i of the batch reads row j.
+// Appends all pairs of rows of a case to `pairs`. times(i, j) says how often row i of the batch reads row j.
 template <class Times>
 void add_pairs(const Mask& mask, const Case& c, std::vector<Pair>& pairs, Times times) {
     const std::vector<Token> tokens = c.tokens();
@@ -122,11 +125,12 @@ void add_pairs(const Mask& mask, const Case& c, std::vector<Pair>& pairs, Times 
             pairs.push_back({tokens[i], tokens[j], c.radius, times(i, j), mask.may(tokens[i], tokens[j], c.radius)});
 }
 
-// Attention by the engine on some numbers, forward and backward: it throws where the graph does not fit.
-constexpr int C = 4, H = 2, D = C / H;
+constexpr int C = 4, H = 2, D = C / H;  // columns, heads, columns of a head
 View view(Numbers& x, int columns, const char* name) {
     return {x.data(), DType::f64, Device::cpu, {std::int64_t(x.size()) / columns, columns}, name};
 }
+// run() computes the engine's attention on random numbers, forward and backward. It throws if the graph does not fit
+// the tensors.
 struct Attention {
     Numbers q, kv, y;
     explicit Attention(std::size_t rows) : q(rows * C), kv(rows * 2 * C), y(rows * C) {
@@ -144,7 +148,7 @@ struct Attention {
         attention_backward(view(q, C, "dy"), view(q, C, "q"), read, view(y, C, "y"), view(lse, H, "lse"), graph, rule,
                            Grad{view(dq, C, "dq"), false}, Grads{Grad{view(dkv, 2 * C, "dkv"), false}});
     }
-    // Column c of row i, as a sum over the rows that `may` allows.
+    // Returns column c of row i of the output, as a weighted sum over the rows j for which may(j) is true.
     template <class May>
     double sum(std::size_t i, std::size_t c, May may) const {
         double total = 0, along = 0;
@@ -158,7 +162,7 @@ struct Attention {
     }
 };
 
-// Reads the student's graph row by row: which keys, how often, in what order.
+// Checks which keys each row reads in the student's graph, how often, and in which order.
 std::string of_graph(const Mask& mask) {
     std::vector<Pair> pairs;
     std::string s;
@@ -216,7 +220,7 @@ std::string of_attention() {
                 if (!(std::fabs(whole.y[i * C + k] - right) <= 1e-12))
                     once(mask.name + ": y is wrong in rows of " + tokens[i].half());
             }
-        for (std::size_t j = 0; j < tokens.size(); j++) {  // what may not be read may hold anything
+        for (std::size_t j = 0; j < tokens.size(); j++) {  // NaN in row j must not reach a row that may not read row j
             Attention poisoned(tokens.size());
             std::fill_n(poisoned.kv.begin() + std::ptrdiff_t(j * 2 * C), 2 * C, std::nan(""));
             poisoned.run(graph);
@@ -244,7 +248,7 @@ std::string of_predicate() {
     return any ? describe(pairs) : "no row reads a row: it is not written";
 }
 
-// Graphs of the engine, and one with rows that are in no segment.
+// Checks the student's picture() on graphs of the engine. In the last of them, some rows are in no segment.
 std::string of_picture() {
     const Mask drawn[] = {
         {"a document that is one segment", [](const Case& c) { return make_mask("AB full", c.documents); },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 4, for you to write: docs/labs/04-a-mask.md. `make lab LAB=04` says what holds.
+// Lab 4, for you to write. docs/labs/04-a-mask.md describes the task. `make lab LAB=04` checks your work.
 #include "docs/labs/04/lab.h"
 
 namespace masquerade {

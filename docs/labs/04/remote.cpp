@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A graph that comes back is read by the engine and by the check, so its indices are looked at first.
+// The engine and the check read the graph that the student's process returns. Therefore, looked_at() first checks that
+// all indices in the graph are in range.
 #include "docs/labs/04/lab.h"
 #include "docs/labs/remote/both.h"
 #include "engine/ops/cpu/parallel.h"
 
 #ifndef LAB_JUDGE
-static const bool has_one_thread = (masquerade::set_threads(1), true);  // it may start no others
+static const bool has_one_thread = (masquerade::set_threads(1), true);  // the cage forbids starting threads
 #endif
 
 namespace masquerade {

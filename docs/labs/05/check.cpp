@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 5. The truth is the formula and the complex step through it; what is wrong is described by where it
-// is right.
-// Lanes run one after the other, in an order that is drawn: a row that is their common work has the bits of one lane's
-// work.
+// The check of lab 5. The correct results come from the formula and from the complex step through it. For a wrong
+// result, the check reports the cases in which the result is right.
+// The check runs the lanes of a row one after the other, in random order. The row must have the same bits as if a
+// single lane had computed it.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,14 +17,14 @@ using namespace masquerade;
 
 namespace {
 
-constexpr double big = 1000;  // exp of it is no double any more
+constexpr double big = 1000;  // exp(big) overflows
 
 struct Case {
     std::string name;
     int N, F;
     Numbers x, dy;
 };
-// a and b of row n, column i
+// Returns the index in x of column i of row n: in half b if `b` is true, otherwise in half a.
 std::size_t at(const Case& c, int n, int i, bool b) { return std::size_t(n * 2 * c.F + (b ? c.F : 0) + i); }
 Case some(const std::string& name, int N = 4, int F = 5) {
     std::mt19937 random(13);
@@ -55,12 +55,12 @@ std::vector<Case> special() {
             with("a and b are equal", true, [](const Case& c, int n, int i) { return c.x[at(c, n, i, false)]; })};
 }
 
-// The truth, with s from the exponential that is at most 1.
+// Returns a s(a) b. To avoid overflow, computes s from exp(-a) or exp(a), whichever is at most 1.
 Complex swiglu(Complex a, Complex b) {
     const Complex e = std::exp(a.real() > 0 ? -a : a);
     return a * b * (a.real() > 0 ? 1.0 : e) / (1.0 + e);
 }
-// 0: da, 1: db, of rows of F numbers each; 2: y
+// Returns da (which = 0), db (1) or y (2); each has rows of F numbers.
 Numbers truth(const Case& c, int which) {
     Numbers all;
     for (int n = 0; n < c.N; n++)
@@ -72,11 +72,12 @@ Numbers truth(const Case& c, int which) {
     return all;
 }
 
-// The student's ops in type S: y, and dx over memory that held `before`. Behind each tensor stand further numbers.
+// Runs the student's ops in type S, and keeps y and dx. Before that, fills the memory of dx with `before`. Behind each
+// tensor are 64 further numbers, which the ops must not change.
 template <class S>
 struct Run {
     std::vector<S> x, dy, y, dx;
-    bool inside = true;  // nothing else was written
+    bool inside = true;  // whether the ops wrote nothing except y and dx
     View view(std::vector<S>& v, std::int64_t rows, std::int64_t columns, const char* path) {
         return {v.data(), dtype_of<S>, Device::cpu, {rows, columns}, path};
     }
@@ -120,7 +121,8 @@ std::string seen(int which) {
     return wrong(name[which], result(some("")), cases);
 }
 
-// Names what is not right yet: other types and large numbers are tried after that.
+// Returns a line that names the results that are not right yet, or "" if all are right. Other types and large numbers
+// are tried only when all are right.
 std::string waits() {
     std::string s;
     for (int k : {2, 0, 1})
@@ -128,7 +130,7 @@ std::string waits() {
     return s;
 }
 
-// Calls f in a process of its own: whether it ends by a fault.
+// Calls f in a child process. Returns whether a signal ended the child, as after a segmentation fault.
 bool dies(const std::function<void()>& f) {
     std::fflush(stdout);
     const pid_t child = fork();
@@ -165,7 +167,7 @@ std::string contract() {
     return s;
 }
 
-// Tensors that do not fit must be refused by an Error that names the tensor.
+// Checks that tensors with wrong shapes or types are refused with an Error that names the tensor.
 std::string refusals() {
     Numbers x(200), y(200), dx(200);
     std::vector<float> other(200);
@@ -177,7 +179,7 @@ std::string refusals() {
     struct Call {
         const char* what;
         View x, y;
-        Grad dx;  // where it is absent: of the forward
+        Grad dx;  // absent: the call is a forward
         const char* path;
     };
     const Call calls[] = {
@@ -201,7 +203,8 @@ std::string refusals() {
     return s;
 }
 
-// The same lines in other types: complex numbers pass through them, and float and bf16 round once at the end.
+// Checks the student's ops in another type. The results may differ from the exact results by about one rounding,
+// relative to the result (`share_of_result`), plus the rounding errors of float arithmetic.
 template <class S>
 std::string of_type(const char* type, double share_of_result) {
     Case c = some("", 40, 24);
@@ -270,7 +273,7 @@ std::string lanes() {
     std::string s;
     std::mt19937 random(3);
     const auto once = [&](const std::string& line) { s += s.find(line) == s.npos ? line + "\n" : ""; };
-    // rows, the last one first, each a call of its own
+    // Computes the rows one by one, each with its own call, from the last row to the first.
     Numbers y(whole.y.size()), dx(whole.dx.size());
     for (int n = c.N - 1; n >= 0; n--) {
         const auto row = [n](View v) { return rows_of(v, n, 1); };

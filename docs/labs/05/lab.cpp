@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 5, for you to write: docs/labs/05-an-op.md. `make lab LAB=05` says what holds.
+// Lab 5, for you to write. docs/labs/05-an-op.md describes the task. `make lab LAB=05` checks your work.
 #include "docs/labs/05/lab.h"
 
 namespace masquerade {
@@ -18,7 +18,7 @@ void swiglu_backward(View /*dy*/, View /*x*/, Grad /*dx*/) {}
 
 }  // namespace DEVICE
 
-// The check runs these lane by lane; leave them here.
+// The check runs these two functions lane by lane. Leave these lines here.
 template void swiglu_row<double, double>(Lane, const double*, double*, int);
 template void swiglu_row_grad<double, double>(Lane, const double*, const double*, double*, bool, int);
 

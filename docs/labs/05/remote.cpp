@@ -4,12 +4,12 @@
 #include "engine/ops/cpu/parallel.h"
 
 #ifndef LAB_JUDGE
-static const bool has_one_thread = (masquerade::set_threads(1), true);  // it may start no others
+static const bool has_one_thread = (masquerade::set_threads(1), true);  // the cage forbids starting threads
 #endif
 
 namespace remote {
 
-// A tensor goes there and back whole, with what stands behind it.
+// A tensor is sent to the student's process and back as a whole, with the numbers that are behind it in memory.
 using masquerade::Grad;
 using masquerade::View;
 #ifdef LAB_JUDGE

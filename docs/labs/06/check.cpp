@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 6. The truth is the figure, pair by pair, over one sequence of both halves. A wrong result is
-// described by its rows and by the models for which it is right. `leak` is tried with forwards that have a leak and
-// others that have none.
+// The check of lab 6. The correct results come from figure(), which computes the joint form pair by pair, over one
+// sequence of source and target. For a wrong result, the check reports which rows are right, and for which models all
+// rows are right. leak() is tried with forwards that have a leak and with forwards that have none.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// Differences from the figure, for the forwards that `leak` is tried with.
+// Ways in which a forward can differ from the joint form. Each of them gives a forward with which leak() is tried.
 enum class Fault {
     none,
     causal_source,
@@ -28,8 +28,10 @@ enum class Fault {
     after_source
 };
 
-// A pair of rows of the one sequence: the source has s = 0 and c = 0, the t-th row of the target s = 1 and c = t, from
-// 1 on.
+// Returns whether row i sees row j, for rows of the sequence of source (N rows) and target. Each row has two numbers: s
+// = 0 and c = 0 for a row of the source; s = 1 and c = t for the t-th row of the target, counted from 1. Row i sees row
+// j if both have the same s and row j does not have a larger c. If `upper` is true (a layer with a latent), all rows
+// also see [CLS], row 0.
 bool pair_sees(bool upper, std::size_t N, std::size_t i, std::size_t j) {
     const auto s = [&](std::size_t row) { return row >= N; };
     const auto c = [&](std::size_t row) { return s(row) ? row - N + 1 : 0; };
@@ -113,7 +115,7 @@ void clear(Rows& w) {
     for (Row& row : w) std::fill(row.begin(), row.end(), 0.0);
 }
 
-// Models and sizes for which something is left without effect.
+// Special cases: in each of them, some part of the model has no effect, so that a mistake in this part does not show.
 std::vector<Case> special() {
     std::vector<Case> all{usual("the source is [CLS] alone", 1), usual("the source has max_length tokens", 8),
                           usual("the target has one token", 5, 1), some("one layer has a latent", 6, 5, 1, 5, 4)};
@@ -157,10 +159,12 @@ bool same(const Rows& found, const Rows& right, double to = 1e-12) {
     return true;
 }
 
-// Gives the result of a student's function for a case; `right` is the truth.
+// Returns the result of a student's function for a case. `right` is the correct result.
 using Students = std::function<Rows(const Case& c, const Joint& right)>;
 
-// A wrong result is described by its right rows, and by the cases in which it is right; a right one gives nothing.
+// Returns a description of what is wrong in the results of `students`; "" if they are right. The description names the
+// rows that are right, and the special cases in which all rows are right. If `of_z` is true, the results are z,
+// otherwise y.
 std::string seen(const std::string& name, bool of_z, const Students& students) {
     const auto truth = [&](const Joint& right) { return of_z ? right.z : right.y; };
     const auto holds = [&](const Case& c) {
@@ -202,7 +206,7 @@ std::string seen(const std::string& name, bool of_z, const Students& students) {
     return "";
 }
 
-// A pair of rows, in words.
+// Returns a line about a wrong pair of the mask: `sees` says whether row i sees row j in the student's mask.
 std::string words(std::size_t N, std::size_t i, std::size_t j, bool sees) {
     const std::string row = i == 0 ? "[CLS]" : i < N ? "a token of the source" : "a token of the target";
     const std::string half = j < N ? "source" : "target";
@@ -236,7 +240,8 @@ std::string of_mask(Kind kind) {
     return std::accumulate(pairs.begin(), pairs.end(), std::string());
 }
 
-// Two documents are written in turn.
+// Computes y with the student's step(). Between the steps, writes a second document with another cache, which must not
+// change the result.
 Rows by_steps(const Case& c, const Joint& right) {
     Rows other = right.z, y;
     for (Row& row : other)
@@ -250,7 +255,8 @@ Rows by_steps(const Case& c, const Joint& right) {
     return y;
 }
 
-// Compares the keys and rows that were computed in each layer with those that somebody reads.
+// For each layer, compares the number of keys and rows that the student's function computes with the number that is
+// needed (`need`).
 std::string counted(const std::string& name, const std::function<Rows()>& students, const Rows& right,
                     const Work& need) {
     work = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 6, for you to write: docs/labs/06-univae.md. `make lab LAB=06` says what holds.
+// Lab 6, for you to write. docs/labs/06-univae.md describes the task. `make lab LAB=06` checks your work.
 #include "docs/labs/06/lab.h"
 
 Mask mask(Kind /*kind*/, std::size_t /*source*/, std::size_t /*target*/) { return {}; }

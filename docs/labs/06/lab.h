@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Lab 6: a small Transformer, which is given, and what is to be written in lab.cpp: UniVAE (Su 2021), joint and split.
-// A row has C numbers, a latent has Z. The upper K of the L layers have a latent. Rows, layers and latents count from
-// 0.
+// Lab 6: a small Transformer, which is given, and the functions that you write in lab.cpp: UniVAE (Su 2021) in its
+// joint form and in its split form. A row has C numbers, and a latent has Z numbers. Each of the upper K of the L
+// layers has a latent. Rows, layers and latents are counted from 0.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -15,7 +15,7 @@ using Row = std::vector<double>;
 using Rows = std::vector<Row>;
 using Tokens = std::vector<int>;  // a source begins with [CLS]
 
-// w x, of w (out,in) and x (in).
+// Returns the product of the matrix w (out,in) and the vector x (in).
 inline Row times(const Rows& w, const Row& x) {
     Row y(w.size(), 0.0);
     for (std::size_t i = 0; i < w.size(); i++)
@@ -32,24 +32,24 @@ struct Layer {
     Rows up, down;       // (F,C), (C,F)
 };
 
-// All that others may read of a row in one layer.
+// The key and the value of a row in one layer. Other rows can read nothing else of this row.
 struct Key {
     Row k, v;  // (C)
 };
 
-// Counts the calls of key_of and of output_of, by layer: the check reads it.
+// Counts the calls of key_of() (`keys`) and output_of() (`rows`) in each layer. The check reads these counts.
 struct Work {
     std::map<std::size_t, int> keys, rows;
 };
 inline Work work;
 
-// The key of the row x (C), at the input of the layer.
+// Returns the key and the value of x (C), an input row of the layer.
 inline Key key_of(const Layer& layer, const Row& x) {
     work.keys[layer.number]++;
     return {times(layer.k, x), times(layer.v, x)};
 }
 
-// The layer's output (C) for its input row x (C), which sees the keys `seen` and no other. Their order does not matter.
+// Returns the layer's output (C) for its input row x (C), which sees exactly the keys in `seen`, in any order.
 //     h = x + o sum_j p_j v_j,   p = softmax(q x . k_j / sqrt(C)),   output = h + down tanh(up h)
 // If there is no key, the sum is 0.
 inline Row output_of(const Layer& layer, const Row& x, const std::vector<Key>& seen) {
@@ -72,7 +72,7 @@ inline Row output_of(const Layer& layer, const Row& x, const std::vector<Key>& s
     return h;
 }
 
-// y = w x + b
+// The function y = w x + b.
 struct Affine {
     Rows w;
     Row b;
@@ -83,19 +83,20 @@ struct Affine {
     }
 };
 
-// z = in(row of [CLS]) has Z numbers, out(z) has C. A VAE draws z around in(...); here z is in(...) itself, its mean.
+// z = in(row of [CLS]) has Z numbers, and out(z) has C numbers. A VAE draws z from a distribution with the mean
+// in(...). In this lab, z is this mean itself.
 struct Latent {
     Affine in, out;
 };
 
 struct Model {
-    std::size_t max_length;       // of a source, and of a target
+    std::size_t max_length;       // the largest number of tokens of a source, and also of a target
     Rows tokens, positions;       // (V,C), (2 max_length,C)
     std::vector<Layer> layers;    // L
     std::vector<Latent> latents;  // K, 0 < K < L: latents[l] is at the input of layer L - K + l
 };
 
-// The input row (C) of a token at a position, counted from 0.
+// Returns the input row (C) of a token at a position. Positions are counted from 0.
 inline Row embed(const Model& model, int token, std::size_t position) {
     Row x = model.tokens[std::size_t(token)];
     add(x, model.positions[position]);
@@ -104,41 +105,43 @@ inline Row embed(const Model& model, int token, std::size_t position) {
 
 // ---- To be written ----
 
-// Who sees whom: mask[i][j] says that row i sees the key of row j. The rows of the source come first, and row 0 is its
-// [CLS]. Then come the rows of the target. In both kinds the source is bidirectional and the target is causal.
-//     independent   no half sees the other: the layers without a latent
-//     uniae         the target also sees [CLS], and no other row of the source: the layers with a latent
+// mask[i][j] says whether row i sees the key of row j. The rows of the source come first; row 0 is the [CLS] of the
+// source. The rows of the target follow. In both kinds of mask, the source is bidirectional and the target is causal.
+//     independent   for layers without a latent: neither half sees the other half
+//     uniae         for layers with a latent: the target also sees [CLS], but no other row of the source
 enum class Kind { independent, uniae };
 using Mask = std::vector<std::vector<bool>>;
 Mask mask(Kind kind, std::size_t source, std::size_t target);
 
-// The figure: both halves are one sequence. The source stands at the positions 0, 1, 2 ..., the target at max_length,
-// max_length + 1 ..., so that the place of the target does not tell the length of the source. At the input of each
-// layer with a latent, z_l is made from the row of [CLS], and Out_l(z_l) replaces this row. Then the layer runs.
-// Gives z (K,Z) and y, the last layer's output for the rows of the target.
+// The joint form: source and target are one sequence. The source has the positions 0, 1, 2 ..., and the target has the
+// positions max_length, max_length + 1 ..., so that the target's positions do not reveal the length of the source. At
+// the input of each layer with a latent, z_l is computed from the row of [CLS], and Out_l(z_l) replaces this row. Then
+// the layer runs. Returns z (K,Z) and y, the last layer's output for the rows of the target.
 struct Joint {
     Rows z, y;
 };
 Joint joint(const Model& model, const Tokens& source, const Tokens& target);
 
-// The split form: `encode` gives z (K,Z) without a target, `decode` gives y without a source. The results are those of
-// the joint form. Both make no key and compute no row that nobody needs.
+// The split form: encode() returns z (K,Z) without a target, and decode() returns y without a source. z and y are the
+// same as in the joint form. The two functions call key_of() and output_of() only if the result is needed.
 Rows encode(const Model& model, const Tokens& source);
 Rows decode(const Model& model, const Rows& z, const Tokens& target);
 
-// The same y, one token at a time: a step makes one key and computes one row in each layer. A cache holds, for each
-// layer, the keys that the next token will see besides its own. `begin` gives the cache before the first token.
+// begin() and step() compute the y of decode(), one token at a time. In each layer, a step computes one key and one
+// row. For each layer, a cache contains the keys that the next token will see, except its own key. begin() returns the
+// cache before the first token. step() takes the next token of the target, adds its keys to the cache, and returns its
+// row of y.
 using Cache = std::vector<std::vector<Key>>;
 Cache begin(const Model& model, const Rows& z);
 Row step(const Model& model, Cache& cache, int token);
 
-// Tests a forward that gives y, as `joint` does, and may have a fault. Says what a row of y depends on and should not,
-// even if one bit of it moves:
-//     future   on a later token of the target
-//     source   on a token of the source, though no z moves
-//     length   on the length of the source, though no z moves, and not on its tokens
-// `leak` may call the forward with any model, source and target, as often as it likes. A forward of the check has one
-// leak at most. The source that the check gives is shorter than max_length.
+// Tests a forward that returns y, as joint() does, but may be wrong. Returns what a row of y depends on although it
+// must not. A dependence counts even if only one bit of y changes.
+//     future   the row depends on a later token of the target
+//     source   the row depends on a token of the source, even if no z changes
+//     length   the row depends on the length of the source, but not on its tokens, even if no z changes
+// leak() may call the forward with any model, source and target, any number of times. A forward in the check has at
+// most one leak. The source in the check is shorter than max_length.
 enum class Leak { none, future, source, length };
 using Forward = std::function<Rows(const Model& model, const Tokens& source, const Tokens& target)>;
 Leak leak(const Forward& forward, const Model& model, const Tokens& source, const Tokens& target);

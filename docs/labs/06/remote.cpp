@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The work that the student's process counts comes along with each result: a count, unlike a result, can be made up
-// there.
+// The student's process counts the work, and sends the counts with each result. Unlike a result, a count can be forged
+// by the student's code.
 #include "docs/labs/06/lab.h"
 #include "docs/labs/remote/both.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 7. The truth is quadrature, the complex step, a joint normal density, and what must hold of many
-// draws.
+// The check of lab 7. The correct results come from quadrature, from the complex step and from a joint normal density.
+// Means over many draws are compared with their expected values.
 #include <algorithm>
 #include <complex>
 #include <limits>
@@ -25,7 +25,8 @@ Numbers numbers(int count, double size) {
 
 const char* const nothing = " is 0: not written yet\n";
 
-// As wrong(), with the name of another truth; and whether all are off by the same number.
+// Like wrong(), but names `truth` as the source of the correct results, instead of the complex step. Also reports if
+// all numbers of a result are off by the same amount.
 std::string differs(const std::string& name, const std::string& truth, const Result& any,
                     const std::vector<Result>& cases) {
     std::string s = wrong(name, any, cases);
@@ -39,7 +40,9 @@ std::string differs(const std::string& name, const std::string& truth, const Res
 bool is_nothing(const std::string& s) {
     return s.empty() || s.find(nothing) != std::string::npos || s.find("is not written") != std::string::npos;
 }
-// The same of cases that have a few numbers each: a factor says little of them, a difference more.
+// Like the function above, for cases with only a few numbers each. Reports for each case whether it is right and, if
+// all its numbers are off by the same amount, this amount. Factors are not reported, because they say little about so
+// few numbers.
 std::string differs(const std::string& name, const std::string& truth, const std::vector<Result>& cases) {
     Result any;
     std::string s;
@@ -72,7 +75,7 @@ struct Mean {
 
 struct Draw {
     std::string name;
-    Numbers mu, l, e, d;  // d: the gradient that comes in
+    Numbers mu, l, e, d;  // d: the gradient of the result (z or the KL)
 };
 Draw draw(const std::string& name, int Z, double of_mu = 1, double of_l = 1, double of_e = 1) {
     source.seed(unsigned(Z));
@@ -85,8 +88,8 @@ std::vector<Draw> draws() {
     return all;
 }
 
-// KL of one number by quadrature: the trapezoid rule, which is exact to the last digits for what falls off as fast as a
-// normal density.
+// Returns the KL of one number by the trapezoid rule. For a function that decreases as fast as a normal density, this
+// rule is exact to the last digits.
 Complex kl_of(Complex mu, Complex l) {
     const double middle = mu.real(), deviation = std::exp(l.real() / 2), h = 0.05 * deviation;
     Complex sum = 0;
@@ -101,7 +104,8 @@ Complex kl_of(Complex mu, Complex l) {
 constexpr double tiny = 1e-30;
 constexpr Complex i_step{0, tiny};
 
-// what: 0 z, 1 and 2 its gradients of mu and l, 3 the KL, 4 and 5 its gradients.
+// `what` selects the result: 0 is z, and 1 and 2 are dmu and dl of z; 3 is the KL, and 4 and 5 are dmu and dl of the
+// KL.
 Result gaussian(const Draw& c, int what) {
     const int Z = int(c.mu.size()), by = what % 3;
     Numbers y(c.mu.size(), stood_before), dmu = y, dl = y;
@@ -144,7 +148,8 @@ std::string of_gaussian(int what) {
 
 // ---- the model whose likelihood is known
 
-// log of a normal density of mean 0 and this covariance (n,n), by its Cholesky factor.
+// Returns the log density at x (n) of the normal distribution with mean 0 and this covariance (n,n), by its Cholesky
+// factor.
 double log_normal(int n, Numbers covariance, Numbers x) {
     const auto at = [&](int i, int j) -> double& { return covariance[std::size_t(i * n + j)]; };
     double sum = 0;
@@ -167,7 +172,7 @@ struct World {
     Numbers A, x, mu, l;
     double of_e = 1;
     Model model() const { return {D, Z, A.data(), s}; }
-    // log p(x) where z is empty, else log p(x, z): both are normal densities.
+    // Returns log p(x) if z is empty, otherwise log p(x, z). Both are log densities of normal distributions.
     double log_p(const Numbers& z) const {
         const int n = D + int(z.size());
         Numbers covariance, point = x;
@@ -204,8 +209,9 @@ struct World {
         }
         return r;
     }
-    // q becomes the true posterior, its log variance moved by `wider`. Each number of x keeps one number of z alone, so
-    // that the posterior has a normal distribution for each number of z by itself.
+    // Returns a world in which q is the true posterior, except that `wider` is added to its log variances. Number d of
+    // x depends only on number d mod Z of z; the other entries of A become 0. Therefore, the numbers of z are
+    // independent in the posterior, and each has a normal distribution.
     World with_posterior(double wider) const {
         World w = *this;
         for (int i = 0; i < Z; i++) {
@@ -248,7 +254,7 @@ std::string of_log_weight() {
     const World before = world("", 4, 2, 0.6);
     World other_q = before, other_x = before;
     const Numbers e = {0.4, -0.7};
-    Numbers same_z;  // by another q
+    Numbers same_z;  // the noise with which other_q gives the same z as `before` gives with e
     for (std::size_t i = 0; i < 2; i++) {
         other_q.mu[i] += 0.8, other_q.l[i] -= 0.5;
         same_z.push_back((before.mu[i] + std::exp(before.l[i] / 2) * e[i] - other_q.mu[i]) /
@@ -298,7 +304,7 @@ std::string of_importance() {
     add("some log w are minus infinity", 8, 2, 0, true), add("log w differ by hundreds", 9, 300, 0, false);
     return differs("importance_weighted", "the sum in long double", cases);
 }
-// The three of them together, over many draws.
+// Checks log_weight(), elbo() and importance_weighted() together, over many draws.
 std::string of_bounds() {
     const World w = world("", 3, 2, 0.7).with_posterior(1), exact = w.with_posterior(0);
     if (w.found({1, 1}) == 0) return "there is no log w yet";
@@ -339,7 +345,7 @@ std::string of_kl_weight() {
     const auto result = [](const std::string& name, int steps, int cycles, double rise) {
         Result r{name, {}, {}};
         for (int step = 0; step < steps + 5; step++) {
-            const int place = step * cycles % steps;  // in the cycle, of `steps`
+            const int place = step * cycles % steps;  // position in the cycle, from 0 to steps - 1
             r.found.push_back(kl_weight(step, steps, cycles, rise));
             r.right.push_back(step >= steps || place >= rise * steps ? 1 : place / (rise * steps));
         }
@@ -362,7 +368,8 @@ struct Batch {
     double weight, least;
     Numbers kl;  // (B,4)
 };
-// The KL of number z lies about 1 + z on average; a sentence has more or less of it.
+// The KL of number z is about 1 + z on average over the sentences. The larger `spread` is, the more the sentences
+// differ.
 Batch batch(const std::string& name, int B, double weight, double least, double spread = 0.8) {
     Batch c{name, B, weight, least, {}};
     source.seed(5);
@@ -408,8 +415,8 @@ std::string of_free_bits(bool gradient) {
 
 // ---- the sphere
 
-// The mean of f(1 - w) over density ~ exp(kappa w) on -1 ... 1, of what lies below w = to; Simpson's rule over t =
-// kappa (1 - w).
+// Returns the integral of f(1 - w) p(w) over w from -1 to `to`, where p(w) ~ exp(kappa w) is a density on -1 ... 1. The
+// integral is computed by Simpson's rule over t = kappa (1 - w).
 double over_w(double kappa, double to, const std::function<double(double)>& f) {
     const auto simpson = [&](double from, const std::function<double(double)>& g) {
         const double until = std::min(2 * kappa, from + 50), h = (until - from) / 20000;
@@ -461,7 +468,8 @@ std::string of_vmf_sample() {
 std::string of_vmf_kl() {
     std::vector<Result> cases;
     for (double kappa : {0.01, 1.0, 20.0, 3000.0}) {
-        const double log_all = std::log(-std::expm1(-2 * kappa) / kappa);  // of the integral of exp(kappa (w - 1))
+        // The log of the integral of exp(kappa (w - 1)) over w from -1 to 1.
+        const double log_all = std::log(-std::expm1(-2 * kappa) / kappa);
         cases.push_back({"kappa is " + number(kappa), {vmf_kl(kappa)}, {over_w(kappa, 1, [&](double v) {
                              return std::log(2.0) - kappa * v - log_all;
                          })}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 7, for you to write: docs/labs/07-a-latent.md. `make lab LAB=07` says what holds.
+// Lab 7, for you to write. docs/labs/07-a-latent.md describes the task. `make lab LAB=07` checks your work.
 #include "docs/labs/07/lab.h"
 
 #include <cmath>

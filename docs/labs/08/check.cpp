@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 8. The truth is the complex step through the sums over all pairs; what is wrong is described by
-// where it is right.
+// The check of lab 8. The correct results come from the sums over all pairs of rows, and from the complex step through
+// these sums. For a wrong result, the check reports the cases in which the result is right.
 #include <algorithm>
 #include <complex>
 #include <random>
@@ -34,7 +34,7 @@ std::vector<Complex> rows_of(const Case& c, const std::vector<Complex> (&in)[3])
     }
     return y;
 }
-// The gradient of a, b or v; 3: y itself.
+// Returns da (which = 0), db (1), dv (2) or y (3).
 Numbers truth(const Case& c, int which) {
     std::vector<Complex> in[3];
     for (int k = 0; k < 3; k++) in[k].assign(c.in[k].begin(), c.in[k].end());
@@ -128,7 +128,9 @@ std::string long_rows() {
     std::size_t bytes[2];
     for (int k : {0, 1}) {
         const Case c = some("", k ? 40000 : 20000);
-        const std::size_t of_check = 8 * c.in[0].size() * 4;  // at most: results, which this file makes
+        // A part of the bytes that students() allocates for the results. The rest of them is counted as the student's
+        // memory; it grows in proportion to the number of rows, as the student's memory may, too.
+        const std::size_t of_check = 8 * c.in[0].size() * 4;
         Numbers y, dv;
         const std::size_t all = memory_of([&] { y = students(c, 3), dv = students(c, 2); });
         if (alike(y, Numbers(y.size(), stood_before)) || alike(dv, Numbers(dv.size(), stood_before)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 8, for you to write: docs/labs/08-linear-attention.md. `make lab LAB=08` says what holds.
+// Lab 8, for you to write. docs/labs/08-linear-attention.md describes the task. `make lab LAB=08` checks your work.
 #include "docs/labs/08/lab.h"
 
 #include <cmath>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 9. Canvases are held to their distribution by chi-square, shares to their definition, gradients to
-// the complex step through all p(c,l), and writing to oracles that know the target.
+// The check of lab 9. A chi-square test compares the drawn canvases with their distribution. Shares and the loss are
+// compared with their definitions, and gradients with the complex step through all p(c,l). Writing is checked with
+// oracles: models that know the target.
 #include <algorithm>
 #include <complex>
 #include <random>
@@ -30,7 +31,8 @@ Counts of_100(const Numbers& found, double draws) {
     for (double each : found) all.push_back(int(std::lround(100 * each / draws)));
     return all;
 }
-// Shares and the loss are no gradients.
+// Rewrites a message of wrong() for shares and for the loss: they are compared with their definition, not with the
+// complex step.
 std::string defined(std::string s) {
     const std::string step = "the complex step says";
     if (const auto at = s.find(step); at != std::string::npos) s.replace(at, step.size(), "its definition gives");
@@ -43,7 +45,9 @@ void append(Result& to, const Numbers& found, const Numbers& right) {
 
 // ---- canvases
 
-// Chi-square stays in what chance does in all but one of three million cases (Wilson and Hilferty's normal form).
+// Returns whether the counts `found` can come from a distribution with the counts `expected`, by a chi-square test.
+// Correct draws fail the test in about one of three million cases (5 standard deviations in the normal approximation of
+// Wilson and Hilferty).
 bool by_chance(const Numbers& found, const Numbers& expected) {
     const double freedom = double(found.size()) - 1, spread = 2 / (9 * freedom);
     double chi = 0;
@@ -52,8 +56,8 @@ bool by_chance(const Numbers& found, const Numbers& expected) {
     return freedom < 1 || std::cbrt(chi / freedom) < 1 - spread + 5 * std::sqrt(spread);
 }
 
-// Draws canvases of n words; gives what is wrong. A set of words that are kept is a number, whose bit i stands for word
-// i.
+// Draws many canvases of a target of n words, and returns what is wrong with them, or "". The set of the words that a
+// canvas keeps is written as a number, in which bit i stands for word i.
 std::string drawn(int n, bool different, std::mt19937& random) {
     const std::string where = "n = " + to_string(n) + (different ? ": " : " equal words: ");
     Words target;
@@ -97,7 +101,7 @@ std::string drawn(int n, bool different, std::mt19937& random) {
 std::string of_canvas() {
     std::mt19937 random(4);
     for (bool different : {true, false}) {
-        std::string few, many;  // what is wrong of the shortest target, and of the longest
+        std::string few, many;  // what is wrong with the shortest and with the longest target that fails
         Counts right;
         for (int n = 0; n <= 5; n++)
             if (const std::string w = drawn(n, different, random); w.empty())
@@ -115,7 +119,7 @@ struct Slots {
     std::vector<std::size_t> lengths;
     std::vector<Order> orders{Order::tree, Order::uniform, Order::left_to_right};
     Numbers taus{0.4, 1.7};
-    bool repeated = false;  // the last word is the first one again
+    bool repeated = false;  // whether the last word equals the first word
 };
 Words words_of(std::size_t length, bool repeated) {
     static std::mt19937 random(6);
@@ -137,7 +141,7 @@ Result result(const std::string& name, const Slots& slots) {
                            : order == Order::tree  ? std::fabs(double(u) - last / 2)
                                                    : double(u);
                 };
-                Numbers found(9, 0), right(9, 0);  // number 8: all words that there are not
+                Numbers found(9, 0), right(9, 0);  // by word; number 8 counts words that are not in 0 ... 7
                 right[end_of_slot] = lacks.empty();
                 for (std::size_t u = 0; u < length; u++) {
                     double others = 0;
@@ -192,7 +196,9 @@ struct Case {
     Numbers z, place;
     std::vector<Shares> asked;
 };
-// Slots are asked for their end, for one word, or for `most` words.
+// If `most` is 3, slots 0, 3, 6 ... are asked for up to three words, slots 1, 4 ... for their end, and the others for
+// one word. Otherwise, no slot is asked for more than one word. `size` is the standard deviation of the numbers of z
+// and place.
 Case some(int slots, int V, double size = 1, int most = 3) {
     std::mt19937 random(std::mt19937::result_type(8 + slots));
     std::normal_distribution<double> normal;
@@ -249,7 +255,8 @@ Numbers students(What what, Form form, const Case& c) {
     canvas_backward(form, c.asked, c.V, c.z.data(), c.place.data(), dz.data(), dplace.data());
     return what == the_dz ? dz : dplace;
 }
-// All rows of z get the same sum of exponentials, and all places the same score.
+// Returns the case with z changed so that all rows of z have the same sum of exponentials, and with equal scores for
+// all places.
 Case alike_slots(Case c) {
     const Row z(c.z.begin(), c.z.end());
     for (int l = 0; l < c.slots; l++)
@@ -320,8 +327,9 @@ std::string large() {
 // ---- writing
 
 using Pick = std::function<int(int from, int to)>;
-// A model that knows the target. A slot that lacks the words from .. to - 1 gives the one at pick(from, to) log p = -2,
-// and its end -2 + gap. `patient`: the first slot ends as long as others lack words.
+// A model that knows the target. If a slot lacks the words `from` to `to` - 1 of the target, the model gives log p = -2
+// to the word at pick(from, to) and log p = -2 + gap to the end of the slot. If `patient` is true, the first slot ends
+// in every round in which another slot lacks words.
 struct Oracle {
     Words target;
     Pick pick;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 9, for you to write: docs/labs/09-insertion.md. `make lab LAB=09` says what holds.
+// Lab 9, for you to write. docs/labs/09-insertion.md describes the task. `make lab LAB=09` checks your work.
 #include "docs/labs/09/lab.h"
 
 #include <cmath>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 10. All numbers are quarters: every sum is exact in float, in any order, and must equal the sum in
-// double.
-// A wrong product is described by where it is right.
+// The check of lab 10. All numbers in A and B are multiples of 1/4, so every sum is exact in float, in any order, and
+// must equal the sum in double. For a wrong product, the check reports the cases in which the product is right.
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -38,7 +37,9 @@ Numbers truth(const Case& c) {
                 C[std::size_t(i * c.N + j)] += c.A[std::size_t(i * c.K + k)] * c.B[std::size_t(k * c.N + j)];
     return C;
 }
-// A case of any sizes, then cases in which something is left without effect. Usual tiles divide the two steps.
+// Returns a case with general sizes, and then special cases in which a part of the work has no effect. For example, if
+// a size is a multiple of the tile's size, no tile is cut off at an edge. Usual tile sizes divide `step` (for M and N)
+// and `step_of_k`.
 std::vector<Case> cases_of(int step, int step_of_k) {
     const auto any = [=] { return odd_between(step + 1, 2 * step - 1); };
     const int M = any(), N = any() + step - step % 2, K = step_of_k / 2 + odd_between(1, step_of_k / 4), n = any();
@@ -65,7 +66,8 @@ struct Outcome {
     Numbers C;
     std::string fault;
 };
-// Between margins, at addresses that are a float's and no more.
+// Runs a product on arrays between margins, which the product must not write. The arrays are aligned like single floats
+// only, not like vectors.
 Outcome run(Product product, const Case& c) {
     constexpr std::size_t margin = 4096 + 1;
     const auto laid = [&](const Numbers& x, float beside) {
@@ -79,7 +81,7 @@ Outcome run(Product product, const Case& c) {
     product(c.M, c.N, c.K, A.data() + margin, B.data() + margin, C.data() + margin);
     beside = {};
     const auto end = C.end() - margin;
-    const auto touched = [](float x) { return x != 0 || !std::signbit(x); };  // even where 0 was added to it
+    const auto touched = [](float x) { return x != 0 || !std::signbit(x); };  // also detects that 0 was added to -0
     Outcome out{{C.begin() + margin, end}, ""};
     if (std::any_of(C.begin(), C.begin() + margin, touched))
         out.fault = "writes before the first number of C";
@@ -89,7 +91,7 @@ Outcome run(Product product, const Case& c) {
         out.fault = "C has numbers from outside of A and B in it";
     return out;
 }
-long loads_of[2];  // of the last launch
+long loads_of[2];  // of the last launch: Launched::loads_of_A and loads_of_B
 Outcome run_kernel(const Case& c) {
     static bool from_the_last = false;
     from_the_last = !from_the_last;
@@ -142,7 +144,7 @@ std::string of_count() {
     for (bool of_flops : {true, false}) {
         const auto found = of_flops ? flops : bytes;
         Result small{"", {}, {}}, large{"", {}, {}};
-        double added[3][2] = {};  // by one more of M, N and K: found, right
+        double added[3][2] = {};  // how much the result grows if M, N or K grows by 1: {found, right} for each of them
         for (int i = 0; i < 8; i++) {
             Result& r = i < 4 ? small : large;
             const int low = i < 4 ? 2 : 30000, high = i < 4 ? 99 : 99999;
@@ -175,7 +177,7 @@ std::string of_bound() {
     std::string s;
     for (bool by_memory : {false, true}) {
         Numbers found, right;
-        double doubled[2] = {};  // by twice the bandwidth; by twice the peak
+        double doubled[2] = {};  // the factor by which the bound grows if the bandwidth, or the peak, is doubled
         for (int i = 0; i < 6; i++) {
             const int M = between(2, 3000), N = between(2, 3000), K = between(2, 3000);
             const double ratio = flops(M, N, K) / bytes(M, N, K), peak = 1e9 * between(1, 100), far = between(3, 12);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// CUDA's words for g++, so that a kernel runs on the CPU: every thread of a block is a fiber, a stack of its own that
-// is left at a barrier and resumed when all threads have come. A number in shared or global memory is a Float, which
-// notices who reads and writes it. This is the engine's emulator in small: docs/kernels-on-the-cpu.md.
+// Defines the keywords and variables of CUDA for g++, so that a kernel runs on the CPU. Each thread of a block is a
+// fiber, which has its own stack. A fiber is left at a barrier, and resumed when all threads of the block have reached
+// the barrier. Numbers in shared and global memory have the type Float, which records which threads read and write
+// them. This is a small version of the engine's emulator (docs/kernels-on-the-cpu.md).
 #pragma once
 #ifdef __CUDACC__
 using Float = float;
@@ -21,7 +22,7 @@ using Float = float;
 struct Index {
     int x, y;
 };
-inline Index threadIdx, blockIdx, blockDim, gridDim;  // those of the thread that runs
+inline Index threadIdx, blockIdx, blockDim, gridDim;  // the values for the thread that is running
 
 namespace fibers {
 
@@ -33,14 +34,14 @@ struct Fiber {
     bool ended;
 };
 
-// Time is counted in stretches: one ends where a block has met at a barrier.
+// Time is counted in stretches. A stretch ends when all threads of the block have reached a barrier or have ended.
 struct Machine {
     std::vector<Fiber> fibers;
     ucontext_t host;
     std::function<void()> kernel;
-    std::string fault;                    // the first one, which ends the launch
-    int running = -1;                     // the thread; -1 for the host
-    long now = 0, launch = 0, block = 0;  // the stretch that is on, and the first one of the launch and of the block
+    std::string fault;                    // the first error, which ends the launch; "" if there is none
+    int running = -1;                     // index of the thread that is running; -1: the host
+    long now = 0, launch = 0, block = 0;  // the current stretch, the first stretch of the launch, and that of the block
 };
 inline Machine machine;
 
@@ -49,16 +50,17 @@ inline std::string name(int thread) {
     return thread < 0 ? "other threads" : "thread " + name(machine.fibers[std::size_t(thread)].index);
 }
 inline void leave() { swapcontext(&machine.fibers[std::size_t(machine.running)].here, &machine.host); }
-// Is not resumed: the launch ends with the fault.
+// Reports an error of the thread that is running. The thread is not resumed, and the launch ends.
 inline void fail(const std::string& what) {
     machine.fault = "block " + name(blockIdx) + ", " + name(machine.running) + " " + what;
     leave();
 }
 
-// Who touched a number last, and in which stretch. A thread of -1 stands for several.
+// Which thread wrote a number last, which thread read it last, and in which stretches. -1 as a thread stands for
+// several threads.
 struct Trace {
-    const char* matrix = nullptr;  // in global memory; null in shared memory
-    bool outside = false;          // it lies beside the matrix
+    const char* matrix = nullptr;  // name of the matrix in global memory; null if the number is in shared memory
+    bool outside = false;          // whether the number is in a margin of the matrix
     long loads = 0, written = -1, read = -1;
     int writer = -1, reader = -1;
 
@@ -85,7 +87,7 @@ struct Trace {
 
 }  // namespace fibers
 
-// A float in shared or global memory. A thread's own numbers are plain floats.
+// A float in shared or global memory. The local variables of a thread are plain floats.
 class Float {
   public:
     Float() = default;
@@ -112,7 +114,7 @@ class Float {
     float value_ = 0;
 };
 
-// Comes back when all threads of the block have called it.
+// Returns when all threads of the block have called this function. `line` tells different barriers apart.
 inline void __syncthreads(int line = __builtin_LINE()) {
     using fibers::machine;
     machine.fibers[std::size_t(machine.running)].barrier = line;
@@ -121,7 +123,7 @@ inline void __syncthreads(int line = __builtin_LINE()) {
 
 namespace fibers {
 
-// A matrix in global memory, between two margins that no thread may touch.
+// A matrix in global memory, between two margins that no thread may read or write.
 class Matrix {
   public:
     Matrix(const char* name, const std::vector<double>& numbers)
@@ -152,7 +154,8 @@ inline void body() {
     leave();
 }
 
-// Gives a fault, or nothing, where every thread of the block waits or is at its end.
+// Call this when every thread of the block waits at a barrier or has ended. Returns an error if they do not all wait at
+// the same barrier; otherwise "".
 inline std::string meeting() {
     const auto& all = machine.fibers;
     const auto ended = std::find_if(all.begin(), all.end(), [](const Fiber& f) { return f.ended; });
@@ -164,10 +167,11 @@ inline std::string meeting() {
     return "";
 }
 
-// Runs kernel() as every thread of every block, in order or from the last one on. Gives the first fault, or nothing.
+// Runs kernel() in every thread of every block. The threads of a block run in order or, if `from_the_last` is true, in
+// reverse order. Returns the first error, or "".
 inline std::string launch(Index blocks, Index threads, const std::function<void()>& kernel,
                           bool from_the_last = false) {
-    constexpr std::size_t bytes = 64 << 10;  // of a stack
+    constexpr std::size_t bytes = 64 << 10;  // size of a fiber's stack
     Machine& m = machine;
     const int count = threads.x * threads.y;
     m.fibers = std::vector<Fiber>(std::size_t(count));

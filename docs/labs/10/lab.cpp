@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 10, for you to write: docs/labs/10-make-it-fast.md. `make lab LAB=10` says what holds.
+// Lab 10, for you to write. docs/labs/10-make-it-fast.md describes the task. `make lab LAB=10` checks your work.
 #include "docs/labs/10/lab.h"
 
 #include <algorithm>

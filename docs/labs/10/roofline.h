@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The speed of one core and of its memory, measured, and the drawing of the bound with products below it.
+// Measures the speed of one core and of its memory, and draws the roofline with the measured products below it.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,8 @@ constexpr int lanes = 4;
 #endif
 typedef float Vector __attribute__((vector_size(4 * lanes)));
 
-// Seconds that the threads of this program were at work, all together: other programs hardly change them.
+// Returns the processor time, in seconds, of all threads of this program (and of the student's process, if there is
+// one). Unlike the elapsed time, this time hardly depends on other programs.
 inline double now() {
     timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -40,9 +41,10 @@ double best_of(int runs, const F& f) {
     for (int i = 0; i < runs; i++) best = std::min(best, seconds(f));
     return best;
 }
-inline volatile float sink;  // somebody reads the result
+inline volatile float sink;  // results are stored here, so that the compiler cannot remove their computation
 
-// Flops a second: chains of multiply-adds that do not wait for each other and touch no memory.
+// Measures the largest number of flops per second, with chains of multiply-adds that do not depend on each other and
+// use no memory.
 inline double peak() {
     constexpr int chains = 12, steps = 100000;
     const Vector factor = Vector{} + 0.5f + 0 * sink, more = Vector{} + 1.0f;
@@ -58,7 +60,8 @@ inline double peak() {
     return 2.0 * chains * lanes * steps / time;
 }
 
-// Bytes a second: numbers that are read once, from more memory than caches hold as a rule.
+// Measures the bytes per second at which `numbers` can be read. Each number is read once. There should be more numbers
+// than fit into the caches.
 inline double bandwidth(const std::vector<float>& numbers) {
     const double time = best_of(8, [&] {
         Vector sum[4] = {};
@@ -76,11 +79,11 @@ inline double bandwidth(const std::vector<float>& numbers) {
 struct Point {
     char letter;
     std::string name;
-    double intensity, speed;  // flops a byte; flops a second
+    double intensity, speed;  // flops per byte; flops per second
 };
 
-// Both axes are logarithms to the base 2: x from 1/4 to 512 flops a byte, y from below the slowest point to above the
-// roof.
+// Both axes are logarithmic, to base 2. The x axis goes from 1/4 to 512 flops per byte. The y axis goes from below the
+// slowest point to above the roof.
 struct Drawing {
     double peak, bandwidth;
     std::vector<Point> points;
@@ -94,7 +97,8 @@ struct Drawing {
         return std::floor(y);
     }
 
-    // Every line that depends on the machine has its unit in it.
+    // Every line whose numbers depend on the machine contains "flops a byte" or "GFLOP/s". tests/labs.sh skips such
+    // lines.
     void print() const {
         constexpr int columns = 66;
         for (double y = top(); y >= bottom(); y -= 0.5) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The time that the student's products take beside the engine's, on one thread. If LAB_UNTIMED is set, each makes a
-// small product once, and no part depends on how long that takes.
+// Compares the time of the student's products with the time of the engine's product, on one thread. If the environment
+// variable LAB_UNTIMED is set, each function computes a small product once, and the points do not depend on the time.
 #pragma once
 #include <cstdlib>
 #include <random>
@@ -20,21 +20,23 @@ inline void engines(int M, int N, int K, const float* A, const float* B, float* 
 
 class Speeds {
   public:
-    // right: which of naive, ordered and tiled are so. The others are not tried.
+    // right: whether naive, ordered and tiled are right. A function that is wrong is not measured.
     explicit Speeds(const std::vector<bool>& right)
         : ways_{{"naive", naive}, {"ordered", ordered}, {"tiled", tiled}, {"engine", engines}} {
         masquerade::set_threads(1);
         std::mt19937 random(std::random_device{}());
         const int n = int(random() % 40) * 2 + (timed_ ? 401 : 101);
         square_.fill(n, n, n, random);
-        time(ways_[3], square_);  // it takes its memory
+        time(ways_[3], square_);  // a warm-up, in which the engine allocates its memory
         for (std::size_t k = 0; k < 4; k++) {
             ways_[k].right = k == 3 || right[k];
             if (ways_[k].right) ways_[k].best = time(ways_[k], square_);
             if (k < 3 && ways_[k].right && (!fastest_ || ways_[k].best < fastest_->best)) fastest_ = &ways_[k];
         }
         if (!fastest_) return;
-        // In turns, the best of each, until the last rung is reached: 60 turns or five seconds.
+        // Measures the engine's and the fastest function in turns, and keeps the best time of each. After at least 5
+        // turns, ends when the function reaches 80 % of the engine's speed. Otherwise, ends after 60 turns or 5
+        // seconds.
         for (double spent = 0; spent < 5 && turns_ < (timed_ ? 60 : 1) && (turns_ < 5 || share() < 0.8); turns_++)
             for (Way* each : {&ways_[3], fastest_}) {
                 const double taken = time(*each, square_);
@@ -73,7 +75,7 @@ class Speeds {
             if (!w.right) continue;
             const std::string name = w.name;
             drawing.points.push_back({name[0], name + ", square", square_.intensity(), square_.flops() / w.best});
-            if (w.product == naive) continue;  // it goes down the columns of 64 MB
+            if (w.product == naive) continue;  // too slow: it goes down the columns of a matrix of 64 MB
             const double best = std::min(time(w, row), time(w, row));
             drawing.points.push_back(
                 {char(name[0] - 'a' + 'A'), name + ", one row", row.intensity(), row.flops() / best});
@@ -102,7 +104,7 @@ class Speeds {
         const char* name;
         Product product;
         bool right = false;
-        double best = 0;  // seconds for the square
+        double best = 0;  // best time for the square matrices, in seconds
     };
 
     static double time(const Way& w, Shape& s) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Included by docs/labs/NN/remote.cpp. In the judge, REMOTE makes a stub; in the server, it registers the function and
-// makes main.
+// Included by docs/labs/NN/remote.cpp. In the judge (the process of the check), the macro REMOTE defines a stub that
+// calls the student's function in the server. In the server (the student's process), REMOTE registers the function, and
+// this file defines main().
 #pragma once
 #ifdef LAB_JUDGE
 #include "docs/labs/remote/judge.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A filter of system calls for a program that is not trusted. It may ask for memory, time and random numbers, end
-// itself, and read and write files that are already open. All other calls fail with EPERM: files, sockets, other
-// processes. The filter is set before the program is started, so no code of the program precedes it; the program must
-// be linked statically.
+// A filter of system calls for a program that is not trusted. The program may ask for memory, time and random numbers,
+// end itself, and read and write files that are already open. All other system calls fail with EPERM, such as those
+// that open files or sockets or start threads or processes. The filter is set before the program is started, so none of
+// the program's code runs without the filter. The program must be linked statically.
 #pragma once
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -20,7 +20,7 @@
 
 namespace cage {
 
-constexpr int program = 5;  // file descriptor of the program to be started, which is closed when it is
+constexpr int program = 5;  // file descriptor of the program to start; closed when the program starts
 
 inline void limit(int what, rlim_t most) {
     const rlimit both{most, most};
@@ -82,7 +82,8 @@ inline bool set_filter() {
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) == 0;
 }
 
-// Ends in the program, which has descriptors 0 to program - 1 and no other, or with status 126.
+// Replaces this process by the program, which has only the file descriptors 0 to program - 1. If this fails, ends the
+// process with status 126.
 [[noreturn]] inline void start(std::size_t memory, unsigned seconds) {
     limit(RLIMIT_AS, memory), limit(RLIMIT_CPU, seconds), limit(RLIMIT_CORE, 0), limit(RLIMIT_FSIZE, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// confine SECONDS MEGABYTES FOLDER READABLE... -- COMMAND...: runs a command that reads a stranger's source file, so a
-// compiler.
-// It may write in FOLDER alone, and read there, in the system's folders and in READABLE; time, memory and the size of
-// files are limited.
+// confine SECONDS MEGABYTES FOLDER READABLE... -- COMMAND...: runs a command that reads a source file of a stranger,
+// such as a compiler. The command may write only in FOLDER and to /dev/null. It may read only there, in the folders of
+// the system (such as /usr) and in READABLE. Its processor time, its memory and the size of its files are limited.
 // confine --check: status 0 if this kernel can filter system calls (cage.h); prints a note if it cannot limit files.
 #include <sys/wait.h>
 
@@ -20,7 +19,7 @@ namespace {
 
 #if __has_include(<linux/landlock.h>) && defined(SYS_landlock_create_ruleset)
 constexpr __u64 reading = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-constexpr __u64 all = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;  // of the first version
+constexpr __u64 all = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;  // all access rights of the first version of Landlock
 constexpr __u64 of_files = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE;
 
 int ruleset() {
@@ -33,7 +32,7 @@ void allow(int rules, const char* path, __u64 access) {
     if (file < 0) return;
     landlock_path_beneath_attr rule{access, file};
     if (syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0) {
-        rule.allowed_access &= of_files;  // a file
+        rule.allowed_access &= of_files;  // the path is a file, which permits only rights for files
         syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
     }
     close(file);

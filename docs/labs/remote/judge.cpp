@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Starts the student's program, LAB_STUDENT, in its cage.
+// Starts the student's program (environment variable LAB_STUDENT) in its cage (cage.h).
 #include "docs/labs/remote/judge.h"
 
 #include <fcntl.h>
@@ -17,7 +17,8 @@ namespace remote {
 namespace {
 
 constexpr std::size_t memory = std::size_t(2) << 30;
-// Limit of processor time for one student: LAB_SECONDS, for which the grader lets the judge run; at least a minute.
+// Returns the limit of the student's processor time, in seconds: LAB_SECONDS, the time that the grader gives the judge,
+// but at least 60.
 unsigned most_seconds() {
     const char* const given = std::getenv("LAB_SECONDS");
     return std::max(60u, given ? unsigned(std::strtoul(given, nullptr, 10)) : 0u);
@@ -74,7 +75,7 @@ double seconds(clockid_t clock) {
     return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
 }
 
-// The most address space that the process had, in bytes; the kernel counts it.
+// Returns the peak size of the address space of the student's process, in bytes, as counted by the kernel.
 std::size_t peak() {
     std::size_t kilobytes = 0;
     const std::string path = "/proc/" + std::to_string(process.id) + "/status";
@@ -87,7 +88,7 @@ std::size_t peak() {
 }
 std::size_t memory_of_student(const std::function<void()>& f) {
     stop();
-    call<void>("");  // it has come to its loop
+    call<void>("");  // after this empty call, the new process has finished its start
     const std::size_t before = peak();
     f();
     return peak() - before;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The side of the check: stubs, and the process of the student, which is started at the first call of each process
-// here. Whatever comes from there is taken as hostile: it must have the lengths that were asked for.
+// The side of the check: the stubs, and the student's process. Each process of the check starts its own student's
+// process at its first call. Data from the student's process may be hostile, so the stubs check that it has the
+// expected lengths.
 #pragma once
 #include "docs/labs/check.h"
 #include "docs/labs/remote/wire.h"
@@ -8,25 +9,28 @@
 
 namespace remote {
 
-// The process of the student; ends this one by a signal if that one ends.
-int student();                // the socket
-double seconds_of_student();  // of its processor's time
-double seconds_here();
+// The student's process.
+int student();                // starts the process if necessary; returns the socket for messages to it
+double seconds_of_student();  // its processor time
+double seconds_here();        // the processor time of this process
+// Call this when the student's process has ended. Ends this process by the signal that ended the student's process, or
+// by SIGABRT.
 [[noreturn]] void end_as_student();
 
-// n numbers, with as many on both sides as the check looks at.
+// An array of n numbers as an argument. The numbers beside the array that the check also reads (`beside`) are sent with
+// it.
 template <class T>
 struct Many {
     T* first;
     std::size_t n;
-    mutable const char* place;  // in the arena, or null
+    mutable const char* place;  // the copy in the arena; null if the array is sent in the message
     std::size_t count() const { return n + beside.before + beside.behind; }
 };
 template <class T, class N>
 Many<T> many(T* first, N n) {
     return {first, std::size_t(n), nullptr};
 }
-// An argument that the function changes.
+// A reference argument that the function changes, and that is sent back.
 template <class T>
 struct Both {
     T& x;
@@ -69,7 +73,7 @@ void take_back(Message& m, const Many<T>& a) {
     }
 }
 
-inline std::function<void(Message&)> also;  // what comes along with each result
+inline std::function<void(Message&)> also;  // reads additional data at the end of each result; may be empty
 
 template <class R, class... Arguments>
 R call(const char* name, const Arguments&... arguments) {

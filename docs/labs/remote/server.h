@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The side of the student's process: a function is served by its signature alone. A pointer is an array whose length
-// the judge sends; arrays and references that are not const go back.
+// The side of the student's process. The signature of a function decides how its arguments are read and sent back. A
+// pointer is an array, whose length the judge sends. Arrays and references that are not const are sent back.
 #pragma once
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -14,7 +14,7 @@
 namespace remote {
 
 template <class P>
-struct Parameter {  // a value, or a const reference
+struct Parameter {  // a parameter that is passed by value
     std::decay_t<P> x{};
     void read(Message& m) { take(m, x); }
     P value() { return x; }
@@ -55,7 +55,7 @@ inline std::map<std::string, Service>& services() {
     static std::map<std::string, Service> all;
     return all;
 }
-inline std::function<void(Message&)> also;  // what goes along with each result
+inline std::function<void(Message&)> also;  // appends additional data to each result; may be empty
 
 struct Served {
     template <class R, class... P>
@@ -77,7 +77,7 @@ struct Served {
     }
 };
 
-// Serves until the judge is gone.
+// Answers calls until the judge's process has ended.
 inline int serve() {
     arena = static_cast<char*>(mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, arena_of_server, 0));
     services()[""] = [](Message&, Message&) {};
@@ -106,6 +106,7 @@ inline int serve() {
 
 }  // namespace remote
 
-// One line for each function: its result, name and parameters; the stub's arguments, which the judge alone reads.
+// Registers a function, given by its result type, name and parameters. The further arguments of the macro, the
+// arguments of the stub's call, are used only in the judge.
 #define REMOTE(result, name, parameters, ...) \
     const remote::Served served_##name(#name, static_cast<result(*) parameters>(name));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Calls of a student's functions from another process. The judge is a lab's check, linked with stubs: a stub puts its
-// arguments into a message and waits for the result. The server is the student's file, linked with a loop that takes
-// such messages apart.
-// docs/labs/NN/remote.cpp is compiled for both and has one line for each function: see judge.h and server.h.
+// Calls a student's functions in another process. The judge is the check of a lab, linked with stubs; a stub puts its
+// arguments into a message and waits for the result. The server is the student's file, linked with a loop that reads
+// the messages and calls the functions.
+// docs/labs/NN/remote.cpp is compiled for the judge and for the server, and has one line for each function. See judge.h
+// and server.h.
 #pragma once
 #include <unistd.h>
 
@@ -20,19 +21,19 @@
 
 namespace remote {
 
-constexpr int socket_of_server = 3, arena_of_server = 4;  // file descriptors there
-constexpr std::size_t arena_bytes = 64 << 20;             // memory that both processes map; large arrays lie there
-constexpr std::size_t arena_from = 64 << 10;              // bytes from which on an array is large
-constexpr std::size_t longest = 64 << 20;                 // bytes of a message
+constexpr int socket_of_server = 3, arena_of_server = 4;  // file descriptors in the server
+constexpr std::size_t arena_bytes = 64 << 20;             // memory that both processes map, for large arrays
+constexpr std::size_t arena_from = 64 << 10;              // an array with at least this many bytes is large
+constexpr std::size_t longest = 64 << 20;                 // largest size of a message, in bytes
 inline char* arena = nullptr;
 
 enum class Kind : std::uint8_t { call, result, error, engine_error, callback };
 
-// The other side has sent a message that the protocol does not have.
+// Exception: the other process has sent a message that violates the protocol.
 struct Broken : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
-// The other process is gone.
+// Exception: the other process has ended.
 struct Gone : std::runtime_error {
     Gone() : std::runtime_error("the other process has ended") {}
 };
@@ -43,7 +44,7 @@ struct Message {
     Kind kind = Kind::call;
     std::string bytes;
     std::size_t at = 0, arena_used = 0;
-    std::vector<Callback>* callbacks = nullptr;  // functions among the arguments; of the judge
+    std::vector<Callback>* callbacks = nullptr;  // in the judge: the arguments that are functions
 
     void put_bytes(const void* from, std::size_t n) { bytes.append(static_cast<const char*>(from), n); }
     const char* take_bytes(std::size_t n) {
@@ -140,7 +141,8 @@ void take_value(Message& m, std::pair<A, B>& x) {
     take(m, x.first), take(m, x.second);
 }
 
-// A function goes out as its number; who calls it there waits until it has run here.
+// An argument that is a function is sent as its number. If the server calls it, the server sends a message with the
+// number and the arguments, and waits until the judge has run the function and sent its result.
 template <class R, class... Arguments>
 void put_value(Message& m, const std::function<R(Arguments...)>& f) {
     put(m, std::uint64_t(m.callbacks->size()));

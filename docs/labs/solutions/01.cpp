@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lab 1, solved. The backward is the forward read from its end: a gradient with two writers is stored by the first of
-// them and added to by the second.
+// Lab 1, solved. The backward calls the ops of the forward in reverse order. If two ops write a gradient, the first one
+// stores it, and the second one adds to it.
 #include "docs/labs/01/lab.h"
 
 namespace lab {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 2, solved: docs/ops/layernorm.md derives it.
+// Lab 2, solved. docs/ops/layernorm.md derives the formulas.
 #include "docs/labs/02/lab.h"
 
 #include <cmath>

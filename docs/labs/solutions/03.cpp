@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lab 3, solved: docs/ops/attention.md derives it. A row of p at a time, so memory grows with N and not with its
-// square.
+// Lab 3, solved. docs/ops/attention.md derives the formulas. Only one row of p is in memory at a time, so memory grows
+// in proportion to N, not to its square.
 #include "docs/labs/03/lab.h"
 
 #include <algorithm>

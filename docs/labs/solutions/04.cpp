@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 4, solved: docs/ops/segments.md says how a graph is read, docs/add-a-mask.md how one is built.
+// Lab 4, solved. docs/ops/segments.md explains how a graph is read, and docs/add-a-mask.md how a graph is built.
 #include "docs/labs/04/lab.h"
 
 namespace masquerade {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Lab 5, solved. The backward keeps x alone: s is found again from a.
+// Lab 5, solved. The backward needs only x: it computes s again from a.
 #include "docs/labs/05/lab.h"
 
 namespace masquerade {
 
-// y = a s b,  s = 1 / (1 + exp(-a))                                                                          Shazeer
-// 2020
+// y = a s b,   s = 1 / (1 + exp(-a))   (Shazeer 2020)
 template <class S, class A, class Lanes>
 HD void swiglu_row(Lanes lanes, const S* x, S* y, int F) {
     store(lanes, F, y, false, [&](int i) {
@@ -26,7 +25,7 @@ HD void swiglu_row_grad(Lanes lanes, const S* dy, const S* x, S* dx, bool add, i
 namespace DEVICE {
 namespace {
 
-// The columns of half a row.
+// Returns F, half of the columns of x. Throws Error if the number of columns is odd.
 int half(const char* op, const View& x) {
     if (x.columns() % 2 != 0) throw Error(text(op, ": ", seen("x", x), ", expected an even number of columns"));
     return int(x.columns() / 2);
@@ -54,7 +53,7 @@ void swiglu_backward(View dy, View x, Grad dx) {
 
 }  // namespace DEVICE
 
-// The check runs these lane by lane.
+// The check runs these two functions lane by lane.
 template void swiglu_row<double, double>(Lane, const double*, double*, int);
 template void swiglu_row_grad<double, double>(Lane, const double*, const double*, double*, bool, int);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lab 6, solved: docs/univae.md tells the same of the engine, models/nets/univae.cpp does it for batches.
+// Lab 6, solved. docs/univae.md explains the same model in the engine, and models/nets/univae.cpp computes it for
+// batches.
 #include "docs/labs/06/lab.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@ namespace {
 
 std::size_t lower_layers(const Model& model) { return model.layers.size() - model.latents.size(); }
 
-// The input rows of tokens that stand from position `first` on.
+// Returns the input rows of these tokens, at the positions `first`, `first` + 1 and so on.
 Rows embed(const Model& model, const Tokens& tokens, std::size_t first) {
     Rows x;
     for (int token : tokens) x.push_back(embed(model, token, first + x.size()));
@@ -21,7 +22,8 @@ std::vector<Key> keys_of(const Layer& layer, const Rows& x) {
     return keys;
 }
 
-// The keys that the target sees of the source in this layer: that of Out(z), or none.
+// Returns the keys of the source that the target sees in this layer: the key of Out(z), or none if the layer has no
+// latent.
 std::vector<Key> keys_of_latent(const Model& model, const Layer& layer, const Rows& z) {
     if (layer.number < lower_layers(model)) return {};
     const std::size_t l = layer.number - lower_layers(model);
@@ -75,9 +77,9 @@ Rows encode(const Model& model, const Tokens& source) {
             z.push_back(latent.in(x[0]));
             x[0] = latent.out(z.back());
         }
-        if (layer.number == L - 1) break;  // nobody reads what comes out of it
+        if (layer.number == L - 1) break;  // no one reads the output of the last layer
         const std::vector<Key> keys = keys_of(layer, x);
-        if (layer.number == L - 2) x.resize(1);  // [CLS] alone is read after it
+        if (layer.number == L - 2) x.resize(1);  // after this layer, only the row of [CLS] is read
         for (Row& row : x) row = output_of(layer, row, keys);
     }
     return z;
@@ -102,7 +104,7 @@ Cache begin(const Model& model, const Rows& z) {
 }
 
 Row step(const Model& model, Cache& cache, int token) {
-    const std::size_t written = cache[0].size();  // the lowest layer has no latent
+    const std::size_t written = cache[0].size();  // layer 0 has no latent, so its keys are those of the target's tokens
     Row x = embed(model, token, model.max_length + written);
     for (const Layer& layer : model.layers) {
         std::vector<Key>& seen = cache[layer.number];
@@ -122,7 +124,7 @@ Leak leak(const Forward& forward, const Model& model, const Tokens& source, cons
         const Rows moved = forward(model, source, with_another(target, t));
         if (!std::equal(moved.begin(), moved.begin() + std::ptrdiff_t(t), y.begin())) return Leak::future;
     }
-    Model held = model;  // z = b of In, whatever the source is
+    Model held = model;  // In has the matrix 0 here, so z is the bias of In, whatever the source is
     for (Latent& latent : held.latents)
         for (Row& row : latent.in.w) std::fill(row.begin(), row.end(), 0.0);
     const Rows still = forward(held, source, target);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 7, solved: docs/vae.md and docs/ops/gaussian.md derive it.
+// Lab 7, solved. docs/vae.md and docs/ops/gaussian.md derive the formulas.
 #include "docs/labs/07/lab.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr double pi = 3.14159265358979323846;
 
-// of x under a normal distribution
+// Returns the log density of x under a normal distribution.
 double log_density(double x, double mean, double log_variance) {
     return -(std::log(2 * pi) + log_variance + (x - mean) * (x - mean) * std::exp(-log_variance)) / 2;
 }
@@ -94,8 +94,8 @@ void vmf_sample(double kappa, const double* mu, double u, const double* e, doubl
 }
 
 double vmf_kl(double kappa) {
-    // The density of w is c exp(kappa (w - 1)), that of the uniform distribution 1/2; the KL is the mean of the log of
-    // their ratio.
+    // The density of w is c exp(kappa (w - 1)). Under the uniform distribution on the sphere, the density of w is 1/2.
+    // The KL is the mean of the log of the ratio of the two densities.
     const double q = std::exp(-2 * kappa), c = kappa / (1 - q), mean_w = (1 + q) / (1 - q) - 1 / kappa;
     return std::log(2 * c) + kappa * (mean_w - 1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 8, solved: docs/ops/state_attention.md derives it for all packs.
+// Lab 8, solved. docs/ops/state_attention.md derives the formulas, for all kinds of masks in the engine.
 #include "docs/labs/08/lab.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ void features(int M, int D, const double* w, const double* x, double* phi) {
 
 namespace {
 
-// The sums over all rows so far: of b v (M,D) and of b (M).
+// Sums over all rows that were added: `values` (M,D) sums b v^T, and `total` (M) sums b times of_total.
 struct State {
     State(int slots, int columns)
         : M(slots), D(columns), values(std::size_t(slots * columns), 0.0), total(std::size_t(slots), 0.0) {}
@@ -33,7 +33,8 @@ struct State {
     std::vector<double> values, total;
 };
 
-// The row of a query, y (D), and its divisor.
+// Computes y (D), the output row of a query with the features a (M). Returns the divisor, by which the sums were
+// divided.
 double read(const State& state, const double* a, double* y) {
     double divisor = 0;
     std::fill_n(y, state.D, 0.0);
@@ -57,7 +58,7 @@ void linear_attention(int N, int M, int D, const double* a, const double* b, con
 
 void linear_attention_backward(int N, int M, int D, const double* a, const double* b, const double* v, const double* dy,
                                double* da, double* db, double* dv) {
-    // along: dy . y of each row
+    // along: the dot product dy . y of each row
     std::vector<double> divisor(std::size_t(N), 0), along(std::size_t(N), 0), y(std::size_t(D), 0);
     State state(M, D);
     for (int i = 0; i < N; i++) {
@@ -70,7 +71,7 @@ void linear_attention_backward(int N, int M, int D, const double* a, const doubl
             da[i * M + m] = gain / n;
         }
     }
-    State adjoint(M, D);  // of the rows from the last one back
+    State adjoint(M, D);  // sums over the rows from the last row back to row j, as dv_j and db_j need them
     for (int j = N - 1; j >= 0; j--) {
         std::vector<double> shares(a + j * M, a + (j + 1) * M);
         for (double& share : shares) share /= divisor[std::size_t(j)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 9, solved. The engine's: models/tasks/insertion_objective.cpp, engine/math/slot_loss.h,
+// Lab 9, solved. The engine has the same functions in models/tasks/insertion_objective.cpp, engine/math/slot_loss.h and
 // models/writing/canvas.cpp.
 #include "docs/labs/09/lab.h"
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-// Selection sampling: of the n - i words that are left, `wanted` are still to be kept.
+// Selection sampling: in each step, n - i words are left, and `wanted` of them must still be kept.
 Canvas draw_canvas(const Words& target, const std::function<double()>& uniform) {
     const int n = int(target.size());
     int wanted = int(uniform() * (n + 1));
@@ -28,7 +28,7 @@ Canvas draw_canvas(const Words& target, const std::function<double()>& uniform) 
 Shares shares(const Words& lacks, Order order, double tau) {
     if (lacks.empty()) return {{end_of_slot, 1}};
     const double middle = double(lacks.size() - 1) / 2;
-    std::vector<double> w;  // distances, which become weights
+    std::vector<double> w;  // first the distances d_u, then the weights
     for (std::size_t u = 0; u < lacks.size(); u++)
         w.push_back(order == Order::tree            ? std::fabs(middle - double(u))
                     : order == Order::left_to_right ? double(u)
@@ -43,7 +43,7 @@ Shares shares(const Words& lacks, Order order, double tau) {
 
 namespace {
 
-// Turns x into its log softmax; returns the normaliser, log sum exp x.
+// Replaces x by its log softmax. Returns the normaliser, log sum exp x.
 double log_softmax(double* x, int count) {
     const double top = *std::max_element(x, x + count);
     double sum = 0;
@@ -53,8 +53,8 @@ double log_softmax(double* x, int count) {
     return normaliser;
 }
 
-// log p(c|l) and log p(l). The joint form is the factorised one where the score of a place is the normaliser of its
-// row.
+// `content` is log p(c|l), and `place` is log p(l). The joint form equals the factorised form if the score of each
+// place is the normaliser (log sum exp) of its row of z.
 struct LogProbabilities {
     std::vector<double> content, place;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lab 10, solved. The tiled product is the engine's in small: engine/ops/cpu/gemm_block.h.
+// Lab 10, solved. The tiled product is a small version of the engine's product (engine/ops/cpu/gemm_block.h).
 #include "docs/labs/10/lab.h"
 
 #include <algorithm>
@@ -25,7 +25,8 @@ void ordered(int M, int N, int K, const float* A, const float* B, float* C) {
 
 namespace {
 
-// A tile of C of `height` rows and two vectors has its sums in registers: 24 of 32, 12 of 16, or 8 of 16.
+// A tile of C has `height` rows of two vectors. Its sums stay in registers: with AVX-512, they take 24 of the 32 vector
+// registers; with AVX2, 12 of 16; otherwise, 8 of 16.
 #if defined(__AVX512F__)
 constexpr int lanes = 16, height = 12;
 #elif defined(__AVX2__)
@@ -34,15 +35,15 @@ constexpr int lanes = 8, height = 6;
 constexpr int lanes = 4, height = 4;
 #endif
 constexpr int width = 2 * lanes;
-constexpr int depth = 320;             // steps of K at a time: the rows of A and a panel of B then fit the first cache
-constexpr int stride = depth + lanes;  // of rows of A: no power of two, so that they share no set of the cache
+constexpr int depth = 320;             // steps of K at a time, so few that rows of A and a panel of B fit the L1 cache
+constexpr int stride = depth + lanes;  // of rows of A: not a power of two, so that rows do not share a set of the cache
 typedef float Vector __attribute__((vector_size(4 * lanes)));
 typedef float AnyAddress __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
 
 Vector load(const float* from) { return *reinterpret_cast<const AnyAddress*>(from); }
 void store(float* to, Vector v) { *reinterpret_cast<AnyAddress*>(to) = v; }
 
-// part (height,width) = a (height,steps) b (steps,width)
+// Computes part (height,width) = a (height,steps) b (steps,width).
 void multiply_tile(int steps, const float* a, const float* b, float* part) {
     Vector sum[height][2] = {};
     for (int k = 0; k < steps; k++, a++, b += width) {
@@ -62,14 +63,15 @@ void multiply_tile(int steps, const float* a, const float* b, float* part) {
 
 }  // namespace
 
-// Past an edge a tile is computed on whatever the copies hold there; only the part inside is added to C.
+// A tile may extend beyond the edge of C. There, it is computed from whatever numbers the copies of A and B contain;
+// only the part inside C is added to C.
 void tiled(int M, int N, int K, const float* A, const float* B, float* C) {
     const int panels = (N + width - 1) / width;
     std::vector<float> a(height * stride), b(std::size_t(panels * width * depth)), part(height * width);
     std::fill_n(C, M * N, 0.0f);
     for (int k0 = 0; k0 < K; k0 += depth) {
         const int steps = std::min(depth, K - k0);
-        for (int k = 0; k < steps; k++)  // B as panels of `width` columns
+        for (int k = 0; k < steps; k++)  // copies B into panels of `width` columns
             for (int j0 = 0; j0 < N; j0 += width)
                 std::copy_n(B + (k0 + k) * N + j0, std::min(width, N - j0), &b[std::size_t(j0 * depth + k * width)]);
         for (int i0 = 0; i0 < M; i0 += height) {
