@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory for tensors: what it is aligned to, what is refused, and the peak that a process can look up.
+// Tests memory for tensors: its alignment, requests that are refused, and the peak memory of the process.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -17,7 +17,8 @@ std::string repeated(const std::string& part, std::size_t times) {
     return all;
 }
 
-// Every string of one and of two bytes, and every code point that steers, between letters.
+// Returns every string of one byte, every string of x and two more bytes, and every code point for which steers() is
+// true, between letters.
 std::vector<std::string> strange_words() {
     std::vector<std::string> all;
     for (int a = 0; a < 256; a++) {
@@ -34,7 +35,7 @@ std::vector<std::string> strange_words() {
     return all;
 }
 
-// Whether a terminal shows this as one line and obeys nothing in it.
+// Whether a terminal shows the text as one line, and no character of the text controls the terminal.
 bool harmless(const std::string& line) {
     if (!is_utf8(line)) return false;
     bool steered = false;
@@ -51,7 +52,7 @@ TEST_CASE("printable: words from outside become one line that steers nothing") {
     CHECK(printable("\xe2\x80\xae"
                     "fdp.exe \xe2\x81\xa6 \xe2\x80\xa8 \xd8\x9c") == "\\u202efdp.exe \\u2066 \\u2028 \\u061c");
     CHECK(printable("\xff\xc3(\xed\xa0\x80") == "\\xff\\xc3(\\xed\\xa0\\x80");
-    CHECK(printable("می‌خواهم \\n") == "می‌خواهم \\n");  // the joiner of U+200C is spelling
+    CHECK(printable("می‌خواهم \\n") == "می‌خواهم \\n");  // U+200C is part of the spelling
     for (const std::string& word : strange_words()) {
         const std::string line = printable(word);
         CAPTURE(line);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Philox 4x32-10 against the known answers of its authors, and what is derived from its words.
+// Tests Philox 4x32-10 against the known answers of its authors, and the numbers that are computed from its words.
 #include "engine/base/random.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ TEST_CASE("philox 4x32-10 gives the known answers") {
 }
 
 TEST_CASE("philox 4x32-10 gives the words of cuRAND's own function") {
-    std::ifstream golden("tests/golden/curand/words.txt");  // by words.cpp beside it
+    std::ifstream golden("tests/golden/curand/words.txt");  // written by words.cpp in the same folder
     int lines = 0;
     Four counter, words;
     std::uint32_t key[2];
@@ -100,7 +100,8 @@ TEST_CASE("a sequence is the words of its stream, block after block") {
 }
 
 TEST_CASE("below draws every number equally often") {
-    // The last n is 3/4 of 2^32: the plain product of a word and n would favour every third number twofold.
+    // The last n is 3/4 of 2^32. The upper word of the product of a random word and n, without rejection, would give
+    // every third number twice as often as the others.
     for (std::uint32_t n : {1u, 2u, 7u, 1000u, 3221225472u}) {
         CAPTURE(n);
         Sequence sequence(11, "below", n);
@@ -174,7 +175,7 @@ TEST_CASE("normal numbers have the moments of a normal distribution") {
             pair += x * z[(i + 1) % 4] / n;
         }
     }
-    double deviation = 1 / std::sqrt(double(n));  // of a mean of n numbers of variance 1
+    double deviation = 1 / std::sqrt(double(n));  // standard deviation of the mean of n numbers with variance 1
     CHECK(std::fabs(power[1]) <= 5 * deviation);
     CHECK(std::fabs(power[2] - 1) <= 5 * deviation * std::sqrt(2.0));
     CHECK(std::fabs(power[3]) <= 5 * deviation * std::sqrt(15.0));

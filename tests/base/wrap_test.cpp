@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lines for a narrow terminal: broken between words, nothing lost.
+// Tests that lines for a narrow terminal are broken between words, and that nothing is lost.
 #include <doctest/doctest.h>
 
 #include "engine/base/wrap.h"

@@ -21,7 +21,8 @@ std::string bytes_of(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
 }
-// The folders that were flushed to the disk, while this is wanted.
+// While noting_flushes is true, fsync() appends the paths of the files and folders that are flushed to the disk to
+// `flushed`.
 bool noting_flushes = false;
 std::vector<std::string> flushed;
 
@@ -31,7 +32,7 @@ std::ptrdiff_t files_in(const std::string& folder) {
 
 }  // namespace
 
-// In place of the library's, for all that is linked here.
+// Replaces the library's fsync() in the whole test program.
 extern "C" int fsync(int file) {
     if (noting_flushes) flushed.push_back(fs::read_symlink("/proc/self/fd/" + std::to_string(file)).string());
     return int(::syscall(SYS_fsync, file));
@@ -70,7 +71,7 @@ TEST_CASE("write file: links, devices and pipes stay what they are") {
     CHECK(bytes_of(path) == "new");
 
     fs::create_symlink(folder.write("other", "other"),
-                       folder.file(".new-a"));  // what a crash or a stranger left
+                       folder.file(".new-a"));  // a crash or another user has left this link
     replace_file(path, std::string("newer"));
     CHECK(bytes_of(path) == "newer");
     CHECK(bytes_of(folder.file("other")) == "other");
@@ -125,7 +126,7 @@ TEST_CASE("write file: what is not finished lies where nobody else can put anyth
         CHECK(fs::equivalent(beside.parent_path(), folder.path));
         places.push_back(beside.filename().string());
     };
-    // as a stranger may guess them
+    // Names that another user might guess are taken.
     for (const char* taken : {".new-a/x", ".new-files/x"}) fs::create_directories(folder.file(taken));
     for (int round = 0; round < 2; round++) {
         replace_file(folder.file("a"), [&](const std::string& place) { look_at(place), write_file(place, "a"); });

@@ -17,7 +17,7 @@
 namespace masquerade {
 namespace {
 
-// The first group of that split with this stem: "p0", "p1", ...
+// Returns the first of the groups "p0", "p1" ... (or with another stem) that belongs to this split.
 std::string group_in(int split, const std::string& stem = "p") {
     for (int i = 0;; i++)
         if (split_of(stem + std::to_string(i)) == split) return stem + std::to_string(i);

@@ -27,7 +27,7 @@ TEST_CASE("grammar: questions are distinct, whole and the same for the same seed
         beginnings.insert(question.substr(0, question.find(' ', question.find(' ') + 1)));
     }
     CHECK(wrong == 0);
-    CHECK(beginnings.size() > 80);  // the first two words
+    CHECK(beginnings.size() > 80);  // a beginning is the first two words of a question
 }
 
 TEST_CASE("grammar: the corpus holds questions out") {

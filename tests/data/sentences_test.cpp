@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lines as token ids, and the order in which training meets them.
+// Tests lines as token ids, and the order in which training reads them.
 #include "data/sentences.h"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ using namespace masquerade;
 
 namespace {
 
-// Sentences of 3 to 7 tokens, told apart by their names.
+// Returns sentences of 3 to 7 tokens. Sentence i has the name i.
 std::vector<Sentence> numbered(int count) {
     std::vector<Sentence> all(static_cast<std::size_t>(count));
     for (int i = 0; i < count; i++) {
@@ -23,7 +23,7 @@ std::vector<Sentence> numbered(int count) {
     return all;
 }
 
-// The names that come next, `count` of them, whole batches; checks every batch on the way.
+// Takes whole batches until there are at least `count` sentences, and returns their names in order. Checks every batch.
 std::vector<int> next_names(SentenceSource& source, std::size_t count, std::size_t tokens) {
     std::vector<int> names;
     while (names.size() < count) {
@@ -73,7 +73,7 @@ TEST_CASE("sentences: a batch is as full as it may be, ends with its epoch, and 
     CHECK(source.take(25).size() == 5);  // all of them fit exactly
     CHECK(source.take(1000).size() == 5);
     CHECK(source.take(24).size() == 4);
-    CHECK(source.take(24).size() == 1);  // the last one of that epoch, alone
+    CHECK(source.take(24).size() == 1);  // the last sentence of this epoch is a batch by itself
     CHECK(source.take(1).size() == 1);
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("sentences: a line that is too long keeps its [SEP], and every line is
     const WordPiece tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b"}), {});
     const std::vector<Sentence> s = encode_lines(tokenizer, {"a b", "a a b b", "b"}, 4);
     REQUIRE(s.size() == 3);
-    CHECK(s[0].ids == std::vector<int>{2, 4, 5, 3});  // as long as it may be: whole
+    CHECK(s[0].ids == std::vector<int>{2, 4, 5, 3});  // exactly as long as allowed, so nothing is cut off
     CHECK(s[1].ids == std::vector<int>{2, 4, 4, 3});
     CHECK(s[2].ids == std::vector<int>{2, 5, 3});
     for (int i = 0; i < 3; i++) CHECK(s[std::size_t(i)].name == i);

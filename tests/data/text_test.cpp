@@ -25,7 +25,7 @@ std::uint64_t invalid(std::string_view line) {
     return counts.invalid_bytes;
 }
 
-// Enough good text around a few bad bytes to stay below one in a hundred.
+// Adds so much good text that the bad bytes are less than one in a hundred.
 std::string padded(const std::string& bytes) {
     std::string text;
     for (int i = 0; i < 100; i++) text += "a plain line\n";
@@ -76,21 +76,21 @@ TEST_CASE("text: what is not UTF-8 is dropped, byte by byte") {
         CHECK(invalid(good) == 0);
     }
     CHECK(cleaned("a\xC1\xBF"
-                  "b") == "ab");  // overlong
+                  "b") == "ab");  // an overlong encoding
     CHECK(cleaned("a\xE0\x9F\xBF"
-                  "b") == "ab");  // overlong
+                  "b") == "ab");  // an overlong encoding
     CHECK(cleaned("a\xED\xA0\x80"
                   "b") == "ab");  // a surrogate
     CHECK(cleaned("a\xF0\x8F\xBF\xBF"
-                  "b") == "ab");  // overlong
+                  "b") == "ab");  // an overlong encoding
     CHECK(cleaned("a\xF4\x90\x80\x80"
                   "b") == "ab");  // above U+10FFFF
     CHECK(cleaned("a\xFF\xF8\x80"
                   "b") == "ab");
     CHECK(cleaned("a\xE2\x82"
-                  "b") == "ab");  // broken off
+                  "b") == "ab");  // the last byte of a character is missing
     CHECK(cleaned("a\xE2\x82\xAC\xE2\x82") == "a\xE2\x82\xAC");
-    CHECK(cleaned(std::string_view("a\0b", 3)) == "ab");  // zero: UTF-16 is full of it
+    CHECK(cleaned(std::string_view("a\0b", 3)) == "ab");  // zero bytes, which are frequent in UTF-16
     CHECK(invalid("a\xED\xA0\x80"
                   "b\xFF") == 4);
 }
@@ -107,12 +107,12 @@ TEST_CASE("text: a long sentence is cut between code points, each half of a pair
 
 TEST_CASE("text: up to one invalid byte in a hundred is a warning, more is an error") {
     std::string line(98, 'a');
-    Text text = parse_text(line + "\xFF\n", "x");  // 1 of 100
+    Text text = parse_text(line + "\xFF\n", "x");  // 1 of 100 bytes is invalid
     CHECK(text.source == Lines{line});
     CHECK(text.warning == "x: 1 invalid byte dropped");
-    CHECK_THROWS_AS(parse_text(line.substr(1) + "\xFF\n", "x"), BadInput);  // 1 of 99
+    CHECK_THROWS_AS(parse_text(line.substr(1) + "\xFF\n", "x"), BadInput);  // 1 of 99 bytes is invalid
     CHECK(message_of(std::string("h\0i\0\n\0", 6)).find("3 of 6 bytes are not UTF-8") != std::string::npos);
-    CHECK(parse_text(padded("\xFF\xFE\n\xFF"), "x").source.size() == 100);  // nothing left of a line
+    CHECK(parse_text(padded("\xFF\xFE\n\xFF"), "x").source.size() == 100);  // lines without any valid byte are dropped
 }
 
 TEST_CASE("text: files that cannot be read, or hold no sentence") {

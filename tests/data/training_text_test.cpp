@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which lines are held out: chosen by what they say, not by where they stand.
+// Tests which lines are held out: the choice depends on the text of a line, not on its place in the file.
 #include "data/training_text.h"
 
 #include <doctest/doctest.h>

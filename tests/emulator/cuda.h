@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// CUDA's words for g++, so that a file of kernels runs on the CPU. The build includes this header before such a file,
-// as nvcc includes its own; what the words mean here, and what they cannot mean, is in docs/kernels-on-the-cpu.md.
-// Dynamic shared memory and launches go through engine/ops/cuda/kernel.cuh.
+// Defines the keywords and functions of CUDA for g++, so that a file of kernels runs on the CPU. The build includes
+// this header before each such file, as nvcc includes its own header. docs/kernels-on-the-cpu.md explains how they
+// behave here, and what cannot be emulated. Dynamic shared memory and launches go through engine/ops/cuda/kernel.cuh.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,13 +25,13 @@ struct dim3 {
 };
 constexpr int warpSize = 32;
 
-// Those of the thread that runs; set at every switch.
+// The values for the thread that is running. They are set whenever another thread continues.
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 
 namespace masquerade::emulator {
 
-// Where a kernel calls something. Calls on one line are one place.
+// The place in the source at which a kernel calls a function. All calls on one line have the same place.
 struct Place {
     const char* file;
     int line;
@@ -39,17 +39,22 @@ struct Place {
 
 enum class Exchange : unsigned char { barrier, lane, up, down, across, ballot };
 
-// All threads of the block come to one place. Returns how many of them brought `true`.
+// Waits until all threads of the block have called it at the same place. Returns how many of them have voted `true`.
 int meet_block(bool vote, const char* call, Place place);
-// All lanes that the mask names come to one place with the same mask; what a lane gets is what `kind` says:
-// nothing; the value of lane `argument`, of the lane `argument` below or above, or of the one that differs in those
-// bits, within its group of `width` lanes; or the bit of every lane that brought a value other than 0.
+// Waits until all lanes in the mask have called it at the same place with the same mask. The result for a lane depends
+// on `kind`:
+//     barrier   nothing
+//     lane      the value of lane `argument`
+//     up, down  the value of the lane whose number is smaller, or larger, by `argument`
+//     across    the value of the lane whose number differs in the bits of `argument`
+//     ballot    for every lane, a bit that is 1 if the lane's value is not 0
+// Lane numbers are counted within groups of `width` lanes, except for barrier and ballot.
 std::uint64_t meet_warp(Exchange kind, unsigned mask, std::uint64_t value, int argument, int width, const char* call,
                         Place place);
-// The thread is about to change these bytes as one operation.
+// Call this before the running thread changes these bytes in one atomic operation.
 void access_atomically(const void* address, std::size_t size);
 
-// Runs body(context) for every thread of every block; the context holds the kernel's parameters.
+// Runs body(context) for every thread of every block. `context` contains the kernel's parameters.
 void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes, void (*body)(const void*),
          const void* context, std::size_t context_bytes);
 template <class F>
@@ -58,12 +63,13 @@ void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes
         kernel, blocks, threads, shared_bytes, [](const void* each) { (*static_cast<const F*>(each))(); }, &f,
         sizeof f);
 }
-// d += a b by the lanes of a warp, as mma.sync.m16n8k16 on bf16 does; tests/emulator/fragments.cpp.
+// Computes d += a b with the lanes of a warp, as mma.sync.m16n8k16 does for bf16. See tests/emulator/fragments.cpp.
 void multiply_fragments(float* d, const std::uint32_t* a, const std::uint32_t* b, const char* file = __builtin_FILE(),
                         int line = __builtin_LINE());
-// CUDA takes so many bytes at once only from an address that is a multiple of them.
+// Throws Error if the address is not a multiple of `size`. CUDA can access `size` bytes at once only at such an
+// address.
 void expect_aligned(const void* address, std::size_t size);
-// The bytes that the launch asked for.
+// Returns the dynamic shared memory that the launch has requested.
 void* dynamic_shared_memory();
 
 template <class T>
@@ -76,7 +82,8 @@ T shuffled(Exchange kind, unsigned mask, T x, int argument, int width, const cha
     return x;
 }
 
-// A function of its own: what it does to memory is one operation, not a read and a write.
+// A separate function that is not instrumented, so that its accesses count as one atomic operation, not as a read and a
+// write.
 template <class T, class F>
 __attribute__((noinline, no_sanitize("thread"))) T changed(T* at, F f) {
     static_assert(std::is_integral_v<T>, "atomics on floats would make the sum depend on the order of threads");
@@ -88,7 +95,7 @@ __attribute__((noinline, no_sanitize("thread"))) T changed(T* at, F f) {
 
 }  // namespace masquerade::emulator
 
-// The last two parameters of each are the caller's file and line.
+// The last two parameters of each of these functions are the caller's file and line.
 inline void __syncthreads(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     masquerade::emulator::meet_block(false, "__syncthreads", {file, line});
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Kernels on the CPU: every CUDA thread is a fiber, a warp is 32 of them that meet, blocks run one after the other.
-// A fault in a launch is thrown as one Error that names the kernel, the block and the thread: a barrier that
-// not all threads come to, lanes that meet at different calls, a race, shared memory that nobody wrote. Kernels are
-// found in namespace fibers, compiled from the sources that are compiled for CUDA, too (docs/kernels-on-the-cpu.md).
+// Runs kernels on the CPU. Every CUDA thread is a fiber, 32 of them are a warp, and blocks run one after the other. If
+// a kernel has an error, the launch throws one Error that names the kernel, the block and the thread. Errors are: a
+// barrier that not all threads reach, lanes of a warp that wait in different calls, a race, and a read of shared memory
+// that no thread has written. The kernels are in namespace fibers. They are compiled from the same sources as for CUDA
+// (docs/kernels-on-the-cpu.md).
 #pragma once
 #include <cstdint>
 
@@ -11,26 +12,29 @@
 
 namespace masquerade::emulator {
 
-// Who goes first between two barriers, of blocks, warps and lanes alike. A right kernel gives the same bits in all.
+// The order in which blocks run, and in which warps and lanes run between two barriers. A correct kernel computes the
+// same bits in every order.
 enum class Order { forward, reversed, shuffled };
 
-// How the tensor cores add 16 products to a number. `rounded` is the simplest way. The others follow measurements on
-// these GPUs (Khattak and Mikaitis, Accurate models of NVIDIA tensor cores, 2025).
+// How the tensor cores add 16 products to a number. `rounded` is the simplest way. The other two follow measurements on
+// these GPUs (Khattak and Mikaitis, Accurate models of NVIDIA tensor cores, 2025): terms are truncated behind a bit,
+// which is counted from the largest exponent on.
 enum class TensorSums {
-    rounded,  // in the order of the depth, each sum rounded to the nearest float
-    as_a100,  // 8 at once: the terms are cut behind bit 25, from the largest exponent on, and the sum behind bit 24
-    as_h100   // 16 at once, behind bit 26
+    rounded,  // one product after the other; each sum is rounded to the nearest float
+    as_a100,  // 8 products at a time; each term is truncated behind bit 25, and the sum behind bit 24
+    as_h100   // 16 products at a time; each term is truncated behind bit 26, and the sum behind bit 24
 };
 
 struct Settings {
     Order order = Order::forward;
-    std::uint32_t seed = 1;    // of a shuffled order
-    bool watch_memory = true;  // races, shared memory that nobody wrote, another thread's stack
+    std::uint32_t seed = 1;  // seed of a shuffled order
+    // Finds races, reads of shared memory that no thread has written, and accesses to another thread's stack.
+    bool watch_memory = true;
     TensorSums tensor_sums = TensorSums::rounded;
 };
 Settings& settings();
 
-// Whether the kernels of this build tell of every access to memory; sanitizers leave no room for that.
+// Whether the kernels of this build report every memory access. If the build uses a sanitizer, they cannot.
 bool can_watch_memory();
 
 struct Counts {
@@ -38,15 +42,15 @@ struct Counts {
 };
 const Counts& counts();
 
-// Which products the plain loop in the place of cuBLASLt does not make; null: it makes all.
+// Returns true for the products that the plain loop, which replaces cuBLASLt, must refuse. null: it refuses none.
 extern bool (*refuses_product)(const Multiplication&);
 
-// The ops of namespace fibers; one that is not there throws its name.
+// The ops of namespace fibers. An op that is not compiled for the emulator throws an Error with its name.
 const OpTable& ops();
-// Null in this table where there is no kernel.
+// The kernels of namespace fibers. An op without a kernel is null in this table.
 const OpTable& kernels();
 
-// While it lives, calls for Device::cuda run here, with these settings.
+// During the lifetime of this object, calls for Device::cuda run in the emulator, with these settings.
 class AsCuda {
   public:
     explicit AsCuda(Settings chosen = {});

@@ -6,7 +6,8 @@
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-// If a fault stops a fiber, its stack is never unwound: memory that it holds is no leak of the program's.
+// If an error stops a fiber, its stack is never unwound. Memory that the fiber still owns is therefore not reported as
+// a leak.
 extern "C" const char* __lsan_default_suppressions() { return "leak:masquerade::emulator::Fiber::begin\n"; }
 extern "C" const char* __lsan_default_options() { return "print_suppressions=0"; }
 #else
@@ -18,8 +19,9 @@ void __sanitizer_finish_switch_fiber(void*, const void**, std::size_t*) {}
 #endif
 
 #ifndef SWITCH_BY_UCONTEXT
-// Pushes what a called function must preserve and stores the stack pointer in *left; then pops the same from the other.
-// The floating-point modes are the same everywhere and stay.
+// Pushes the registers that a called function must preserve, and stores the stack pointer in *left. Then sets the stack
+// pointer to `entered` and pops the same registers. The floating-point modes are the same in all fibers, so they are
+// not switched.
 extern "C" void masquerade_switch_stacks(void** left, void* entered);
 asm(R"(
     .text
@@ -50,7 +52,7 @@ namespace masquerade::emulator {
 namespace {
 
 constexpr std::size_t page = 4096;
-Fiber* beginning = nullptr;  // the fiber that is entered for the first time
+Fiber* beginning = nullptr;  // the fiber that is being entered for the first time
 
 }  // namespace
 
@@ -69,8 +71,9 @@ void Fiber::start(void (*body)()) {
     here_.uc_link = nullptr;
     makecontext(&here_, &Fiber::begin, 0);
 #else
-    // Six registers, the address that `ret` goes to, and its return address, which is none: a function expects the
-    // stack pointer 8 below a multiple of 16.
+    // From low to high addresses: six registers, the address to which `ret` jumps, and the return address of begin(),
+    // which is null because begin() never returns. At the start of a function, the stack pointer must be 8 below a
+    // multiple of 16.
     auto* top = reinterpret_cast<void**>(top_) - 8;
     for (int i = 0; i < 8; i++) top[i] = nullptr;
     top[6] = reinterpret_cast<void*>(&Fiber::begin);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A stack of its own on which a function runs, is left in the middle and is resumed. One host, many fibers: all
-// switches are between the host and a fiber. One thread of the operating system at a time.
+// A fiber has its own stack, on which a function runs. The function can be left in the middle and resumed later. There
+// are many fibers and one host; every switch is between the host and a fiber. Only one thread of the operating system
+// may use fibers at a time.
 #pragma once
 #include <cstddef>
 
@@ -13,18 +14,21 @@ namespace masquerade::emulator {
 
 class Fiber {
   public:
-    static constexpr std::size_t bytes = 65 * 4096;  // an odd number of pages: a thousand stacks share no cache set
+    // An odd number of pages, so that the stacks of many fibers do not share cache sets.
+    static constexpr std::size_t bytes = 65 * 4096;
 
-    // On these bytes of memory, page-aligned. The lowest page is given away: a stack that overflows ends the program.
-    // The stack begins `skew` bytes, a multiple of 64, below their end.
+    // Uses the memory from `stack` on (`bytes` bytes, page-aligned) as the stack. The lowest page becomes inaccessible,
+    // so that a stack overflow ends the program. The stack begins `skew` bytes below the end of this memory; `skew` is
+    // a multiple of 64.
     Fiber(void* stack, std::size_t skew);
     Fiber(const Fiber&) = delete;
 
-    // From now on enter() runs body from its beginning; what ran here before is forgotten, not unwound.
+    // After this call, enter() runs `body` from its beginning. A function that ran here before is abandoned, and its
+    // stack is not unwound.
     void start(void (*body)());
-    // The host's side: runs the fiber until it leaves.
+    // Called by the host: runs the fiber until it calls leave().
     void enter();
-    // The fiber's side: back to the host; `for_good` where the fiber will not be entered again.
+    // Called by the fiber: returns to the host. `for_good` is true if the fiber will not be entered again.
     void leave(bool for_good);
 
     bool holds(const void* address) const { return address >= bottom_ && address < bottom_ + bytes; }
@@ -37,7 +41,8 @@ class Fiber {
 #ifdef SWITCH_BY_UCONTEXT
     ucontext_t here_, host_;
 #else
-    void *here_ = nullptr, *host_ = nullptr;  // the stack pointers of who does not run
+    // The stack pointers of the fiber and of the host, while they are not running.
+    void *here_ = nullptr, *host_ = nullptr;
 #endif
     // The state that the address sanitizer needs for a switch.
     void *fake_here_ = nullptr, *fake_host_ = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tensor cores' instruction mma.sync.m16n8k16 on bf16: every number is fetched from the lane and the register that
-// PTX says holds it. Products are exact; TensorSums says how they are added.
+// Emulates the tensor cores' instruction mma.sync.m16n8k16 for bf16. Every number is read from the lane and register in
+// which PTX defines it to be. Products are exact; TensorSums defines how they are added.
 #include <algorithm>
 #include <climits>
 #include <cmath>
@@ -10,12 +10,12 @@
 namespace masquerade::emulator {
 namespace {
 
-// The factors that a lane brings to the product, and the sums that it takes away.
+// The registers of one lane: a and b are its parts of the factors, and d is its part of the sums.
 struct Fragments {
     std::uint32_t a[4], b[2];
     float d[4];
 };
-Fragments of_lanes[32][32];  // of every warp
+Fragments of_lanes[32][32];  // for every warp
 
 float half_of(std::uint32_t pair, int half) {
     const std::uint32_t bits = half ? pair & 0xffff0000u : pair << 16;
@@ -24,10 +24,10 @@ float half_of(std::uint32_t pair, int half) {
     return x;
 }
 
-// Adds `count` products to d as a tensor core does that truncates: every term is cut behind bit `bits`, counted from
-// the largest exponent, and their sum behind bit 24. The exponent of product k, exponents[k], is the sum of the
-// exponents of its factors; the product itself may be almost four times 2^exponents[k]. In double nothing is rounded
-// before that.
+// Adds `count` products to d, as a tensor core that truncates. Every term is truncated behind bit `bits`, counted from
+// the largest exponent of all terms, and the sum is truncated behind bit 24. exponents[k] is the sum of the exponents
+// of the factors of product k; the product itself may be almost four times 2^exponents[k]. Before the truncation,
+// nothing is rounded, because the arithmetic is in double.
 float truncated_sum(float d, const double* products, const int* exponents, int count, int bits) {
     int largest = d == 0 ? INT_MIN : std::ilogb(double(d));
     double sum = d;
@@ -36,7 +36,7 @@ float truncated_sum(float d, const double* products, const int* exponents, int c
         if (products[k] != 0) largest = std::max(largest, exponents[k]);
     }
     if (largest == INT_MIN || !std::isfinite(sum)) return float(sum);
-    const double scale = std::ldexp(1.0, bits - 1 - largest);  // makes what is kept of a term whole
+    const double scale = std::ldexp(1.0, bits - 1 - largest);  // makes the kept bits of each term a whole number
     sum = std::trunc(d * scale);
     for (int k = 0; k < count; k++) sum += std::trunc(products[k] * scale);
     sum /= scale;
@@ -45,7 +45,7 @@ float truncated_sum(float d, const double* products, const int* exponents, int c
     return std::fabs(double(nearest)) > std::fabs(sum) ? std::nextafter(nearest, 0.0f) : nearest;
 }
 
-// d += a b for all lanes of a warp: a is 16 x 16, b 16 x 8 and d 16 x 8.
+// Computes d += a b for all lanes of a warp. a is 16 x 16, b is 16 x 8, and d is 16 x 8.
 void multiply(Fragments* lanes) {
     float a[16][16], b[16][8], d[16][8];
     for (int lane = 0; lane < 32; lane++) {
@@ -85,8 +85,8 @@ void multiply_fragments(float* d, const std::uint32_t* a, const std::uint32_t* b
     std::copy(a, a + 4, own.a);
     std::copy(b, b + 2, own.b);
     std::copy(d, d + 4, own.d);
-    // The lane that comes last multiplies for all. If the lanes have parted, meet_warp() says so, and nobody gets the
-    // sums.
+    // The last lane that arrives multiplies for all lanes. If some lanes wait in another call, meet_warp() throws, and
+    // no lane gets the sums.
     if ((current_block().warps[std::size_t(running->warp)].meets | 1u << running->lane) == 0xffffffffu) multiply(lanes);
     meet_warp(Exchange::ballot, 0xffffffffu, 1, 0, 32, "mma.sync", {file, line});
     std::copy(own.d, own.d + 4, d);

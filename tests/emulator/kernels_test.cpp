@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests what kernels promise beyond being near enough: the CPU's bits where they say so, one result in any order of the
-// threads, and rows that meet between two stages.
+// Tests properties of kernels beyond accuracy: results with the same bits as the CPU's where this is promised, the same
+// results in any order of the threads, and work on more rows than one block takes.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -31,8 +31,8 @@ void run(const Call& call) {
     if (call.op.backward) call.backward();
 }
 
-// The op's results on both devices, bit for bit: "" or the names of those that differ. Where the two differ in the
-// forward already (a sum over a row), both backwards read what the CPU's forward has left.
+// Runs the op on both devices. Returns the names of those results in `tensors` whose bits differ, or "". If already the
+// results of the forwards differ (in a sum over a row), both backwards read the results of the CPU's forward.
 std::string other_bits(const Op& op, Sizes sizes, DType type, const std::vector<std::string>& tensors) {
     const Case c = prepared(op, sizes);
     Call cpu(c, type), kernels(c, type, type, Device::cuda);
@@ -97,7 +97,8 @@ TEST_CASE("kernels: dropout draws the words of the CPU") {
         }
 }
 
-// Heads of 10 numbers are turned one by one, heads of 600 by packets, in several rounds of the 32 lanes.
+// Heads of 10 numbers are rotated number by number. Heads of 600 numbers are rotated in packets, for which the 32 lanes
+// need several rounds.
 TEST_CASE("kernels: rotated rows have the bits of the CPU") {
     for (DType type : {DType::f32, DType::bf16})
         for (Sizes sizes : {Sizes{3, 3, 5}, Sizes{3, 8, 300}}) {
@@ -119,7 +120,8 @@ TEST_CASE("kernels: rows that do not begin at multiples of 16 bytes are not read
     }
 }
 
-// In chunks of 64 rows, then the chunks in order; a block of 32 warps takes 2,048 rows at a time.
+// The kernel adds chunks of 64 rows, and then the sums of the chunks in order. A block of 32 warps takes 2,048 rows at
+// a time.
 TEST_CASE("kernels: sums of columns have the bits of the CPU") {
     for (DType type : {DType::f32, DType::bf16})
         for (Sizes sizes : {Sizes{1, 3, 1}, Sizes{63, 33, 1}, Sizes{65, 31, 1}, Sizes{300, 40, 1}, Sizes{2048, 5, 1},
@@ -131,7 +133,7 @@ TEST_CASE("kernels: sums of columns have the bits of the CPU") {
         }
 }
 
-// The same rows that the sums of layernorm meet, and a bias that is a sum of rounded numbers.
+// Uses sizes like those for the column sums of layernorm. The numbers that are added for the bias are rounded.
 TEST_CASE("kernels: sums of linear's bias have the bits of the CPU") {
     for (DType type : {DType::f32, DType::bf16})
         for (Sizes sizes : {Sizes{65, 3, 33}, Sizes{300, 2, 5}, Sizes{2049, 1, 2}}) {
@@ -140,7 +142,8 @@ TEST_CASE("kernels: sums of linear's bias have the bits of the CPU") {
         }
 }
 
-// Ids of one digit, of two and of three; tiles of 512 rows; sums over a whole tile and over none.
+// The rows are sorted by their ids, which have one, two or three digits of 8 bits. Tiles have 512 rows. Some sums are
+// over a whole tile, and some over no row.
 TEST_CASE("kernels: the sums of an embedding have the bits of the CPU") {
     for (DType type : {DType::f32, DType::bf16})
         for (Sizes sizes : {Sizes{1, 1, 1}, Sizes{31, 33, 1}, Sizes{700, 5, 3}, Sizes{513, 31, 256},
@@ -151,7 +154,7 @@ TEST_CASE("kernels: the sums of an embedding have the bits of the CPU") {
         }
 }
 
-// Chunks of 4,096 numbers, a thousand of which are added at a time.
+// The kernel adds chunks of 4,096 numbers, and works on 1,024 chunks at a time.
 TEST_CASE("kernels: the global norm has the bits of the CPU") {
     for (int n : {0, 1, 15, 17, 4095, 4096, 4097, 8191, 12289, 100000}) {
         CAPTURE(n);
@@ -167,8 +170,9 @@ TEST_CASE("kernels: the global norm has the bits of the CPU") {
     CHECK(a.bytes() == b.bytes());
 }
 
-// Rows go by blocks of 2,048: those of the last one as those of the first, the gradients of w and b as sums over all. A
-// row has 1,024 threads at most, or 32: each of them goes over several words.
+// The rows are divided into blocks of 2,048. The test checks that the rows of the last block are as right as those of
+// the first, and that the gradients of w and b are sums over all rows. A row has at most 1,024 threads (or 32), so each
+// thread works on several words.
 TEST_CASE("kernels: cross-entropy and chosen logits of more rows than a block has, and of more words than threads") {
     for (DType type : {DType::f32, DType::bf16})
         for (auto [sizes, name] : {std::pair{Sizes{2 * 2048 + 3, 2, 3}, "cross_entropy"},
@@ -194,12 +198,12 @@ TEST_CASE("kernels: cross-entropy and chosen logits of more rows than a block ha
         }
 }
 
-// A row of no weight leaves zeros, whatever its logits are; what is not asked for is not touched.
+// The gradients of a row without weight are 0, whatever its logits are. Tensors that are not requested are not touched.
 TEST_CASE("kernels: cross-entropy of rows without weight, and losses alone") {
     for (DType type : {DType::f32, DType::bf16}) {
         const Case c = prepared(row_of("cross_entropy"), {4, 3, 40});
         Call all(c, type, type, Device::cuda), losses(c, type, type, Device::cuda);
-        set_number(all("h"), 3, INFINITY);  // row 1, which weighs nothing
+        set_number(all("h"), 3, INFINITY);  // row 1, whose weight is 0
         AsCuda emulated;
         all.forward();
         for (int k = 0; k < 3; k++) CHECK(number(all("h1"), 3 + k).real() == 0);
@@ -211,7 +215,8 @@ TEST_CASE("kernels: cross-entropy of rows without weight, and losses alone") {
     }
 }
 
-// On a GPU, every operation that gives a NaN gives this one. If n is added to the bits of its exponent, it is a number.
+// On a GPU, every operation whose result is NaN gives this NaN. If a kernel added n to the exponent bits of this NaN,
+// the result would be a number.
 TEST_CASE("kernels: cross-entropy of a NaN is NaN") {
     const Case c = prepared(row_of("cross_entropy"), {4, 3, 40});
     Call all(c, DType::f32, DType::f32, Device::cuda);
@@ -253,7 +258,7 @@ TEST_CASE("kernels: one result in every order of blocks, warps and lanes") {
     }
 }
 
-// dx and df may be one tensor; the lanes that write it as dx are not those that add to it as df.
+// dx and df may be the same tensor. The lanes that store a number of dx are not the lanes that add df to it.
 TEST_CASE("kernels: one tensor for both gradients of residual_norm") {
     for (DType type : {DType::f32, DType::bf16})
         for (Settings settings : {Settings{}, Settings{Order::reversed}, Settings{Order::shuffled}}) {

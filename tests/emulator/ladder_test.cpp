@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every op that has kernels climbs the ladder with them, as fibers; one that has none is skipped by name.
+// Runs the ladder on every op that has kernels, which run as fibers. Ops without kernels are skipped; their names are
+// reported.
 #include "tests/emulator/emulator.h"
 #include "tests/ladder_climb.h"
 
@@ -8,7 +9,8 @@ using namespace masquerade::ladder;
 
 namespace {
 
-// The kernels, and the CPU's form of what has none: a forward may have kernels before its backward does, or after.
+// The kernels, and the CPU's function for each op without a kernel. For some ops, only the forward or only the backward
+// has kernels.
 const OpTable& kernels_first() {
     static const OpTable table = [] {
         OpTable all = op_table(Device::cpu);

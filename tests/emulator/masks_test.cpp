@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ops keep what they have made of a mask for the next call: the next mask may differ in one number alone, and a step
-// that is captured sends for itself what it needs.
+// Ops keep data that they have computed from a mask for the next call. Tests that this data is not used for a mask that
+// differs in a single number, and that a captured step sends all data that it needs.
 #include <doctest/doctest.h>
 
 #include "engine/check/ops_table.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int rows = 60, size = 3, heads = 2;
 
-// Attention under a mask that may be changed between two calls.
+// Returns an op for attention under `graph`, which a test may change between two calls.
 Op under(const SegmentGraph& graph, const char* use) {
     return {use, [&graph](Sizes) {
                 Case c;

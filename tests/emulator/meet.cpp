@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where threads meet: the barrier of a block, and the calls of a warp.
+// The calls in which threads wait for each other: the barrier of a block, and the calls of a warp.
 #include "tests/emulator/block.h"
 
 namespace masquerade::emulator {
@@ -48,13 +48,14 @@ int meet_block(bool vote, const char* call, Place place) {
     }
     b.arrived = b.votes = 0;
     memory::block_met();
-    self.fiber->leave(false);  // another may be the first to go on
+    self.fiber->leave(false);  // the host decides which thread of the block continues first
     return int(self.result);
 }
 
 namespace {
 
-// Which lane's value a lane gets: its own where there is none to get.
+// Returns the lane of the group from which lane t gets its value: lane t itself if the other lane is outside of the
+// group.
 int source_of(const Thread& t) {
     const int first = t.lane / t.width * t.width, in = t.lane - first;
     int from = in;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Watches what kernels do to memory. g++ -fsanitize=thread puts a call before every access; the sanitizer itself is not
-// linked, the calls end here. So it is known of every byte which thread wrote it and which read it last, and whether a
-// barrier lies between: a race is found in any order of the threads, whether or not it spoils the result.
+// Watches the memory accesses of kernels. With -fsanitize=thread, g++ puts a call before every access. The sanitizer
+// itself is not linked; this file defines the called functions. For every byte, they record which thread wrote it last,
+// which threads read it last, and whether a barrier lies between. Therefore, a race is found in any order of the
+// threads, even if the result is right.
 #include <algorithm>
 #include <cstdio>
 #include <unordered_map>
 
 #include "tests/emulator/block.h"
 
-#ifndef WATCHES_MEMORY  // a sanitizer is linked and has these calls for itself
+#ifndef WATCHES_MEMORY  // a sanitizer is linked, and defines these functions itself
 namespace masquerade::emulator {
 bool can_watch_memory() { return false; }
 namespace memory {
@@ -21,46 +22,52 @@ void atomic(const void*, std::size_t) {}
 }  // namespace masquerade::emulator
 #else
 
-extern "C" char _end[], __start_emulator_built_in[], __stop_emulator_built_in[];  // from the linker
-extern "C" __attribute__((weak)) char __data_start[];                             // a shared library has none
+extern "C" char _end[], __start_emulator_built_in[], __stop_emulator_built_in[];  // defined by the linker
+extern "C" __attribute__((weak)) char __data_start[];                             // not defined in a shared library
 
 namespace masquerade::emulator {
 namespace {
 
-// The range of static shared memory. It is empty in a shared library, which runs translated PTX: there, static shared
-// memory is the first part of the dynamic one.
+// The range of static shared memory. In a shared library, which runs translated PTX, the range is empty: there, static
+// shared memory is the first part of dynamic shared memory.
 const Bytes statics{__data_start, __data_start ? _end : nullptr};
 const Bytes built_in{__start_emulator_built_in, __stop_emulator_built_in};
 
-using Tick = std::uint32_t;  // counts barriers of blocks, or of warps, from the start of the program
+// A time, in barriers: counts the barriers of blocks, or of warps, since the start of the program.
+using Tick = std::uint32_t;
 
-// The last accesses to one word of 4 bytes, or to one byte. A tick that is older than the launch is of no account:
-// launches follow each other.
+// The last accesses to a word of 4 bytes, or to a byte. Ticks before the current launch have no meaning, because
+// launches run one after the other.
 struct Cell {
-    Tick written, written_between;  // which stretch between two barriers of the block; of the warp
-    Tick read, read_between;        // the same of the readers: some lanes of one warp
-    Tick read_elsewhere;            // a stretch of an earlier block that read it, too
+    // When the last write was: after which barrier of the block, and after which barrier of the warp.
+    Tick written, written_between;
+    // When the last reads were, in the same two counts; the readers are some lanes of one warp.
+    Tick read, read_between;
+    Tick read_elsewhere;  // when a thread of an earlier block has read it, too
     unsigned lanes;
     std::uint16_t writer, warp;
     bool atomic;
 };
 constexpr std::uint16_t many_warps = 0xffff;
 
-// Accesses of whole words are noted by words, others by bytes; each is checked against both.
+// An access to a whole word is recorded in the cell of the word, and any other access in the cells of its bytes. Each
+// access is checked against both kinds of cells.
 constexpr std::uintptr_t page = 4096, word = 4;
 struct alignas(64) Page {
-    Tick words_used, bytes_used;  // the last launch with such accesses
+    Tick words_used, bytes_used;  // the last launch with accesses to whole words, and with accesses to bytes
     Cell words[page / word], bytes[page];
 };
-// one after the other, so that their cells lie in different sets of the cache
+// Pages are allocated in groups, one page after the other, so that their cells are in different sets of the cache.
 constexpr std::size_t pages_at_once = 16;
 
 struct Watch {
     Tick launch = 1, block = 1,
-         now = 1;  // the stretch that is on, and the first of the block and of the launch
+         now = 1;  // the first stretch of the launch, the first stretch of the block, and the current stretch
     Tick warp_now = 1;
-    Tick between[1024] = {};    // by thread: since which meeting of its warp
-    Tick known[1024][32] = {};  // by thread: what the lanes of its warp did before this tick lies behind a barrier
+    Tick between[1024] = {};  // for each thread: the last barrier of its warp that it has passed
+    // For each thread and each lane of its warp: accesses of this lane before this tick are ordered before the thread's
+    // next access.
+    Tick known[1024][32] = {};
     std::vector<std::pair<Tick, uint3> > blocks;
     std::unordered_map<std::uintptr_t, Page*> pages;
     std::vector<std::unique_ptr<Page[]> > all;
@@ -119,12 +126,13 @@ struct Access {
     }
 };
 
-// Whether what the lane of the running thread's warp did in that stretch lies behind a barrier.
+// Whether an access of a lane in the stretch `between` is ordered before the next access of the thread `self`. The lane
+// is in the same warp.
 bool behind(const Thread& self, int lane, Tick between) {
     return lane == self.lane || watch.known[self.number][lane] > between;
 }
 
-// The accesses that the cell remembers against this one.
+// Checks the access `a` against the accesses that the cell has recorded.
 void check(const Cell& cell, const Access& a) {
     const Watch& w = watch;
     const Thread& self = a.self;
@@ -157,7 +165,8 @@ void note_read(Cell& cell, const Thread& self) {
     }
     bool fresh = cell.read != w.now;
     if (fresh && cell.read >= w.launch && cell.read < w.block) cell.read_elsewhere = cell.read;
-    if (!fresh && cell.read_between != between) {  // all who read before may lie behind a barrier
+    // fresh: all earlier reads are ordered before this one, so they can be forgotten.
+    if (!fresh && cell.read_between != between) {
         fresh = true;
         for (unsigned left = cell.lanes; left; left &= left - 1)
             fresh = fresh && behind(self, __builtin_ctz(left), cell.read_between);
@@ -176,7 +185,7 @@ void note(Cell& cell, const Access& a) {
     cell.atomic = a.does == changes;
 }
 
-// One word, or one byte.
+// Checks and records an access to one word (`whole`), or to one byte.
 void access_one(const Access& a, std::uintptr_t address, bool whole) {
     const Watch& w = watch;
     Page& p = watch.page_of(address);
@@ -237,7 +246,7 @@ void start_block(const uint3& block) {
 
 void block_met() { watch.now++; }
 
-// After a barrier of the warp all of its lanes know what each of them knew of the others.
+// After a barrier of a warp, each of its lanes knows everything that any of the other lanes knew.
 void warp_met(int warp, unsigned lanes) {
     Watch& w = watch;
     const Tick tick = ++w.warp_now;
@@ -258,7 +267,7 @@ void atomic(const void* address, std::size_t size) { access(address, size, chang
 }  // namespace memory
 }  // namespace masquerade::emulator
 
-// The functions that the compiler calls.
+// The functions that the compiler calls before memory accesses.
 using namespace masquerade::emulator;
 #define HOOKS(size)                                                                    \
     extern "C" void __tsan_read##size(void* at) { access(at, size, reads); }           \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The matrix product of the kernels that run as fibers, where cuBLASLt stands on a GPU: a plain loop. It shows that
-// what is above it asks for the right product; of cuBLASLt, of how that is called, and of its sums it shows nothing. As
-// cuBLASLt may, it refuses a product where a test says so.
+// Replaces cuBLASLt if kernels run as fibers: computes a matrix product in a plain loop. Tests with this loop show that
+// the engine requests the right products. They show nothing about cuBLASLt, about the calls of cuBLASLt, or about its
+// sums. Like cuBLASLt, the loop may refuse a product, if a test wants this.
 #include "engine/ops/cuda/multiply.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool (*refuses_product)(const Multiplication&) = nullptr;
 namespace masquerade::fibers {
 namespace {
 
-// Row after row, as (rows, columns), however the factor lies.
+// Returns the numbers of the factor as a matrix (rows, columns), row by row, even if the factor is stored transposed.
 std::vector<float> numbers(const DeviceFactor& f, std::int64_t rows, std::int64_t columns) {
     std::vector<float> all(std::size_t(rows * columns));
     const std::int64_t step = row_step(f, f.transposed ? rows : columns);
@@ -42,7 +42,7 @@ void store_row(const std::vector<float>& sums, const void* biases, const DeviceP
     }
 }
 
-// In chunks of 64 numbers, then the chunks in order, as the op's own sums of columns.
+// Adds in chunks of 64 numbers, and then adds the sums of the chunks in order, like the op's own column sums.
 float sum_of(const float* x, std::int64_t n) {
     float total = 0;
     for (std::int64_t begin = 0; begin < n; begin += 64) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The table of namespace fibers. Its functions are weak: what is compiled for the emulator is there, the rest null.
+// The table of the ops in namespace fibers. The functions are declared weak: an op that is compiled for the emulator
+// has its address in the table, and any other op has null.
 #include "engine/ops/cuda/missing.h"
 #include "tests/emulator/emulator.h"
 

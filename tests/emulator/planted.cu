@@ -97,7 +97,7 @@ __global__ void words_kernel(const unsigned* given, unsigned* to) {
     mine_to[11] = unsigned(__syncthreads_count(t % 2));
     mine_to[12] = count;
     mine_to[13] = most;
-    const unsigned half = t < 4 ? 0x0fu : 0xf0u;  // two halves of eight lanes, each with a mask of its own
+    const unsigned half = t < 4 ? 0x0fu : 0xf0u;  // two halves of eight lanes; each half has its own mask
     mine_to[14] = t < 8 ? __shfl_xor_sync(half, mine, 1, 4) : 0;
     mine_to[15] = __ldg(given) + blockDim.x + gridDim.x + unsigned(__popc(mine));
 }
@@ -121,7 +121,7 @@ struct Verbs {
             ++*count;
         }
         meet(lanes);
-        each(lanes, n, [&](int i) { y[n + i] = y[n - 1 - i]; });  // what another lane has written
+        each(lanes, n, [&](int i) { y[n + i] = y[n - 1 - i]; });  // reads a number that another lane has written
     }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels of the tests (planted.cu): what each CUDA word does, the verbs of a warp, and kernels with one fault each;
-// and how working memory is counted.
+// Kernels for the tests of the emulator (planted.cu): kernels for each CUDA function and for the functions of a warp,
+// and kernels with one error each. Also declares functions for tests of working memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace masquerade {
 
 enum class Fault {
     none,
-    no_barrier_before_reading,  // of block_sums
+    no_barrier_before_reading,  // this and the following: in block_sums()
     no_barrier_before_writing,
     two_barriers,
     half_a_barrier,
@@ -21,7 +21,7 @@ enum class Fault {
     lent_stack,
     past_the_end,
     misaligned,
-    no_warp_barrier,  // of warp_sums
+    no_warp_barrier,  // this and the following: in warp_sums()
     shuffle_for_barrier,
     half_a_shuffle,
     two_shuffles,
@@ -31,22 +31,24 @@ enum class Fault {
 
 namespace fibers {
 
-// y[b] = the sum over `rounds` of the sum of x's 64 numbers of (round, b), a block of 64 threads for each b; `shared`:
-// they meet in dynamic shared memory.
+// For each b, computes y[b] with a block of 64 threads: the sum over all rounds of the 64 numbers of x for (round, b).
+// If `shared` is true, the threads exchange numbers in dynamic shared memory.
 void block_sums(Fault fault, bool shared, int blocks, int rounds, const float* x, float* y);
-// y[b] = the sum of x's 32 numbers of b, half of it through shared memory, half by shuffles.
+// For each b, computes y[b], the sum of the 32 numbers of x for b. The lanes of a warp exchange numbers through shared
+// memory in the first step, and by shuffles in the other steps.
 void warp_sums(Fault fault, int blocks, const float* x, float* y);
 
-// The results that each word of CUDA gives lane i of one warp, from place 16 i on, in the order of planted.cu.
+// Calls each CUDA function with one warp, in the order of planted.cu. The results for lane i are stored from to[16 i]
+// on.
 void words(const unsigned* given, unsigned* to);
-// Runs the verbs on n numbers with one warp. found: sum, both sums, top; y: each, stored; count: how many lanes are
-// first.
+// Runs the functions of engine/math/lanes.h on n numbers with one warp. Results: in `found`, sum, both sums and top; in
+// `y`, each; in `stored`, store; in `count`, the number of lanes for which first is true.
 void verbs(int n, const float* x, float* found, float* y, float* stored, bool add, int* count);
 
-// Plays the begin of a captured step: what ops have sent before is lost.
+// Simulates the beginning of a captured step: data that ops have sent before is lost.
 void begin_capture();
 
-// How the count of the ops' bytes grows by one workspace that is asked for so many.
+// Returns the growth of the ops' working memory, in bytes, if a workspace of `bytes` bytes is requested.
 std::size_t growth_by(std::int64_t bytes);
 
 }  // namespace fibers

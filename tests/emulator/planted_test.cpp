@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The emulator does what CUDA's words say, and names what is wrong in a kernel.
+// Tests that the emulator does what CUDA defines, and that it reports the errors of a kernel.
 #include "tests/emulator/planted.h"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ namespace {
 const Settings schedules[] = {
     {Order::forward}, {Order::reversed}, {Order::shuffled, 1}, {Order::shuffled, 2}, {Order::shuffled, 3}};
 
-// Whole numbers, so that a sum is right or wrong.
+// Returns whole numbers, so that a sum is exact in any order.
 std::vector<float> numbers(int n) {
     Sequence random(1, "planted");
     std::vector<float> x(static_cast<std::size_t>(n));
@@ -80,7 +80,7 @@ TEST_CASE("emulator: kernels without a fault give their sums in every order") {
 TEST_CASE("emulator: a fault is named, with kernel, block and thread") {
     struct {
         Fault fault;
-        bool by_watching;  // what only a look at every access can tell
+        bool by_watching;  // whether the error is found only by watching every memory access
         const char* said;
     } all[] = {
         {Fault::no_barrier_before_reading, true, "of shared memory at 0x"},
@@ -114,12 +114,13 @@ TEST_CASE("emulator: a fault is named, with kernel, block and thread") {
                   std::string::npos);
             CHECK(said.find("block (") != std::string::npos);
             CHECK(said.find("thread (") != std::string::npos);
-            CHECK(outcome_of(Fault::none, false, settings).right);  // what a fault leaves behind does not matter
+            // An error in an earlier launch does not affect later launches.
+            CHECK(outcome_of(Fault::none, false, settings).right);
         }
     }
 }
 
-// Where nothing can be watched, a missing barrier is found by what it does, if only in one of the orders.
+// Without watching, a missing barrier shows only as a wrong result, in some of the orders.
 TEST_CASE("emulator: without a barrier some order spoils the result") {
     for (Fault fault : {Fault::no_barrier_before_reading, Fault::no_barrier_before_writing, Fault::no_warp_barrier}) {
         CAPTURE(int(fault));
@@ -134,7 +135,8 @@ TEST_CASE("emulator: without a barrier some order spoils the result") {
     }
     Settings blind;
     blind.watch_memory = false;
-    CHECK(!outcome_of(Fault::unwritten, true, blind).right);  // dynamic shared memory starts as NaN
+    // Wrong, because dynamic shared memory initially contains NaN.
+    CHECK(!outcome_of(Fault::unwritten, true, blind).right);
 }
 
 TEST_CASE("emulator: each word of CUDA gives each lane what it should") {
@@ -204,7 +206,8 @@ TEST_CASE("emulator: the verbs of a warp, whatever the length") {
     CHECK(std::isnan(found[3]));
 }
 
-// In powers of two, from 64 KiB on; here what is outgrown is given back.
+// Working memory grows in powers of two, from 64 KiB on. In the emulator, the smaller block is freed when a larger one
+// is needed.
 TEST_CASE("emulator: the bytes that ops work in are counted") {
     CHECK(fibers::growth_by(0) == 0);
     CHECK(fibers::growth_by(1) == 65536);

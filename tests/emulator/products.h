@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A product for the tests of the engine's own one: its factors in every form, and its numbers against double.
+// A matrix product for the tests of the engine's own product: factors of every form, and a comparison with the product
+// in double.
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -15,7 +16,8 @@ namespace masquerade {
 using ladder::number;
 using ladder::set_number;
 
-// A list of numbers on the device, `shift` numbers behind an address that is a multiple of 256; NaN on both sides.
+// Numbers on the device. The first number is `shift` numbers behind an address that is a multiple of 256. The memory on
+// both sides contains NaN.
 struct Numbers {
     DType dtype;
     std::int64_t count, shift;
@@ -45,7 +47,7 @@ struct Numbers {
     }
 };
 
-// The form of a product, without its sizes.
+// The form of a product: types, storage and options, but not the sizes.
 struct Form {
     DType factors = DType::f32, result = DType::f32;
     bool a_transposed = false, b_transposed = false, add = false, bias = false;
@@ -67,7 +69,7 @@ inline std::vector<Form> all_forms() {
     return all;
 }
 
-// A, B, C and bias; of one size the same in every form.
+// The matrices A, B and C and the bias. For given sizes, their numbers are the same in every form.
 struct Product {
     Form form;
     std::int64_t m, n, k;
@@ -102,8 +104,9 @@ struct Product {
     }
     void run(TileSize size = TileSize::fitting) const { fibers::tiled_multiply(asked(), size); }
 
-    // "" or what is wrong: each element against double. A float sum of K products, C and a bias is off by a unit in the
-    // last place of their magnitudes for each step at most; a result in bf16 by half a unit more.
+    // Returns "", or what is wrong; compares each element with the product in double. A float sum of K products, C and
+    // a bias has an error of at most one unit in the last place of the magnitudes' sum for each addition. A result in
+    // bf16 has an additional error of half a unit of bf16.
     std::string wrong(const std::vector<double>& before) const {
         for (std::int64_t i = 0; i < m; i++)
             for (std::int64_t j = 0; j < n; j++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The engine's own matrix product as fibers: its numbers against double, its bits in any surroundings, and when it is
-// chosen.
+// Tests the engine's own matrix product, which runs as fibers: its numbers against double; that its bits do not depend
+// on other rows and columns; and when it is chosen.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -19,8 +19,8 @@ using emulator::TensorSums;
 
 namespace {
 
-// Tiles are 16 x 64 and 64 x 128, chunks of the depth 16 to 64 steps, packets 4 or 8 numbers: in each row of sizes
-// something ends there, one before it or one behind it.
+// Tiles are 16 x 64 or 64 x 128, chunks of the depth have 16 to 64 steps, and packets have 4 or 8 numbers. In each
+// line, some size is such a size, or one more or one less.
 const std::vector<std::vector<std::int64_t>> sizes = {
     {1, 1, 1},    {1, 65, 33},  {2, 1, 31},   {33, 2, 1},   {1, 129, 127}, {15, 63, 17}, {17, 16, 15},
     {16, 64, 64}, {63, 17, 65}, {65, 33, 63}, {129, 15, 2}, {31, 127, 16}, {65, 72, 40},
@@ -62,7 +62,8 @@ TEST_CASE("products: every form and size, in tiles of both sizes, against double
         }
 }
 
-// The rows and columns that end at tiles, begin there and lie within; tiles and addresses of both kinds; any form.
+// Tests rows and columns at the end, at the beginning and inside of tiles, with both tile sizes, with aligned and
+// unaligned addresses, and with any form.
 TEST_CASE("products: the bits of an element are those of its row and its column alone") {
     const std::int64_t M = 66, N = 131, K = 130;
     for (DType type : {DType::f32, DType::bf16}) {
@@ -118,7 +119,8 @@ TEST_CASE("products: one result in every order of blocks, warps and lanes") {
         }
 }
 
-// More tiles below each other than a grid has in y; and so many that large ones are chosen.
+// Tests a product with more rows of tiles than a grid may have in y, and a product with so many tiles that large tiles
+// are chosen.
 TEST_CASE("products: a million rows, and tiles chosen by size") {
     AsCuda unwatched({Order::forward, 1, false});
     const std::int64_t rows = 65536 * 16 + 1;
@@ -129,7 +131,8 @@ TEST_CASE("products: a million rows, and tiles chosen by size") {
     CHECK(many.run_and_compare(TileSize::fitting) == "");
     const long of_many = emulator::counts().switches - before;
     few.run();
-    CHECK(emulator::counts().switches - before - of_many == 8 * of_many / 256);  // a large tile is 8 small ones
+    // `many` has 256 large tiles, and `few` has 8 small tiles. A tile takes as many switches, whatever its size.
+    CHECK(emulator::counts().switches - before - of_many == 8 * of_many / 256);
 }
 
 TEST_CASE("products: what is no product is refused by name") {
@@ -151,7 +154,7 @@ TEST_CASE("products: what is no product is refused by name") {
     CHECK_THROWS_AS(fibers::tiled_multiply(none), Error);
 }
 
-// y of the op linear, in whole numbers: they are summed without rounding, whoever sums them.
+// Computes y of the op linear. All numbers are whole, so that their sums have no rounding errors.
 TEST_CASE("products: what the place of cuBLASLt refuses, the engine's own product makes") {
     static int asked;
     for (DType type : {DType::f32, DType::bf16}) {
@@ -171,13 +174,13 @@ TEST_CASE("products: what the place of cuBLASLt refuses, the engine's own produc
         CHECK(asked == 1);
         CHECK(emulator::counts().launches - before - of_plain == of_plain + 1);
         CHECK((refused.values[3].bytes() == plain.values[3].bytes()));
-        refused.backward();  // dx sums over 5, dw and db over 17: neither is refused
+        refused.backward();  // dx sums over 5 numbers, and dw and db over 17; neither of these products is refused
         CHECK(asked == 3);
     }
 }
 
-// Whole numbers again. A product that also computes db has no launches in these tests, and is asked for first; if it is
-// refused, db is summed by the two kernels of column_sums.cuh.
+// All numbers are whole, as above. A product that also computes db needs no launches in these tests. It is requested
+// first; if it is refused, db is computed by the two kernels of column_sums.cuh.
 TEST_CASE("products: db comes with the product of dw, or is summed apart") {
     for (DType type : {DType::f32, DType::bf16}) {
         const Case c = prepared(row_of("linear"), {170, 3, 5});
@@ -190,7 +193,7 @@ TEST_CASE("products: db comes with the product of dw, or is summed apart") {
         const long before = emulator::counts().launches;
         together.backward();
         CHECK(emulator::counts().launches == before);
-        together.add(2), together.backward();  // db is added by a launch of its own
+        together.add(2), together.backward();  // this time, db is added by a separate launch
         CHECK(emulator::counts().launches == before + 1);
         const Refusal sums([](const Multiplication& p) { return p.sums != nullptr; });
         apart.backward(), apart.add(2), apart.backward();
@@ -206,7 +209,7 @@ TEST_CASE("products: db comes with the product of dw, or is summed apart") {
     }
 }
 
-// The contract asks besides that a row alone has the bits that it has among others.
+// The contract also requires that a row computed alone has the same bits as the row among other rows.
 TEST_CASE("products: ops climb the ladder with the engine's own product") {
     const WithRule rule({false, true});
     const Refusal never([](const Multiplication& p) -> bool { throw Error(p, " is asked for elsewhere"); });
@@ -224,7 +227,7 @@ TEST_CASE("products: ops climb the ladder with the engine's own product") {
     }
 }
 
-// The product of (1, x, x ...) and 16 times 1.
+// Returns the product of the row (1, x, x ... x) of 16 numbers and a column of 16 ones.
 double one_and_15(double x) {
     const Product p({DType::bf16, DType::f32}, 1, 1, 16);
     for (std::int64_t k = 0; k < 16; k++) p.a.set(k, k ? x : 1), p.b.set(k, 1);

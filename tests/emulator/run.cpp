@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who runs when: blocks, and the threads of a block between its barriers.
+// Decides which thread runs when: runs the blocks, and the threads of a block between its barriers.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 #include "tests/emulator/block.h"
 
-// In a section of their own, so that memory.cpp can tell them from shared memory.
+// These variables are in a separate section, so that memory.cpp can distinguish them from shared memory.
 #define BUILT_IN __attribute__((section("emulator_built_in")))
 BUILT_IN uint3 threadIdx, blockIdx;
 BUILT_IN dim3 blockDim, gridDim;
@@ -23,10 +23,10 @@ Places places;
 namespace {
 
 constexpr int most_threads = 1024;
-constexpr std::size_t bytes_of_stacks = most_threads * Fiber::bytes;  // only what is touched takes memory
-constexpr std::size_t most_shared = 227 << 10;  // bytes that a block may ask for on compute capability 9.0
+constexpr std::size_t bytes_of_stacks = most_threads * Fiber::bytes;  // only pages that are touched take memory
+constexpr std::size_t most_shared = 227 << 10;  // the maximum of a block on compute capability 9.0, in bytes
 
-// One launch at a time, as shared memory is static.
+// The data of a launch. Only one launch runs at a time, because shared memory is static.
 struct Launch {
     std::mutex one;
     const char* kernel = "";
@@ -39,11 +39,11 @@ struct Launch {
     std::vector<char> shared = std::vector<char>(most_shared + 128);
     std::uint32_t random = 0;
 
-    std::uint32_t draw(std::uint32_t below) {  // a linear congruence, its upper bits
+    std::uint32_t draw(std::uint32_t below) {  // a linear congruential generator, of which the upper bits are used
         random = random * 1664525u + 1013904223u;
         return std::uint32_t((std::uint64_t(random) * below) >> 32);
     }
-    // Makes an order of n things, at most 32.
+    // Returns an order of the numbers 0 to n - 1; n is at most 32.
     std::array<int, 32> order_of(int n) {
         std::array<int, 32> all{};
         auto* order = all.data();
@@ -96,7 +96,8 @@ void resume(Thread& t) {
     t.fiber = nullptr;
 }
 
-// Lets the warp run on as far as it can alone; in a shuffled order, sometimes less far.
+// Runs the lanes of a warp until all of them wait for threads of other warps or have finished. In a shuffled order, it
+// sometimes stops earlier.
 bool run_warp(Warp& warp, Thread* lanes, const std::array<int, 32>& order) {
     bool moved = false;
     while (warp.ready) {
@@ -124,7 +125,7 @@ void run_block(uint3 index, dim3 size, std::size_t shared_bytes) {
         b.warps[std::size_t(t.warp)].ready |= 1u << t.lane;
     }
     blockIdx = index;
-    std::memset(const_cast<char*>(places.asked.begin), 0xff, shared_bytes);  // NaN
+    std::memset(const_cast<char*>(places.asked.begin), 0xff, shared_bytes);  // the bytes of NaN
     memory::start_block(index);
     for (bool left = true; left;) {
         bool moved = false;
@@ -152,7 +153,8 @@ void run_block(uint3 index, dim3 size, std::size_t shared_bytes) {
     }
 }
 
-// The order of the threads that a fault left on their stacks is of no account: nothing of them is unwound.
+// Forgets the threads of a block after an error. Their stacks are abandoned in any order, because none of them is
+// unwound.
 void forget_block() {
     Launch& l = launch();
     running = nullptr;
@@ -212,7 +214,7 @@ void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes
     l.kernel = kernel, l.body = body, l.context = context;
     l.fault.clear();
     l.random = settings().seed * 2654435761u + 1;
-    // 128 bytes apart, as CUDA aligns it
+    // Aligns the memory to 128 bytes, as CUDA does.
     const char* from = l.shared.data() + (128 - reinterpret_cast<std::uintptr_t>(l.shared.data()) % 128) % 128;
     places.shared = {from, from + most_shared};
     places.asked = {from, from + shared_bytes};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tasks: what an example asks and answers, that nothing held out is trained on, and what the trivial baselines
-// reach.
+// Tests the tasks: the questions and answers of examples, that no held-out example is in the training set, and the
+// accuracies that the trivial baselines reach.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::vector<Solved> some(const Examples& examples, std::size_t count, bool held_
     return all;
 }
 
-// The value of words from `at` on, by the definition.
+// Returns the value of the expression that begins at words[at], by the definition of ListOps. Moves `at` behind it.
 int value(const std::vector<std::string>& words, std::size_t& at) {
     const std::string op = words[at++];
     if (std::isdigit(op[0])) return std::stoi(op);
@@ -51,7 +51,7 @@ double reached(const std::vector<Baseline>& all, const std::string& name) {
     return 0;
 }
 
-// The bright pixels of an example as a picture, and the number of pieces that hang together.
+// Returns the number of connected pieces of the brightest pixels of an example, taken as a picture of 32 x 32 pixels.
 int pieces(const Solved& s, int brightest) {
     std::vector<int> seen(1024, 0);
     int count = 0;
@@ -77,7 +77,8 @@ TEST_CASE(
     for (const TaskKind& kind : task_kinds()) {
         INFO(std::string(kind.name));
         TaskOptions o = task(kind.name);
-        if (o.task == "copy") o.length = 2, o.vocabulary = 12;  // few examples: they would meet
+        // So few possible examples that training and held-out examples would be equal if nothing kept them apart.
+        if (o.task == "copy") o.length = 2, o.vocabulary = 12;
         const auto a = open_examples(o, 1), b = open_examples(o, 2);
         std::set<std::vector<int>> held_out, train;
         for (int i = 0; i < 40; i++) {
@@ -132,7 +133,8 @@ TEST_CASE("tasks: listops answers with the value of its expression") {
     }
 }
 
-// 11.6, 24.4 and 41.6 were measured by another program with another generator; 17.0, 36.1 and 48.4 for the long form.
+// The expected accuracies of the short form, 11.6, 24.4 and 41.6, were measured by another program with another random
+// number generator. Those of the long form are 17.0, 36.1 and 48.4.
 TEST_CASE("tasks: baselines of listops are those that are known") {
     const auto mini = open_examples(task("listops_mini"), 1);
     const std::vector<Baseline> found = mini->baselines(some(*mini, 20000, false, 1000000));
@@ -161,18 +163,19 @@ TEST_CASE("tasks: recall asks every key once for its value, near places more oft
             for (int p = 0; p < o.pairs; p++)
                 if (s.tokens[std::size_t(1 + 2 * p)] == key) found += s.tokens[std::size_t(2 + 2 * p)] == s.answers[m];
             CHECK(found == 1);
-            near += s.rows[m] - 1 - 2 * o.pairs < 8;  // 4 of 24 places
+            near += s.rows[m] - 1 - 2 * o.pairs < 8;  // the nearest 4 of the 24 possible places
             all++;
         }
         CHECK(int(keys.size()) == o.pairs);
     }
-    // one in six, were all places alike; less than the sum of weights, as none serves twice
+    // If all places were equally likely, one in six would be near. The share must be below the sum of the weights of
+    // the near places, because no place is used twice.
     CHECK(near > all * 35 / 100);
     CHECK(near < all * 50 / 100);
     const std::vector<Baseline> found = examples->baselines(some(*examples, 1000, true));
-    CHECK(std::abs(reached(found, "majority") - 100 / 32.0) < 0.8);  // 32 values
+    CHECK(std::abs(reached(found, "majority") - 100 / 32.0) < 0.8);  // there are 32 values
     CHECK(std::abs(reached(found, "last") - 100 * (1 / 8.0 + 7 / 8.0 / 32)) <
-          1);  // one of 8 pairs, or its value by chance
+          1);  // the last pair is the right one of the 8, or its value is right by chance
 }
 
 TEST_CASE("tasks: copy and induction ask for what stood there before") {
@@ -202,9 +205,9 @@ TEST_CASE("tasks: pathfinder has two discs, apart or joined equally often, and t
     }
     CHECK(joined > 110);
     CHECK(joined < 190);
-    CHECK(two > 250);  // tips of different curves may lie side by side
+    CHECK(two > 250);  // not all 300, because ends of different curves may touch
     TaskOptions one = task("pathfinder");
-    one.dashes = 1;  // both discs on one dash of length 2, or on two that lie farther apart
+    one.dashes = 1;  // both discs are on one dash of length 2, or on two dashes that are farther apart
     const auto short_curves = open_examples(one, 1);
     for (const Solved& s : some(*short_curves, 60, false)) {
         double far = 0;
@@ -278,7 +281,7 @@ TEST_CASE("tasks: hidden names are no classes and no files, an empty class is re
     std::filesystem::create_directory(folder.file("a\nb"));
     CHECK_THROWS_WITH_AS(opened(), doctest::Contains("has a line end in its name"), BadInput);
     std::filesystem::remove_all(folder.file("a\nb"));
-    folder.write("abab/1", "abc 2");  // as many bytes
+    folder.write("abab/1", "abc 2");  // another content with the same number of bytes
     CHECK(opened()->hash() == names);
     CHECK(opened()->contents() != contents);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tasks of pairs: targets are right, every length occurs, nothing held out is trained on, and a run finds its pairs
-// again.
+// Tests the tasks of pairs: targets are right, every length occurs, no held-out pair is in the training set, and a
+// resumed run finds its pairs again.
 #include "data/tasks/pairs.h"
 
 #include <doctest/doctest.h>
@@ -55,7 +55,8 @@ TEST_CASE(
     CHECK(every_row().size() == 6);
     for (PairOptions o : every_row()) {
         INFO(o.task, " ", o.level);
-        if (o.task != "star_graph") o.length = 3, o.words = 12;  // few pairs: they would meet
+        // So few possible pairs that training and held-out pairs would be equal if nothing kept them apart.
+        if (o.task != "star_graph") o.length = 3, o.words = 12;
         PairOptions other = o;
         other.seed = 2;
         const PairTask::Size size = find_pair_task(o).size(o);
@@ -103,7 +104,7 @@ TEST_CASE("pairs: copy, reverse and sort change what they say, and all lengths f
         CHECK(lengths.size() == 9);
         for (const auto& [length, count] : lengths) {
             CHECK(length <= 8);
-            CHECK(count > 140);  // 200 of each
+            CHECK(count > 140);  // about 200 of each length are expected
             CHECK(count < 260);
         }
         CHECK(repeats > 500);
@@ -132,7 +133,8 @@ TEST_CASE("pairs: a star graph has its arms, and the target is the only way from
             const auto pair = made_pair(o, i, false);
             std::vector<int> source = numbers(pair.first);
             const std::vector<int> path = numbers(pair.second);
-            for (std::size_t e = 2; e + 1 < source.size(); e += 3) CHECK(source[e] == -1);  // a bar behind each edge
+            // There is a bar after each edge.
+            for (std::size_t e = 2; e + 1 < source.size(); e += 3) CHECK(source[e] == -1);
             source.erase(std::remove(source.begin(), source.end(), -1), source.end());
             std::map<int, std::vector<int>> after;
             std::map<int, int> before;
@@ -143,7 +145,7 @@ TEST_CASE("pairs: a star graph has its arms, and the target is the only way from
                 after[source[2 * e]].push_back(source[2 * e + 1]);
                 before[source[2 * e + 1]]++;
             }
-            CHECK(nodes.size() == edges + 1);  // a tree
+            CHECK(nodes.size() == edges + 1);  // the graph is a tree
             CHECK(int(nodes.size()) <= level.nodes);
             CHECK(path.front() == source[source.size() - 2]);
             CHECK(path.back() == source.back());
@@ -151,7 +153,8 @@ TEST_CASE("pairs: a star graph has its arms, and the target is the only way from
                 const std::vector<int>& next = after[path[n - 1]];
                 CHECK(std::count(next.begin(), next.end(), path[n]) == 1);
             }
-            // All arms meet in the centre: edges that touch it are as many as ends of arms.
+            // All arms meet in the centre. The ends of the arms are the nodes with one edge, and there are as many of
+            // them as edges at the centre.
             int centre = -1, ends = 0;
             for (int node : nodes) {
                 const int touching = int(after[node].size()) + before[node];
@@ -159,7 +162,7 @@ TEST_CASE("pairs: a star graph has its arms, and the target is the only way from
                 ends += touching == 1;
             }
             if (level.degree > 2) REQUIRE(centre >= 0);
-            CHECK(int(after[centre].size()) == level.degree);  // every arm goes on behind the centre
+            CHECK(int(after[centre].size()) == level.degree);  // every arm continues behind the centre
             CHECK(ends == level.degree + before[centre]);
             const std::size_t place = std::size_t(std::find(path.begin(), path.end(), centre) - path.begin());
             CHECK(int(path.size() - place) > level.ahead);
@@ -171,7 +174,7 @@ TEST_CASE("pairs: a star graph has its arms, and the target is the only way from
         CHECK(int(*lengths.begin()) == level.shortest);
         CHECK(int(*lengths.rbegin()) == level.longest);
         CHECK(places.size() == std::size_t(level.longest - level.ahead));
-        CHECK(in_order < 100);  // edges are shuffled
+        CHECK(in_order < 100);  // the edges are shuffled
     }
 }
 
